@@ -1,0 +1,28 @@
+"""gradlab: a deep-learning lab on PyTorch.
+
+    import gradlab as gl
+    run = gl.train("digits-mlp", {"model.hidden": [256, 256]})
+    run.test["accuracy"]; run.predict(x)
+    gl.fit(my_module, (X, y), loss="cross_entropy", epochs=5)
+
+Importing gradlab imports nothing heavy; the first use of a name below does.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from gradlab.errors import GradlabError
+
+if TYPE_CHECKING:
+    from gradlab.api import Fit, Observer, Run, fit, load_run, resume, train
+
+__version__ = "0.1.0"
+
+__all__ = ["Fit", "GradlabError", "Observer", "Run", "fit", "load_run", "resume", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from gradlab import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'gradlab' has no attribute {name!r}")

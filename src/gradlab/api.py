@@ -1,0 +1,81 @@
+"""The public functions; the command line calls these."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gradlab.recipe import Recipe
+from gradlab.recipes import find
+from gradlab.run import Run, open_run
+from gradlab.training import experiment
+from gradlab.training.environment import find_device
+from gradlab.training.experiment import Experiment
+from gradlab.training.fit import Fit, fit
+from gradlab.training.observers import Observer
+
+__all__ = ["Fit", "Observer", "Run", "fit", "load_run", "prepare", "resume", "train"]
+
+
+def train(
+    recipe: str | Path | Recipe,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    data: str | Path | None = None,
+    out: str | Path | None = None,
+    device: str = "auto",
+    observers: Sequence[Observer] = (),
+) -> Run:
+    """Train a recipe (by name, TOML file or value) with some values changed, and return the finished run.
+
+    run = gl.train("digits-mlp", {"model.hidden": [256, 256], "train.epochs": 10})
+    run.test["accuracy"]
+    """
+    return start(prepare(recipe, overrides, data=data, device=device), out, observers)
+
+
+def prepare(
+    recipe: str | Path | Recipe,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    data: str | Path | None = None,
+    device: str = "auto",
+) -> Experiment:
+    """Everything of a training but the training: data read, model built, all of it checked."""
+    found = recipe if isinstance(recipe, Recipe) else find(str(recipe))
+    changes = {**({"data.path": str(data)} if data is not None else {}), **(overrides or {})}
+    return Experiment.of(found.override(changes), find_device(device))
+
+
+def start(prepared: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:
+    """Train what was prepared into a new run folder, and write its report."""
+    run = experiment.start(prepared, out, observers)
+    _report(run)
+    return run
+
+
+def resume(
+    run: str | Path | Run,
+    *,
+    device: str | None = None,
+    observers: Sequence[Observer] = (),
+    notice: Callable[[str], None] = print,
+) -> Run:
+    """Go on with a run that was stopped or killed, to the bit as if it had not been; a finished one is returned."""
+    opened = run if isinstance(run, Run) else open_run(run)
+    if opened.result is None:
+        place = find_device(device or opened.environment["device"])
+        experiment.resume(opened, place, observers, notice)
+    if not (opened.path / "report.html").exists():
+        _report(opened)
+    return opened
+
+
+def _report(run: Run) -> None:
+    from gradlab.report import write_report  # after the training, which should not wait for it to load
+
+    write_report(run)
+
+
+def load_run(path: str | Path) -> Run:
+    """The run in a folder: `load_run("runs/digits-mlp-3f2a").predict(x)`."""
+    return open_run(path)

@@ -1,0 +1,49 @@
+"""The application: its commands, and how failures are told."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import cyclopts
+
+import gradlab
+from gradlab import process
+from gradlab.cli.cookbook import recipes
+from gradlab.cli.history import compare, runs
+from gradlab.cli.training import resume, train
+from gradlab.cli.using import evaluate, predict
+from gradlab.errors import GradlabError
+
+app = cyclopts.App(
+    name="gradlab",
+    help="A deep-learning lab on PyTorch: train, resume, look at and use models.\n\nStart with `gradlab train`.",
+    version=gradlab.__version__,
+    help_format="markdown",
+    default_parameter=cyclopts.Parameter(negative=()),
+)
+
+commands: list[Callable[..., None]] = [train, resume, evaluate, predict, recipes, runs, compare]
+for order, command in enumerate(commands):
+    app.command(command, sort_key=order)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command and exit with its code: 0, or that of the error, told in a line or two on stderr."""
+    process.prepare()
+    try:
+        app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except cyclopts.CycloptsError as error:
+        fail(f"{error}\nTry: gradlab --help", 2)
+    except GradlabError as error:
+        fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        fail("interrupted", 130)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of a pipe has left: nobody is there to be told
+        sys.exit(1)
+    sys.exit(0)
+
+
+def fail(message: str, code: int) -> NoReturn:
+    print(f"gradlab: {message}", file=sys.stderr)
+    sys.exit(code)

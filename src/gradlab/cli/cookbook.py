@@ -1,0 +1,82 @@
+"""`gradlab recipes`."""
+
+from typing import Any
+
+from gradlab.cli.output import console, print_json, table
+from gradlab.cli.training import Json, Plain
+from gradlab.recipes import book, doc, find
+
+
+def recipes(name: str | None = None, /, *, plain: Plain = False, as_json: Json = False) -> None:
+    """List the recipes, or show every knob of one.
+
+    Examples:
+
+    - `gradlab recipes`
+    - `gradlab recipes digits-mlp`: each key with its type, value and meaning
+    - `gradlab recipes digits-mlp --json`
+
+    Parameters
+    ----------
+    name
+        A recipe's name, or a TOML file.
+    """
+    screen = console(plain)
+    if name is None:
+        if as_json:
+            print_json({recipe: doc(recipe) for recipe in book})
+        else:
+            screen.print(table("recipe", "what it is", rows=([recipe, doc(recipe)] for recipe in book)))
+            screen.print("gradlab recipes NAME shows what can be set; gradlab train NAME key=value … trains it.")
+        return
+    knobs = list_knobs(name)
+    if as_json:
+        print_json({"recipe": name, "knobs": knobs})
+        return
+    if name in book:
+        screen.print(f"[bold]{name}[/]: {doc(name)}", soft_wrap=True)
+    rows = ([k["key"], shown(k["value"]), k["type"], k["doc"]] for k in knobs)
+    screen.print(table("key", "value", "type", "what it does", rows=rows))
+
+
+def list_knobs(name: str) -> list[dict[str, Any]]:
+    """Every value of a recipe that can be set, with its type and documentation, read off the builders' signatures."""
+    from gradlab.data import sources
+    from gradlab.models import models
+    from gradlab.registry import Part, Registry, Schema
+    from gradlab.tasks import tasks
+    from gradlab.training.plan import plan_schema
+
+    recipe = find(name)
+    found: list[dict[str, Any]] = []
+
+    def add(schema: Schema, values: Any, where: str) -> None:
+        for knob in schema.knobs.values():
+            given = values.get(knob.name, knob.default)
+            value = given if given is knob.empty or given is None else knob.resolve(given, f"{where}.{knob.name}")
+            key = f"{where}.{knob.name}"
+            plain = value.name if isinstance(value, Part) else None if value is knob.empty else value
+            found.append({"key": key, "value": plain, "type": knob.type_name, "doc": knob.doc})
+            if knob.choices is not None and isinstance(value, Part):
+                add(knob.choices.schema(value.name), value.values, key)
+
+    def add_part(registry: Registry[Any], part: Part, where: str) -> None:
+        choices = " | ".join(registry.names())
+        summary = (registry[part.name].__doc__ or "").strip().splitlines()[0]
+        found.append({"key": where, "value": part.name, "type": choices, "doc": summary})
+        add(registry.schema(part.name), part.values, where)
+
+    add_part(sources, recipe.data, "data")
+    add_part(models, recipe.model, "model")
+    add_part(tasks, recipe.task, "task")
+    add(plan_schema, recipe.train, "train")
+    return found
+
+
+def shown(value: Any) -> str:
+    """A knob's value as it would be typed."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

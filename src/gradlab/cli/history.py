@@ -1,0 +1,131 @@
+"""`gradlab runs` and `gradlab compare`."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from gradlab.cli.output import console, duration, number, print_json, table
+from gradlab.cli.training import Json, Plain
+from gradlab.errors import GradlabError
+
+_FIGURES = ("steps", "seconds", "parameters", "validation", "test")
+
+
+def runs(folder: str = "runs", /, *, plain: Plain = False, as_json: Json = False) -> None:
+    """List the runs in a folder, newest first.
+
+    Examples:
+
+    - `gradlab runs`
+    - `gradlab runs experiments --json`
+
+    Parameters
+    ----------
+    folder
+        Where to look.
+    """
+    if not Path(folder).is_dir():
+        raise GradlabError(f"There is no folder {folder} here. `gradlab train` makes runs/ for its first run.")
+    found = sorted((read(path.parent) for path in Path(folder).glob("*/recipe.toml")), key=lambda r: r["started"])[::-1]
+    if as_json:
+        print_json(found)
+        return
+    rows = []
+    for run in found:
+        test = run.get("test") or {}
+        figure = next(((k, v) for k, v in test.items() if k != "loss"), None)
+        shown = f"{figure[0]} {number(figure[1])}" if figure else run["state"]
+        rows.append(
+            [run["run"], run["recipe"], shown, str(run.get("steps", "–")), run.get("time", "–"), run["started"]]
+        )
+    screen = console(plain)
+    screen.print(table("run", "recipe", "test", "steps", "time", "started", rows=rows))
+
+
+def compare(first: str, second: str, /, *others: str, plain: Plain = False, as_json: Json = False) -> None:
+    """Show how runs differ: what was asked for, where it ran, what came out.
+
+    Example: `gradlab compare runs/digits-mlp-3f2a runs/digits-mlp-91bc`
+
+    Parameters
+    ----------
+    first
+        A run folder.
+    second
+        Another.
+    others
+        And more.
+    """
+    names = [first, second, *others]
+    for name in names:
+        if not (Path(name) / "recipe.toml").is_file():
+            raise GradlabError(f"{name} is not a run: it has no recipe.toml. `gradlab runs` lists the runs here.")
+    every = [sections(Path(name)) for name in names]
+    differences: dict[str, dict[str, list[Any]]] = {}
+    for section in ("recipe", "environment", "result"):
+        keys = dict.fromkeys(key for run in every for key in run[section])
+        values = {key: [run[section].get(key) for run in every] for key in keys}
+        # Figures are shown even where they are equal: that they are is an answer too.
+        always = section == "result"
+        differences[section] = {k: v for k, v in values.items() if always or any(x != v[0] for x in v)}
+    if as_json:
+        print_json({"runs": names, **differences})
+        return
+    screen = console(plain)
+    titles = {"recipe": "What was asked for", "environment": "Where it ran", "result": "What came out"}
+    for section, rows in differences.items():
+        if rows:
+            body = ([key, *map(number, values)] for key, values in rows.items())
+            screen.print(table("", *(Path(n).name for n in names), rows=body, title=titles[section]))
+        else:
+            screen.print(f"{titles[section]}: no difference.")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A run's summary, from its files alone: neither torch nor the model is loaded."""
+    environment = _json(path / "environment.json")
+    result = _json(path / "result.json")
+    state = "finished" if result else "not finished: gradlab resume " + str(path)
+    summary = {"run": str(path), "state": state, "started": environment.get("started", "")}
+    if result:
+        summary |= {k: result[k] for k in _FIGURES}
+        summary["time"] = duration(result["seconds"])
+    return summary | {"recipe": _toml(path / "recipe.toml").get("recipe", "–")}
+
+
+def sections(path: Path) -> dict[str, dict[str, Any]]:
+    """Recipe, environment and result of a run, each flat: dotted key to value."""
+    environment, result = _json(path / "environment.json"), _json(path / "result.json")
+    kept: dict[str, Any] = {k: result[k] for k in _FIGURES if k in result}
+    unequal = {k: v for k, v in environment.items() if k not in ("started", "command")}
+    return {"recipe": flat(_toml(path / "recipe.toml")), "environment": flat(unequal), "result": flat(kept)}
+
+
+def flat(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """
+    >>> flat({"train": {"lr": 0.1, "hidden": [8, 8]}})
+    {'train.lr': 0.1, 'train.hidden': '8,8'}
+    """
+    found: dict[str, Any] = {}
+    for key, value in nested.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[prefix + key] = ",".join(map(str, value)) if isinstance(value, list) else value
+    return found
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    except (ValueError, OSError) as error:
+        raise GradlabError(f"{path} is damaged: {error}.") from None
+    return content
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except (ValueError, OSError) as error:
+        raise GradlabError(f"{path} is damaged: {error}.") from None

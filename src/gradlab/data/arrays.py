@@ -1,0 +1,23 @@
+"""Arrays that the user has saved with NumPy."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from gradlab.data.dataset import sources
+from gradlab.data.raw import Raw
+from gradlab.data.reading import read_npz
+
+
+@sources.register("npz")
+def npz(seed: int, *, path: Annotated[str, "file with arrays `x` (one row per example) and `y`"]) -> Raw:
+    """An .npz file with inputs `x` and targets `y`: integers or text are classes, other numbers a quantity."""
+    arrays = read_npz(Path(path), ("x", "y"))
+    x, y = arrays["x"], arrays["y"]
+    names = [f"x{i}" for i in range(x.shape[1])] if x.ndim == 2 else []
+    x = x if x.dtype.kind == "f" or x.dtype == np.uint8 else x.astype(np.float64)
+    if y.dtype.kind == "f":
+        return Raw(inputs=x, targets=y, features=names)
+    classes, indices = np.unique(y, return_inverse=True)
+    return Raw(inputs=x, targets=indices.astype(np.int64), features=names, classes=[str(c) for c in classes])

@@ -1,0 +1,65 @@
+"""MNIST and its look-alikes, in the IDX format of their authors, from a folder the user names."""
+
+import gzip
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gradlab.data.dataset import sources
+from gradlab.data.raw import Raw
+from gradlab.errors import GradlabError
+
+Folder = Annotated[str, "folder with the four IDX files, gzipped or not"]
+
+_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_CLOTHES = ["T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"]
+
+
+def read_idx(path: Path) -> npt.NDArray[Any]:
+    """An IDX file: two zero bytes, a type code, the number of axes, the length of each (big-endian), the values."""
+    try:
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (OSError, EOFError) as error:
+        raise GradlabError(f"{path} cannot be read: {error}.") from None
+    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _TYPES:
+        raise GradlabError(f"{path} is not an IDX file: its first bytes are {data[:4].hex(' ')}.")
+    kind, start = np.dtype(_TYPES[data[2]]), 4 + 4 * data[3]
+    shape = tuple(np.frombuffer(data[4:start], ">u4").tolist())
+    if len(data) - start != kind.itemsize * int(np.prod(shape)):
+        raise GradlabError(
+            f"{path} is truncated or damaged: its header says shape {shape}, but {len(data) - start} bytes follow."
+        )
+    return np.frombuffer(data, kind, offset=start).reshape(shape)
+
+
+def _read(folder: str, classes: list[str]) -> Raw:
+    def find(stem: str) -> Path:
+        for name in (stem, f"{stem}.gz", stem.replace("-idx", ".idx"), f"{stem.replace('-idx', '.idx')}.gz"):
+            if (Path(folder) / name).is_file():
+                return Path(folder) / name
+        raise GradlabError(f"{folder} has no file {stem} or {stem}.gz. Name the folder with the four IDX files.")
+
+    if not Path(folder).is_dir():
+        raise GradlabError(f"{folder} is not a folder. Name the folder with the four IDX files: --data FOLDER.")
+    images, labels = (
+        [read_idx(find(f"{part}-{what}")) for part in ("train", "t10k")]
+        for what in ("images-idx3-ubyte", "labels-idx1-ubyte")
+    )
+    targets = np.concatenate(labels).astype(np.int64)
+    if targets.max() >= len(classes):
+        raise GradlabError(f"{folder} has a label {targets.max()}, but there are {len(classes)} classes (from 0).")
+    return Raw(inputs=np.concatenate(images)[:, None], targets=targets, classes=classes, test_from=len(images[0]))
+
+
+@sources.register("mnist")
+def mnist(seed: int, *, path: Folder) -> Raw:
+    """70,000 handwritten digits, 28×28 pixels, ten classes; the last 10,000 are the test split."""
+    return _read(path, [str(d) for d in range(10)])
+
+
+@sources.register("fashion-mnist")
+def fashion_mnist(seed: int, *, path: Folder) -> Raw:
+    """70,000 pictures of clothes, 28×28 pixels, ten classes; the last 10,000 are the test split."""
+    return _read(path, _CLOTHES)

@@ -1,0 +1,122 @@
+"""Files that hold raw inputs. Nothing here ever unpickles."""
+
+import csv
+import json
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gradlab.errors import GradlabError
+
+_PICTURES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"}
+
+
+def read_npz(path: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
+    """The named arrays of an .npz file; one that needs pickle to be read is refused."""
+    if not path.is_file():
+        raise GradlabError(f"{path} is not a file.")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            missing = [n for n in names if n not in archive.files]
+            if missing:
+                raise GradlabError(f"{path} has no array {missing[0]!r}; it has {', '.join(archive.files) or 'none'}.")
+            arrays = {n: archive[n] for n in names}
+    except GradlabError:
+        raise
+    except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        raise GradlabError(f"{path} cannot be read as NumPy arrays without pickle: {error}") from None
+    for name, array in arrays.items():
+        if array.ndim == 0 or len(array) == 0:
+            raise GradlabError(f"{path}: array {name!r} of shape {array.shape} holds no examples.")
+        if array.dtype.kind not in "biufSU" or (name == "x" and array.dtype.kind in "SU"):
+            raise GradlabError(f"{path}: array {name!r} of type {array.dtype} does not hold numbers.")
+    return arrays
+
+
+def read_inputs(source: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Raw inputs, one row per example, from what a user names: a file, or the numbers themselves.
+
+    Files: .npy, .npz (array `x`), .csv (numbers, an optional header line), .json (nested lists), or a picture.
+    A single example without the leading axis is taken as one row.
+
+    >>> read_inputs("5.1,3.5,1.4,0.2", (4,))
+    array([[5.1, 3.5, 1.4, 0.2]])
+    """
+    path = Path(source)
+    if not path.is_file():
+        numbers = _numbers(source)
+        if numbers is None:
+            raise GradlabError(
+                f"{source} is neither a file nor numbers with commas between them. "
+                "Give a .npy, .npz, .csv or .json file, a picture, or numbers such as 5.1,3.5,1.4,0.2."
+            )
+        values = np.array(numbers)
+    else:
+        values = _read_file(path, shape)
+    if values.dtype.kind not in "biuf" or values.size == 0:
+        raise GradlabError(f"{source} does not hold numbers.")
+    if values.shape == shape:
+        values = values[None]
+    if values.ndim == 2 and len(shape) > 1 and values.shape[1] == np.prod(shape):
+        values = values.reshape(len(values), *shape)  # pictures as rows of numbers
+    if values.shape[1:] != shape:
+        raise GradlabError(
+            f"{source} has shape {values.shape}, but the model takes inputs of shape {shape}, "
+            "alone or with a leading axis for many."
+        )
+    return values if values.dtype.kind == "f" else values.astype(np.float64)
+
+
+def _numbers(text: str) -> list[float] | None:
+    try:
+        return [float(t) for t in text.split(",")]
+    except ValueError:
+        return None
+
+
+def _read_file(path: Path, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        return read_npz(path, ["x"])["x"]
+    if suffix in _PICTURES:
+        return _read_picture(path, shape)
+    try:
+        if suffix == ".npy":
+            return np.asarray(np.load(path, allow_pickle=False))
+        if suffix == ".json":
+            return np.array(json.loads(path.read_text()), dtype=np.float64)
+        if suffix == ".csv":
+            return _read_table(path)
+    except (ValueError, TypeError, OSError, EOFError) as error:
+        raise GradlabError(f"{path} cannot be read: {error}") from None
+    raise GradlabError(
+        f"{path}: files of type {suffix or 'none'} are not read. Use .npy, .npz, .csv, .json or a picture."
+    )
+
+
+def _read_table(path: Path) -> npt.NDArray[Any]:
+    with path.open(newline="") as file:
+        lines = [line for line in csv.reader(file) if line]
+    if lines and _numbers(",".join(lines[0])) is None:
+        lines = lines[1:]
+    for number, line in enumerate(lines):
+        if _numbers(",".join(line)) is None or len(line) != len(lines[0]):
+            raise GradlabError(f"{path}, row {number}: expected {len(lines[0])} numbers, got {','.join(line)[:60]!r}.")
+    return np.array(lines, dtype=np.float64)
+
+
+def _read_picture(path: Path, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    from PIL import Image, UnidentifiedImageError
+
+    if len(shape) != 3 or shape[0] not in (1, 3):
+        raise GradlabError(f"{path} is a picture, but the model takes inputs of shape {shape}.")
+    try:
+        with Image.open(path) as image:
+            pixels = np.asarray(image.convert("L" if shape[0] == 1 else "RGB"))
+    except (UnidentifiedImageError, OSError) as error:
+        raise GradlabError(f"{path} cannot be read as a picture: {error}") from None
+    return pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0)

@@ -1,0 +1,37 @@
+"""What a user can cause, said in one or two lines."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class GradlabError(ValueError):
+    """Something the user can mend: the message says what was wrong, where, and what to do.
+
+    Raised before the first training step, so nothing has been changed yet.
+    """
+
+    exit_code = 2
+
+
+class TrainingError(GradlabError):
+    """Training itself failed after it began; the last sound checkpoint is kept."""
+
+    exit_code = 1
+
+
+class Interrupted(GradlabError):
+    """The user stopped a run; it was saved, and the message says how to go on."""
+
+    exit_code = 130
+
+
+def unknown(kind: str, name: str, valid: Iterable[str]) -> GradlabError:
+    """An error for a name that is not there, with the closest ones that are.
+
+    >>> print(unknown("model", "mpl", ["mlp", "lenet"]))
+    There is no model 'mpl'. Did you mean 'mlp'? Valid: lenet, mlp.
+    """
+    names = sorted(valid)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
+    return GradlabError(f"There is no {kind} {name!r}.{hint} Valid: {', '.join(names) or 'none'}.")

@@ -1,0 +1,37 @@
+"""Linear and softmax regression: one affine map."""
+
+import math
+from typing import Annotated
+
+from torch import nn
+
+from gradlab.models.registry import Shape, models
+from gradlab.nn import PolynomialFeatures
+from gradlab.registry import Count
+
+
+@models.register("linear")
+def linear(
+    inputs: Shape,
+    outputs: int,
+    *,
+    degree: Annotated[Count, "powers of each input that are offered to the map; 1 is plain linear regression"] = 1,
+) -> nn.Module:
+    r"""$y = W \phi(x) + b$, where $\phi$ is the identity or, for degree p, $(x, x^2, …, x^p)$.
+
+    >>> linear((3,), 1)
+    Sequential(
+      (0): Linear(in_features=3, out_features=1, bias=True)
+    )
+    """
+    features = math.prod(inputs)
+    layers: list[nn.Module] = [nn.Flatten()] if len(inputs) > 1 else []
+    if degree > 1:
+        layers.append(PolynomialFeatures(degree))
+    return nn.Sequential(*layers, nn.Linear(features * degree, outputs))
+
+
+@models.register("softmax")
+def softmax(inputs: Shape, outputs: int) -> nn.Module:
+    r"""Softmax regression: logits $Wx + b$; the softmax itself is part of the loss, where it is stable."""
+    return linear(inputs, outputs)

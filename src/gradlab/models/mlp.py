@@ -1,0 +1,43 @@
+"""The multilayer perceptron."""
+
+import math
+from typing import Annotated
+
+from torch import nn
+
+from gradlab.models.registry import Shape, models
+from gradlab.nn import activations
+from gradlab.registry import Count, Fraction, Part
+
+
+@models.register("mlp")
+def mlp(
+    inputs: Shape,
+    outputs: int,
+    *,
+    hidden: Annotated[list[Count], "units of each hidden layer; empty for a linear map"] = [128],  # noqa: B006
+    activation: Annotated[Part, activations, "after each hidden layer"] = Part("relu"),  # noqa: B008
+    dropout: Annotated[Fraction, "probability of dropping a hidden unit"] = 0.0,
+    batch_norm: Annotated[bool, "normalise each hidden layer over the batch, before its activation"] = False,
+) -> nn.Module:
+    r"""$h_{l+1} = \sigma(W_l h_l + b_l)$ for each hidden layer, then an affine map to the outputs.
+
+    >>> mlp((2,), 3, hidden=[4], dropout=0.1)
+    Sequential(
+      (0): Linear(in_features=2, out_features=4, bias=True)
+      (1): ReLU()
+      (2): Dropout(p=0.1, inplace=False)
+      (3): Linear(in_features=4, out_features=3, bias=True)
+    )
+    """
+    layers: list[nn.Module] = [nn.Flatten()] if len(inputs) > 1 else []
+    width = math.prod(inputs)
+    for units in hidden:
+        layers.append(nn.Linear(width, units))
+        if batch_norm:
+            layers.append(nn.BatchNorm1d(units))
+        layers.append(activations.build(activation))
+        if dropout:
+            layers.append(nn.Dropout(dropout))
+        width = units
+    return nn.Sequential(*layers, nn.Linear(width, outputs))

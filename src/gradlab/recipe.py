@@ -1,0 +1,103 @@
+"""A recipe: data, model, task and training plan, each a name plus values. Knows neither torch nor the names."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from gradlab.errors import GradlabError, unknown
+from gradlab.registry import Part, plain_values
+
+SECTIONS = ("data", "model", "task", "train")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that is asked for when a model is trained.
+
+    >>> recipe = Recipe("demo", Part("moons"), Part("mlp", {"hidden": [8]}), Part("classify"))
+    >>> changed = recipe.override({"model.hidden": [16], "train.optimizer.momentum": 0.9})
+    >>> changed.model.values["hidden"], changed.train["optimizer"].values
+    ([16], {'momentum': 0.9})
+    >>> Recipe.from_toml(changed.to_toml(), "demo.toml") == changed
+    True
+    """
+
+    name: str
+    data: Part
+    model: Part
+    task: Part
+    train: Mapping[str, Any] = field(default_factory=dict)
+
+    def override(self, changes: Mapping[str, Any]) -> "Recipe":
+        """A variant: `{"train.lr": 0.01, "model": "lenet", "train.optimizer.momentum": 0.9}`.
+
+        Naming a part anew (`model=lenet`) drops the values of the part it replaces.
+        """
+        recipe = self
+        for path, value in changes.items():
+            section, *keys = path.split(".")
+            if section not in SECTIONS:
+                raise unknown("section", section, SECTIONS)
+            if section == "train":
+                if not keys:
+                    raise GradlabError("train is not a name: set one of its keys, as in train.lr=0.01.")
+                recipe = replace(recipe, train=_with(recipe.train, keys, value))
+            elif not keys:
+                recipe = recipe._with_part(section, Part.read(value, section))
+            else:
+                part: Part = getattr(recipe, section)
+                recipe = recipe._with_part(section, replace(part, values=_with(part.values, keys, value)))
+        return recipe
+
+    def _with_part(self, section: str, part: Part) -> "Recipe":
+        changed: dict[str, Any] = {section: part}
+        return replace(self, **changed)
+
+    def to_toml(self) -> str:
+        parts = {s: {"name": getattr(self, s).name, **plain_values(getattr(self, s).values)} for s in SECTIONS[:3]}
+        return tomli_w.dumps({"recipe": self.name, **parts, "train": plain_values(self.train)})
+
+    @classmethod
+    def from_toml(cls, text: str, source: str) -> "Recipe":
+        """Read what `to_toml` writes; `source` names the file in errors."""
+        try:
+            tables = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise GradlabError(f"{source} is not valid TOML: {error}.") from None
+        for key, value in tables.items():
+            if key not in ("recipe", *SECTIONS):
+                raise unknown(f"section in {source},", key, SECTIONS)
+            if not isinstance(value, str if key == "recipe" else dict):
+                raise GradlabError(
+                    f"{source}: {key} must be a {'name' if key == 'recipe' else 'table'}, got {value!r}."
+                )
+        for section in SECTIONS[:3]:
+            if section not in tables:
+                raise GradlabError(f"{source} has no [{section}] table: a recipe needs [data], [model] and [task].")
+        parts = {s: Part.read(_parts_within(tables[s]), f"{source}: [{s}]") for s in SECTIONS[:3]}
+        train = _parts_within(tables.get("train", {}))
+        return cls(tables.get("recipe", Path(source).stem), **parts, train=train)
+
+
+def _with(values: Mapping[str, Any], keys: list[str], value: Any) -> dict[str, Any]:
+    """`values` with the value at a path of keys set; a path below a part's name sets one of that part's knobs."""
+    key, *below = keys
+    if below:
+        # Where the recipe leaves the part to its default, the empty name stands for that default.
+        part = Part.read(values.get(key, ""), key)
+        value = replace(part, values=_with(part.values, below, value))
+    return {**values, key: value}
+
+
+def _parts_within(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested tables are parts; one without a name is the default part with some knobs changed."""
+    return {
+        key: Part(value.get("name", ""), _parts_within({k: v for k, v in value.items() if k != "name"}))
+        if isinstance(value, dict)
+        else value
+        for key, value in table.items()
+    }

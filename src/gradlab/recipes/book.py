@@ -1,0 +1,21 @@
+"""The book of recipes: functions by name."""
+
+import inspect
+from collections.abc import Callable
+
+from gradlab.recipe import Recipe
+
+DEFAULT = "digits-mlp"
+
+book: dict[str, Callable[[], Recipe]] = {}
+
+
+def recipe(function: Callable[[], Recipe]) -> Callable[[], Recipe]:
+    """Enter a function under the name of the recipe it returns: its own, with dashes."""
+    book[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def doc(name: str) -> str:
+    """What a recipe is, in its own words."""
+    return inspect.getdoc(book[name]) or ""

@@ -1,0 +1,126 @@
+"""The recipes that ship with gradlab; a variant calls its parent and changes it."""
+
+from dataclasses import replace
+
+from gradlab.recipe import Recipe
+from gradlab.recipes.book import recipe
+from gradlab.registry import Part
+
+
+def _named(name: str, parent: Recipe, **changes: object) -> Recipe:
+    return replace(parent.override({k.replace("__", "."): v for k, v in changes.items()}), name=name)
+
+
+@recipe
+def digits_mlp() -> Recipe:
+    """Handwritten digits, 8×8 pixels, by a perceptron with one hidden layer."""
+    train = {"epochs": 30, "lr": 2e-3, "weight_decay": 1e-4}
+    return Recipe("digits-mlp", Part("digits"), Part("mlp", {"hidden": [128]}), Part("classify"), train)
+
+
+@recipe
+def digits_softmax() -> Recipe:
+    """Handwritten digits by softmax regression: the linear model to beat."""
+    return _named("digits-softmax", digits_mlp(), model="softmax")
+
+
+@recipe
+def digits_dropout() -> Recipe:
+    """Handwritten digits by a deeper perceptron with batch normalisation and dropout."""
+    changes = {"model__hidden": [256, 256], "model__dropout": 0.3, "model__batch_norm": True}
+    return _named("digits-dropout", digits_mlp(), **changes)
+
+
+@recipe
+def iris_softmax() -> Recipe:
+    """Three species of iris from four measurements, by softmax regression with L-BFGS."""
+    train = {"epochs": 20, "batch_size": "full", "optimizer": "lbfgs", "lr": 1.0, "weight_decay": 1e-2}
+    return Recipe("iris-softmax", Part("iris"), Part("softmax"), Part("classify"), train)
+
+
+@recipe
+def wine_mlp() -> Recipe:
+    """Three cultivars of wine from chemical measurements."""
+    train = {"epochs": 60, "batch_size": 16, "weight_decay": 1e-3}
+    return Recipe("wine-mlp", Part("wine"), Part("mlp", {"hidden": [32]}), Part("classify"), train)
+
+
+@recipe
+def breast_cancer_mlp() -> Recipe:
+    """Malignant or benign, from thirty measurements of a tumour."""
+    return _named("breast-cancer-mlp", wine_mlp(), data="breast-cancer", train__epochs=40)
+
+
+@recipe
+def diabetes_linear() -> Recipe:
+    """Disease progression from ten measurements, by linear regression; sex is a category."""
+    train = {"epochs": 10, "batch_size": "full", "optimizer": "lbfgs", "lr": 1.0}
+    return Recipe("diabetes-linear", Part("diabetes", {"one_hot": ["sex"]}), Part("linear"), Part("regress"), train)
+
+
+@recipe
+def diabetes_mlp() -> Recipe:
+    """Disease progression by a small perceptron, stopped early."""
+    train = {"epochs": 200, "patience": 20, "optimizer": "adamw", "weight_decay": 1e-2}
+    parts = Part("diabetes", {"one_hot": ["sex"]}), Part("mlp", {"hidden": [32, 32], "dropout": 0.1})
+    return Recipe("diabetes-mlp", *parts, Part("regress"), train)
+
+
+@recipe
+def moons_mlp() -> Recipe:
+    """Two half moons in the plane: the report draws the decision regions."""
+    train = {"epochs": 60, "lr": 5e-3}
+    model = Part("mlp", {"hidden": [32, 32], "activation": "tanh"})
+    return Recipe("moons-mlp", Part("moons"), model, Part("classify"), train)
+
+
+@recipe
+def circles_mlp() -> Recipe:
+    """A circle inside another."""
+    return _named("circles-mlp", moons_mlp(), data="circles")
+
+
+@recipe
+def spirals_mlp() -> Recipe:
+    """Two interleaved spirals, which take more capacity and patience."""
+    changes = {"data": "spirals", "model__hidden": [64, 64], "train__epochs": 150, "train__schedule": "cosine"}
+    return _named("spirals-mlp", moons_mlp(), **changes)
+
+
+@recipe
+def linear_regression() -> Recipe:
+    """A known linear law with noise, found again by gradient descent."""
+    train = {"epochs": 30, "optimizer": "sgd", "lr": 0.05}
+    return Recipe("linear-regression", Part("linear"), Part("linear"), Part("regress"), train)
+
+
+@recipe
+def polynomial_linear() -> Recipe:
+    """A cubic curve with noise, by linear regression on powers of the input; the report draws the curve."""
+    train = {"epochs": 20, "batch_size": "full", "optimizer": "lbfgs", "lr": 1.0}
+    return Recipe("polynomial-linear", Part("polynomial"), Part("linear", {"degree": 3}), Part("regress"), train)
+
+
+@recipe
+def mnist_mlp() -> Recipe:
+    """MNIST by a perceptron with two hidden layers. Needs --data FOLDER with the four IDX files."""
+    train = {"epochs": 10, "batch_size": 64}
+    return Recipe("mnist-mlp", Part("mnist"), Part("mlp", {"hidden": [512, 512]}), Part("classify"), train)
+
+
+@recipe
+def mnist_lenet() -> Recipe:
+    """MNIST by LeNet. Needs --data FOLDER with the four IDX files."""
+    return _named("mnist-lenet", mnist_mlp(), model="lenet", train__epochs=5)
+
+
+@recipe
+def fashion_mnist_lenet() -> Recipe:
+    """Fashion-MNIST by LeNet. Needs --data FOLDER with the four IDX files."""
+    return _named("fashion-mnist-lenet", mnist_lenet(), data="fashion-mnist", train__epochs=10)
+
+
+@recipe
+def npz() -> Recipe:
+    """Arrays `x` and integer or text `y` of one's own, by a perceptron. Needs --data FILE.npz."""
+    return Recipe("npz", Part("npz"), Part("mlp", {"hidden": [128]}), Part("classify"), {"epochs": 30})

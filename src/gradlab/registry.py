@@ -1,0 +1,227 @@
+"""Builders by name. A builder's keyword arguments are its configuration schema; there is no second place to edit.
+
+    models = Registry("model")
+
+    @models.register("mlp")
+    def mlp(inputs, outputs, *, hidden: Annotated[list[Count], "units of each hidden layer"] = [128]): ...
+
+Positional arguments are given by the code that builds; keyword-only ones are *knobs* that a user may set. A string in
+the annotation is the knob's documentation, and a registry in it makes the knob a choice among that registry's names.
+"""
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from gradlab.errors import GradlabError, unknown
+
+Count = Annotated[int, Ge(1)]
+Natural = Annotated[int, Ge(0)]
+Positive = Annotated[float, Gt(0), Lt(float("inf"))]
+NonNegative = Annotated[float, Ge(0), Lt(float("inf"))]
+Fraction = Annotated[float, Ge(0), Lt(1)]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A registered name and the values of its knobs: one piece of a recipe. An empty name means the default one."""
+
+    name: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def plain(self) -> Any:
+        """As TOML writes it: the bare name where there is nothing else to say, otherwise a table."""
+        return {"name": self.name, **plain_values(self.values)} if self.values else self.name
+
+    @classmethod
+    def read(cls, value: Any, where: str) -> "Part":
+        """From a bare name or a table with a name."""
+        match value:
+            case Part():
+                return value
+            case str():
+                return cls(value)
+            case {"name": str(name), **values}:
+                return cls(name, {str(k): v for k, v in values.items()})
+        raise GradlabError(f"{where} must be a name or a table with a 'name', got {value!r}.")
+
+
+def plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Knob values as TOML can hold them: None is written by absence."""
+    return {k: v.plain() if isinstance(v, Part) else v for k, v in values.items() if v is not None}
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One value a user may set: its type, default and documentation, read off a signature."""
+
+    name: str
+    annotation: Any
+    default: Any
+
+    empty = inspect.Parameter.empty
+    """The default of a knob that must be given."""
+
+    @property
+    def _metadata(self) -> tuple[Any, ...]:
+        return getattr(self.annotation, "__metadata__", ())
+
+    @property
+    def doc(self) -> str:
+        return next((m for m in self._metadata if isinstance(m, str)), "")
+
+    @property
+    def choices(self) -> "Registry[Any] | None":
+        """The registry this knob chooses from, if it is a choice of a part."""
+        return next((m for m in self._metadata if isinstance(m, Registry)), None)
+
+    @property
+    def type_name(self) -> str:
+        return " | ".join(self.choices.names()) if self.choices else type_name(self.annotation)
+
+    def resolve(self, value: Any, where: str) -> Any:
+        """The value, converted and checked; text (from a command line) is read by the knob's type."""
+        if self.choices is not None:
+            part, default = Part.read(value, where), Part.read(self.default, where)
+            if part.name in ("", default.name):
+                part = Part(default.name, {**default.values, **part.values})
+            return self.choices.resolve(part, where)
+        if isinstance(value, str):
+            if value.lower() == "none" and self._optional:
+                return None
+            if self._is_list:
+                value = [item.strip() for item in value.split(",")] if value.strip() else []
+        try:
+            return self._adapter.validate_python(value)
+        except ValidationError as error:
+            # A union fails once per member: the whole type says it better than its parts.
+            reason = error.errors()[0]["msg"] if len(error.errors()) == 1 else "No form of it fits"
+            shown = ",".join(map(str, value)) if isinstance(value, list) else value
+            raise GradlabError(f"{where}={shown} is not valid: {reason}. It takes: {self.type_name}.") from None
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.annotation, config=ConfigDict(allow_inf_nan=False))
+
+    @property
+    def _members(self) -> tuple[Any, ...]:
+        bare = typing.get_args(self.annotation)[0] if self._metadata else self.annotation
+        return typing.get_args(bare) if isinstance(bare, types.UnionType) else (bare,)
+
+    @property
+    def _optional(self) -> bool:
+        return types.NoneType in self._members
+
+    @property
+    def _is_list(self) -> bool:
+        return any(typing.get_origin(m) is list for m in self._members)
+
+
+class Schema:
+    """The knobs of a callable: its keyword-only parameters."""
+
+    def __init__(self, function: Callable[..., Any]):
+        hints = typing.get_type_hints(function, include_extras=True)
+        self.knobs = {
+            p.name: Knob(p.name, hints[p.name], p.default)
+            for p in inspect.signature(function).parameters.values()
+            if p.kind is inspect.Parameter.KEYWORD_ONLY
+        }
+
+    def resolve(self, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+        """Every knob with its value: the given ones checked, the others by default."""
+        for key in values:
+            if key not in self.knobs:
+                raise unknown(f"key in {where},", key, self.knobs)
+        resolved = {}
+        for knob in self.knobs.values():
+            value = values.get(knob.name, knob.default)
+            if value is Knob.empty:
+                raise GradlabError(f"{where}.{knob.name} must be given: {knob.doc}.")
+            is_default = value is None and knob.default is None
+            resolved[knob.name] = None if is_default else knob.resolve(value, f"{where}.{knob.name}")
+        return resolved
+
+
+class Registry(Generic[T]):
+    """Builders of one kind, by name. Knobs of `shared`, if given, are added to those of each builder."""
+
+    def __init__(self, kind: str, shared: Callable[..., Any] | None = None):
+        self.kind = kind
+        self._shared = Schema(shared).knobs if shared else {}
+        self._builders: dict[str, Callable[..., T]] = {}
+
+    def register(self, name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
+        """Enter the decorated builder under `name`."""
+
+        def enter(builder: Callable[..., T]) -> Callable[..., T]:
+            assert name not in self._builders, f"two builders named {name!r}"
+            self._builders[name] = builder
+            return builder
+
+        return enter
+
+    def names(self) -> list[str]:
+        return sorted(self._builders)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __getitem__(self, name: str) -> Callable[..., T]:
+        if name not in self._builders:
+            raise unknown(self.kind, name, self._builders)
+        return self._builders[name]
+
+    def schema(self, name: str) -> Schema:
+        schema = Schema(self[name])
+        schema.knobs = {**schema.knobs, **self._shared}
+        return schema
+
+    def resolve(self, part: Part, where: str) -> Part:
+        """The part with every knob filled in and checked."""
+        return replace(part, values=self.schema(part.name).resolve(part.values, where))
+
+    def build(self, part: Part, *given: Any) -> T:
+        """Call the builder with the positional `given` and the part's own values (not the shared ones)."""
+        own = {k: v for k, v in part.values.items() if k not in self._shared}
+        return self[part.name](*given, **own)
+
+    def shared(self, part: Part) -> dict[str, Any]:
+        """The part's values of the shared knobs."""
+        return {k: v for k, v in part.values.items() if k in self._shared}
+
+
+_BOUNDS: list[tuple[Any, str, str]] = [(Ge, "ge", "≥"), (Gt, "gt", ">"), (Le, "le", "≤"), (Lt, "lt", "<")]
+
+
+def type_name(annotation: Any) -> str:
+    """A type as people say it.
+
+    >>> type_name(list[Count] | None), type_name(Literal["a", "b"]), type_name(Fraction)
+    ('list of int ≥ 1 | none', 'a | b', 'float ≥ 0 < 1')
+    """
+    arguments = typing.get_args(annotation)
+    if getattr(annotation, "__metadata__", None):
+        bounds = [
+            f" {sign} {getattr(m, attribute):g}"
+            for m in annotation.__metadata__
+            for kind, attribute, sign in _BOUNDS
+            if isinstance(m, kind) and abs(getattr(m, attribute)) != float("inf")
+        ]
+        return type_name(arguments[0]) + "".join(bounds)
+    if typing.get_origin(annotation) is Literal:
+        return " | ".join(map(str, arguments))
+    if typing.get_origin(annotation) is list:
+        return f"list of {type_name(arguments[0])}"
+    if isinstance(annotation, types.UnionType):
+        return " | ".join(type_name(a) for a in arguments)
+    return {str: "text", type(None): "none"}.get(annotation, getattr(annotation, "__name__", str(annotation)))

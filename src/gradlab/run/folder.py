@@ -1,0 +1,223 @@
+"""A run on disk, readable without gradlab.
+
+recipe.toml        everything that was asked for, resolved
+environment.json   versions, hardware, threads, device, command
+data.json          shape and names of the inputs, fitted preprocessing, classes, fingerprint of the data
+metrics.jsonl      one line per log point
+checkpoints/       step-NNNNNNNN/: model, optimizer and best weights, state.json, SHA256SUMS
+result.json        final figures
+report.html        what happened, for people
+"""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor, nn
+
+from gradlab.data import Dataset, Preprocessing, Targets, load
+from gradlab.errors import GradlabError
+from gradlab.models import models
+from gradlab.recipe import Recipe
+from gradlab.run import checkpoint
+from gradlab.tasks import Task, evaluate, predict, tasks
+
+
+class Run:
+    """A run folder. `run.test["accuracy"]`, `run.predict(x)`, `run.metrics`; nothing is read before it is asked for."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    @classmethod
+    def create(cls, path: Path, recipe: Recipe, environment: dict[str, Any], dataset: Dataset) -> "Run":
+        """Make the folder with all that is known before the first step. It appears by one rename, or not at all."""
+        if path.exists():
+            raise GradlabError(f"{path} exists already. Name another folder, or go on with: gradlab resume {path}")
+        temporary = path.with_name(f".{path.name}-{os.getpid()}")
+        try:
+            temporary.mkdir(parents=True)
+            (temporary / "recipe.toml").write_text(recipe.to_toml())
+            _write_json(temporary / "environment.json", environment)
+            _write_json(temporary / "data.json", describe(dataset))
+            temporary.rename(path)
+        except OSError as error:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise GradlabError(f"The run folder {path} cannot be made: {error}.") from None
+        return cls(path)
+
+    # What the files say.
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        return Recipe.from_toml(self._read("recipe.toml"), str(self.path / "recipe.toml"))
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        return self._read_json("environment.json")
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        return self._read_json("data.json")
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of the metrics log; a last line cut short by a kill is left out."""
+        path = self.path / "metrics.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [json.loads(line) for line in lines if line.endswith("}")]
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """The final figures, or None while the run is not finished."""
+        return self._read_json("result.json") if (self.path / "result.json").exists() else None
+
+    @result.setter
+    def result(self, figures: dict[str, Any]) -> None:
+        temporary = self.path / ".result.json"
+        _write_json(temporary, figures)
+        temporary.replace(self.path / "result.json")
+
+    @property
+    def finished(self) -> dict[str, Any]:
+        """The final figures of a run that has them."""
+        if self.result is None:
+            raise GradlabError(f"{self.path} is not finished. Go on with: gradlab resume {self.path}")
+        return self.result
+
+    @property
+    def test(self) -> dict[str, float]:
+        figures: dict[str, float] = self.finished["test"]
+        return figures
+
+    @property
+    def validation(self) -> dict[str, float]:
+        figures: dict[str, float] = self.finished["validation"]
+        return figures
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    # Using the trained model.
+
+    @cached_property
+    def preprocessing(self) -> Preprocessing:
+        return Preprocessing(**self.data["inputs"])
+
+    @cached_property
+    def task(self) -> Task:
+        return tasks.build(tasks.resolve(self.recipe.task, "task"), Targets(**self.data["targets"]))
+
+    @cached_property
+    def model(self) -> nn.Module:
+        """The trained model on the CPU, in evaluation mode: the newest sound checkpoint's chosen weights."""
+        found, complaints = checkpoint.newest_sound(self.checkpoints)
+        if found is None:
+            reason = complaints[0] if complaints else "it has no checkpoint yet."
+            raise GradlabError(f"{self.path} has no model to use: {reason}")
+        model = build_model(self.recipe, self.preprocessing, self.task)
+        model.load_state_dict(found.chosen)
+        return model.eval()
+
+    def outputs(self, raw: npt.ArrayLike) -> Tensor:
+        """What the model gives for raw inputs (one row per example): logits, or standardised numbers."""
+        return predict(self.model, self.preprocessing(np.asarray(raw)))
+
+    def describe(self, raw: npt.ArrayLike) -> list[dict[str, Any]]:
+        """Predictions in full: label and probabilities, or value, one dictionary per example."""
+        return self.task.decode(self.outputs(raw))
+
+    def predict(self, raw: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Predicted labels or values for raw inputs, one per row."""
+        return np.array([p.get("label", p.get("value")) for p in self.describe(raw)])
+
+    def dataset(self) -> Dataset:
+        """The data of the run, read again and prepared as they were; refused if they have changed."""
+        dataset = load(self.recipe.data)
+        if dataset.raw.fingerprint() != self.data["fingerprint"]:
+            raise GradlabError(f"The data of {self.path} are not the ones it was trained on. Bring those back.")
+        return dataset
+
+    def evaluate(self, split: str = "test") -> dict[str, float]:
+        """Loss and metrics on a split, computed anew."""
+        examples = self.dataset().split(split)
+        if len(examples) == 0:
+            raise GradlabError(f"{self.path} has no examples in its {split} split.")
+        return evaluate(self.model, self.task, examples.inputs, self.task.encode(examples.targets))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Only one process may train a run; the lock goes with the process, however it ends."""
+        with (self.path / ".lock").open("w") as file:
+            try:
+                import fcntl
+            except ImportError:  # Windows has no such lock
+                yield
+                return
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise GradlabError(f"{self.path} is being trained by another process.") from None
+            yield
+
+    def _read(self, name: str) -> str:
+        try:
+            return (self.path / name).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise GradlabError(f"{self.path / name} cannot be read: {error}.") from None
+
+    def _read_json(self, name: str) -> dict[str, Any]:
+        try:
+            content: dict[str, Any] = json.loads(self._read(name))
+        except ValueError as error:
+            raise GradlabError(f"{self.path / name} is damaged: {error}.") from None
+        return content
+
+
+def open_run(path: str | Path) -> Run:
+    """The run in a folder."""
+    folder = Path(path)
+    if not folder.is_dir():
+        raise GradlabError(f"{path} is not a folder. `gradlab runs` lists the runs here.")
+    if not (folder / "recipe.toml").is_file():
+        raise GradlabError(f"{path} is not a run: it has no recipe.toml. `gradlab runs` lists the runs here.")
+    return Run(folder)
+
+
+def new_path(name: str) -> Path:
+    """A free folder under runs/ in the working directory."""
+    while (path := Path("runs") / f"{name}-{secrets.token_hex(2)}").exists():
+        pass
+    return path
+
+
+def build_model(recipe: Recipe, preprocessing: Preprocessing, task: Task) -> nn.Module:
+    """The recipe's model for these inputs and this task, with fresh weights."""
+    return models.build(models.resolve(recipe.model, "model"), preprocessing.output_shape, task.outputs)
+
+
+def describe(dataset: Dataset) -> dict[str, Any]:
+    """What data.json holds."""
+    return {
+        "inputs": asdict(dataset.preprocessing),
+        "targets": asdict(dataset.targets),
+        "sizes": {split: len(dataset.split(split)) for split in ("train", "validation", "test")},
+        "fingerprint": dataset.raw.fingerprint(),
+    }
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=1) + "\n")

@@ -1,0 +1,50 @@
+"""Regression: one number, or several."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gradlab.data import Targets
+from gradlab.errors import GradlabError
+from gradlab.tasks.metrics import Metric, r2, rmse
+from gradlab.tasks.task import tasks
+
+
+@tasks.register("regress")
+class Regress:
+    r"""Squared error of the standardised target, $(\hat y - \tilde y)^2$ with $\tilde y = (y - \mu) / \sigma$.
+
+    μ and σ come from the training targets; predictions and RMSE are in the units of the raw target.
+    """
+
+    def __init__(self, targets: Targets):
+        if targets.classes is not None:
+            raise GradlabError("The task regress needs numbers, but the targets are classes. Use task=classify.")
+        self.mean, self.std = torch.tensor(targets.mean), torch.tensor(targets.std)
+        self.outputs = len(targets.mean)
+        # Several targets have no common unit: their RMSE is in standard deviations.
+        unit = targets.std[0] if self.outputs == 1 else 1.0
+        self.metrics: Mapping[str, Metric] = {"rmse": rmse(unit), "r2": r2()}
+
+    def encode(self, targets: Float[Tensor, "batch *outputs"]) -> Float[Tensor, "batch outputs"]:
+        return (targets.reshape(len(targets), -1) - self.mean) / self.std
+
+    def loss(
+        self, output: Float[Tensor, "batch outputs"], target: Float[Tensor, "batch outputs"]
+    ) -> tuple[Float[Tensor, ""], int]:
+        return torch.nn.functional.mse_loss(output, target, reduction="sum"), target.numel()
+
+    def expected_initial_loss(self) -> tuple[float, str]:
+        return 1.0, "variance of the standardised target"
+
+    def baseline(
+        self, training: Float[Tensor, "examples outputs"], count: int
+    ) -> tuple[str, Float[Tensor, "count outputs"]]:
+        return "training mean", training.mean(0).expand(count, -1)
+
+    def decode(self, output: Float[Tensor, "batch outputs"]) -> list[dict[str, Any]]:
+        values = output.cpu().double() * self.std.double() + self.mean.double()
+        return [{"value": row[0] if len(row) == 1 else row} for row in values.tolist()]

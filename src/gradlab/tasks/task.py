@@ -1,0 +1,39 @@
+"""The protocol every task follows."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from gradlab.registry import Registry
+from gradlab.tasks.metrics import Metric
+
+
+class Task(Protocol):
+    """What training, evaluation and prediction need to know of a task."""
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers the model gives for an example."""
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """By name, the most telling first."""
+
+    def encode(self, targets: Tensor) -> Tensor:
+        """Raw targets as the loss takes them."""
+
+    def loss(self, output: Tensor, target: Tensor) -> tuple[Tensor, int]:
+        """Sum of the losses and how many there are."""
+
+    def expected_initial_loss(self) -> tuple[float, str]:
+        """What a model that knows nothing yet should cost, and the formula in words."""
+
+    def baseline(self, training: Tensor, count: int) -> tuple[str, Tensor]:
+        """The trivial predictor's name and its `count` outputs, from the encoded training targets alone."""
+
+    def decode(self, output: Tensor) -> list[dict[str, Any]]:
+        """Model outputs in the user's terms, one dictionary per example."""
+
+
+tasks: Registry[Task] = Registry("task")

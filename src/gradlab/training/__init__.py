@@ -1,0 +1,1 @@
+"""How it is learned: the loop, the step, optimisers, schedules, checkpoints and observers."""

@@ -1,0 +1,95 @@
+"""Progress of a training, for people: a live bar in a terminal, plain lines elsewhere."""
+
+import time
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from gradlab.training.loop import Training
+from gradlab.training.observers import Line, Observer
+
+_PLAIN_LINES = 20  # for a run of any length
+
+
+class LiveProgress(Observer):
+    """One line that renews itself: step, loss, validation metric, examples per second, time left."""
+
+    def __init__(self, console: Console):
+        self.console = console
+
+    def start(self, training: Training) -> None:
+        self.bar = Progress(
+            TextColumn("epoch {task.fields[epoch]}"),
+            BarColumn(bar_width=28),
+            TextColumn("{task.completed:>{task.fields[width]}}/{task.total} steps"),
+            TextColumn("loss [bold]{task.fields[loss]}[/]"),
+            TextColumn("{task.fields[metric]}"),
+            _Speed(training),
+            TimeRemainingColumn(compact=True),
+            console=self.console,
+            refresh_per_second=4,  # the display's thread takes the interpreter from the loop as seldom as one can see
+        )
+        total = training.total_steps
+        first = training.progress.step
+        shown: dict[str, Any] = {"epoch": "0", "loss": "…", "metric": "", "width": len(str(total))}
+        self.task = self.bar.add_task("", total=total, completed=first, **shown)
+        self.bar.start()
+
+    def log(self, training: Training, line: Line) -> None:
+        if line["split"] == "train":
+            self.bar.update(self.task, completed=line["step"], loss=f"{line['loss']:.4f}", epoch=f"{line['epoch']:.3g}")
+
+    def evaluation(self, training: Training, line: Line) -> None:
+        name = next(iter(training.task.metrics), "loss")
+        self.bar.update(self.task, metric=f"validation {name} [bold]{line[name]:.4f}[/]")
+
+    def end(self, training: Training) -> None:
+        self.bar.update(self.task, completed=training.progress.step)
+        self.bar.stop()
+
+
+class _Speed(ProgressColumn):
+    def __init__(self, training: Training):
+        super().__init__()
+        self.training, self.began, self.first = training, time.perf_counter(), training.progress.step
+
+    def render(self, task: Task) -> Text:
+        steps = self.training.progress.step - self.first
+        rate = steps * self.training.batch_size / max(time.perf_counter() - self.began, 1e-9)
+        return Text(f"{rate:,.0f} examples/s")
+
+
+class PlainProgress(Observer):
+    """A line of text now and then, without control codes."""
+
+    def __init__(self, stream: TextIO):
+        self.stream = stream
+
+    def start(self, training: Training) -> None:
+        self.interval = max(1, training.total_steps // _PLAIN_LINES)
+        self.next = training.progress.step + self.interval
+        self.loss = ""
+        if training.progress.step:
+            self._print(f"resuming at step {training.progress.step} of {training.total_steps}")
+
+    def log(self, training: Training, line: Line) -> None:
+        if line["split"] == "train":
+            self.loss = f"loss {line['loss']:.4f}"
+            if training.validation is None:
+                self._report(training, "")
+
+    def evaluation(self, training: Training, line: Line) -> None:
+        figures = ", ".join(f"{name} {line[name]:.4f}" for name in ("loss", *training.task.metrics))
+        self._report(training, f"validation {figures}")
+
+    def _report(self, training: Training, text: str) -> None:
+        step = training.progress.step
+        if step >= self.next or step == training.total_steps:
+            self.next = step + self.interval
+            self._print(" | ".join(filter(None, (f"step {step}/{training.total_steps}", self.loss, text))))
+
+    def _print(self, text: str) -> None:
+        self.stream.write(text + "\n")
+        self.stream.flush()

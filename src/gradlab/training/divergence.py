@@ -1,0 +1,39 @@
+"""Where a training went out of the numbers: the first module or parameter that is not finite."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gradlab.tasks import Task
+
+
+def explain_divergence(model: nn.Module, task: Task, x: Tensor, y: Tensor) -> str:
+    """Name the first module, in the order of the forward pass, whose output is not finite, or the bad gradients."""
+    found: list[str] = []
+
+    def watch(name: str) -> Any:
+        def hook(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+            tensors = [t for t in (output if isinstance(output, (tuple, list)) else [output]) if isinstance(t, Tensor)]
+            if not found and any(t.is_floating_point() and not t.isfinite().all() for t in tensors):
+                found.append(f"the output of {name} ({type(module).__name__}) is the first that is not finite")
+
+        return hook
+
+    leaves = [(name, module) for name, module in model.named_modules() if not list(module.children())]
+    handles = [module.register_forward_hook(watch(name or "the model")) for name, module in leaves]
+    try:
+        total, _ = task.loss(model(x), y)
+    finally:
+        for handle in handles:
+            handle.remove()
+    if found:
+        return found[0]
+    if not total.isfinite():
+        return f"the loss is {total.item()} though every module's output is finite"
+    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    gradients = torch.autograd.grad(total, [p for _, p in named], allow_unused=True)
+    bad = [n for (n, _), g in zip(named, gradients, strict=True) if g is not None and not g.isfinite().all()]
+    if bad:
+        return f"the gradient of {bad[-1]} is the first, from the loss backwards, that is not finite"
+    return "the norm of the gradient is not finite"

@@ -1,0 +1,89 @@
+"""Where a run happens: device, threads, versions."""
+
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy
+import torch
+
+import gradlab
+from gradlab.errors import GradlabError
+from gradlab.training.plan import Plan
+
+# A thread must have this many floating-point operations of a step to itself before it is worth waking:
+# below, waiting for the others costs more than they help.
+_FLOPS_PER_THREAD = 50e6
+
+
+def find_device(name: str = "auto") -> torch.device:
+    """The device asked for; auto is the first of CUDA, MPS and CPU that is there."""
+    present: dict[str, Callable[[], bool]] = {
+        "cuda": torch.cuda.is_available,
+        "mps": torch.backends.mps.is_available,
+        "cpu": lambda: True,
+    }
+    if name == "auto":
+        name = next(kind for kind, there in present.items() if there())
+    if name not in present:
+        raise GradlabError(f"There is no device {name!r}. Valid: auto, cpu, cuda, mps.")
+    if not present[name]():
+        raise GradlabError(
+            f"--device {name} was asked for, but this machine has none that torch can use. Use --device cpu."
+        )
+    return torch.device(name)
+
+
+def choose_threads(plan: Plan, step_flops: float) -> int:
+    """CPU threads for a step of this size: by rule, so that a repeated run does the same arithmetic."""
+    return plan.threads or max(1, min(torch.get_num_threads(), int(step_flops / _FLOPS_PER_THREAD)))
+
+
+def describe_environment(device: torch.device, threads: int, mode: str) -> dict[str, Any]:
+    """What environment.json holds."""
+    return {
+        "gradlab": gradlab.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "device": device.type,
+        "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else _processor(),
+        "threads": threads,
+        "step": mode,
+        "command": " ".join(sys.argv),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+@contextmanager
+def settings(device: torch.device, threads: int, plan: Plan) -> Iterator[None]:
+    """torch's global settings for a run: seeds, threads, determinism. Afterwards they are as they were."""
+    before = torch.get_num_threads()
+    exact = plan.deterministic and device.type == "cuda"  # the CPU is exact anyway, and the call imports the compiler
+    if exact:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when cuBLAS makes its first handle
+        torch.use_deterministic_algorithms(True)
+    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device.type == "cuda" else []):
+        try:
+            torch.set_num_threads(threads)
+            torch.manual_seed(plan.seed)
+            yield
+        finally:
+            torch.set_num_threads(before)
+            if exact:
+                torch.use_deterministic_algorithms(False)

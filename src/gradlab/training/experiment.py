@@ -1,0 +1,199 @@
+"""From a recipe to a finished run folder."""
+
+import signal
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from gradlab.data import Dataset, Examples, load, sources
+from gradlab.errors import GradlabError, Interrupted
+from gradlab.models import models
+from gradlab.probes import forward_flops, parameter_count
+from gradlab.recipe import Recipe
+from gradlab.run import Run
+from gradlab.run.checkpoint import newest_sound
+from gradlab.run.folder import build_model, new_path
+from gradlab.tasks import Task, evaluate, tasks
+from gradlab.tasks.evaluation import score
+from gradlab.training.capture import Mode, choose_mode
+from gradlab.training.environment import choose_threads, describe_environment, settings
+from gradlab.training.loop import Training
+from gradlab.training.observers import Checkpoints, MetricsLog, Observer
+from gradlab.training.plan import Plan, plan_schema
+
+
+def resolve(recipe: Recipe) -> Recipe:
+    """The recipe with every knob filled in and checked."""
+    data = sources.resolve(recipe.data, "data")
+    if "path" in data.values:
+        data = replace(data, values={**data.values, "path": str(Path(data.values["path"]).absolute())})
+    return replace(
+        recipe,
+        data=data,
+        model=models.resolve(recipe.model, "model"),
+        task=tasks.resolve(recipe.task, "task"),
+        train=plan_schema.resolve(recipe.train, "train"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """Everything built and checked, before the first step: what will be trained, on what, how."""
+
+    recipe: Recipe
+    dataset: Dataset
+    task: Task
+    model: nn.Module
+    plan: Plan
+    device: torch.device
+    mode: Mode
+    threads: int
+    flops: int
+
+    @classmethod
+    def of(cls, recipe: Recipe, device: torch.device, threads: int | None = None) -> "Experiment":
+        """Read the data and build the model. `threads` repeats the choice of an earlier run."""
+        recipe = resolve(recipe)
+        plan = Plan(**recipe.train)
+        if plan.precision == "bf16" and device.type != "cuda":
+            raise GradlabError(f"train.precision=bf16 is for CUDA; this run is on {device.type}.")
+        dataset = load(recipe.data)
+        task = tasks.build(recipe.task, dataset.targets)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(plan.seed)
+            model = build_model(recipe, dataset.preprocessing, task)
+        flops = forward_flops(model, dataset.train.inputs[:1])
+        examples = len(dataset.train)
+        # The backward pass costs about twice the forward one: a product for the inputs, one for the weights.
+        step_flops = 3.0 * flops * plan.examples_per_step(examples)
+        return cls(
+            recipe=recipe,
+            dataset=dataset,
+            task=task,
+            model=model.to(device),
+            plan=plan,
+            device=device,
+            mode=choose_mode(plan, device, plan.total_steps(examples)),
+            threads=threads or choose_threads(plan, step_flops),
+            flops=flops,
+        )
+
+    @property
+    def parameters(self) -> int:
+        return parameter_count(self.model)
+
+    @property
+    def steps(self) -> int:
+        return self.plan.total_steps(len(self.dataset.train))
+
+    def examples(self, split: str) -> Examples:
+        """A split on the device, its targets as the loss takes them."""
+        examples = self.dataset.split(split)
+        return replace(examples, targets=self.task.encode(examples.targets)).to(self.device)
+
+
+def start(experiment: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:
+    """Train into a new run folder."""
+    path = Path(out) if out else new_path(experiment.recipe.name)
+    environment = describe_environment(experiment.device, experiment.threads, experiment.mode)
+    run = Run.create(path, experiment.recipe, environment, experiment.dataset)
+    return _train(experiment, run, observers)
+
+
+def resume(run: Run, device: torch.device, observers: Sequence[Observer], notice: Callable[[str], None]) -> Run:
+    """Go on with a run from its newest sound checkpoint, or from step 0; `notice` is told of damage and of drift."""
+    experiment = Experiment.of(run.recipe, device, run.environment["threads"])
+    if experiment.dataset.raw.fingerprint() != run.data["fingerprint"]:
+        raise GradlabError(f"The data of {run.path} are not the ones it began with. Bring those back to resume it.")
+    now = describe_environment(device, experiment.threads, experiment.mode)
+    for key in ("gradlab", "python", "torch", "device", "device_name", "step"):
+        if now[key] != run.environment[key]:
+            notice(f"{key} was {run.environment[key]} when this run began and is {now[key]} now: expect other bits.")
+    return _train(experiment, run, observers, notice)
+
+
+def _train(
+    experiment: Experiment, run: Run, observers: Sequence[Observer], notice: Callable[[str], None] | None = None
+) -> Run:
+    plan = experiment.plan
+    keepers = [
+        MetricsLog(run.path / "metrics.jsonl", plan.checkpoint_every),
+        Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints),
+    ]
+    with run.locked(), settings(experiment.device, experiment.threads, plan):
+        training = Training(
+            experiment.model,
+            experiment.task,
+            experiment.examples("train"),
+            experiment.examples("validation"),
+            plan,
+            mode=experiment.mode,
+            observers=[*observers, *keepers],
+        )
+        if notice is not None:
+            checkpoint, complaints = newest_sound(run.checkpoints)
+            for complaint in complaints:
+                where = f"step {checkpoint.step}" if checkpoint else "the beginning"
+                notice(f"{complaint} Going on from {where} instead.")
+            if checkpoint is not None:
+                training.restore(checkpoint)
+        with _stopping_on_signals(training):
+            progress = training.run()
+        if progress.ended == "interrupted":
+            raise Interrupted(f"Stopped and saved at step {progress.step}. Go on with: gradlab resume {run.path}")
+        run.result = _figures(experiment, run, training)
+    return run
+
+
+@contextmanager
+def _stopping_on_signals(training: Training) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the training after the step it is in, saved; a second one ends the process at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may handle signals
+        return
+    before: dict[int, Any] = {}
+
+    def stop(number: int, frame: types.FrameType | None) -> None:
+        training.interrupted = True
+        signal.signal(number, before[number])
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for caught, handler in before.items():
+            signal.signal(caught, handler)
+
+
+def _figures(experiment: Experiment, run: Run, training: Training) -> dict[str, Any]:
+    """What result.json holds; every figure stands beside that of the trivial baseline."""
+    task, progress = experiment.task, training.progress
+    figures: dict[str, dict[str, float]] = {}
+    baseline: dict[str, Any] = {}
+    for split in ("validation", "test"):
+        examples = experiment.examples(split)
+        if len(examples):
+            figures[split] = evaluate(experiment.model, task, examples.inputs, examples.targets)
+            name, outputs = task.baseline(training.train.targets, len(examples))
+            baseline = {"name": name, **baseline, split: score(task, outputs, examples.targets)}
+    return {
+        "run": str(run.path),
+        "recipe": experiment.recipe.name,
+        "steps": progress.step,
+        "seconds": round(progress.seconds, 3),
+        "parameters": experiment.parameters,
+        "flops_per_example": experiment.flops,
+        "ended": progress.ended,
+        "weights": f"best, of step {progress.best_step}" if training.best_weights is not None else "last",
+        "validation": figures.get("validation", {}),
+        "test": figures.get("test", {}),
+        "baseline": baseline,
+    }

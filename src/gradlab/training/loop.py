@@ -1,0 +1,243 @@
+"""The training loop.
+
+Position in the data is two integers, since the order of an epoch is a pure function of (seed, epoch): step s reads
+batch s mod (steps per epoch) of epoch s div (steps per epoch). Everything else that a resumed run needs is in
+`Training.checkpoint()`. Nothing in the loop waits for the device except at log points, evaluations and checkpoints.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from gradlab.data import Examples, permutation
+from gradlab.errors import TrainingError
+from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
+from gradlab.tasks import Task, evaluate
+from gradlab.training.capture import GraphStep, Mode, compiled
+from gradlab.training.divergence import explain_divergence
+from gradlab.training.observers import Observer
+from gradlab.training.optimizers import Lbfgs, Parameters, optimizers
+from gradlab.training.plan import Plan
+from gradlab.training.schedules import schedules
+from gradlab.training.step import ClosureStep, GradientStep, NonFinite, Step, Stepped
+
+Ended = Literal["", "finished", "patience", "interrupted", "diverged"]
+
+
+@dataclass
+class Progress:
+    """Where a training stands: numbers alone, saved in every checkpoint."""
+
+    step: int = 0
+    seconds: float = 0.0
+    # The training loss since the last log line, as a running sum: added in the order of the steps whenever it is
+    # added, so that a checkpoint in mid-window changes no bit of the line.
+    window_sum: float = 0.0
+    window_count: int = 0
+    best_step: int = 0
+    best_loss: float = float("inf")
+    best: dict[str, float] = field(default_factory=dict)
+    evaluations_since_best: int = 0
+    ended: Ended = ""
+
+
+class Training:
+    """One model being trained on one split. Build it, perhaps `restore` a checkpoint, and `run` it."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        task: Task,
+        train: Examples,
+        validation: Examples | None,
+        plan: Plan,
+        *,
+        mode: Mode = "eager",
+        observers: Sequence[Observer] = (),
+    ):
+        self.model, self.task, self.train, self.plan, self.observers = model, task, train, plan, observers
+        self.validation = validation if validation is not None and len(validation) else None
+        self.device = train.inputs.device
+        self.batch_size = plan.examples_per_step(len(train))
+        self.steps_per_epoch = plan.steps_per_epoch(len(train))
+        self.total_steps = plan.total_steps(len(train))
+        self.parameters = Parameters(model, plan.weight_decay, plan.decay_all)
+        self.optimizer = optimizers.build(plan.optimizer, self.parameters)
+        self.schedule = schedules.build(plan.schedule, self.total_steps)
+        self.mode = mode
+        self.progress = Progress()
+        self.best_weights: Weights | None = None
+        self.interrupted = False
+        self.pending: list[Stepped] = []  # steps whose losses are not yet in the window
+        self.ratio_of = [i for i, p in enumerate(self.parameters.tensors) if p.ndim >= 2]
+        self.log_every = plan.log_interval(len(train))
+        self.evaluate_every = plan.evaluation_interval(len(train))
+
+    def run(self) -> Progress:
+        """Train from where the training stands to its end; the model is left with the weights the plan keeps."""
+        progress = self.progress
+        self.began = time.perf_counter() - progress.seconds
+        step = self._make_step()
+        self.model.train()
+        for observer in self.observers:
+            observer.start(self)
+        try:
+            if progress.step == 0:
+                self._evaluate()
+            due = self._next_due()
+            while not progress.ended:
+                epoch, position = divmod(progress.step, self.steps_per_epoch)
+                for rows in self._batches(epoch)[position:]:
+                    watched = progress.step + 1 == due
+                    before = [v.clone() for v in self.optimizer.values] if watched and self._logs(due) else None
+                    self.pending.append(step(rows, self.lr(progress.step)))
+                    progress.step += 1
+                    if watched:
+                        self._look(step, before)
+                        due = self._next_due()
+                    if self.interrupted and not progress.ended:
+                        progress.ended = "interrupted"
+                    if progress.ended:
+                        break
+        except NonFinite:
+            progress.ended = "diverged"
+            raise self._divergence() from None
+        finally:
+            for observer in self.observers:
+                observer.end(self)
+        if self.best_weights is not None:
+            self.model.load_state_dict(self.best_weights)
+        return progress
+
+    def lr(self, step: int) -> float:
+        return self.plan.lr * self.schedule(step)
+
+    def _make_step(self) -> Step:
+        if isinstance(self.optimizer, Lbfgs):
+            return ClosureStep(self.model, self.task, self.train, self.optimizer)
+        step = GradientStep(self.model, self.task, self.train, self.optimizer, self.plan, self.progress.step)
+        if self.mode == "graph":
+            return GraphStep(step)
+        return compiled(step) if self.mode == "compiled" else step
+
+    def _batches(self, epoch: int) -> Sequence[Tensor]:
+        return torch.split(permutation(len(self.train), self.plan.seed, epoch).to(self.device), self.batch_size)
+
+    # What happens between steps, and when.
+
+    def _next_due(self) -> int:
+        """The next step after which there is something to do: between those, the loop only trains."""
+        intervals = [self.log_every, self.evaluate_every, *(o.every for o in self.observers if o.every)]
+        return min(self.total_steps, *((self.progress.step // every + 1) * every for every in intervals))
+
+    def _logs(self, step: int) -> bool:
+        return step % self.log_every == 0 or step == self.total_steps
+
+    def _look(self, step: Step, before: list[Tensor] | None) -> None:
+        number = self.progress.step
+        frozen = step.frozen_at()
+        if frozen is not None:
+            self.progress.step = frozen
+            raise NonFinite
+        self.progress.seconds = time.perf_counter() - self.began
+        if before is not None:
+            self._log(before)
+        if number % self.evaluate_every == 0 or number == self.total_steps:
+            self._evaluate()
+        if number == self.total_steps:
+            self.progress.ended = "finished"
+        for observer in self.observers:
+            if observer.every and number % observer.every == 0:
+                observer.step(self)
+
+    def _log(self, before: list[Tensor]) -> None:
+        """A line on the training split: mean loss since the last line, and how far this step moved each layer."""
+        norm = self.pending[-1].gradient_norm.item()
+        self._fold()
+        progress = self.progress
+        moved = torch._foreach_norm(torch._foreach_sub(self.optimizer.values, before))
+        ratios = torch.stack(moved) / torch.stack(torch._foreach_norm(before)).clamp_min(1e-12)
+        figures = {
+            "loss": progress.window_sum / progress.window_count,
+            "lr": self.lr(progress.step - 1),
+            "gradient_norm": norm,
+            "update_ratio": {self.parameters.names[i]: ratios[i].item() for i in self.ratio_of},
+        }
+        progress.window_sum, progress.window_count = 0.0, 0
+        self._emit("train", figures)
+
+    def _fold(self) -> None:
+        """Add the pending losses to the window, in order. Waits for the device."""
+        if self.pending:
+            for loss, stepped in zip(torch.stack([s.loss for s in self.pending]).tolist(), self.pending, strict=True):
+                self.progress.window_sum += loss
+                self.progress.window_count += stepped.count
+            self.pending.clear()
+
+    def _evaluate(self) -> None:
+        """Judge the validation split, and as many training examples; remember the best weights; lose patience."""
+        if self.validation is None:
+            return
+        progress, rows = self.progress, len(self.validation)
+        self._emit("train-sample", evaluate(self.model, self.task, self.train.inputs[:rows], self.train.targets[:rows]))
+        figures = evaluate(self.model, self.task, self.validation.inputs, self.validation.targets)
+        progress.evaluations_since_best += 1
+        if figures["loss"] < progress.best_loss:
+            progress.best_step, progress.best_loss, progress.best = progress.step, figures["loss"], figures
+            progress.evaluations_since_best = 0
+            if self.plan.keep == "best":
+                self.best_weights = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+        line = self._emit("validation", figures)
+        if self.plan.patience is not None and progress.evaluations_since_best >= self.plan.patience:
+            progress.ended = "patience"
+        for observer in self.observers:
+            observer.evaluation(self, line)
+
+    def _emit(self, split: str, figures: dict[str, Any]) -> dict[str, Any]:
+        progress = self.progress
+        where = {"step": progress.step, "epoch": round(progress.step / self.steps_per_epoch, 4), "split": split}
+        line = {**where, **figures, "seconds": round(progress.seconds, 4)}
+        for observer in self.observers:
+            observer.log(self, line)
+        return line
+
+    def _divergence(self) -> TrainingError:
+        epoch, position = divmod(self.progress.step, self.steps_per_epoch)
+        rows = self._batches(epoch)[position]
+        x, y = self.train.inputs[rows], self.train.targets[rows]
+        return TrainingError(
+            f"Training diverged in step {self.progress.step + 1} (epoch {epoch + 1}): "
+            f"{explain_divergence(self.model, self.task, x, y)}. The weights were not updated with it. "
+            f"Lower train.lr (now {self.plan.lr:g}) or set train.clip=1."
+        )
+
+    # Saving and restoring.
+
+    def checkpoint(self) -> Checkpoint:
+        """Everything a resumed training needs, copied, so that it may be written while training goes on."""
+        self._fold()
+        progress = self.progress
+        progress.seconds = time.perf_counter() - self.began
+        other_best = self.best_weights if progress.best_step != progress.step else None
+        return Checkpoint(
+            step=progress.step,
+            model=copied(self.model.state_dict()),
+            optimizer=copied(self.optimizer.snapshot()),
+            state={"progress": asdict(progress), "rng": rng_state(self.device)},
+            best=copied(other_best),
+        )
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Stand where the checkpoint was taken."""
+        self.model.load_state_dict(checkpoint.model)
+        self.optimizer.restore(checkpoint.optimizer)
+        set_rng_state(checkpoint.state["rng"], self.device)
+        self.progress = Progress(**checkpoint.state["progress"])
+        if self.progress.ended == "interrupted":
+            self.progress.ended = ""
+        if self.validation is not None and self.plan.keep == "best":
+            self.best_weights = {k: v.to(self.device) for k, v in checkpoint.chosen.items()}

@@ -1,0 +1,71 @@
+"""The training plan: everything about how a model is trained that a user may set."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from gradlab.errors import GradlabError
+from gradlab.registry import Count, Natural, NonNegative, Part, Positive, Schema
+from gradlab.training.optimizers import optimizers
+from gradlab.training.schedules import schedules
+
+_LOG_POINTS = 100  # lines of the metrics log for a run of any length
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Its fields are the keys of `[train]` in a recipe."""
+
+    epochs: Annotated[Count, "passes over the training split"] = 20
+    steps: Annotated[Count | None, "updates; instead of epochs"] = None
+    batch_size: Annotated[Count | Literal["full"], "examples per update, or the whole split"] = 32
+    optimizer: Annotated[Part, optimizers, "update rule"] = Part("adam")  # noqa: RUF009
+    lr: Annotated[Positive, "learning rate"] = 1e-3
+    schedule: Annotated[Part, schedules, "learning rate over the run"] = Part("constant")  # noqa: RUF009
+    weight_decay: Annotated[NonNegative, "L2 penalty, or decoupled decay with adamw"] = 0.0
+    decay_all: Annotated[bool, "decay biases and normalisation gains too"] = False
+    clip: Annotated[Positive | None, "largest gradient norm; longer gradients are shortened to it"] = None
+    patience: Annotated[Count | None, "stop after this many evaluations without a better validation loss"] = None
+    keep: Annotated[Literal["best", "last"], "weights the run ends with: best by validation loss, or last"] = "best"
+    evaluate_every: Annotated[Count | None, "steps between evaluations; default one epoch"] = None
+    log_every: Annotated[Count | None, "steps between log lines; default a hundredth of the run"] = None
+    checkpoint_every: Annotated[Count, "steps between checkpoints"] = 500
+    checkpoints: Annotated[Count, "newest checkpoints that are kept"] = 3
+    precision: Annotated[Literal["float32", "bf16"], "bf16: mixed precision, on CUDA"] = "float32"
+    compile: Annotated[Literal["auto", "on", "off"], "compile or capture the step; auto: only where it pays"] = "auto"
+    threads: Annotated[Count | None, "CPU threads; default by the size of a step"] = None
+    deterministic: Annotated[bool, "bit-exact on CUDA too, at a price"] = False
+    seed: Annotated[Natural, "of weights, order and dropout"] = 0
+
+    def __post_init__(self) -> None:
+        if self.optimizer.name == "lbfgs":
+            refused = {
+                f"train.batch_size={self.batch_size}": self.batch_size != "full",
+                f"train.precision={self.precision}": self.precision != "float32",
+                "train.compile=on": self.compile == "on",
+                f"train.clip={self.clip}": self.clip is not None,
+            }
+            for setting, bad in refused.items():
+                if bad:
+                    raise GradlabError(
+                        f"{setting} does not go with lbfgs, which searches along the exact gradient of the full batch. "
+                        "Set train.batch_size=full, and leave precision, compile and clip at their defaults."
+                    )
+
+    def examples_per_step(self, examples: int) -> int:
+        return examples if self.batch_size == "full" else min(self.batch_size, examples)
+
+    def steps_per_epoch(self, examples: int) -> int:
+        return math.ceil(examples / self.examples_per_step(examples))
+
+    def total_steps(self, examples: int) -> int:
+        return self.steps or self.epochs * self.steps_per_epoch(examples)
+
+    def log_interval(self, examples: int) -> int:
+        return self.log_every or math.ceil(self.total_steps(examples) / _LOG_POINTS)
+
+    def evaluation_interval(self, examples: int) -> int:
+        return self.evaluate_every or self.steps_per_epoch(examples)
+
+
+plan_schema = Schema(Plan)
