@@ -127,7 +127,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         "plan": f"{experiment.steps:,} steps of {plan.examples_per_step(sizes[0]):,} examples, "
         f"{plan.optimizer.name}, learning rate {plan.lr:g}, {plan.schedule.name} schedule",
         "device": f"{experiment.device.type}{threads}, {experiment.mode} step",
-        "initial loss": f"{number(value)} expected ({formula})",
+        "initial loss": f"{number(experiment.initial_loss())}, expected {number(value)} ({formula})",
     }
     for key, text in rows.items():
         screen.print(f"[dim]{key:<13}[/]{text}", soft_wrap=True)

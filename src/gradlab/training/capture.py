@@ -1,6 +1,5 @@
 """Whether and how the step is compiled: decided by the recipe alone, so that a repeated run does the same."""
 
-import warnings
 from typing import Literal
 
 import torch
@@ -58,7 +57,8 @@ class GraphStep:
         graph, static_rows, result = self.graphs[size]
         static_rows.copy_(rows)
         graph.replay()
-        return Stepped(result.loss.clone(), result.count, result.gradient_norm.clone())
+        # The next replay writes over the result: the loss is kept until the next log point, the norm only until then.
+        return Stepped(result.loss.clone(), result.count, result.gradient_norm)
 
     def _eager(self, rows: Tensor) -> Stepped:
         # On a side stream, as a capture's warm-up must be.
@@ -70,6 +70,6 @@ class GraphStep:
 
     def _capture(self, rows: Tensor) -> None:
         graph, static_rows = torch.cuda.CUDAGraph(), rows.clone()
-        with warnings.catch_warnings(), torch.cuda.graph(graph, stream=self.stream):
+        with torch.cuda.graph(graph, stream=self.stream):
             result = self.step(static_rows, self.lr)
         self.graphs[len(rows)] = (graph, static_rows, result)

@@ -28,6 +28,8 @@ from gradlab.training.loop import Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.plan import Plan, plan_schema
 
+_GLANCE = 256  # examples that tell enough about a fresh model
+
 
 def resolve(recipe: Recipe) -> Recipe:
     """The recipe with every knob filled in and checked."""
@@ -92,6 +94,12 @@ class Experiment:
     @property
     def steps(self) -> int:
         return self.plan.total_steps(len(self.dataset.train))
+
+    def initial_loss(self) -> float:
+        """The loss of the fresh model on some training examples."""
+        examples = self.dataset.train
+        inputs, targets = examples.inputs[:_GLANCE], self.task.encode(examples.targets[:_GLANCE])
+        return evaluate(self.model, self.task, inputs.to(self.device), targets.to(self.device))["loss"]
 
     def examples(self, split: str) -> Examples:
         """A split on the device, its targets as the loss takes them."""

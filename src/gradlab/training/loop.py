@@ -73,7 +73,9 @@ class Training:
         self.best_weights: Weights | None = None
         self.interrupted = False
         self.pending: list[Stepped] = []  # steps whose losses are not yet in the window
-        self.ratio_of = [i for i, p in enumerate(self.parameters.tensors) if p.ndim >= 2]
+        self.layers = {
+            n: p.detach() for n, p in zip(self.parameters.names, self.parameters.tensors, strict=True) if p.ndim >= 2
+        }
         self.log_every = plan.log_interval(len(train))
         self.evaluate_every = plan.evaluation_interval(len(train))
 
@@ -93,7 +95,7 @@ class Training:
                 epoch, position = divmod(progress.step, self.steps_per_epoch)
                 for rows in self._batches(epoch)[position:]:
                     watched = progress.step + 1 == due
-                    before = [v.clone() for v in self.optimizer.values] if watched and self._logs(due) else None
+                    before = [v.clone() for v in self.layers.values()] if watched and self._logs(due) else None
                     self.pending.append(step(rows, self.lr(progress.step)))
                     progress.step += 1
                     if watched:
@@ -159,16 +161,22 @@ class Training:
         norm = self.pending[-1].gradient_norm.item()
         self._fold()
         progress = self.progress
-        moved = torch._foreach_norm(torch._foreach_sub(self.optimizer.values, before))
-        ratios = torch.stack(moved) / torch.stack(torch._foreach_norm(before)).clamp_min(1e-12)
         figures = {
             "loss": progress.window_sum / progress.window_count,
             "lr": self.lr(progress.step - 1),
             "gradient_norm": norm,
-            "update_ratio": {self.parameters.names[i]: ratios[i].item() for i in self.ratio_of},
+            "update_ratio": dict(zip(self.layers, self._ratios(before), strict=True)),
         }
         progress.window_sum, progress.window_count = 0.0, 0
         self._emit("train", figures)
+
+    def _ratios(self, before: list[Tensor]) -> list[float]:
+        """For each layer, how long the last update was beside its weights: about 1e-3 is healthy."""
+        if not before:
+            return []
+        moved = torch._foreach_norm(torch._foreach_sub(list(self.layers.values()), before))
+        lengths = torch.stack([*moved, *torch._foreach_norm(before)]).tolist()
+        return [m / w if w else 0.0 for m, w in zip(lengths[: len(before)], lengths[len(before) :], strict=True)]
 
     def _fold(self) -> None:
         """Add the pending losses to the window, in order. Waits for the device."""

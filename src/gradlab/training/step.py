@@ -22,7 +22,7 @@ class NonFinite(Exception):
     """A gradient is NaN or infinite. The weights have not been touched by it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stepped:
     """What a step leaves behind, still on the device: nothing has waited for it."""
 
