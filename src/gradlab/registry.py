@@ -30,6 +30,8 @@ Fraction = Annotated[float, Ge(0), Lt(1)]
 
 T = TypeVar("T")
 
+_UNIONS = (typing.Union, types.UnionType)  # `Annotated[int, …] | None` is the former, `int | None` the latter
+
 
 @dataclass(frozen=True)
 class Part:
@@ -115,7 +117,7 @@ class Knob:
     @property
     def _members(self) -> tuple[Any, ...]:
         bare = typing.get_args(self.annotation)[0] if self._metadata else self.annotation
-        return typing.get_args(bare) if isinstance(bare, types.UnionType) else (bare,)
+        return typing.get_args(bare) if typing.get_origin(bare) in _UNIONS else (bare,)
 
     @property
     def _optional(self) -> bool:
@@ -222,6 +224,6 @@ def type_name(annotation: Any) -> str:
         return " | ".join(map(str, arguments))
     if typing.get_origin(annotation) is list:
         return f"list of {type_name(arguments[0])}"
-    if isinstance(annotation, types.UnionType):
+    if typing.get_origin(annotation) in _UNIONS:
         return " | ".join(type_name(a) for a in arguments)
     return {str: "text", type(None): "none"}.get(annotation, getattr(annotation, "__name__", str(annotation)))

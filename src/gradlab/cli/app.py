@@ -8,6 +8,7 @@ import cyclopts
 
 import gradlab
 from gradlab import process
+from gradlab.cli.benchmarks import bench
 from gradlab.cli.cookbook import recipes
 from gradlab.cli.history import compare, runs
 from gradlab.cli.training import resume, train
@@ -22,7 +23,7 @@ app = cyclopts.App(
     default_parameter=cyclopts.Parameter(negative=()),
 )
 
-commands: list[Callable[..., None]] = [train, resume, evaluate, predict, recipes, runs, compare]
+commands: list[Callable[..., None]] = [train, resume, evaluate, predict, recipes, runs, compare, bench]
 for order, command in enumerate(commands):
     app.command(command, sort_key=order)
 

@@ -35,8 +35,17 @@ def recipes(name: str | None = None, /, *, plain: Plain = False, as_json: Json =
         return
     if name in book:
         screen.print(f"[bold]{name}[/]: {doc(name)}", soft_wrap=True)
-    rows = ([k["key"], shown(k["value"]), k["type"], k["doc"]] for k in knobs)
-    screen.print(table("key", "value", "type", "what it does", rows=rows))
+    screen.print(table("key", "value", "type", "what it does", rows=map(knob_row, knobs)))
+
+
+def knob_row(knob: dict[str, Any]) -> list[str]:
+    """A knob for people: its value in this recipe, and its default where that is another one."""
+    value, doc = shown(knob["value"]), knob["doc"]
+    if knob.get("required") and knob["value"] is None:
+        value = "must be given"
+    elif "required" in knob and knob["value"] != knob["default"] and not knob["required"]:
+        doc += f" (default {shown(knob['default'])})"
+    return [knob["key"], value, knob["type"], doc]
 
 
 def list_knobs(name: str) -> list[dict[str, Any]]:
@@ -52,18 +61,28 @@ def list_knobs(name: str) -> list[dict[str, Any]]:
 
     def add(schema: Schema, values: Any, where: str) -> None:
         for knob in schema.knobs.values():
-            given = values.get(knob.name, knob.default)
-            value = given if given is knob.empty or given is None else knob.resolve(given, f"{where}.{knob.name}")
             key = f"{where}.{knob.name}"
-            plain = value.name if isinstance(value, Part) else None if value is knob.empty else value
-            found.append({"key": key, "value": plain, "type": knob.type_name, "doc": knob.doc})
+            value, default = (
+                None if v is None or v is knob.empty else knob.resolve(v, key)
+                for v in (values.get(knob.name, knob.default), knob.default)
+            )
+            found.append(
+                {
+                    "key": key,
+                    "value": value.name if isinstance(value, Part) else value,
+                    "default": default.name if isinstance(default, Part) else default,
+                    "type": knob.type_name,
+                    "doc": knob.doc,
+                    "required": knob.default is knob.empty,
+                }
+            )
             if knob.choices is not None and isinstance(value, Part):
                 add(knob.choices.schema(value.name), value.values, key)
 
     def add_part(registry: Registry[Any], part: Part, where: str) -> None:
         choices = " | ".join(registry.names())
         summary = (registry[part.name].__doc__ or "").strip().splitlines()[0]
-        found.append({"key": where, "value": part.name, "type": choices, "doc": summary})
+        found.append({"key": where, "value": part.name, "default": None, "type": choices, "doc": summary})
         add(registry.schema(part.name), part.values, where)
 
     add_part(sources, recipe.data, "data")

@@ -17,7 +17,9 @@ def linear(
     *,
     degree: Annotated[Count, "powers of each input that are offered to the map; 1 is plain linear regression"] = 1,
 ) -> nn.Module:
-    r"""$y = W \phi(x) + b$, where $\phi$ is the identity or, for degree p, $(x, x^2, …, x^p)$.
+    r"""One affine map of the inputs, or of their powers: linear and polynomial regression.
+
+    $$ y = W \phi(x) + b, \qquad \phi(x) = (x, x^2, \dots, x^p) $$
 
     >>> linear((3,), 1)
     Sequential(
@@ -33,5 +35,5 @@ def linear(
 
 @models.register("softmax")
 def softmax(inputs: Shape, outputs: int) -> nn.Module:
-    r"""Softmax regression: logits $Wx + b$; the softmax itself is part of the loss, where it is stable."""
+    r"""Softmax regression: logits Wx + b; the softmax itself is part of the loss, where it is stable."""
     return linear(inputs, outputs)

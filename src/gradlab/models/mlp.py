@@ -20,7 +20,9 @@ def mlp(
     dropout: Annotated[Fraction, "probability of dropping a hidden unit"] = 0.0,
     batch_norm: Annotated[bool, "normalise each hidden layer over the batch, before its activation"] = False,
 ) -> nn.Module:
-    r"""$h_{l+1} = \sigma(W_l h_l + b_l)$ for each hidden layer, then an affine map to the outputs.
+    r"""A multilayer perceptron: hidden layers, each an affine map and an activation, then an affine map.
+
+    $$ h_{l+1} = \sigma(W_l h_l + b_l), \qquad y = W_L h_L + b_L $$
 
     >>> mlp((2,), 3, hidden=[4], dropout=0.1)
     Sequential(

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor, nn
 
 from gradlab.data import Dataset, Preprocessing, Targets, load
@@ -128,7 +129,8 @@ class Run:
         if found is None:
             reason = complaints[0] if complaints else "it has no checkpoint yet."
             raise GradlabError(f"{self.path} has no model to use: {reason}")
-        model = build_model(self.recipe, self.preprocessing, self.task)
+        with torch.random.fork_rng(devices=[]):  # fresh weights are drawn, and the caller's generator left alone
+            model = build_model(self.recipe, self.preprocessing, self.task)
         model.load_state_dict(found.chosen)
         return model.eval()
 

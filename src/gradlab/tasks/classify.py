@@ -17,7 +17,10 @@ from gradlab.tasks.task import tasks
 
 @tasks.register("classify")
 class Classify:
-    r"""Cross-entropy of the softmax of the logits, $-\log \mathrm{softmax}(z)_y$."""
+    r"""One class of several, by cross-entropy.
+
+    $$ \ell(z, y) = -\log \mathrm{softmax}(z)_y $$
+    """
 
     def __init__(self, targets: Targets):
         if targets.classes is None:

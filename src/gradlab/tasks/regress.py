@@ -15,7 +15,9 @@ from gradlab.tasks.task import tasks
 
 @tasks.register("regress")
 class Regress:
-    r"""Squared error of the standardised target, $(\hat y - \tilde y)^2$ with $\tilde y = (y - \mu) / \sigma$.
+    r"""A number, or several, by squared error of the standardised target.
+
+    $$ \ell(\hat y, y) = (\hat y - \tilde y)^2, \qquad \tilde y = (y - \mu) / \sigma $$
 
     μ and σ come from the training targets; predictions and RMSE are in the units of the raw target.
     """

@@ -15,6 +15,7 @@ from gradlab.registry import Count, Fraction, Positive, Registry
 
 Beta = Annotated[Fraction, "decay rate of a running average"]
 Momentum = Annotated[Fraction, "share of the last velocity that is kept"]
+Epsilon = Annotated[Positive, "added to the divisor, so that it is never zero"]
 Rate = float | Tensor
 
 
@@ -161,13 +162,13 @@ class _Adam(Optimizer):
 
 
 @optimizers.register("adam")
-def adam(parameters: Parameters, *, beta1: Beta = 0.9, beta2: Beta = 0.999, eps: Positive = 1e-8) -> Optimizer:
+def adam(parameters: Parameters, *, beta1: Beta = 0.9, beta2: Beta = 0.999, eps: Epsilon = 1e-8) -> Optimizer:
     """θ ← θ - η m̂ / (√v̂ + ε), with m and v running averages of g and g²; weight decay is added to g."""
     return _Adam(parameters, torch._fused_adam_, beta1, beta2, eps)
 
 
 @optimizers.register("adamw")
-def adamw(parameters: Parameters, *, beta1: Beta = 0.9, beta2: Beta = 0.999, eps: Positive = 1e-8) -> Optimizer:
+def adamw(parameters: Parameters, *, beta1: Beta = 0.9, beta2: Beta = 0.999, eps: Epsilon = 1e-8) -> Optimizer:
     """Adam with weight decay apart from the gradient: θ ← (1 - η λ) θ - η m̂ / (√v̂ + ε)."""
     return _Adam(parameters, torch._fused_adamw_, beta1, beta2, eps)
 
