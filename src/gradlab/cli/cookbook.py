@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gradlab.cli.output import console, print_json, table
+from gradlab.cli.output import as_typed, console, print_json, table
 from gradlab.cli.training import Json, Plain
 from gradlab.recipes import book, doc, find
 
@@ -40,11 +40,11 @@ def recipes(name: str | None = None, /, *, plain: Plain = False, as_json: Json =
 
 def knob_row(knob: dict[str, Any]) -> list[str]:
     """A knob for people: its value in this recipe, and its default where that is another one."""
-    value, doc = shown(knob["value"]), knob["doc"]
+    value, doc = as_typed(knob["value"]), knob["doc"]
     if knob.get("required") and knob["value"] is None:
         value = "must be given"
     elif "required" in knob and knob["value"] != knob["default"] and not knob["required"]:
-        doc += f" (default {shown(knob['default'])})"
+        doc += f" (default {as_typed(knob['default'])})"
     return [knob["key"], value, knob["type"], doc]
 
 
@@ -90,12 +90,3 @@ def list_knobs(name: str) -> list[dict[str, Any]]:
     add_part(tasks, recipe.task, "task")
     add(plan_schema, recipe.train, "train")
     return found
-
-
-def shown(value: Any) -> str:
-    """A knob's value as it would be typed."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

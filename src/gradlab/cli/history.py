@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from gradlab.cli.output import console, duration, number, print_json, table
+from gradlab.cli.output import as_typed, console, duration, number, print_json, table
 from gradlab.cli.training import Json, Plain
 from gradlab.errors import GradlabError
 
@@ -76,7 +76,8 @@ def compare(first: str, second: str, /, *others: str, plain: Plain = False, as_j
     titles = {"recipe": "What was asked for", "environment": "Where it ran", "result": "What came out"}
     for section, rows in differences.items():
         if rows:
-            body = ([key, *map(number, values)] for key, values in rows.items())
+            shown = number if section == "result" else as_typed
+            body = ([key, *map(shown, values)] for key, values in rows.items())
             screen.print(table("", *(Path(n).name for n in names), rows=body, title=titles[section]))
         else:
             screen.print(f"{titles[section]}: no difference.")
@@ -105,14 +106,14 @@ def sections(path: Path) -> dict[str, dict[str, Any]]:
 def flat(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """
     >>> flat({"train": {"lr": 0.1, "hidden": [8, 8]}})
-    {'train.lr': 0.1, 'train.hidden': '8,8'}
+    {'train.lr': 0.1, 'train.hidden': [8, 8]}
     """
     found: dict[str, Any] = {}
     for key, value in nested.items():
         if isinstance(value, dict):
             found |= flat(value, f"{prefix}{key}.")
         else:
-            found[prefix + key] = ",".join(map(str, value)) if isinstance(value, list) else value
+            found[prefix + key] = value
     return found
 
 

@@ -63,6 +63,19 @@ def number(value: Any) -> str:
     return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.3g}"
 
 
+def as_typed(value: Any) -> str:
+    """A knob's value as it would be typed.
+
+    >>> as_typed([256, 256]), as_typed(True), as_typed(None)
+    ('256,256', 'true', '–')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def duration(seconds: float) -> str:
     """
     >>> duration(0.312), duration(75), duration(8000)
