@@ -11,13 +11,12 @@ Importing gradlab imports nothing heavy; the first use of a name below does.
 from typing import TYPE_CHECKING, Any
 
 from gradlab.errors import GradlabError
+from gradlab.version import __version__
 
 if TYPE_CHECKING:
     from gradlab.api import Fit, Observer, Run, fit, load_run, resume, train
 
-__version__ = "0.1.0"
-
-__all__ = ["Fit", "GradlabError", "Observer", "Run", "fit", "load_run", "resume", "train"]
+__all__ = ["Fit", "GradlabError", "Observer", "Run", "__version__", "fit", "load_run", "resume", "train"]
 
 
 def __getattr__(name: str) -> Any:

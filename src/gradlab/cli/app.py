@@ -6,7 +6,6 @@ from typing import NoReturn
 
 import cyclopts
 
-import gradlab
 from gradlab import process
 from gradlab.cli.benchmarks import bench
 from gradlab.cli.cookbook import recipes
@@ -14,11 +13,12 @@ from gradlab.cli.history import compare, runs
 from gradlab.cli.training import resume, train
 from gradlab.cli.using import evaluate, predict
 from gradlab.errors import GradlabError
+from gradlab.version import __version__
 
 app = cyclopts.App(
     name="gradlab",
     help="A deep-learning lab on PyTorch: train, resume, look at and use models.\n\nStart with `gradlab train`.",
-    version=gradlab.__version__,
+    version=__version__,
     help_format="markdown",
     default_parameter=cyclopts.Parameter(negative=()),
 )

@@ -9,8 +9,9 @@ from rich.console import Console
 
 from gradlab.bench import CASES, ENTRIES, Compiling, Table, bench_compile, bench_start, bench_train
 from gradlab.bench.start import StartRow
-from gradlab.cli.output import console, number, print_json, table
+from gradlab.cli.output import console, print_json, table
 from gradlab.cli.training import Json, Plain
+from gradlab.wording import number
 
 
 def bench(

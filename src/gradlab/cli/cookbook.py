@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from gradlab.cli.output import as_typed, console, print_json, table
+from gradlab.cli.output import console, print_json, table
 from gradlab.cli.training import Json, Plain
 from gradlab.recipes import book, doc, find
+from gradlab.wording import as_typed
 
 
 def recipes(name: str | None = None, /, *, plain: Plain = False, as_json: Json = False) -> None:

@@ -5,9 +5,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from gradlab.cli.output import as_typed, console, duration, number, print_json, table
+from gradlab.cli.output import console, print_json, table
 from gradlab.cli.training import Json, Plain
 from gradlab.errors import GradlabError
+from gradlab.wording import as_typed, duration, number
 
 _FIGURES = ("steps", "seconds", "parameters", "validation", "test")
 

@@ -9,6 +9,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from gradlab.wording import number
+
 
 def console(plain: bool = False) -> Console:
     """Where people read. In a pipe, or with --plain, without colours or control codes."""
@@ -46,59 +48,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return text in ("", "–")
     return True
-
-
-def number(value: Any) -> str:
-    """A figure as people read it.
-
-    >>> number(0.98328), number(1797), number(1e-8), number(None)
-    ('0.9833', '1,797', '1e-08', '–')
-    """
-    if value is None:
-        return "–"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.3g}"
-
-
-def as_typed(value: Any) -> str:
-    """A knob's value as it would be typed.
-
-    >>> as_typed([256, 256]), as_typed(True), as_typed(None)
-    ('256,256', 'true', '–')
-    """
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def duration(seconds: float) -> str:
-    """
-    >>> duration(0.312), duration(75), duration(8000)
-    ('0.31 s', '1 min 15 s', '2 h 13 min')
-    """
-    if seconds < 60:
-        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def count(value: float) -> str:
-    """Large counts with a letter.
-
-    >>> count(9610), count(18944), count(2.5e9)
-    ('9,610', '18.9 k', '2.5 G')
-    """
-    if value < 1e4:
-        return f"{value:,.0f}"
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= size:
-            return f"{value / size:.3g} {letter}"
-    raise AssertionError(value)
 
 
 def figures_table(figures: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from rich.console import Console
 
-from gradlab.cli.output import console, count, duration, figures_table, number, print_json
+from gradlab.cli.output import console, figures_table, print_json
 from gradlab.errors import GradlabError
 from gradlab.recipes import DEFAULT
+from gradlab.wording import count, duration, number
 
 if TYPE_CHECKING:
     from gradlab.api import Observer, Run

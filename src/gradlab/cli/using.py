@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Literal
 
-from gradlab.cli.output import console, figures_table, number, print_json, table
+from gradlab.cli.output import console, figures_table, print_json, table
 from gradlab.cli.training import Json, Plain
+from gradlab.wording import number
 
 _SHOWN = 20  # predictions printed in full; more go to a file or --json
 

@@ -146,6 +146,7 @@ class Run:
         """Predicted labels or values for raw inputs, one per row."""
         return np.array([p.get("label", p.get("value")) for p in self.describe(raw)])
 
+    @cached_property
     def dataset(self) -> Dataset:
         """The data of the run, read again and prepared as they were; refused if they have changed."""
         dataset = load(self.recipe.data)
@@ -155,7 +156,7 @@ class Run:
 
     def evaluate(self, split: str = "test") -> dict[str, float]:
         """Loss and metrics on a split, computed anew."""
-        examples = self.dataset().split(split)
+        examples = self.dataset.split(split)
         if len(examples) == 0:
             raise GradlabError(f"{self.path} has no examples in its {split} split.")
         return evaluate(self.model, self.task, examples.inputs, self.task.encode(examples.targets))

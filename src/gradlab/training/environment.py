@@ -11,9 +11,9 @@ from typing import Any
 import numpy
 import torch
 
-import gradlab
 from gradlab.errors import GradlabError
 from gradlab.training.plan import Plan
+from gradlab.version import __version__
 
 # A thread must have this many floating-point operations of a step to itself before it is worth waking:
 # below, waiting for the others costs more than they help.
@@ -46,7 +46,7 @@ def choose_threads(plan: Plan, step_flops: float) -> int:
 def describe_environment(device: torch.device, threads: int, mode: str) -> dict[str, Any]:
     """What environment.json holds."""
     return {
-        "gradlab": gradlab.__version__,
+        "gradlab": __version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": numpy.__version__,

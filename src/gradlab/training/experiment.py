@@ -157,6 +157,7 @@ def _train(
         if progress.ended == "interrupted":
             raise Interrupted(f"Stopped and saved at step {progress.step}. Go on with: gradlab resume {run.path}")
         run.result = _figures(experiment, run, training)
+    run.dataset = experiment.dataset  # so that nobody reads it again
     return run
 
 

@@ -1,0 +1,167 @@
+"""Contestants train in turn, in a new order each round, and are compared with the tutorial loop of the same round."""
+
+import random
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+
+from gradlab.bench.cases import CASES, Case
+from gradlab.bench.contestants import ENTRIES, REFERENCES
+from gradlab.bench.processes import Worker, WorkerFailed
+from gradlab.errors import GradlabError, unknown
+
+Progress = Callable[[str], None]
+Samples = Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A contestant in one case; `wall` and `cpu` are medians over the rounds of its ratio to the reference."""
+
+    contestant: str
+    title: str
+    wall: float
+    cpu: float
+    seconds: float
+    """The least of all rounds."""
+    steps: int
+    loss: float
+    """Mean cross-entropy over the training data at the end: equal work shows here."""
+    wall_rounds: list[float]
+    cpu_rounds: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """One case: its contestants, the fastest first, and why others are not in it."""
+
+    case: str
+    title: str
+    steps: int
+    batch_size: int
+    rounds: int
+    reference: str
+    rows: list[Row]
+    absent: dict[str, str]
+
+
+def bench_train(
+    cases: Sequence[str], rounds: int, progress: Progress, contestants: Sequence[str] | None = None
+) -> list[Table]:
+    """Train each case with each contestant `rounds` times. The tutorial loop is always among them."""
+    for name in cases:
+        if name not in CASES:
+            raise unknown("case", name, CASES)
+    for name in contestants or ():
+        if name not in ENTRIES:
+            raise unknown("contestant", name, ENTRIES)
+    chosen = [name for name in ENTRIES if contestants is None or name in contestants or name in REFERENCES]
+    return [compete(CASES[name], chosen, rounds, progress) for name in cases]
+
+
+def compete(case: Case, contestants: Sequence[str], rounds: int, progress: Progress) -> Table:
+    """The table of one case."""
+    if rounds < 1:
+        raise GradlabError(f"A benchmark needs at least one round, got {rounds}.")
+    with ExitStack() as stack:
+        workers, absent = _set_up(case, contestants, stack, progress)
+        answers = _rounds(case, workers, absent, rounds, progress)
+    wall = {name: [a["seconds"] for a in found] for name, found in answers.items()}
+    cpu = {name: [a["cpu"] for a in found] for name, found in answers.items()}
+    reference = faster(wall, REFERENCES)
+    walls, cpus = ratios(wall, reference), ratios(cpu, reference)
+    rows = [
+        Row(
+            contestant=name,
+            title=ENTRIES[name].title,
+            wall=walls[name],
+            cpu=cpus[name],
+            seconds=min(wall[name]),
+            steps=int(found[-1]["steps"]),
+            loss=found[-1]["loss"],
+            wall_rounds=wall[name],
+            cpu_rounds=cpu[name],
+        )
+        for name, found in answers.items()
+    ]
+    return Table(
+        case=case.name,
+        title=case.title,
+        steps=case.steps,
+        batch_size=case.batch_size,
+        rounds=rounds,
+        reference=reference,
+        rows=sorted(rows, key=lambda row: row.wall),
+        absent=absent,
+    )
+
+
+def faster(samples: Samples, candidates: Sequence[str]) -> str:
+    """The candidate with the least median.
+
+    >>> faster({"a": [1, 9, 9], "b": [2, 2, 2]}, ["a", "b"])
+    'b'
+    """
+    return min(candidates, key=lambda name: statistics.median(samples[name]))
+
+
+def ratios(samples: Samples, reference: str) -> dict[str, float]:
+    """For each contestant the median, over the rounds, of its ratio to the reference of the same round.
+
+    >>> ratios({"a": [1, 2, 4], "b": [2, 2, 2]}, "b")
+    {'a': 1.0, 'b': 1.0}
+    """
+    beside = samples[reference]
+    return {
+        name: statistics.median(own / other for own, other in zip(found, beside, strict=True))
+        for name, found in samples.items()
+    }
+
+
+def _set_up(
+    case: Case, contestants: Sequence[str], stack: ExitStack, progress: Progress
+) -> tuple[dict[str, Worker], dict[str, str]]:
+    """A warmed-up process for each contestant, and the reason where there is none."""
+    workers: dict[str, Worker] = {}
+    absent: dict[str, str] = {}
+    for name in contestants:
+        entry = ENTRIES[name]
+        if entry.cases and case.name not in entry.cases:
+            continue
+        if not entry.installed:
+            absent[name] = f"{entry.requires} is not installed"
+            continue
+        progress(f"{case.name}: starting {entry.title}")
+        worker = stack.enter_context(Worker("gradlab.bench.worker"))
+        try:
+            worker.ask({"contestant": name, "case": asdict(case)})
+            workers[name] = worker
+        except WorkerFailed as error:
+            absent[name] = _failure(name, error)
+    return workers, absent
+
+
+def _rounds(
+    case: Case, workers: dict[str, Worker], absent: dict[str, str], rounds: int, progress: Progress
+) -> dict[str, list[dict[str, float]]]:
+    answers: dict[str, list[dict[str, float]]] = {name: [] for name in workers}
+    shuffle = random.Random(0).shuffle  # noise that comes and goes with time hits everybody alike
+    for number in range(1, rounds + 1):
+        progress(f"{case.name}: round {number} of {rounds}")
+        order = list(answers)
+        shuffle(order)
+        for name in order:
+            try:
+                answers[name].append(workers[name].ask({}))
+            except WorkerFailed as error:
+                absent[name] = _failure(name, error)
+                del answers[name]
+    return answers
+
+
+def _failure(name: str, error: WorkerFailed) -> str:
+    """A peer that breaks is said; without the tutorial loop there is nothing to compare with."""
+    if name in REFERENCES:
+        raise GradlabError(f"The contestant {name!r} failed: {error}")
+    return f"failed: {error}"

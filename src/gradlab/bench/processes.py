@@ -1,0 +1,68 @@
+"""The processes of contestants: started alike, talked to in JSON lines, ended for certain."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from types import TracebackType
+from typing import Any, Self
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The same for everybody.
+
+    Threads that spin while they wait take the cores from those that work, on a machine that does anything else; a
+    contestant measured that way would punish the next one.
+    """
+    return {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "KERAS_BACKEND": "torch", **more}
+
+
+class WorkerFailed(Exception):
+    """A worker ended instead of answering; the message is the last line it wrote."""
+
+
+class Worker:
+    """A Python module in a process of its own that answers each JSON line with one."""
+
+    def __init__(self, module: str, **variables: str):
+        self.errors = tempfile.TemporaryFile(mode="w+", errors="replace")  # noqa: SIM115  (closed on exit)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            env=environment(**variables),
+        )
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            self.process.stdin.write(json.dumps(question) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise WorkerFailed(self._last_words()) from None
+        line = self.process.stdout.readline()
+        if not line:
+            raise WorkerFailed(self._last_words())
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _last_words(self) -> str:
+        code = self.process.wait()
+        self.errors.seek(0)
+        lines = [line.strip() for line in self.errors if line.strip()]
+        return lines[-1] if lines else f"ended with code {code}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        with self.process:  # closes the pipes and waits
+            pass
+        self.errors.close()

@@ -1,0 +1,86 @@
+"""How a classifier does on the test split: the confusion matrix, each class, the regions, the worst mistakes."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from gradlab.report.charts import CARD, HEAT, TINT, axis, chart, charts, label
+from gradlab.report.judged import Judged
+from gradlab.report.markup import Html, section, table, tag
+from gradlab.report.mistakes import mistakes
+from gradlab.report.regions import has_regions, regions
+from gradlab.wording import counted
+
+if TYPE_CHECKING:
+    from gradlab.run import Run
+
+Counts = npt.NDArray[np.int64]
+
+_LEGIBLE = 20  # classes, up to which a count fits into a cell of the confusion matrix
+_SHORT = 24  # letters of a class name beside it
+
+
+def test_section(run: "Run") -> Html:
+    """Everything about the test split of a classification."""
+    judged = Judged.of(run)
+    if len(judged) == 0:
+        return Html()
+    confusion = judged.confusion()
+    figures = [_matrix(judged.classes, confusion), _by_class(judged.classes, confusion)]
+    if has_regions(run):
+        figures.insert(0, regions(run, judged))
+    wrong = len(judged) - int(confusion.trace())
+    verdict = (
+        f"{counted(len(judged), 'example')} that the training never saw; {f'{wrong:,}' if wrong else 'none'} wrong."
+    )
+    return section("Test split", tag("p", verdict, class_="quiet"), charts(*figures), mistakes(run, judged))
+
+
+def _matrix(classes: list[str], counts: Counts) -> Html:
+    """Rows are actual classes, coloured by the share of the row."""
+    names = [label(name) for name in classes]
+    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    short = [label(name if len(name) <= _SHORT else f"{name[: _SHORT - 1]}…") for name in classes]
+    ticks = {"tickvals": list(range(len(names))), "ticktext": short, "showgrid": False}
+    heat = {
+        "type": "heatmap",
+        "z": shares.tolist(),
+        "text": [[str(count or "") for count in row] for row in counts.tolist()],
+        "customdata": [[f"{a} as {b}: {counts[i, j]}" for j, b in enumerate(names)] for i, a in enumerate(names)],
+        "hovertemplate": "%{customdata} (%{z:.1%})<extra></extra>",
+        "texttemplate": "%{text}" if len(names) <= _LEGIBLE else "",
+        "colorscale": [[0, CARD], [0.002, TINT], [1, HEAT]],  # a step at zero: one mistake in hundreds is seen
+        "zmin": 0,
+        "zmax": 1,
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+    }
+    return chart(
+        "Confusion matrix",
+        [heat],
+        "Counts; colours are shares of the actual class.",
+        height=min(620, 220 + 26 * len(names)),
+        xaxis=axis("predicted", **ticks),
+        yaxis=axis("actual", autorange="reversed", **ticks),
+    )
+
+
+def _by_class(classes: list[str], counts: Counts) -> Html:
+    """Precision, recall and F1 of each class."""
+    hits, actual, predicted = counts.diagonal(), counts.sum(1), counts.sum(0)
+    shares = [[hits, predicted], [hits, actual], [2 * hits, actual + predicted]]
+    rows = [
+        [name, f"{actual[i]:,}", *(_meter(part[i], whole[i]) for part, whole in shares)]
+        for i, name in enumerate(classes)
+    ]
+    body = table(["class", "examples", "precision", "recall", "F1"], rows, class_="numbers")
+    words = "Precision: how often a prediction of the class is right. Recall: how much of the class is found."
+    return tag("figure", tag("h3", "Each class"), body, tag("figcaption", words))
+
+
+def _meter(part: int, whole: int) -> str:
+    if whole == 0:
+        return "–"
+    return tag("span", f"{part / whole:.3f}", class_="meter", style=f"--share: {part / whole:.3f}")

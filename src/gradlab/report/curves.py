@@ -1,0 +1,150 @@
+"""How the run went: loss and metrics over the epochs, and the signs of a healthy training."""
+
+import math
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+from gradlab.report.charts import ACCENT, GOOD, PALETTE, TRAIN, VALIDATION, Trace, axis, chart, charts, label, thinned
+from gradlab.report.markup import Html, section, tag
+from gradlab.wording import name_of, number
+
+if TYPE_CHECKING:
+    from gradlab.run import Run
+
+Lines = list[dict[str, Any]]
+Log = dict[str, Lines]
+
+_HEALTHY = (3e-4, 3e-3)  # updates of about a thousandth of the weights, half a decade either way
+
+
+def learning_section(run: "Run") -> Html:
+    """Loss and every metric, on training examples and on the validation split."""
+    words = (
+        "The train sample is the first training examples, at most as many as the validation split has, judged at the "
+        "same moments. The best step is the one with the lowest validation loss."
+    )
+    log = _log(run)
+    metrics = ["loss", *(run.task.metrics if log["validation"] else [])]
+    figures = [_progress(log, metric) for metric in metrics]
+    return section("Learning", tag("p", words, class_="quiet") if log["validation"] else "", charts(*figures))
+
+
+def _progress(log: Log, metric: str) -> Html:
+    """One figure over the epochs; the loss is there of the steps themselves too."""
+    traces = []
+    if metric == "loss":
+        traces.append(_curve("train steps, averaged", log["train"], metric, TRAIN, width=1, opacity=0.7))
+    if log["validation"]:
+        traces.append(_curve("train sample", log["train-sample"], metric, TRAIN))
+        traces.append(_curve("validation", log["validation"], metric, VALIDATION))
+        traces.append(_mark(min(log["validation"], key=lambda line: line["loss"]), metric))
+    name = name_of(metric)
+    return _over_epochs(name[0].upper() + name[1:], name, traces, _scale(traces) if metric == "loss" else "linear")
+
+
+def health_section(run: "Run") -> Html:
+    """Learning rate, gradient norm, and how far each update moves each layer."""
+    lines = _log(run)["train"]
+    layers = list(lines[0]["update_ratio"]) if lines else []
+    ratios = [
+        _curve(label(layer), [{**line, "ratio": line["update_ratio"][layer]} for line in lines], "ratio", color)
+        for layer, color in zip(layers, cycle(PALETTE))
+    ]
+    band = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": _HEALTHY[0], "y1": _HEALTHY[1]}
+    return section(
+        "Health of the training",
+        charts(
+            _over_epochs(
+                "Update-to-weight ratio",
+                "‖update‖ / ‖weight‖",
+                ratios,
+                "log",
+                note="How far one step moves each layer, relative to its size. Around 0.001 (the band) is a good rule "
+                "of thumb: far above, steps are rash and training may blow up; far below, the layer hardly learns.",
+                shapes=[{**band, "fillcolor": GOOD, "opacity": 0.16, "line": {"width": 0}, "layer": "below"}],
+            ),
+            _over_epochs(
+                "Gradient norm",
+                "‖gradient‖",
+                [_curve("gradient norm", lines, "gradient_norm", ACCENT)],
+                "log",
+                note="Length of the gradient over all parameters, before clipping. It should be steady or fall; "
+                "sudden peaks are the first sign of divergence.",
+                showlegend=False,
+            ),
+            _over_epochs(
+                "Learning rate",
+                "learning rate",
+                [_curve("learning rate", lines, "lr", ACCENT)],
+                note="The size of a step, after the schedule.",
+                showlegend=False,
+            ),
+        ),
+    )
+
+
+def _log(run: "Run") -> Log:
+    """The metrics log by split."""
+    log: Log = {"train": [], "train-sample": [], "validation": []}
+    for line in run.metrics:
+        log[line["split"]].append(line)
+    return log
+
+
+def _over_epochs(title: str, y: str, traces: list[Trace], kind: str = "linear", note: str = "", **layout: Any) -> Html:
+    options = {"rangemode": "tozero"} if kind == "linear" else _log_ticks(traces)
+    return chart(
+        title,
+        traces,
+        note,
+        xaxis=axis("epoch", rangemode="tozero"),
+        yaxis=axis(y, type=kind, **options),
+        **layout,
+    )
+
+
+def _curve(name: str, lines: Lines, key: str, color: str, width: float = 2, opacity: float = 1) -> Trace:
+    lines = thinned(lines)
+    return {
+        "name": name,
+        "x": [line["epoch"] for line in lines],
+        "y": [line[key] for line in lines],
+        "mode": "lines" if len(lines) > 1 else "markers",
+        "line": {"color": color, "width": width},
+        "marker": {"color": color},
+        "opacity": opacity,
+        "hovertemplate": "epoch %{x:.4~g}: %{y:.4~g}",
+    }
+
+
+def _mark(best: dict[str, Any], metric: str) -> Trace:
+    """The step with the lowest validation loss, whichever metric is drawn."""
+    return {
+        "name": f"best step, {best['step']:,}: {number(best[metric])}",
+        "x": [best["epoch"]],
+        "y": [best[metric]],
+        "mode": "markers",
+        "marker": {"size": 11, "color": "rgba(0,0,0,0)", "line": {"color": VALIDATION, "width": 2.5}},
+        "cliponaxis": False,
+        "hoverinfo": "name",
+    }
+
+
+def _scale(traces: list[Trace]) -> str:
+    """A loss that falls by two orders of magnitude or more is only seen on a log axis."""
+    values = _values(traces)
+    return "log" if 0 < 100 * min(values, default=0) < max(values, default=0) else "linear"
+
+
+def _log_ticks(traces: list[Trace]) -> dict[str, Any]:
+    """Ticks at 1 and 3 of every decade, or at 1 alone where there are many decades."""
+    values = [y for y in _values(traces) if y > 0]
+    low, high = (math.floor(math.log10(end(values, default=1))) for end in (min, max))
+    ticks = [
+        float(f"{digit}e{decade}") for decade in range(low - 1, high + 2) for digit in (1, 3)[: 1 + (high - low < 4)]
+    ]
+    return {"tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
+
+
+def _values(traces: list[Trace]) -> list[float]:
+    return [y for trace in traces for y in trace["y"] if math.isfinite(y)]

@@ -1,0 +1,71 @@
+"""The top of the report: what was trained, and how well it does beside the trivial baseline."""
+
+from typing import TYPE_CHECKING, Any
+
+from gradlab.report.markup import Html, join, tag
+from gradlab.wording import counted, duration, name_of, number
+
+if TYPE_CHECKING:
+    from gradlab.run import Run
+
+_ENDS = {"patience": "It stopped early, when the validation loss had long ceased to fall."}
+
+
+def headline(run: "Run") -> Html:
+    result = run.finished
+    split = "test" if result["test"] else "validation"
+    cards = [_card(run, split, metric) for metric in (*run.task.metrics, "loss") if metric in result[split]]
+    return tag(
+        "header",
+        tag("p", f"Run {run.path.name} · {run.environment['started'][:16].replace('T', ' ')} UTC", class_="over"),
+        tag("h1", run.recipe.name),
+        tag("p", _what(run, result), class_="lead"),
+        tag("p", _how(run, result), class_="quiet"),
+        tag("div", *cards, class_="figures"),
+    )
+
+
+def _what(run: "Run", result: dict[str, Any]) -> Html:
+    sizes, environment = run.data["sizes"], run.environment
+    epochs = max((line["epoch"] for line in run.metrics), default=0)
+    device = environment["device"].upper()
+    name = environment["device_name"]
+    return join(
+        [
+            "The model ",
+            tag("b", run.recipe.model.name),
+            f" with {counted(result['parameters'], 'parameter')}, trained on {counted(sizes['train'], 'example')} of ",
+            tag("b", run.recipe.data.name),
+            f" for {epochs:.3g} epoch{'' if epochs == 1 else 's'} ({counted(result['steps'], 'step')}) "
+            f"in {duration(result['seconds'])} on {device}{f' ({name})' if name else ''}.",
+        ]
+    )
+
+
+def _how(run: "Run", result: dict[str, Any]) -> str:
+    sizes = run.data["sizes"]
+    return " ".join(
+        [
+            f"Held out: {counted(sizes['validation'], 'example')} for validation, {sizes['test']:,} for test.",
+            f"Weights kept: {result['weights']}.",
+            _ENDS.get(result["ended"], ""),
+        ]
+    )
+
+
+def _card(run: "Run", split: str, metric: str) -> Html:
+    """One figure, large, with its baseline; its colour says whether it beats that."""
+    result = run.finished
+    value, baseline = result[split][metric], result["baseline"][split][metric]
+    higher = metric in run.task.metrics and run.task.metrics[metric].higher_is_better
+    better = value > baseline if higher else value < baseline
+    beside = [(result["baseline"]["name"], baseline)]
+    if split == "test" and metric in result["validation"]:
+        beside.append(("validation", result["validation"][metric]))
+    return tag(
+        "div",
+        tag("div", f"{split} {name_of(metric)}", class_="name"),
+        tag("div", number(value), class_="value"),
+        tag("dl", *(part for name, v in beside for part in (tag("dt", name), tag("dd", number(v))))),
+        class_="figure better" if better else "figure poor",
+    )

@@ -1,0 +1,58 @@
+"""The test examples a classifier is most confidently wrong about."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from gradlab.report.judged import Judged
+from gradlab.report.markup import Html, table, tag
+from gradlab.report.pictures import is_picture, picture, to_pixels
+
+if TYPE_CHECKING:
+    from gradlab.run import Run
+
+_PICTURES, _ROWS = 18, 12
+
+
+def mistakes(run: "Run", judged: Judged) -> Html:
+    """Pictures where the inputs are images, otherwise a table; the most confident first."""
+    wrong = np.flatnonzero(judged.said != judged.actual)
+    worst = wrong[np.argsort(-judged.confidence[wrong], kind="stable")]
+    if len(worst) == 0:
+        return Html()
+    show = _pictures if is_picture(run.data["inputs"]["shape"]) else _table
+    title = tag("h3", "The most confident mistakes")
+    return tag("div", tag("figure", title, show(run, judged, worst)), class_="charts")
+
+
+def _pictures(run: "Run", judged: Judged, worst: npt.NDArray[np.int64]) -> Html:
+    shown = worst[:_PICTURES]
+    images = zip(shown, to_pixels(judged.inputs[shown]), strict=True)
+    return tag("div", *(_picture(judged, i, pixels) for i, pixels in images), class_="pictures")
+
+
+def _picture(judged: Judged, i: int, pixels: npt.NDArray[np.uint8]) -> Html:
+    actual, said = judged.classes[judged.actual[i]], judged.classes[judged.said[i]]
+    return picture(
+        pixels,
+        f"{actual}, taken for {said}",
+        f"{actual}, taken for ",
+        tag("span", said, class_="said"),
+        tag("div", f"probability {judged.confidence[i]:.3f}", class_="quiet"),
+    )
+
+
+def _table(run: "Run", judged: Judged, worst: npt.NDArray[np.int64]) -> Html:
+    """The features are there where the inputs have names for them."""
+    features: list[str] = run.data["inputs"]["features"]
+    rows = [
+        [
+            judged.classes[judged.actual[i]],
+            tag("span", judged.classes[judged.said[i]], class_="said"),
+            f"{judged.confidence[i]:.3f}",
+            *(f"{value:.4g}" for value in judged.inputs[i].tolist() if features),
+        ]
+        for i in worst[:_ROWS]
+    ]
+    return table(["actual", "predicted", "probability", *features], rows, class_="numbers")

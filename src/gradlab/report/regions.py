@@ -1,0 +1,79 @@
+"""Inputs with two features: which class the model gives to each point of the plane."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gradlab.report.charts import PALETTE, Trace, axis, chart, label, thinned
+from gradlab.report.judged import Judged, decide
+from gradlab.report.markup import Html
+from gradlab.report.pictures import address
+
+if TYPE_CHECKING:
+    from gradlab.run import Run
+
+_SIDE = 200  # points of the plane in each direction
+
+
+def has_regions(run: "Run") -> bool:
+    return run.data["inputs"]["shape"] == [2] and not run.data["inputs"]["categories"]
+
+
+def regions(run: "Run", judged: Judged) -> Html:
+    """The plane coloured by class, the stronger the more certain, with the test points over it."""
+    low, high = judged.inputs.min(0), judged.inputs.max(0)
+    margin = 0.08 * np.maximum(high - low, 1e-9)
+    low, high = low - margin, high + margin
+    first, second = run.data["inputs"]["features"] or ("x0", "x1")
+    return chart(
+        "Decision regions",
+        [_points(judged, index) for index in range(len(judged.classes))],
+        "Each point of the plane has the colour of its most probable class, the stronger the more certain. "
+        "Dots are test examples; crosses are those classified wrongly.",
+        height=480,
+        xaxis=axis(first, range=[low[0], high[0]], showgrid=False),
+        yaxis=axis(second, range=[low[1], high[1]], showgrid=False),
+        images=[_plane(run, low, high)],
+    )
+
+
+def _plane(run: "Run", low: npt.NDArray[Any], high: npt.NDArray[Any]) -> dict[str, Any]:
+    # From the top downwards, as the rows of a picture are.
+    y, x = np.meshgrid(np.linspace(high[1], low[1], _SIDE), np.linspace(low[0], high[0], _SIDE), indexing="ij")
+    said, confidence = decide(run, np.stack([x.ravel(), y.ravel()], axis=1))
+    colours = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in PALETTE])[said % len(PALETTE)]
+    # From no colour at the probability of a guess to half of it at certainty.
+    guess = 1 / len(run.data["targets"]["classes"])
+    strength = 140 * (confidence - guess) / (1 - guess)
+    pixels = np.column_stack([colours, strength]).astype(np.uint8).reshape(_SIDE, _SIDE, 4)
+    return {
+        "source": address(pixels),
+        "xref": "x",
+        "yref": "y",
+        "x": low[0],
+        "y": high[1],
+        "sizex": high[0] - low[0],
+        "sizey": high[1] - low[1],
+        "sizing": "stretch",
+        "layer": "below",
+    }
+
+
+def _points(judged: Judged, index: int) -> Trace:
+    members = thinned(np.flatnonzero(judged.actual == index).tolist())
+    right = judged.said[members] == index
+    return {
+        "name": label(judged.classes[index]),
+        "x": judged.inputs[members, 0].tolist(),
+        "y": judged.inputs[members, 1].tolist(),
+        "mode": "markers",
+        "marker": {
+            "color": PALETTE[index % len(PALETTE)],
+            "symbol": ["circle" if r else "x" for r in right],
+            "size": [8 if r else 10 for r in right],
+            "opacity": 1,
+            "line": {"color": "#ffffff", "width": 1},
+        },
+        "hovertemplate": "%{x:.3~g}, %{y:.3~g}",
+    }

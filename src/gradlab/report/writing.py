@@ -1,0 +1,54 @@
+"""From a finished run to its report.html."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradlab.errors import GradlabError
+from gradlab.report import classification, closing, curves, headline, regression, weights
+from gradlab.report.markup import Html, join, section, tag
+from gradlab.report.page import page
+
+if TYPE_CHECKING:
+    from gradlab.run import Run
+
+Section = Callable[["Run"], Html]
+
+_TESTS: dict[str, Section] = {"classify": classification.test_section, "regress": regression.test_section}
+
+
+def write_report(run: "Run") -> Path:
+    """Write `report.html` into the folder of a finished run, whole or not at all."""
+    parts = [
+        headline.headline(run),
+        curves.learning_section(run),
+        _or_reason("Test split", _TESTS.get(run.recipe.task.name, _nothing), run),
+        curves.health_section(run),
+        _or_reason("First layer", weights.weights_section, run),
+        closing.recipe_section(run),
+        closing.next_section(run),
+    ]
+    path = run.path / "report.html"
+    temporary = run.path / f".report-{os.getpid()}.html"
+    try:
+        # As bytes: the page states the hashes of its scripts, which a translated line end would change.
+        temporary.write_bytes(page(run.recipe.name, join(parts)).encode())
+        temporary.replace(path)
+    except OSError as error:
+        raise GradlabError(f"{path} cannot be written: {error}.") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def _or_reason(title: str, make: Section, run: "Run") -> Html:
+    """A section that needs the data or the model; where they are gone, the reason stands in its place."""
+    try:
+        return make(run)
+    except GradlabError as error:
+        return section(title, tag("p", f"Left out of this report: {error}", class_="note"))
+
+
+def _nothing(run: "Run") -> Html:
+    return Html()

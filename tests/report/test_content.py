@@ -1,0 +1,192 @@
+"""What the report says is what the run did."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from gradlab.registry import Part
+from gradlab.report.charts import PALETTE
+from gradlab.report.pictures import signed, to_pixels
+from gradlab.tasks.metrics import macro_f1
+
+SERIES = ["train steps, averaged", "train sample", "validation"]
+
+
+def pixels(address: str) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))))
+
+
+def test_every_test_figure_stands_beside_its_baseline_and_validation(digits, digits_page):
+    assert digits_page.titles[0] == "digits-mlp"
+    for name, metric in {"accuracy": "accuracy", "macro F1": "f1", "loss": "loss"}.items():
+        baseline = digits.finished["baseline"]["test"][metric]
+        card = (
+            f"test {name}{digits.test[metric]:.4f}majority class{baseline:.4f}validation{digits.validation[metric]:.4f}"
+        )
+        assert card in digits_page.text
+
+
+def test_the_headline_says_what_was_trained(digits_page):
+    assert "The model mlp with 910 parameters, trained on 1,222 examples of digits for 3 epochs" in digits_page.text
+    assert "216 examples for validation, 359 for test" in digits_page.text
+
+
+def test_a_figure_no_better_than_the_baseline_is_marked(train, read):
+    still = read(train(Part("moons", {"examples": 100}), lr=1e-9, epochs=1)).path.read_text()
+    assert 'class="figure poor"' in still
+
+
+def test_curves_hold_the_metrics_log(digits, digits_page):
+    loss = digits_page.figures["Loss"]["data"]
+    assert [trace["name"] for trace in loss[:3]] == SERIES
+    for trace, split in zip(loss, ("train", "train-sample", "validation"), strict=False):
+        lines = [line for line in digits.metrics if line["split"] == split]
+        assert trace["y"] == [line["loss"] for line in lines]
+        assert trace["x"] == [line["epoch"] for line in lines]
+    assert [trace["name"] for trace in digits_page.figures["Accuracy"]["data"][:2]] == SERIES[1:]
+    assert {trace["name"] for trace in digits_page.figures["Update-to-weight ratio"]["data"]} == {
+        "1.weight",
+        "3.weight",
+    }
+    assert {"Gradient norm", "Learning rate", "Macro F1"} <= set(digits_page.figures)
+
+
+def test_the_best_step_is_marked(train, read):
+    run = train(Part("moons", {"examples": 100}), lr=0.3, epochs=12)  # so rash that the last step is not the best
+    best = min((line for line in run.metrics if line["split"] == "validation"), key=lambda line: line["loss"])
+    assert run.finished["weights"] == f"best, of step {best['step']}"
+    mark = read(run).figures["Accuracy"]["data"][-1]
+    assert mark["name"].startswith(f"best step, {best['step']}:")
+    assert (mark["x"], mark["y"]) == ([best["epoch"]], [best["accuracy"]])
+
+
+def test_the_confusion_matrix_agrees_with_the_figures(digits, digits_page):
+    heat = digits_page.figures["Confusion matrix"]["data"][0]
+    counts = np.array([[int(cell or 0) for cell in row] for row in heat["text"]])
+    assert counts.sum() == 359
+    assert counts.trace() / 359 == pytest.approx(digits.test["accuracy"])
+    import torch
+
+    assert macro_f1(10).value(torch.from_numpy(counts).double()) == pytest.approx(digits.test["f1"])
+    np.testing.assert_allclose(np.array(heat["z"]).sum(1), 1)
+    actual = np.bincount(digits.dataset.test.targets.numpy())
+    np.testing.assert_array_equal(counts.sum(1), actual)  # rows are actual classes, not predicted ones
+
+
+def test_mistakes_are_shown_most_confident_first(digits, digits_page):
+    dataset = digits.dataset
+    rows = dataset.test.rows
+    decoded = digits.describe(dataset.raw.inputs[rows])
+    wrong = [(d, row) for d, row in zip(decoded, rows, strict=True) if d["label"] != str(dataset.raw.targets[row])]
+    wrong.sort(key=lambda pair: -pair[0]["probability"])
+    expected = [f"{dataset.raw.targets[row]}, taken for {d['label']}" for d, row in wrong]
+    assert digits_page.pictures[: len(wrong[:18])] == expected[:18]
+    assert f"probability {wrong[0][0]['probability']:.3f}" in digits_page.text
+    shown = pixels(digits_page.loaded[0])
+    assert shown.shape == (112, 112)
+    np.testing.assert_array_equal(
+        shown[::14, ::14], to_pixels(dataset.raw.inputs[[r for _, r in wrong[:18]]])[0, ..., 0]
+    )
+
+
+def test_mistakes_of_a_table_show_its_features(train, read):
+    run = train(Part("iris"), "softmax", epochs=1, lr=1e-4)
+    text = read(run).text
+    assert "The most confident mistakes" in text
+    assert "petal width (cm)" in text
+
+
+def test_first_layer_weights_are_pictures(digits, digits_page):
+    assert len([alt for alt in digits_page.pictures if alt.startswith("weights of unit")]) == 12
+    weight = next(digits.model.parameters()).detach().numpy().reshape(12, 8, 8)
+    unit = int(digits_page.pictures[-1].rpartition(" ")[2])
+    np.testing.assert_array_equal(pixels(digits_page.loaded[-1])[::14, ::14], signed(weight[unit]))
+
+
+def test_weights_are_blue_above_zero_red_below_and_the_stronger_the_larger():
+    above, below, faint, zero = signed(np.array([2.0, -2.0, 1.0, 0.0])).astype(int)
+    assert above[2] > above[0]
+    assert below[0] > below[2]
+    assert (above[3], below[3], faint[3], zero[3]) == (255, 255, 127, 0)
+
+
+def test_two_features_have_decision_regions(train, read):
+    run = train(Part("moons", {"examples": 400}), epochs=20)
+    figure = read(run).figures["Decision regions"]
+    plane = figure["layout"]["images"][0]
+    image = pixels(plane["source"])
+    height, width = image.shape[:2]
+    columns, rows = np.meshgrid(np.arange(width), np.arange(height))
+    x = plane["x"] + plane["sizex"] * columns / (width - 1)
+    y = plane["y"] - plane["sizey"] * rows / (height - 1)
+    said = run.predict(np.stack([x.ravel(), y.ravel()], axis=1)).reshape(height, width)
+    for name, colour in zip(["upper", "lower"], PALETTE, strict=False):
+        painted = (image[..., :3] == [int(colour[i : i + 2], 16) for i in (1, 3, 5)]).all(-1)
+        assert painted.any()
+        # A point on the boundary may fall to either side by rounding.
+        assert (painted == (said == name)).mean() > 0.999
+    points = np.concatenate([np.column_stack([t["x"], t["y"]]) for t in figure["data"]])
+    test = run.dataset
+    raw = test.raw.inputs[test.test.rows]
+    np.testing.assert_array_equal(np.sort(points, axis=0), np.sort(raw, axis=0))
+
+
+def test_other_inputs_have_no_decision_regions(digits_page):
+    assert "Decision regions" not in digits_page.figures
+
+
+def test_a_regression_shows_predictions_in_raw_units(train, read):
+    run = train(Part("diabetes"), "linear", "regress")
+    figures = read(run).figures
+    dataset = run.dataset
+    rows = dataset.test.rows
+    cloud = figures["Predicted against actual"]["data"][1]
+    assert cloud["x"] == dataset.raw.targets[rows].tolist()
+    assert cloud["y"] == run.predict(dataset.raw.inputs[rows]).tolist()
+    assert sum(figures["Residuals"]["data"][0]["y"]) == len(rows)
+    assert "Data and fitted curve" not in figures
+    assert "Confusion matrix" not in figures
+
+
+def test_one_input_has_a_fitted_curve_in_raw_units(train, read):
+    run = train(Part("polynomial"), Part("linear", {"degree": 3}), "regress")
+    traces = {trace["name"]: trace for trace in read(run).figures["Data and fitted curve"]["data"]}
+    curve = traces["model"]
+    np.testing.assert_allclose(curve["y"], run.predict(np.array(curve["x"])[:, None]))
+    dataset = run.dataset
+    assert traces["train"]["y"] == dataset.raw.targets[dataset.train.rows].tolist()
+    assert traces["test"]["x"] == dataset.raw.inputs[dataset.test.rows, 0].tolist()
+
+
+def test_several_targets_share_a_chart_in_standard_deviations(train, read, tmp_path):
+    x = np.random.default_rng(0).normal(size=(80, 2))
+    np.savez(tmp_path / "two.npz", x=x, y=x * [1.0, 1000.0])
+    run = train(Part("npz", {"path": str(tmp_path / "two.npz")}), "linear", "regress")
+    clouds = read(run).figures["Predicted against actual"]["data"][1:]
+    assert [cloud["name"] for cloud in clouds] == ["target 0", "target 1"]
+    assert all(np.std(cloud["x"]) == pytest.approx(1, abs=0.5) for cloud in clouds)
+
+
+@pytest.mark.parametrize("absent", ["validation", "test"])
+def test_a_split_may_be_absent(train, read, absent):
+    page = read(train(Part("moons", {"examples": 60, absent: 0.0})))
+    shown = {"validation": "test accuracy", "test": "validation accuracy"}[absent]
+    assert shown in page.text
+    assert ("Confusion matrix" in page.figures) == (absent != "test")
+    assert ("Accuracy" in page.figures) == (absent != "validation")
+
+
+def test_inputs_that_are_neither_a_table_nor_a_picture_are_fine(train, read, tmp_path):
+    x = np.random.default_rng(0).normal(size=(60, 2, 3)).astype(np.float32)
+    np.savez(tmp_path / "odd.npz", x=x, y=np.arange(60) % 3)
+    assert "Confusion matrix" in read(train(Part("npz", {"path": str(tmp_path / "odd.npz")}))).figures
+
+
+def test_the_recipe_the_environment_and_the_next_commands_are_there(digits, digits_page):
+    assert digits.recipe.to_toml() in digits_page.text
+    assert digits.environment["torch"] in digits_page.text
+    for command in (f"predict {digits.path} INPUT", f"evaluate {digits.path}", f"train {digits.path}/recipe.toml"):
+        assert f"gradlab {command}" in digits_page.text
