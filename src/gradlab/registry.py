@@ -48,7 +48,7 @@ class Part:
     def read(cls, value: Any, where: str) -> "Part":
         """From a bare name or a table with a name."""
         match value:
-            case Part():
+            case Part(name=str()):
                 return value
             case str():
                 return cls(value)

@@ -8,6 +8,8 @@ import tempfile
 from types import TracebackType
 from typing import Any, Self
 
+_PATIENCE = 10.0  # seconds that a worker has to end by itself
+
 
 def environment(**more: str) -> dict[str, str]:
     """The same for everybody.
@@ -62,7 +64,10 @@ class Worker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.process.kill()
-        with self.process:  # closes the pipes and waits
-            pass
+        try:
+            # No more questions: a worker that is not in the middle of one leaves, and clears away its files.
+            self.process.communicate(timeout=_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
         self.errors.close()

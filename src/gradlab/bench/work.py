@@ -12,6 +12,8 @@ from gradlab.models import lenet, mlp
 
 _CLASSES = 10
 _SIDE = 28  # of an image of MNIST
+_BLOCK = 4  # pixels of equal colour each way, so that convolutions find something too
+_BLUR = 2.0
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,11 @@ def _digits() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
 
 
 def _prototypes(rows: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Ten points and noise around them, near enough to each other that the loss neither stays nor vanishes."""
+    """Ten coarse pictures, blurred into each other so much that the loss neither stays where it is nor vanishes."""
     rng = np.random.default_rng(0)
-    prototypes = 0.1 * rng.standard_normal((_CLASSES, _SIDE**2), dtype=np.float32)
+    coarse = _SIDE // _BLOCK
+    prototypes = rng.standard_normal((_CLASSES, coarse, coarse), dtype=np.float32)
     targets = rng.integers(0, _CLASSES, rows)
-    return prototypes[targets] + rng.standard_normal((rows, _SIDE**2), dtype=np.float32), targets
+    pictures = prototypes[targets] + _BLUR * rng.standard_normal((rows, coarse, coarse), dtype=np.float32)
+    fine = np.kron(pictures, np.ones((1, _BLOCK, _BLOCK), dtype=np.float32)).reshape(rows, _SIDE**2)
+    return fine + rng.standard_normal(fine.shape, dtype=np.float32), targets

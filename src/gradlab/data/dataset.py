@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gradlab.data.preprocessing import Method, Preprocessing
 from gradlab.data.raw import Raw, Targets
-from gradlab.data.splits import three_way
+from gradlab.data.splits import hold_out, three_way
 from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction, Natural, Part, Registry
 
@@ -68,7 +68,9 @@ def prepare(
     labels = raw.targets if raw.classes is not None else None
     share = _TEST_SHARE if test is None else test
     rows = three_way(labels, len(raw.inputs), raw.test_from, share, validation, seed)
-    train = rows[0][: limit or None]
+    train = rows[0]
+    if limit is not None and limit < len(train):
+        train = hold_out(train, limit / len(train), seed + 2, labels)[1]
     preprocessing = Preprocessing.fit(raw.inputs[train], preprocess, raw.features, one_hot)
 
     def examples(rows: npt.NDArray[np.int64]) -> Examples:

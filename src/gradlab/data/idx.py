@@ -1,6 +1,8 @@
 """MNIST and its look-alikes, in the IDX format of their authors, from a folder the user names."""
 
 import gzip
+import math
+import zlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,13 +23,15 @@ def read_idx(path: Path) -> npt.NDArray[Any]:
     """An IDX file: two zero bytes, a type code, the number of axes, the length of each (big-endian), the values."""
     try:
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise GradlabError(f"{path} cannot be read: {error}.") from None
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _TYPES:
         raise GradlabError(f"{path} is not an IDX file: its first bytes are {data[:4].hex(' ')}.")
     kind, start = np.dtype(_TYPES[data[2]]), 4 + 4 * data[3]
+    if len(data) < start:
+        raise GradlabError(f"{path} is truncated or damaged: it ends within its header.")
     shape = tuple(np.frombuffer(data[4:start], ">u4").tolist())
-    if len(data) - start != kind.itemsize * int(np.prod(shape)):
+    if len(data) - start != kind.itemsize * math.prod(shape):
         raise GradlabError(
             f"{path} is truncated or damaged: its header says shape {shape}, but {len(data) - start} bytes follow."
         )
@@ -47,6 +51,9 @@ def _read(folder: str, classes: list[str]) -> Raw:
         [read_idx(find(f"{part}-{what}")) for part in ("train", "t10k")]
         for what in ("images-idx3-ubyte", "labels-idx1-ubyte")
     )
+    for x, y in zip(images, labels, strict=True):
+        if x.ndim != 3 or x.shape[1:] != images[0].shape[1:] or y.shape != x.shape[:1]:
+            raise GradlabError(f"{folder}: images of shape {x.shape} and labels of shape {y.shape} do not go together.")
     targets = np.concatenate(labels).astype(np.int64)
     if targets.max() >= len(classes):
         raise GradlabError(f"{folder} has a label {targets.max()}, but there are {len(classes)} classes (from 0).")

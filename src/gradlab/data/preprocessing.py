@@ -43,12 +43,12 @@ class Preprocessing:
         coded = {c: np.unique(training[:, features.index(c)]).tolist() for c in one_hot}
         numeric = training[:, [i for i, f in enumerate(features) if f not in coded]] if coded else training
         axes = (0,) if numeric.ndim == 2 else (0, *range(2, numeric.ndim))  # an image has statistics per channel
+        low, high = (extreme(axis=axes).astype(np.float64) for extreme in (numeric.min, numeric.max))
         # A float64 accumulator over the small integer types of images, without a float64 copy of them.
         if method == "standardise":
             shift, scale = numeric.mean(axis=axes, dtype=np.float64), numeric.std(axis=axes, dtype=np.float64)
         elif method == "scale":
-            shift = numeric.min(axis=axes).astype(np.float64)
-            scale = numeric.max(axis=axes).astype(np.float64) - shift
+            shift, scale = low, high - low
         else:
             shift = scale = np.empty(0)
         return cls(
@@ -56,7 +56,8 @@ class Preprocessing:
             features=features,
             method=method,
             shift=shift.tolist(),
-            scale=np.where(scale > 0, scale, 1.0).tolist(),
+            # By its ends: the deviation of a constant column is not exactly zero in floating point.
+            scale=np.where(low < high, scale, 1.0).tolist() if method != "none" else [],
             categories=coded,
         )
 
@@ -78,11 +79,15 @@ class Preprocessing:
         codes = [self._one_hot(raw[:, self.features.index(c)], c) for c in self.categories]
         if codes:
             raw = raw[:, [i for i, f in enumerate(self.features) if f not in self.categories]]
-        x = torch.from_numpy(np.ascontiguousarray(raw)).to(torch.float32, copy=True)
+        # Wide numbers are shifted in float64, where a column far from zero keeps its digits; pixels need no more.
+        values: npt.NDArray[np.floating[Any]] = raw.astype(
+            np.float32 if raw.dtype.itemsize <= 2 or raw.dtype == np.float32 else np.float64
+        )
         if self.method != "none":
-            broadcast = (1, -1) + (1,) * (x.ndim - 2)
-            x -= torch.tensor(self.shift, dtype=torch.float32).reshape(broadcast)
-            x /= torch.tensor(self.scale, dtype=torch.float32).reshape(broadcast)
+            broadcast = (1, -1) + (1,) * (values.ndim - 2)
+            values -= np.array(self.shift, values.dtype).reshape(broadcast)
+            values /= np.array(self.scale, values.dtype).reshape(broadcast)
+        x = torch.from_numpy(values).float()
         return torch.cat([x, *codes], dim=1) if codes else x
 
     def _one_hot(self, column: npt.NDArray[Any], name: str) -> Tensor:

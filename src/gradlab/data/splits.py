@@ -17,18 +17,25 @@ def hold_out(rows: Rows, share: float, seed: int, labels: npt.NDArray[np.int64] 
     >>> len(kept), len(held)
     (8, 2)
     """
-    generator = np.random.default_rng(seed)
-    shuffled = generator.permutation(rows)
+    shuffled = np.random.default_rng(seed).permutation(rows)
     count = round(share * len(rows))
     if labels is not None:
-        # Order by each row's relative rank within its class (half a place in, so that no class is rounded up first):
-        # any prefix then holds the classes in nearly equal shares.
-        rank = np.empty(len(rows))
-        for label in np.unique(labels[rows]):
-            members = np.flatnonzero(labels[shuffled] == label)
-            rank[members] = (np.arange(len(members)) + 0.5) / len(members)
-        shuffled = shuffled[np.argsort(rank, kind="stable")]
+        shuffled = _classes_first(shuffled, labels[shuffled], share, count)
     return np.sort(shuffled[count:]), np.sort(shuffled[:count])
+
+
+def _classes_first(rows: Rows, labels: npt.NDArray[np.int64], share: float, count: int) -> Rows:
+    """Reordered so that the first `count` rows hold each class in its share, rounded down or up."""
+    classes, members = np.unique(labels, return_inverse=True)
+    quota = share * np.bincount(members)
+    taken = np.floor(quota).astype(np.int64)
+    # What rounding down leaves goes to the largest remainders.
+    short = np.argsort(taken - quota, kind="stable")[: count - taken.sum()]
+    taken[short] += 1
+    chosen = np.zeros(len(rows), dtype=bool)
+    for index in range(len(classes)):
+        chosen[np.flatnonzero(members == index)[: taken[index]]] = True
+    return np.concatenate([rows[chosen], rows[~chosen]])
 
 
 def three_way(

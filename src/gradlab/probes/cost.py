@@ -52,29 +52,36 @@ class _Counter(TorchFunctionMode):
     ) -> Any:
         result = function(*args, **(kwargs or {}))
         if formula := _FORMULAS.get(function):
-            self.flops += formula(result, *args)
+            self.flops += formula(result, *args, **(kwargs or {}))
         return result
 
 
-def _linear(result: Tensor, x: Tensor, weight: Tensor, *_: Any) -> int:
+# Arguments have torch's names, since models may call by name.
+
+
+def _linear(result: Tensor, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> int:
     return 2 * result.numel() * weight.shape[-1]
 
 
-def _convolution(result: Tensor, x: Tensor, weight: Tensor, *_: Any) -> int:
+def _convolution(result: Tensor, input: Tensor, weight: Tensor, *_: Any, **__: Any) -> int:
     return 2 * result.numel() * math.prod(weight.shape[1:])
 
 
-def _product(result: Tensor, a: Tensor, b: Tensor, *_: Any) -> int:
-    return 2 * result.numel() * a.shape[-1]
+def _product(result: Tensor, input: Tensor, *_: Any, **__: Any) -> int:
+    return 2 * result.numel() * input.shape[-1]
 
 
-def _product_and_sum(result: Tensor, c: Tensor, a: Tensor, b: Tensor, *_: Any) -> int:
-    return _product(result, a, b)
+def _sum_with_product(result: Tensor, input: Tensor, mat1: Tensor, *_: Any, **__: Any) -> int:
+    return _product(result, mat1)
 
 
-def _attention(result: Tensor, q: Tensor, k: Tensor, v: Tensor, *_: Any) -> int:
-    scores = math.prod(q.shape[:-1]) * k.shape[-2]
-    return 2 * scores * (q.shape[-1] + v.shape[-1])
+def _sum_with_products(result: Tensor, input: Tensor, batch1: Tensor, *_: Any, **__: Any) -> int:
+    return _product(result, batch1)
+
+
+def _attention(result: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any) -> int:
+    scores = math.prod(query.shape[:-1]) * key.shape[-2]
+    return 2 * scores * (query.shape[-1] + value.shape[-1])
 
 
 _FORMULAS: dict[Any, Callable[..., int]] = {
@@ -83,5 +90,6 @@ _FORMULAS: dict[Any, Callable[..., int]] = {
     **dict.fromkeys((torch.conv1d, torch.conv2d, torch.conv3d), _convolution),
     **dict.fromkeys((torch.matmul, torch.mm, torch.bmm, Tensor.matmul, Tensor.mm, Tensor.bmm), _product),
     **dict.fromkeys((Tensor.__matmul__, torch.mv, torch.dot), _product),
-    **dict.fromkeys((torch.addmm, torch.baddbmm), _product_and_sum),
+    torch.addmm: _sum_with_product,
+    torch.baddbmm: _sum_with_products,
 }

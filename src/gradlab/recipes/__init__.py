@@ -15,9 +15,9 @@ def find(name: str) -> Recipe:
     if name in book:
         return book[name]()
     path = Path(name)
-    if path.suffix == ".toml" or path.is_file():
-        try:
+    try:
+        if path.suffix == ".toml" or path.is_file():
             return Recipe.from_toml(path.read_text(), str(path))
-        except (OSError, UnicodeDecodeError) as error:
-            raise GradlabError(f"The recipe file {path} cannot be read: {error}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise GradlabError(f"The recipe file {path} cannot be read: {error}.") from None
     raise unknown("recipe", name, book)

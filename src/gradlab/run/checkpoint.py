@@ -79,13 +79,19 @@ def read(path: Path) -> Checkpoint:
         best = path / "best.safetensors"
         return Checkpoint(
             step=step,
-            model=load_file(path / "model.safetensors"),
-            optimizer=unflatten(structure, load_file(path / "optimizer.safetensors")),
+            model=_load(path / "model.safetensors"),
+            optimizer=unflatten(structure, _load(path / "optimizer.safetensors")),
             state=state,
-            best=load_file(best) if best.exists() else None,
+            best=_load(best) if best.exists() else None,
         )
     except (OSError, KeyError, ValueError, SafetensorError) as error:
         raise GradlabError(f"{path} is not a checkpoint of this version: {error}.") from None
+
+
+def _load(path: Path) -> Weights:
+    # Copied out of the file's bytes, where tensors start anywhere: sums over memory that is aligned otherwise than a
+    # fresh tensor's may be added in another order, and differ in the last bit.
+    return {name: tensor.clone() for name, tensor in load_file(path).items()}
 
 
 def check(path: Path) -> None:
@@ -133,10 +139,10 @@ def flatten(nested: Any, path: str = "") -> tuple[Weights, Any]:
 
     >>> tensors, structure = flatten({"step": 3, "avg": {"w": torch.ones(2)}, "old": [torch.zeros(1)]})
     >>> sorted(tensors), structure
-    (['avg.w', 'old.0'], {'step': 3, 'avg': {'w': {'tensor': 'avg.w'}}, 'old': [{'tensor': 'old.0'}]})
+    (['avg.w', 'old.0'], {'step': 3, 'avg': {'w': {'$tensor': 'avg.w'}}, 'old': [{'$tensor': 'old.0'}]})
     """
     if isinstance(nested, Tensor):
-        return {path: nested}, {"tensor": path}
+        return {path: nested}, {"$tensor": path}
     if isinstance(nested, dict):
         parts = {str(k): flatten(v, f"{path}.{k}" if path else str(k)) for k, v in nested.items()}
         return {n: t for found, _ in parts.values() for n, t in found.items()}, {k: s for k, (_, s) in parts.items()}
@@ -149,8 +155,8 @@ def flatten(nested: Any, path: str = "") -> tuple[Weights, Any]:
 def unflatten(structure: Any, tensors: Weights) -> Any:
     """The inverse of `flatten`, except that keys are text and tuples are lists."""
     if isinstance(structure, dict):
-        if set(structure) == {"tensor"}:
-            return tensors[structure["tensor"]]
+        if set(structure) == {"$tensor"}:
+            return tensors[structure["$tensor"]]
         return {k: unflatten(v, tensors) for k, v in structure.items()}
     if isinstance(structure, list):
         return [unflatten(v, tensors) for v in structure]

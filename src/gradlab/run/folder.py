@@ -77,8 +77,7 @@ class Run:
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of the metrics log; a last line cut short by a kill is left out."""
         path = self.path / "metrics.jsonl"
-        lines = path.read_text().splitlines() if path.exists() else []
-        return [json.loads(line) for line in lines if line.endswith("}")]
+        return [line for line, _ in read_lines(path)] if path.exists() else []
 
     @property
     def result(self) -> dict[str, Any] | None:
@@ -205,6 +204,18 @@ def new_path(name: str) -> Path:
     while (path := Path("runs") / f"{name}-{secrets.token_hex(2)}").exists():
         pass
     return path
+
+
+def read_lines(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
+    """The lines of a metrics log, read and as they are, up to the first that is not whole."""
+    for text in path.read_text(errors="replace").splitlines():
+        try:
+            line = json.loads(text)
+        except ValueError:
+            return
+        if not isinstance(line, dict) or "step" not in line:
+            return
+        yield line, text
 
 
 def build_model(recipe: Recipe, preprocessing: Preprocessing, task: Task) -> nn.Module:

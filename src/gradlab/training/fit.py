@@ -58,12 +58,13 @@ def fit(
     14
     """
     settled = Plan(**plan_schema.resolve(plan, "fit"))
-    place = find_device(device) if device else next((p.device for p in model.parameters()), torch.device("cpu"))
-    x, y = (_tensor(a) for a in data)
-    _check(x, y)
+    if not any(p.requires_grad for p in model.parameters()):
+        raise GradlabError("The model has no parameter to train.")
+    place = find_device(device) if device else next(model.parameters()).device
+    x, y = _pair(data)
     model = model.to(place)
-    task = _task(model, x.to(place), y, loss)
-    train, held = _split((x, y), validation, settled.seed)
+    task = _task(_outputs(model, x), y, loss)
+    train, held = _split(model, task, (x, y), validation, settled.seed)
     steps = settled.total_steps(len(train))
     flops = 3.0 * forward_flops(model, x[:1].to(place)) * settled.examples_per_step(len(train))
     history = _History()
@@ -116,57 +117,89 @@ class _Custom:
         return [{"value": row} for row in output.tolist()]
 
 
-def _tensor(values: npt.ArrayLike | Tensor) -> Tensor:
-    tensor = values.detach() if isinstance(values, Tensor) else torch.from_numpy(np.ascontiguousarray(values))
-    return tensor.float() if tensor.dtype == torch.float64 else tensor
+class _Squared(Regress):
+    """Squared error of outputs of any shape, against the targets as they are."""
+
+    def __init__(self, shape: torch.Size):
+        super().__init__(Targets(mean=[0.0], std=[1.0]))
+        self.shape = shape
+
+    def encode(self, targets: Tensor) -> Tensor:
+        # The outputs' own shape: (n,) beside (n, 1) would broadcast to a table of all differences.
+        return targets.float().reshape(len(targets), *self.shape)
 
 
-def _check(x: Tensor, y: Tensor) -> None:
-    if x.ndim == 0 or len(x) == 0 or len(x) != len(y):
-        raise GradlabError(
-            f"X and y must hold the same number of examples, got shapes {tuple(x.shape)}, {tuple(y.shape)}."
-        )
+def _pair(data: Arrays) -> tuple[Tensor, Tensor]:
+    """Inputs and targets as tensors, checked."""
+    x, y = (_tensor(a) for a in data)
+    if x.ndim == 0 or len(x) == 0 or y.ndim == 0 or len(x) != len(y):
+        shapes = f"{tuple(x.shape)}, {tuple(y.shape)}"
+        raise GradlabError(f"X and y must hold the same number of examples, got shapes {shapes}.")
     check_finite(x.cpu().numpy(), [])
     check_finite(y.cpu().numpy(), ["target"])
+    return x, y if y.is_floating_point() else y.long()
 
 
-def _split(data: tuple[Tensor, Tensor], validation: Arrays | float, seed: int) -> tuple[Examples, Examples | None]:
-    rows = np.arange(len(data[0]))
-    if not isinstance(validation, float):
-        x, y = (_tensor(a) for a in validation)
-        _check(x, y)
-        return Examples(*data, rows), Examples(x, y, np.arange(len(x)))
-    labels = data[1].cpu().numpy() if data[1].dtype == torch.int64 and data[1].ndim == 1 else None
-    kept, out = hold_out(rows, validation, seed, labels)
-    if len(out) == 0:
-        return Examples(*data, rows), None
+def _tensor(values: npt.ArrayLike | Tensor) -> Tensor:
+    if not isinstance(values, Tensor):
+        array = np.array(values)  # a copy, which torch may own
+        if array.dtype.kind not in "biuf":
+            raise GradlabError(f"X and y must hold numbers, got an array of type {array.dtype}.")
+        values = torch.from_numpy(array)
+    return values.detach().float() if values.dtype == torch.float64 else values.detach()
+
+
+def _split(
+    model: nn.Module, task: Task, data: tuple[Tensor, Tensor], validation: Arrays | float, seed: int
+) -> tuple[Examples, Examples | None]:
     x, y = data
-    return Examples(x[kept], y[kept], kept), Examples(x[out], y[out], out)
+    rows = np.arange(len(x))
+    if isinstance(validation, (int, float)):
+        if not 0 <= validation < 1:
+            raise GradlabError(f"validation={validation} must be a share of the data from 0 up to, but not, 1.")
+        labels = y.cpu().numpy() if isinstance(task, Classify) else None
+        kept, held = hold_out(rows, validation, seed, labels)
+        if len(held) == 0:
+            return Examples(x, y, rows), None
+        return Examples(x[kept], y[kept], kept), Examples(x[held], y[held], held)
+    other, target = _pair(validation)
+    _outputs(model, other)
+    if isinstance(task, Classify):
+        _check_classes(target, task.outputs)
+    return Examples(x, y, rows), Examples(other, target, np.arange(len(other)))
 
 
-def _task(model: nn.Module, x: Tensor, y: Tensor, loss: str | Loss) -> Task:
+def _outputs(model: nn.Module, x: Tensor) -> Tensor:
+    """What the model gives for the first example, or why it gives nothing."""
+    try:
+        return predict(model, x[:1].to(next(model.parameters()).device))
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+        raise GradlabError(f"The model does not take inputs of shape {tuple(x.shape[1:])}: {error}") from None
+
+
+def _task(output: Tensor, y: Tensor, loss: str | Loss) -> Task:
     if callable(loss):
         return _Custom(loss)
-    try:
-        output = predict(model, x[:1])
-    except RuntimeError as error:
-        raise GradlabError(f"The model does not take inputs of shape {tuple(x.shape[1:])}: {error}") from None
     if loss == "cross_entropy":
-        if y.dtype.is_floating_point or y.ndim != 1 or output.ndim != 2:
+        if y.is_floating_point() or y.ndim != 1 or output.ndim != 2:
             raise GradlabError(
                 f"cross_entropy needs class indices y of shape (examples,) and logits (examples, classes), got y of "
                 f"shape {tuple(y.shape)} and type {y.dtype}, and one output of shape {tuple(output.shape[1:])}."
             )
-        if y.min() < 0 or y.max() >= output.shape[1]:
-            raise GradlabError(
-                f"y has classes from {int(y.min())} to {int(y.max())}, but the model has {output.shape[1]} outputs: "
-                f"classes must be 0 to {output.shape[1] - 1}."
-            )
+        _check_classes(y, output.shape[1])
         return Classify(Targets(classes=[str(c) for c in range(output.shape[1])]))
     if loss == "mse":
         if output[0].numel() != y[0].numel():
             raise GradlabError(
                 f"The model has {output[0].numel()} outputs, but each target has {y[0].numel()} numbers."
             )
-        return Regress(Targets(mean=[0.0] * y[0].numel(), std=[1.0] * y[0].numel()))
+        return _Squared(output.shape[1:])
     raise GradlabError(f"There is no loss {loss!r}. Valid: cross_entropy, mse, or a function of (output, target).")
+
+
+def _check_classes(y: Tensor, outputs: int) -> None:
+    if y.min() < 0 or y.max() >= outputs:
+        raise GradlabError(
+            f"y has classes from {int(y.min())} to {int(y.max())}, but the model has {outputs} outputs: "
+            f"classes must be 0 to {outputs - 1}."
+        )

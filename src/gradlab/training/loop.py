@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.data import Examples, permutation
-from gradlab.errors import TrainingError
+from gradlab.errors import GradlabError, TrainingError
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
 from gradlab.tasks import Task, evaluate
 from gradlab.training.capture import GraphStep, Mode, compiled
@@ -63,6 +63,8 @@ class Training:
         self.validation = validation if validation is not None and len(validation) else None
         self.device = train.inputs.device
         self.batch_size = plan.examples_per_step(len(train))
+        if self.batch_size == 1 and any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules()):
+            raise GradlabError("Batch normalisation cannot learn from one example at a time: raise batch_size.")
         self.steps_per_epoch = plan.steps_per_epoch(len(train))
         self.total_steps = plan.total_steps(len(train))
         self.parameters = Parameters(model, plan.weight_decay, plan.decay_all)
@@ -127,7 +129,8 @@ class Training:
         return compiled(step) if self.mode == "compiled" else step
 
     def _batches(self, epoch: int) -> Sequence[Tensor]:
-        return torch.split(permutation(len(self.train), self.plan.seed, epoch).to(self.device), self.batch_size)
+        order = permutation(len(self.train), self.plan.seed, epoch).to(self.device)
+        return torch.split(order, self.plan.batch_sizes(len(self.train)))
 
     # What happens between steps, and when.
 
@@ -247,5 +250,5 @@ class Training:
         self.progress = Progress(**checkpoint.state["progress"])
         if self.progress.ended == "interrupted":
             self.progress.ended = ""
-        if self.validation is not None and self.plan.keep == "best":
+        if self.progress.best and self.plan.keep == "best":
             self.best_weights = {k: v.to(self.device) for k, v in checkpoint.chosen.items()}

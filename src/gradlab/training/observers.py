@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradlab.errors import TrainingError
 from gradlab.run import checkpoint
+from gradlab.run.folder import read_lines
 
 if TYPE_CHECKING:
     from gradlab.training.loop import Training
@@ -104,14 +105,7 @@ def keep_lines_until(path: Path, step: int) -> None:
     """Drop the lines of the metrics log after a step, and a torn last line."""
     if not path.exists():
         return
-    kept = []
-    for line in path.read_text(errors="replace").splitlines():
-        try:
-            if json.loads(line)["step"] > step:
-                break
-        except (ValueError, KeyError, TypeError):
-            break
-        kept.append(line + "\n")
+    kept = [text + "\n" for line, text in read_lines(path) if line["step"] <= step]
     temporary = path.with_suffix(".tmp")
     temporary.write_text("".join(kept))
     temporary.replace(path)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 import torch
+from annotated_types import Gt, Lt
 from torch import Tensor, nn
 
 from gradlab.registry import Count, Fraction, Positive, Registry
@@ -131,7 +132,9 @@ def momentum(
 
 
 @optimizers.register("nesterov")
-def nesterov(parameters: Parameters, *, momentum: Annotated[Positive, "share of the last velocity"] = 0.9) -> Optimizer:
+def nesterov(
+    parameters: Parameters, *, momentum: Annotated[float, Gt(0), Lt(1), "share of the last velocity that is kept"] = 0.9
+) -> Optimizer:
     """v ← m v + g, θ ← θ - η (g + m v): the gradient step looks ahead along the velocity."""
     return _Sgd(parameters, momentum, nesterov=True)
 

@@ -55,8 +55,19 @@ class Plan:
     def examples_per_step(self, examples: int) -> int:
         return examples if self.batch_size == "full" else min(self.batch_size, examples)
 
+    def batch_sizes(self, examples: int) -> list[int]:
+        """The batches of an epoch; a single example that is left over joins the batch before it.
+
+        Alone, it would be the noisiest step of the epoch, and batch normalisation cannot learn from it at all.
+        """
+        size = self.examples_per_step(examples)
+        whole, rest = divmod(examples, size)
+        if rest == 1 and size > 1:
+            return [size] * (whole - 1) + [size + 1]
+        return [size] * whole + [rest] * (rest > 0)
+
     def steps_per_epoch(self, examples: int) -> int:
-        return math.ceil(examples / self.examples_per_step(examples))
+        return len(self.batch_sizes(examples))
 
     def total_steps(self, examples: int) -> int:
         return self.steps or self.epochs * self.steps_per_epoch(examples)

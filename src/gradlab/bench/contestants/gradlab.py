@@ -3,6 +3,7 @@
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
@@ -19,26 +20,23 @@ class Gradlab(Contestant):
 
     def __init__(self, observed: bool):
         self.observed = observed
-        self.folder = tempfile.TemporaryDirectory(prefix="gradlab-bench-")
-        self.nowhere = open(os.devnull, "w")  # noqa: SIM115  (open as long as the process lives)
 
     def train(self, model: nn.Module, work: Work) -> int:
-        case = work.case
-        return fit(
-            model,
-            (work.inputs, work.targets),
-            observers=self._observers() if self.observed else [],
-            epochs=case.epochs,
-            batch_size=case.batch_size,
-            optimizer="adam",
-            lr=case.lr,
-        ).steps
+        if not self.observed:
+            return _fit(model, work, [])
+        plan = Plan()
+        with tempfile.TemporaryDirectory(prefix="gradlab-bench-") as folder, open(os.devnull, "w") as nowhere:
+            run = Path(folder)
+            (run / "checkpoints").mkdir()
+            observers = [
+                PlainProgress(nowhere),
+                MetricsLog(run / "metrics.jsonl", plan.checkpoint_every),
+                Checkpoints(run / "checkpoints", plan.checkpoint_every, plan.checkpoints),
+            ]
+            return _fit(model, work, observers)
 
-    def _observers(self) -> list[Observer]:
-        run, plan = Path(tempfile.mkdtemp(dir=self.folder.name)), Plan()
-        (run / "checkpoints").mkdir()
-        return [
-            PlainProgress(self.nowhere),
-            MetricsLog(run / "metrics.jsonl", plan.checkpoint_every),
-            Checkpoints(run / "checkpoints", plan.checkpoint_every, plan.checkpoints),
-        ]
+
+def _fit(model: nn.Module, work: Work, observers: list[Observer]) -> int:
+    case = work.case
+    plan: dict[str, Any] = {"epochs": case.epochs, "batch_size": case.batch_size, "lr": case.lr}
+    return fit(model, (work.inputs, work.targets), observers=observers, **plan).steps

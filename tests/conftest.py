@@ -1,0 +1,27 @@
+"""One thread and one seed for every test, whichever worker runs it and in whatever order."""
+
+import os
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when OpenMP is loaded, so before torch is
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import settings
+
+torch.set_num_threads(1)
+# The same examples in every run: a test that is red is red again.
+settings.register_profile("gradlab", derandomize=True, deadline=None, database=None, max_examples=40)
+settings.load_profile("gradlab")
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    """Every test starts from the same state of every generator."""
+    torch.manual_seed(0)
+    np.random.seed(0)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)

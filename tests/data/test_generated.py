@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from gradlab.data import sources
+from gradlab.registry import Part
+
+
+def raw(name, seed=0, **values):
+    return sources.build(sources.resolve(Part(name, values), "data"), seed)
+
+
+@pytest.mark.parametrize("name", ["moons", "circles", "spirals", "linear", "polynomial"])
+def test_as_many_examples_as_asked_for_and_a_pure_function_of_the_seed(name):
+    a, b, c = raw(name, 1, examples=40), raw(name, 1, examples=40), raw(name, 2, examples=40)
+    assert len(a.inputs) == 40
+    assert a.fingerprint() == b.fingerprint() != c.fingerprint()
+
+
+def test_circles_without_noise_lie_on_radii_one_and_a_half():
+    data = raw("circles", noise=0)
+    radius = np.linalg.norm(data.inputs, axis=1)
+    np.testing.assert_allclose(radius, np.where(data.targets == 0, 1.0, 0.5))
+    assert data.classes == ["outer", "inner"]
+
+
+def test_the_upper_moon_is_above_the_lower_one():
+    data = raw("moons", noise=0)
+    assert data.inputs[data.targets == 0][:, 1].mean() > data.inputs[data.targets == 1][:, 1].mean()
+    assert data.classes == ["upper", "lower"]
+
+
+def test_spirals_have_equal_arms_turned_against_each_other():
+    data = raw("spirals", noise=0, arms=3, examples=300, turns=1)
+    assert np.bincount(data.targets).tolist() == [100, 100, 100]
+    radius = np.linalg.norm(data.inputs, axis=1)
+    turned = np.arctan2(data.inputs[:, 1], data.inputs[:, 0]) / (2 * np.pi) - radius - data.targets / 3
+    np.testing.assert_allclose(turned, np.round(turned), atol=1e-9)
+
+
+def test_least_squares_finds_the_linear_law_to_the_level_of_its_noise():
+    data = raw("linear", examples=5000, features=4, noise=0.5)
+    design = np.column_stack([data.inputs, np.ones(5000)])
+    _, squares, _, _ = np.linalg.lstsq(design, data.targets)
+    assert abs(np.sqrt(squares[0] / 5000) - 0.5) < 0.02
+
+
+def test_the_polynomial_without_noise_is_the_cubic_it_says():
+    data = raw("polynomial", noise=0)
+    np.testing.assert_allclose(np.polyfit(data.inputs[:, 0], data.targets, 3), [2, -1, -1, 0], atol=1e-9)

@@ -1,0 +1,271 @@
+import json
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.testing import assert_close
+
+from gradlab.registry import Part
+from gradlab.run.checkpoint import copied, flatten, unflatten
+from gradlab.training.optimizers import Parameters, optimizers
+
+X, Y = torch.randn(40, 4, generator=torch.Generator().manual_seed(1)), torch.arange(40) % 3
+DECAY = 0.05
+
+
+class Net(nn.Module):
+    """With a normalisation gain, and parameters that no loss ever reaches."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.Tanh(), nn.Linear(8, 3))
+        self.unused = nn.Parameter(torch.ones(2, 2))
+
+    def forward(self, x):
+        return self.body(x)
+
+
+def build(name, parameters, **values):
+    return optimizers.build(optimizers.resolve(Part(name, values), "optimizer"), parameters)
+
+
+def loss(model, step=0):
+    rows = torch.arange(10) + 10 * (step % 4)
+    return nn.functional.cross_entropy(model(X[rows]), Y[rows])
+
+
+def ours(name, lr=0.05, decay=DECAY, decay_all=False, steps=30, skips=(), **values):
+    model = Net()
+    parameters = Parameters(model, decay, decay_all)
+    optimizer = build(name, parameters, **values)
+    for step in range(steps):
+        gradients = torch.autograd.grad(loss(model, step), parameters.tensors, allow_unused=True)
+        optimizer.update(gradients, lr, torch.tensor(float(step in skips)) if skips else None)
+    return model
+
+
+def theirs(kind, lr=0.05, decay=DECAY, decay_all=False, steps=30, skips=(), **options):
+    model = Net()
+    groups = [
+        {"params": [p for p in model.parameters() if p.ndim >= 2], "weight_decay": decay},
+        {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": decay if decay_all else 0.0},
+    ]
+    optimizer = kind(groups, lr=lr, **options)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss(model, step).backward()
+        if step not in skips:
+            optimizer.step()
+    return model
+
+
+JUDGES = {
+    "sgd": ("sgd", {}, torch.optim.SGD, {}),
+    "momentum": ("momentum", {"momentum": 0.8}, torch.optim.SGD, {"momentum": 0.8}),
+    "nesterov": ("nesterov", {"momentum": 0.8}, torch.optim.SGD, {"momentum": 0.8, "nesterov": True}),
+    "adam": ("adam", {"beta1": 0.8, "eps": 1e-6}, torch.optim.Adam, {"betas": (0.8, 0.999), "eps": 1e-6}),
+    "adamw": ("adamw", {"beta2": 0.95}, torch.optim.AdamW, {"betas": (0.9, 0.95)}),
+}
+
+
+def assert_equal(a, b):
+    for (name, p), q in zip(a.named_parameters(), b.parameters(), strict=True):
+        assert torch.equal(p, q), name
+
+
+def gap(a, b):
+    return max((p - q).abs().max().item() for p, q in zip(a.parameters(), b.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("name", sorted(JUDGES))
+@pytest.mark.parametrize("decay_all", [False, True])
+def test_every_rule_is_that_of_torch_optim_to_the_bit(name, decay_all):
+    rule, values, kind, options = JUDGES[name]
+    mine = ours(rule, decay_all=decay_all, **values)
+    assert_equal(mine, theirs(kind, decay_all=decay_all, fused=True, **options))
+    assert gap(mine, theirs(kind, decay_all=decay_all, foreach=False, **options)) < 1e-6
+
+
+def test_weight_decay_of_sgd_shrinks_the_weights_and_not_the_biases():
+    # E04: w ← (1 - ηλ) w - η g; dropping the first factor is the slip that this rejects.
+    model, eta, decay = nn.Linear(3, 2), 0.1, 0.5
+    parameters = Parameters(model, decay)
+    w, b = (p.detach().clone() for p in parameters.tensors)
+    g, h = torch.randn(2, 3), torch.randn(2)
+    build("sgd", parameters).update([g, h], eta)
+    assert_close(model.weight.detach(), (1 - eta * decay) * w - eta * g)
+    assert_close(model.bias.detach(), b - eta * h)
+    assert (model.weight - (w - eta * g)).abs().max() > 1e-3
+
+
+@settings(max_examples=15)
+@given(st.floats(0.05, 0.95), st.floats(1e-3, 0.1))
+def test_the_average_form_takes_the_path_of_the_sum_at_the_rate_times_one_minus_m(m, eta):
+    average = ours("momentum", lr=eta, decay=0.0, momentum=m, form="average")
+    assert gap(average, ours("momentum", lr=eta * (1 - m), decay=0.0, momentum=m)) < 1e-5
+    assert gap(average, ours("momentum", lr=eta, decay=0.0, momentum=m)) > 1e-5  # and no other rate will do
+
+
+class Parabola(nn.Module):
+    """λ θ² / 2, whose gradient is λ θ."""
+
+    def __init__(self, curvature):
+        super().__init__()
+        self.theta, self.curvature = nn.Parameter(torch.ones((), dtype=torch.float64)), curvature
+
+    def gradient(self):
+        return self.curvature * self.theta.detach()
+
+
+def settles(step, parabola, steps=400):
+    for _ in range(steps):
+        step()
+    return parabola.theta.abs().item() < 1
+
+
+def heavy_ball(m, curvature, eta):
+    parabola = Parabola(curvature)
+    optimizer = build("momentum", Parameters(parabola), momentum=m)
+    return (lambda: optimizer.update([parabola.gradient()], eta)), parabola
+
+
+def heavy_ball_of_the_old_velocity(m, curvature, eta):
+    """As misprinted in many notes: θ moves by the velocity from before this gradient (E35)."""
+    parabola, velocity = Parabola(curvature), torch.zeros((), dtype=torch.float64)
+
+    def step():
+        gradient = parabola.gradient()
+        parabola.theta.data -= eta * velocity
+        velocity.mul_(m).add_(gradient)
+
+    return step, parabola
+
+
+@given(st.floats(0, 0.95), st.floats(0.1, 10), st.sampled_from([0.1, 0.5, 0.9, 0.97]))
+def test_heavy_ball_settles_below_its_limit(m, curvature, share):
+    assert settles(*heavy_ball(m, curvature, share * 2 * (1 + m) / curvature))
+
+
+@given(st.floats(0, 0.95), st.floats(0.1, 10), st.sampled_from([1.03, 1.1, 1.5]))
+def test_heavy_ball_diverges_above_its_limit(m, curvature, share):
+    assert not settles(*heavy_ball(m, curvature, share * 2 * (1 + m) / curvature))
+
+
+def test_the_law_of_stability_rejects_a_step_by_the_old_velocity():
+    assert not settles(*heavy_ball_of_the_old_velocity(0.9, 1.0, 0.5 * 2 * 1.9))
+
+
+@pytest.mark.parametrize("name", sorted(JUDGES))
+def test_a_set_flag_makes_the_update_a_no_op(name):
+    rule, values, kind, options = JUDGES[name]
+    mine = ours(rule, skips=(4, 5, 11), **values)
+    assert gap(mine, theirs(kind, skips=(4, 5, 11), fused=True, **options)) < 1e-7
+
+
+@pytest.mark.parametrize("name", sorted(JUDGES))
+def test_a_flagged_gradient_that_is_not_a_number_leaves_no_trace(name):
+    model = Net()
+    parameters = Parameters(model, DECAY)
+    optimizer = build(JUDGES[name][0], parameters)
+    before = copied([model.state_dict(), optimizer.snapshot()])
+    optimizer.update([torch.full_like(p, torch.nan) for p in parameters.tensors], 0.1, torch.ones(()))
+    assert_close(copied([model.state_dict(), optimizer.snapshot()]), before, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", sorted(JUDGES))
+def test_a_parameter_without_a_gradient_stays_even_under_decay(name):
+    rule, values, _, _ = JUDGES[name]
+    assert torch.equal(ours(rule, decay_all=True, **values).unused, torch.ones(2, 2))
+
+
+@pytest.mark.parametrize("name", sorted(JUDGES))
+def test_a_tensor_as_the_rate_does_what_the_number_does(name):
+    rule, values, _, _ = JUDGES[name]
+    assert gap(ours(rule, lr=torch.tensor(0.05), **values), ours(rule, lr=0.05, **values)) < 1e-6
+
+
+def test_frozen_parameters_are_not_among_the_trained_ones():
+    model = Net()
+    model.body[0].weight.requires_grad_(False)
+    parameters = Parameters(model, 0.1)
+    assert "body.0.weight" not in parameters.names
+    assert dict(zip(parameters.names, parameters.decays, strict=True)) == {
+        "unused": 0.1,
+        "body.0.bias": 0.0,
+        "body.1.weight": 0.0,
+        "body.1.bias": 0.0,
+        "body.3.weight": 0.1,
+        "body.3.bias": 0.0,
+    }
+
+
+def through_json(snapshot):
+    tensors, structure = flatten(copied(snapshot))
+    return unflatten(json.loads(json.dumps(structure)), tensors)
+
+
+@pytest.mark.parametrize("name", sorted(JUDGES))
+def test_state_that_went_through_json_continues_to_the_bit(name):
+    rule, values, _, _ = JUDGES[name]
+
+    def go(model, optimizer, steps):
+        for step in steps:
+            gradients = torch.autograd.grad(loss(model, step), optimizer.parameters.tensors, allow_unused=True)
+            optimizer.update(gradients, 0.05)
+
+    first = Net()
+    optimizer = build(rule, Parameters(first, DECAY), **values)
+    go(first, optimizer, range(7))
+    second = Net()
+    second.load_state_dict(first.state_dict())
+    resumed = build(rule, Parameters(second, DECAY), **values)
+    resumed.restore(through_json(optimizer.snapshot()))
+    go(first, optimizer, range(7, 14))
+    go(second, resumed, range(7, 14))
+    assert_equal(first, second)
+
+
+def test_lbfgs_is_that_of_torch_optim_on_the_penalised_loss():
+    mine, other = Net(), Net()
+    optimizer = build("lbfgs", Parameters(mine, DECAY), history=5, iterations=4)
+    judge = torch.optim.LBFGS(other.parameters(), lr=0.7, max_iter=4, history_size=5, line_search_fn="strong_wolfe")
+
+    def closure():
+        judge.zero_grad()
+        value = loss(other)
+        for p in other.parameters():
+            value = value + (DECAY / 2 * p.square().sum() if p.ndim >= 2 else 0)
+        value.backward()
+        return value
+
+    for _ in range(5):
+        optimizer.minimise(lambda: loss(mine), 0.7)
+        judge.step(closure)
+    assert gap(mine, other) < 1e-7
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_the_state_of_lbfgs_goes_through_json_and_continues_to_the_bit(steps):
+    first = Net()
+    optimizer = build("lbfgs", Parameters(first, DECAY), history=3, iterations=2)
+    for _ in range(steps):
+        optimizer.minimise(lambda: loss(first), 1.0)
+    second = Net()
+    second.load_state_dict(first.state_dict())
+    resumed = build("lbfgs", Parameters(second, DECAY), history=3, iterations=2)
+    resumed.restore(through_json(optimizer.snapshot()))
+    for _ in range(3):
+        optimizer.minimise(lambda: loss(first), 1.0)
+        resumed.minimise(lambda: loss(second), 1.0)
+    assert_equal(first, second)
+    assert optimizer.step == resumed.step == steps + 3
+
+
+@pytest.mark.parametrize("name", ["momentum", "nesterov"])
+@pytest.mark.parametrize("value", [1.0, 1.5, -0.1])
+def test_a_momentum_that_cannot_settle_is_refused(name, value):
+    with pytest.raises(ValueError, match="momentum"):
+        optimizers.resolve(Part(name, {"momentum": value}), "optimizer")

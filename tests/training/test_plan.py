@@ -1,0 +1,47 @@
+import pytest
+
+from gradlab.errors import GradlabError
+
+
+@pytest.mark.parametrize(
+    ("values", "examples", "per_step", "per_epoch", "total"),
+    [
+        ({"batch_size": 32, "epochs": 2}, 100, 32, 4, 8),
+        ({"batch_size": 32, "epochs": 2}, 96, 32, 3, 6),
+        ({"batch_size": 32, "epochs": 2}, 7, 7, 1, 2),
+        ({"batch_size": "full", "epochs": 3}, 100, 100, 1, 3),
+        ({"batch_size": 32, "epochs": 2, "steps": 5}, 100, 32, 4, 5),
+    ],
+)
+def test_steps_follow_from_examples_and_batch_size(make_plan, values, examples, per_step, per_epoch, total):
+    plan = make_plan(**values)
+    assert plan.examples_per_step(examples) == per_step
+    assert plan.steps_per_epoch(examples) == per_epoch
+    assert plan.total_steps(examples) == total
+
+
+def test_a_run_of_any_length_logs_about_a_hundred_lines(make_plan):
+    for steps in (1, 99, 100, 101, 5000, 123_457):
+        lines = steps // make_plan(steps=steps).log_interval(64)
+        assert lines <= 100
+        assert lines >= min(steps, 50)
+
+
+def test_evaluations_come_once_an_epoch_unless_asked_otherwise(make_plan):
+    assert make_plan(batch_size=10).evaluation_interval(95) == 10
+    assert make_plan(evaluate_every=3).evaluation_interval(95) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ({"batch_size": 32}, "train.batch_size=32 does not go with lbfgs"),
+        ({"clip": 1.0}, "train.clip=1.0 does not go with lbfgs"),
+        ({"precision": "bf16"}, "train.precision=bf16 does not go with lbfgs"),
+        ({"compile": "on"}, "train.compile=on does not go with lbfgs"),
+    ],
+)
+def test_lbfgs_takes_the_exact_gradient_of_the_full_batch_alone(make_plan, value, says):
+    with pytest.raises(GradlabError) as caught:
+        make_plan(**{"optimizer": "lbfgs", "batch_size": "full", **value})
+    assert says in str(caught.value)
