@@ -1,6 +1,6 @@
 """The public functions; the command line calls these."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +58,12 @@ def resume(
     *,
     device: str | None = None,
     observers: Sequence[Observer] = (),
-    notice: Callable[[str], None] = print,
 ) -> Run:
     """Go on with a run that was stopped or killed, to the bit as if it had not been; a finished one is returned."""
     opened = run if isinstance(run, Run) else open_run(run)
     if opened.result is None:
         place = find_device(device or opened.environment["device"])
-        experiment.resume(opened, place, observers, notice)
+        experiment.resume(opened, place, observers)
     if not (opened.path / "report.html").exists():
         _report(opened)
     return opened

@@ -1,6 +1,7 @@
 """What a user can cause, said in one or two lines."""
 
 import difflib
+import sys
 from collections.abc import Iterable
 
 
@@ -23,6 +24,16 @@ class Interrupted(GradlabError):
     """The user stopped a run; it was saved, and the message says how to go on."""
 
     exit_code = 130
+
+
+def notice(text: str) -> None:
+    """Tell the user of something that is wrong but did not stop the work."""
+    print(f"gradlab: {text}", file=sys.stderr)
+
+
+def one_line(error: Exception) -> str:
+    """What another library said, short enough to stand in a message of ours."""
+    return " ".join(str(error).split())[:200]
 
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> GradlabError:

@@ -28,6 +28,8 @@ Positive = Annotated[float, Gt(0), Lt(float("inf"))]
 NonNegative = Annotated[float, Ge(0), Lt(float("inf"))]
 Fraction = Annotated[float, Ge(0), Lt(1)]
 
+Seed = Annotated[int, Ge(0), Lt(2**32)]  # what every generator takes
+
 T = TypeVar("T")
 
 _UNIONS = (typing.Union, types.UnionType)  # `Annotated[int, …] | None` is the former, `int | None` the latter

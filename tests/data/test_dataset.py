@@ -82,3 +82,11 @@ def test_a_share_for_test_is_refused_where_the_source_has_its_own(rng):
 
 def test_numbers_become_float32_targets():
     assert dataset("diabetes").train.targets.dtype == torch.float32
+
+
+@pytest.mark.parametrize("name", ["moons", "circles", "spirals", "linear", "iris"])
+def test_a_seed_is_taken_or_refused_by_its_key(name):
+    try:
+        dataset(name, seed=2**40)
+    except GradlabError as error:
+        assert "data.seed" in str(error)  # noqa: PT017

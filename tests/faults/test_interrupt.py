@@ -98,7 +98,7 @@ def test_ctrl_c_while_torch_or_the_data_are_loaded_leaves_no_traceback(tmp_path:
     process.send_signal(signal.SIGINT)
     ended = finish(process)
     assert "Traceback" not in ended.err
-    assert ended.code == 130
+    assert ended.code in (130, -signal.SIGINT)  # a shell says 130 to both
 
 
 def test_a_second_process_on_one_run_is_refused_and_the_first_goes_on(

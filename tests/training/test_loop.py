@@ -227,6 +227,20 @@ def test_evaluations_come_before_the_first_step_at_their_interval_and_at_the_end
     assert steps == [0, 4, 8, 12, 16, 18]
 
 
+def test_the_training_examples_that_are_judged_are_a_fair_sample_of_data_sorted_by_class(make_training, run, examples):
+    mixed = examples(45)
+    order = mixed.targets.argsort()
+    train = Examples(mixed.inputs[order], mixed.targets[order], np.arange(45))
+    always_first = nn.Linear(4, 3)
+    nn.init.zeros_(always_first.weight)
+    with torch.no_grad():
+        always_first.bias.copy_(torch.tensor([1.0, 0.0, 0.0]))
+    training = run(make_training(model=always_first, train=train, lr=1e-9, steps=1))
+    share = (train.targets == 0).double().mean().item()
+    judged = next(line["accuracy"] for line in training.record.lines if line["split"] == "train-sample")
+    assert judged == pytest.approx(share, abs=0.3)
+
+
 def test_an_empty_validation_split_is_none_at_all(make_training, run):
     training = run(make_training(validation=0))
     assert {line["split"] for line in training.record.lines} == {"train"}

@@ -1,6 +1,9 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gradlab.errors import GradlabError
+from gradlab.training.plan import Plan
 
 
 @pytest.mark.parametrize(
@@ -9,6 +12,8 @@ from gradlab.errors import GradlabError
         ({"batch_size": 32, "epochs": 2}, 100, 32, 4, 8),
         ({"batch_size": 32, "epochs": 2}, 96, 32, 3, 6),
         ({"batch_size": 32, "epochs": 2}, 7, 7, 1, 2),
+        ({"batch_size": 32, "epochs": 2}, 97, 32, 3, 6),
+        ({"batch_size": 1, "epochs": 2}, 97, 1, 97, 194),
         ({"batch_size": "full", "epochs": 3}, 100, 100, 1, 3),
         ({"batch_size": 32, "epochs": 2, "steps": 5}, 100, 32, 4, 5),
     ],
@@ -18,6 +23,17 @@ def test_steps_follow_from_examples_and_batch_size(make_plan, values, examples, 
     assert plan.examples_per_step(examples) == per_step
     assert plan.steps_per_epoch(examples) == per_epoch
     assert plan.total_steps(examples) == total
+
+
+@given(st.integers(1, 300), st.integers(1, 300) | st.just("full"))
+def test_the_batches_of_an_epoch_hold_every_example_and_none_is_left_alone(examples, batch_size):
+    plan = Plan(batch_size=batch_size)
+    sizes, asked = plan.batch_sizes(examples), plan.examples_per_step(examples)
+    assert sum(sizes) == examples
+    assert len(sizes) == plan.steps_per_epoch(examples)
+    assert sizes[:-1] == [asked] * (len(sizes) - 1)
+    assert 1 <= sizes[-1] <= asked + 1
+    assert 1 not in sizes or asked == 1
 
 
 def test_a_run_of_any_length_logs_about_a_hundred_lines(make_plan):

@@ -4,13 +4,9 @@ import json
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
 
 from gradlab.bench.cases import Case
 from gradlab.process import prepare
-
-if TYPE_CHECKING:
-    from gradlab.training.step import GradientStep
 
 _STEPS = 100  # of each kind in a round
 
@@ -22,56 +18,49 @@ def main() -> None:
     case = Case(**json.loads(sys.stdin.readline()))
     from gradlab.training.capture import compiled
 
-    eager, fast = _step(case), _step(case)
-    compiled(fast)
+    eager, fast = _Timed(case), _Timed(case)
+    compiled(fast.step)
     whole, ragged = case.batch_size, case.batch_size - 1
-    _seconds(eager, whole, 3)  # what the first steps of a process cost is not the compiler's
+    eager.seconds(whole, 3)  # what the first steps of a process cost is not the compiler's
     cost = {
-        key: _seconds(fast, size) - _seconds(eager, size)
-        for key, size in {"compile": whole, "recompile": ragged}.items()
+        key: fast.seconds(size) - eager.seconds(size) for key, size in {"compile": whole, "recompile": ragged}.items()
     }
     answers.write(json.dumps(cost) + "\n")
     order = [("eager", eager), ("compiled", fast)]
     for _ in sys.stdin:
         order.reverse()
-        answers.write(json.dumps({kind: _seconds(step, whole, _STEPS) / _STEPS for kind, step in order}) + "\n")
+        answers.write(json.dumps({kind: timed.seconds(whole, _STEPS) / _STEPS for kind, timed in order}) + "\n")
 
 
-def _step(case: Case) -> "GradientStep":
-    """The step that `fit` would take for this case, with the threads it would have."""
-    import torch
+class _Timed:
+    """The step that `fit` would take for a case, with the threads it would have, on batches of its data."""
 
-    from gradlab.bench.work import Work
-    from gradlab.data import Examples, Targets
-    from gradlab.probes import forward_flops
-    from gradlab.tasks import Classify
-    from gradlab.training.environment import choose_threads
-    from gradlab.training.optimizers import Parameters, optimizers
-    from gradlab.training.plan import Plan, plan_schema
-    from gradlab.training.step import GradientStep
+    def __init__(self, case: Case):
+        import torch
 
-    work = Work.of(case)
-    plan = Plan(**plan_schema.resolve({"batch_size": case.batch_size, "lr": case.lr}, "bench"))
-    model, x = work.model(), torch.from_numpy(work.inputs)
-    torch.set_num_threads(choose_threads(plan, 3.0 * forward_flops(model, x[:1]) * case.batch_size))
-    return GradientStep(
-        model,
-        Classify(Targets(classes=[str(i) for i in range(10)])),
-        Examples(x, torch.from_numpy(work.targets), torch.arange(len(x)).numpy()),
-        optimizers.build(plan.optimizer, Parameters(model)),
-        plan,
-    )
+        from gradlab.bench.work import Work
+        from gradlab.data import Targets
+        from gradlab.probes import forward_flops
+        from gradlab.tasks import Classify
+        from gradlab.training.environment import choose_threads
+        from gradlab.training.optimizers import Parameters, optimizers
+        from gradlab.training.plan import Plan, plan_schema
+        from gradlab.training.step import GradientStep
 
+        work = Work.of(case)
+        plan = Plan(**plan_schema.resolve({"batch_size": case.batch_size, "lr": case.lr}, "bench"))
+        self.x, self.y = torch.from_numpy(work.inputs), torch.from_numpy(work.targets)
+        model, task = work.model(), Classify(Targets(classes=[str(i) for i in range(10)]))
+        torch.set_num_threads(choose_threads(plan, 3.0 * forward_flops(model, self.x[:1]) * case.batch_size))
+        self.step = GradientStep(model, task, optimizers.build(plan.optimizer, Parameters(model)), plan)
 
-def _seconds(step: "GradientStep", batch_size: int, steps: int = 1) -> float:
-    """The time of some steps on random batches."""
-    import torch
-
-    batches = torch.randint(len(step.examples), (steps, batch_size)).unbind()
-    began = time.perf_counter()
-    for rows in batches:
-        step(rows, 1e-3)
-    return time.perf_counter() - began
+    def seconds(self, batch_size: int, steps: int = 1) -> float:
+        """The time of some steps on batches one after the other."""
+        began = time.perf_counter()
+        for number in range(steps):
+            start = number * batch_size % (len(self.x) - batch_size)
+            self.step(self.x[start : start + batch_size], self.y[start : start + batch_size], 1e-3)
+        return time.perf_counter() - began
 
 
 if __name__ == "__main__":

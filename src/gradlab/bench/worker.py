@@ -40,6 +40,7 @@ def measure(contestant: "Contestant", work: "Work") -> dict[str, Any]:
     wall, cpu = time.perf_counter(), time.process_time()
     steps = contestant.train(model, work)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    contestant.tidy()
     return {"seconds": wall, "cpu": cpu, "steps": steps, "loss": work.loss(contestant.logits(model, work))}
 
 

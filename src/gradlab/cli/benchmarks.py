@@ -24,7 +24,7 @@ def bench(
 ) -> None:
     """Measure gradlab beside its peers on this machine, as ratios in one run.
 
-    Examples:
+    Examples to copy:
 
     - `gradlab bench train`: the same training by gradlab, the usual PyTorch loop, Lightning, Keras and skorch
     - `gradlab bench train digits --rounds 15`

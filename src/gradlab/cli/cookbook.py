@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gradlab.cli.output import console, print_json, table
+from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
 from gradlab.recipes import book, doc, find
 from gradlab.wording import as_typed
@@ -11,7 +11,7 @@ from gradlab.wording import as_typed
 def recipes(name: str | None = None, /, *, plain: Plain = False, as_json: Json = False) -> None:
     """List the recipes, or show every knob of one.
 
-    Examples:
+    Examples to copy:
 
     - `gradlab recipes`
     - `gradlab recipes digits-mlp`: each key with its type, value and meaning
@@ -35,7 +35,7 @@ def recipes(name: str | None = None, /, *, plain: Plain = False, as_json: Json =
         print_json({"recipe": name, "knobs": knobs})
         return
     if name in book:
-        screen.print(f"[bold]{name}[/]: {doc(name)}", soft_wrap=True)
+        say(screen, name, doc(name))
     screen.print(table("key", "value", "type", "what it does", rows=map(knob_row, knobs)))
 
 

@@ -16,7 +16,7 @@ _FIGURES = ("steps", "seconds", "parameters", "validation", "test")
 def runs(folder: str = "runs", /, *, plain: Plain = False, as_json: Json = False) -> None:
     """List the runs in a folder, newest first.
 
-    Examples:
+    Examples to copy:
 
     - `gradlab runs`
     - `gradlab runs experiments --json`
@@ -91,8 +91,8 @@ def read(path: Path) -> dict[str, Any]:
     state = "finished" if result else "not finished: gradlab resume " + str(path)
     summary = {"run": str(path), "state": state, "started": environment.get("started", "")}
     if result:
-        summary |= {k: result[k] for k in _FIGURES}
-        summary["time"] = duration(result["seconds"])
+        summary |= {k: result[k] for k in _FIGURES if k in result}
+        summary["time"] = duration(result["seconds"]) if "seconds" in result else "–"
     return summary | {"recipe": _toml(path / "recipe.toml").get("recipe", "–")}
 
 
@@ -120,9 +120,11 @@ def flat(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        content: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        content: Any = json.loads(path.read_text()) if path.exists() else {}
     except (ValueError, OSError) as error:
         raise GradlabError(f"{path} is damaged: {error}.") from None
+    if not isinstance(content, dict):
+        raise GradlabError(f"{path} is damaged: it holds no JSON object.")
     return content
 
 

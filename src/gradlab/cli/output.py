@@ -8,6 +8,7 @@ from typing import Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from gradlab.wording import number
 
@@ -25,6 +26,11 @@ def console(plain: bool = False) -> Console:
     )
 
 
+def say(screen: Console, key: str, text: str) -> None:
+    """A line with its subject first. The text is taken as it is: brackets in a user's names are no markup."""
+    screen.print(Text.assemble((f"{key:<13}", "dim"), text), soft_wrap=True)
+
+
 def print_json(content: Any) -> None:
     """One object on stdout, and nothing else."""
     print(json.dumps(content, indent=1, ensure_ascii=False))
@@ -33,12 +39,12 @@ def print_json(content: Any) -> None:
 def table(*columns: str, rows: Iterable[Iterable[str]] = (), title: str | None = None) -> Table:
     """A table in the house style: numbers to the right, words to the left."""
     body = [list(row) for row in rows]
-    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+    made = Table(box=box.SIMPLE_HEAD, title=title and Text(title), title_justify="left", title_style="bold")
     for i, column in enumerate(columns):
         numeric = bool(body) and all(_is_number(row[i]) for row in body)
-        made.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        made.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
     for row in body:
-        made.add_row(*row)
+        made.add_row(*map(Text, row))
     return made
 
 

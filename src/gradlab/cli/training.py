@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
 
-from gradlab.cli.output import console, figures_table, print_json
+from gradlab.cli.output import console, figures_table, print_json, say
 from gradlab.errors import GradlabError
 from gradlab.recipes import DEFAULT
 from gradlab.wording import count, duration, number
@@ -38,7 +39,7 @@ def train(
 ) -> None:
     """Train a recipe: by name, or from a TOML file, with any of its values changed.
 
-    Examples:
+    Examples to copy:
 
     - `gradlab train`: the default recipe, digits-mlp
     - `gradlab train digits-mlp model.hidden=256,256 model.dropout=0.2 train.epochs=10`
@@ -61,7 +62,7 @@ def train(
     device
         Where to train; auto takes a GPU where there is one.
     """
-    if "=" in name:  # the default recipe's name was left out
+    if "=" in name and not Path(name).is_file():  # the default recipe's name was left out
         name, overrides = DEFAULT, (name, *overrides)
     from gradlab import api
 
@@ -90,12 +91,7 @@ def resume(run: str, /, *, device: Device | None = None, plain: Plain = False, a
     from gradlab import api
 
     screen = console(plain)
-    resumed = api.resume(
-        run,
-        device=device,
-        observers=[] if as_json else [progress(screen)],
-        notice=lambda text: print(f"gradlab: {text}", file=sys.stderr),
-    )
+    resumed = api.resume(run, device=device, observers=[] if as_json else [progress(screen)])
     show_result(screen, resumed, as_json)
 
 
@@ -122,7 +118,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
     )
     flops = f"{count(experiment.flops)} FLOPs per example"
     rows = {
-        "recipe": f"[bold]{recipe.name}[/]",
+        "recipe": recipe.name,
         "data": f"{recipe.data.name}: {sizes[0]:,} train, {sizes[1]:,} validation, {sizes[2]:,} test examples",
         "model": f"{recipe.model.name}: {experiment.parameters:,} parameters, {flops}",
         "plan": f"{experiment.steps:,} steps of {plan.examples_per_step(sizes[0]):,} examples, "
@@ -131,26 +127,27 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         "initial loss": f"{number(experiment.initial_loss())}, expected {number(value)} ({formula})",
     }
     for key, text in rows.items():
-        screen.print(f"[dim]{key:<13}[/]{text}", soft_wrap=True)
+        say(screen, key, text)
 
 
 def show_result(screen: Console, run: Run, as_json: bool) -> None:
     """The final figures beside the trivial baseline, and where to look."""
     result = run.finished
     if as_json:
-        print_json({key: result[key] for key in _RESULT_KEYS})
+        print_json({**{key: result.get(key) for key in _RESULT_KEYS}, "run": str(run.path)})
         return
     ended = {"finished": "", "patience": ", stopped early"}[result["ended"]]
-    screen.print(
-        f"[dim]{'done':<13}[/]{result['steps']:,} steps in {duration(result['seconds'])}{ended}; "
-        f"weights: {result['weights']}"
+    say(
+        screen,
+        "done",
+        f"{result['steps']:,} steps in {duration(result['seconds'])}{ended}; weights: {result['weights']}",
     )
     columns = {"test": result["test"], "validation": result["validation"]}
     if result["baseline"]:
         columns[f"baseline ({result['baseline']['name']}), test"] = result["baseline"].get("test", {})
     screen.print(figures_table(columns))
-    screen.print(f"[dim]{'run':<13}[/]{run.path}", soft_wrap=True)
-    screen.print(f"[dim]{'report':<13}[/]{(run.path / 'report.html').absolute()}", soft_wrap=True)
+    say(screen, "run", str(run.path))
+    say(screen, "report", str((run.path / "report.html").absolute()))
 
 
 _SPLITS = ("train", "validation", "test")

@@ -36,7 +36,7 @@ def evaluate(
 def predict(run: str, inputs: str, /, *, plain: Plain = False, as_json: Json = False) -> None:
     """Apply a trained run to raw inputs; they are preprocessed as its training data were.
 
-    Examples:
+    Examples to copy:
 
     - `gradlab predict runs/iris-softmax-3f2a 5.1,3.5,1.4,0.2`
     - `gradlab predict runs/digits-mlp-3f2a images.npy --json`

@@ -12,7 +12,7 @@ from gradlab.data.preprocessing import Method, Preprocessing
 from gradlab.data.raw import Raw, Targets
 from gradlab.data.splits import hold_out, three_way
 from gradlab.errors import GradlabError
-from gradlab.registry import Count, Fraction, Natural, Part, Registry
+from gradlab.registry import Count, Fraction, Part, Registry, Seed
 
 _TEST_SHARE = 0.2
 
@@ -27,6 +27,11 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.inputs)
+
+    def sample(self, count: int) -> "Examples":
+        """Some of them, evenly spread, since sources often have their classes one after the other."""
+        chosen = np.arange(min(count, len(self))) * len(self) // max(1, min(count, len(self)))
+        return Examples(self.inputs[chosen], self.targets[chosen], self.rows[chosen])
 
     def to(self, device: torch.device) -> "Examples":
         return replace(self, inputs=self.inputs.to(device), targets=self.targets.to(device))
@@ -60,7 +65,7 @@ def prepare(
     limit: Annotated[Count | None, "use only this many training examples"] = None,
     preprocess: Annotated[Method, "fitted on the training split"] = "standardise",
     one_hot: Annotated[list[str], "columns of categories, coded one-hot"] = [],  # noqa: B006
-    seed: Annotated[Natural, "of the splits and of generated data"] = 0,
+    seed: Annotated[Seed, "of the splits and of generated data"] = 0,
 ) -> Dataset:
     """Split, then fit the preprocessing on the training split and apply it to all three."""
     if raw.test_from is not None and test is not None:

@@ -52,7 +52,7 @@ def _read(folder: str, classes: list[str]) -> Raw:
         for what in ("images-idx3-ubyte", "labels-idx1-ubyte")
     )
     for x, y in zip(images, labels, strict=True):
-        if x.ndim != 3 or x.shape[1:] != images[0].shape[1:] or y.shape != x.shape[:1]:
+        if x.ndim != 3 or 0 in x.shape or x.shape[1:] != images[0].shape[1:] or y.shape != x.shape[:1]:
             raise GradlabError(f"{folder}: images of shape {x.shape} and labels of shape {y.shape} do not go together.")
     targets = np.concatenate(labels).astype(np.int64)
     if targets.max() >= len(classes):

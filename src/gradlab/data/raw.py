@@ -25,6 +25,8 @@ class Raw:
     test_from: int | None = None
 
     def __post_init__(self) -> None:
+        if 0 in self.inputs.shape:
+            raise GradlabError(f"There is nothing to learn from in inputs of shape {self.inputs.shape}.")
         if len(self.inputs) != len(self.targets):
             raise GradlabError(f"There are {len(self.inputs)} inputs but {len(self.targets)} targets.")
         check_finite(self.inputs, self.features)
@@ -57,10 +59,13 @@ class Targets:
 
 
 def check_finite(values: npt.NDArray[Any], columns: list[str]) -> None:
-    """Refuse NaN and infinity, naming the first by row and column."""
-    if values.dtype.kind != "f" or np.isfinite(values).all():
+    """Refuse NaN, infinity and what is infinite in single precision, naming the first by row and column."""
+    if values.dtype.kind != "f":
         return
-    bad = np.argwhere(~np.isfinite(values))
+    fits = np.abs(values) <= np.finfo(np.float32).max  # False for NaN
+    if fits.all():
+        return
+    bad = np.argwhere(~fits)
     row, *position = (int(i) for i in bad[0])
     value = values[tuple(bad[0])]
     names = columns if len(columns) == values[0].size else []
@@ -69,5 +74,5 @@ def check_finite(values: npt.NDArray[Any], columns: list[str]) -> None:
     others = f" ({len(bad) - 1} more like it)" if len(bad) > 1 else ""
     raise GradlabError(
         f"The data hold {value} in row {row}, {column}{others}; rows and columns count from 0. "
-        "Remove the row or fill in the value: nothing was trained."
+        "Remove the row, or put a number of single precision in its place."
     )

@@ -92,7 +92,7 @@ def _read_file(path: Path, shape: tuple[int, ...]) -> npt.NDArray[Any]:
             return _read_table(path)
     except GradlabError:
         raise
-    except (ValueError, TypeError, OSError, EOFError, RecursionError, csv.Error) as error:
+    except (ValueError, TypeError, OSError, EOFError, RecursionError, OverflowError, MemoryError, csv.Error) as error:
         raise GradlabError(f"{path} cannot be read: {error}") from None
     raise GradlabError(
         f"{path}: files of type {suffix or 'none'} are not read. Use .npy, .npz, .csv, .json or a picture."
@@ -118,6 +118,6 @@ def _read_picture(path: Path, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     try:
         with Image.open(path) as image:
             pixels = np.asarray(image.convert("L" if shape[0] == 1 else "RGB"))
-    except (UnidentifiedImageError, OSError) as error:
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError) as error:
         raise GradlabError(f"{path} cannot be read as a picture: {error}") from None
     return pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0)

@@ -22,7 +22,7 @@ def parameter_count(model: nn.Module) -> int:
 def forward_flops(model: nn.Module, inputs: Tensor) -> int:
     """Floating-point operations of one forward pass: two per multiply-add of products and convolutions, the rest free.
 
-    Equal to `torch.utils.flop_counter.FlopCounterMode`, which imports the compiler and so costs a second at start.
+    On these, equal to `torch.utils.flop_counter.FlopCounterMode`, which imports the compiler: a second at start.
 
     >>> forward_flops(nn.Linear(64, 128), torch.zeros(1, 64))
     16384

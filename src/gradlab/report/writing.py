@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, TrainingError
 from gradlab.report import classification, closing, curves, headline, regression, weights
 from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
@@ -36,7 +36,7 @@ def write_report(run: "Run") -> Path:
         temporary.write_bytes(page(run.recipe.name, join(parts)).encode())
         temporary.replace(path)
     except OSError as error:
-        raise GradlabError(f"{path} cannot be written: {error}.") from None
+        raise TrainingError(f"{path} cannot be written: {error}. Make room, then: gradlab resume {run.path}") from None
     finally:
         temporary.unlink(missing_ok=True)
     return path

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from gradlab.errors import GradlabError
 Weights = dict[str, Tensor]
 SUMS = "SHA256SUMS"
 WRITE_ERRORS = (OSError, SafetensorError)
+_REQUIRED = {"model.safetensors", "optimizer.safetensors", "state.json"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,23 +99,25 @@ def _load(path: Path) -> Weights:
 def check(path: Path) -> None:
     """Compare every file with SHA256SUMS (which `sha256sum -c` reads too)."""
     try:
-        lines = (path / SUMS).read_text().splitlines()
+        lines = (path / SUMS).read_bytes().decode().removesuffix("\n").split("\n")  # as `sha256sum -c` reads it
     except (OSError, UnicodeDecodeError) as error:
         raise GradlabError(f"{path} is damaged: {SUMS} cannot be read ({error}).") from None
-    entries = [line.partition("  ") for line in lines]
-    if {"model.safetensors", "optimizer.safetensors", "state.json"} - {name for _, _, name in entries}:
-        raise GradlabError(f"{path} is damaged: {SUMS} does not list all of its files.")
-    for expected, _, name in entries:
-        file = path / Path(name).name
+    sums = {name: expected for expected, _, name in (line.partition("  ") for line in lines)}
+    if not _REQUIRED <= set(sums) <= _REQUIRED | {"best.safetensors"}:
+        raise GradlabError(f"{path} is damaged: {SUMS} does not list its files.")
+    if (path / "best.safetensors").exists() and "best.safetensors" not in sums:
+        raise GradlabError(f"{path} is damaged: {SUMS} does not list best.safetensors.")
+    for name, expected in sums.items():
+        file = path / name
         if not file.is_file():
-            raise GradlabError(f"{file} is missing.")
+            raise GradlabError(f"{file} is missing, though {SUMS} lists it.")
         if _sha256(file) != expected:
             raise GradlabError(f"{file} is damaged: its SHA-256 is not the one in {SUMS}.")
 
 
 def steps(folder: Path) -> list[Path]:
     """The complete checkpoints of a run, newest first."""
-    return sorted(folder.glob("step-*"), reverse=True)
+    return sorted((path for path in folder.glob("step-*") if re.fullmatch(r"step-\d{8,}", path.name)), reverse=True)
 
 
 def remove(path: Path) -> None:

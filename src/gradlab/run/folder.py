@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.data import Dataset, Preprocessing, Targets, load
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, notice, one_line
 from gradlab.models import models
 from gradlab.recipe import Recipe
 from gradlab.run import checkpoint
@@ -45,10 +45,10 @@ class Run:
     @classmethod
     def create(cls, path: Path, recipe: Recipe, environment: dict[str, Any], dataset: Dataset) -> "Run":
         """Make the folder with all that is known before the first step. It appears by one rename, or not at all."""
-        if path.exists():
-            raise GradlabError(f"{path} exists already. Name another folder, or go on with: gradlab resume {path}")
         temporary = path.with_name(f".{path.name}-{os.getpid()}")
         try:
+            if path.exists():
+                raise GradlabError(f"{path} exists already. Name another folder, or go on with: gradlab resume {path}")
             temporary.mkdir(parents=True)
             (temporary / "recipe.toml").write_text(recipe.to_toml())
             _write_json(temporary / "environment.json", environment)
@@ -67,11 +67,11 @@ class Run:
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        return self._read_json("environment.json")
+        return self._read_json("environment.json", ("threads", "device", "device_name", "gradlab", "torch", "step"))
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        return self._read_json("data.json")
+        return self._read_json("data.json", ("inputs", "targets", "sizes", "fingerprint"))
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
@@ -82,7 +82,8 @@ class Run:
     @property
     def result(self) -> dict[str, Any] | None:
         """The final figures, or None while the run is not finished."""
-        return self._read_json("result.json") if (self.path / "result.json").exists() else None
+        keys = ("recipe", "steps", "seconds", "parameters", "ended", "weights", "validation", "test", "baseline")
+        return self._read_json("result.json", keys) if (self.path / "result.json").exists() else None
 
     @result.setter
     def result(self, figures: dict[str, Any]) -> None:
@@ -128,9 +129,14 @@ class Run:
         if found is None:
             reason = complaints[0] if complaints else "it has no checkpoint yet."
             raise GradlabError(f"{self.path} has no model to use: {reason}")
+        for complaint in complaints:
+            notice(f"{complaint} Using step {found.step} instead.")
         with torch.random.fork_rng(devices=[]):  # fresh weights are drawn, and the caller's generator left alone
             model = build_model(self.recipe, self.preprocessing, self.task)
-        model.load_state_dict(found.chosen)
+        try:
+            model.load_state_dict(found.chosen)
+        except RuntimeError as error:
+            raise GradlabError(f"{self.path}: its weights do not fit its recipe. {one_line(error)}") from None
         return model.eval()
 
     def outputs(self, raw: npt.ArrayLike) -> Tensor:
@@ -181,11 +187,14 @@ class Run:
         except (OSError, UnicodeDecodeError) as error:
             raise GradlabError(f"{self.path / name} cannot be read: {error}.") from None
 
-    def _read_json(self, name: str) -> dict[str, Any]:
+    def _read_json(self, name: str, keys: tuple[str, ...]) -> dict[str, Any]:
         try:
             content: dict[str, Any] = json.loads(self._read(name))
-        except ValueError as error:
+            missing = [key for key in keys if key not in content]
+        except (ValueError, TypeError) as error:
             raise GradlabError(f"{self.path / name} is damaged: {error}.") from None
+        if missing or not isinstance(content, dict):
+            raise GradlabError(f"{self.path / name} is damaged: it has no {missing[:1]}.")
         return content
 
 
@@ -201,6 +210,8 @@ def open_run(path: str | Path) -> Run:
 
 def new_path(name: str) -> Path:
     """A free folder under runs/ in the working directory."""
+    if Path(name).name != name:
+        raise GradlabError(f"The recipe's name {name!r} cannot name a folder. Give one: --out FOLDER.")
     while (path := Path("runs") / f"{name}-{secrets.token_hex(2)}").exists():
         pass
     return path
@@ -220,7 +231,11 @@ def read_lines(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
 
 def build_model(recipe: Recipe, preprocessing: Preprocessing, task: Task) -> nn.Module:
     """The recipe's model for these inputs and this task, with fresh weights."""
-    return models.build(models.resolve(recipe.model, "model"), preprocessing.output_shape, task.outputs)
+    part = models.resolve(recipe.model, "model")
+    try:
+        return models.build(part, preprocessing.output_shape, task.outputs)
+    except RuntimeError as error:
+        raise GradlabError(f"The model {part.name} cannot be made: {one_line(error)}") from None
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:

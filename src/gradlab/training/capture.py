@@ -1,5 +1,6 @@
 """Whether and how the step is compiled: decided by the recipe alone, so that a repeated run does the same."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -10,10 +11,9 @@ from gradlab.training.step import GradientStep, Step, Stepped
 
 Mode = Literal["eager", "graph", "compiled"]
 
-# Measured with `gradlab bench compile`; what compiling costs once, and what it saves on each step by sparing Python's
-# and the dispatcher's time. Both are constants of the rule, not of the machine: the choice must not follow a clock.
-_COMPILE_SECONDS, _SAVED_SECONDS = 30.0, 60e-6
-_GRAPH_STEPS = 100  # a capture costs about as much as this many small steps
+# A capture costs about as much as this many small steps. On the CPU, compiling never pays by itself: `gradlab bench
+# compile` shows half a minute of compiling, and steps that are no faster for it.
+_GRAPH_STEPS = 100
 _WARMUP = 3  # eager steps before a capture: libraries make their workspaces in them
 
 
@@ -23,7 +23,7 @@ def choose_mode(plan: Plan, device: torch.device, steps: int) -> Mode:
         return "eager"
     if device.type == "cuda":
         return "graph" if plan.compile == "on" or steps >= _GRAPH_STEPS else "eager"
-    return "compiled" if plan.compile == "on" or steps * _SAVED_SECONDS > _COMPILE_SECONDS else "eager"
+    return "compiled" if plan.compile == "on" else "eager"
 
 
 def compiled(step: GradientStep) -> Step:
@@ -40,36 +40,51 @@ class GraphStep:
 
     def __init__(self, step: GradientStep):
         self.step = step
-        self.frozen_at = step.frozen_at
-        self.lr = torch.zeros((), device=step.examples.inputs.device)
+        self.frozen_at, self.gradient_norm = step.frozen_at, step.gradient_norm
+        self.lr = torch.zeros((), device=step.bad.device)
         self.seen: dict[int, int] = {}
-        self.graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor, Stepped]] = {}
+        self.captured: dict[int, _Captured] = {}
         self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
 
-    def __call__(self, rows: Tensor, lr: float) -> Stepped:
+    def __call__(self, x: Tensor, y: Tensor, lr: float) -> Stepped:
         self.lr.fill_(lr)
-        size = len(rows)
-        if size not in self.graphs:
+        size = len(x)
+        if size not in self.captured:
             self.seen[size] = self.seen.get(size, 0) + 1
             if self.seen[size] <= _WARMUP:
-                return self._eager(rows)
-            self._capture(rows)
-        graph, static_rows, result = self.graphs[size]
-        static_rows.copy_(rows)
-        graph.replay()
-        # The next replay writes over the result: the loss is kept until the next log point, the norm only until then.
-        return Stepped(result.loss.clone(), result.count, result.gradient_norm)
+                return self._eager(x, y)
+            self.captured[size] = self._capture(x, y)
+        return self.captured[size].replay(self.step, x, y)
 
-    def _eager(self, rows: Tensor) -> Stepped:
+    def _eager(self, x: Tensor, y: Tensor) -> Stepped:
         # On a side stream, as a capture's warm-up must be.
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
-            stepped = self.step(rows, self.lr)
+            stepped = self.step(x, y, self.lr)
         torch.cuda.current_stream().wait_stream(self.stream)
         return stepped
 
-    def _capture(self, rows: Tensor) -> None:
-        graph, static_rows = torch.cuda.CUDAGraph(), rows.clone()
+    def _capture(self, x: Tensor, y: Tensor) -> "_Captured":
+        graph, x, y = torch.cuda.CUDAGraph(), x.clone(), y.clone()
         with torch.cuda.graph(graph, stream=self.stream):
-            result = self.step(static_rows, self.lr)
-        self.graphs[len(rows)] = (graph, static_rows, result)
+            stepped = self.step(x, y, self.lr)
+        return _Captured(graph, x, y, stepped, self.step.gradients)
+
+
+@dataclass(frozen=True)
+class _Captured:
+    """A recorded step and the memory it reads and writes."""
+
+    graph: torch.cuda.CUDAGraph
+    x: Tensor
+    y: Tensor
+    stepped: Stepped
+    gradients: list[Tensor]
+
+    def replay(self, step: GradientStep, x: Tensor, y: Tensor) -> Stepped:
+        self.x.copy_(x)
+        self.y.copy_(y)
+        self.graph.replay()
+        step.gradients = self.gradients
+        # The next replay writes over the loss, which is wanted until the next log point.
+        return Stepped(self.stepped.loss.clone(), self.stepped.count)

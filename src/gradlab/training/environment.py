@@ -17,7 +17,7 @@ from gradlab.version import __version__
 
 # A thread must have this many floating-point operations of a step to itself before it is worth waking:
 # below, waiting for the others costs more than they help.
-_FLOPS_PER_THREAD = 50e6
+_FLOPS_PER_THREAD = 200e6
 
 
 def find_device(name: str = "auto") -> torch.device:
@@ -73,7 +73,7 @@ def _processor() -> str:
 @contextmanager
 def settings(device: torch.device, threads: int, plan: Plan) -> Iterator[None]:
     """torch's global settings for a run: seeds, threads, determinism. Afterwards they are as they were."""
-    before = torch.get_num_threads()
+    before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     exact = plan.deterministic and device.type == "cuda"  # the CPU is exact anyway, and the call imports the compiler
     if exact:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when cuBLAS makes its first handle
@@ -84,6 +84,6 @@ def settings(device: torch.device, threads: int, plan: Plan) -> Iterator[None]:
             torch.manual_seed(plan.seed)
             yield
         finally:
-            torch.set_num_threads(before)
+            torch.set_num_threads(before[0])
             if exact:
-                torch.use_deterministic_algorithms(False)
+                torch.use_deterministic_algorithms(before[1])

@@ -3,7 +3,7 @@
 import signal
 import threading
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from gradlab.data import Dataset, Examples, load, sources
-from gradlab.errors import GradlabError, Interrupted
+from gradlab.errors import GradlabError, Interrupted, notice, one_line
 from gradlab.models import models
 from gradlab.probes import forward_flops, parameter_count
 from gradlab.recipe import Recipe
@@ -27,6 +27,7 @@ from gradlab.training.environment import choose_threads, describe_environment, s
 from gradlab.training.loop import Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.plan import Plan, plan_schema
+from gradlab.training.schedules import schedules
 
 _GLANCE = 256  # examples that tell enough about a fresh model
 
@@ -73,6 +74,7 @@ class Experiment:
             model = build_model(recipe, dataset.preprocessing, task)
         flops = forward_flops(model, dataset.train.inputs[:1])
         examples = len(dataset.train)
+        schedules.build(plan.schedule, plan.total_steps(examples))  # refuses what does not fit the run's length
         # The backward pass costs about twice the forward one: a product for the inputs, one for the weights.
         step_flops = 3.0 * flops * plan.examples_per_step(examples)
         return cls(
@@ -97,9 +99,9 @@ class Experiment:
 
     def initial_loss(self) -> float:
         """The loss of the fresh model on some training examples."""
-        examples = self.dataset.train
-        inputs, targets = examples.inputs[:_GLANCE], self.task.encode(examples.targets[:_GLANCE])
-        return evaluate(self.model, self.task, inputs.to(self.device), targets.to(self.device))["loss"]
+        some = self.dataset.train.sample(_GLANCE)
+        targets = self.task.encode(some.targets)
+        return evaluate(self.model, self.task, some.inputs.to(self.device), targets.to(self.device))["loss"]
 
     def examples(self, split: str) -> Examples:
         """A split on the device, its targets as the loss takes them."""
@@ -115,8 +117,8 @@ def start(experiment: Experiment, out: str | Path | None = None, observers: Sequ
     return _train(experiment, run, observers)
 
 
-def resume(run: Run, device: torch.device, observers: Sequence[Observer], notice: Callable[[str], None]) -> Run:
-    """Go on with a run from its newest sound checkpoint, or from step 0; `notice` is told of damage and of drift."""
+def resume(run: Run, device: torch.device, observers: Sequence[Observer]) -> Run:
+    """Go on with a run from its newest sound checkpoint, or from step 0; damage and drift are told."""
     experiment = Experiment.of(run.recipe, device, run.environment["threads"])
     if experiment.dataset.raw.fingerprint() != run.data["fingerprint"]:
         raise GradlabError(f"The data of {run.path} are not the ones it began with. Bring those back to resume it.")
@@ -124,12 +126,10 @@ def resume(run: Run, device: torch.device, observers: Sequence[Observer], notice
     for key in ("gradlab", "python", "torch", "device", "device_name", "step"):
         if now[key] != run.environment[key]:
             notice(f"{key} was {run.environment[key]} when this run began and is {now[key]} now: expect other bits.")
-    return _train(experiment, run, observers, notice)
+    return _train(experiment, run, observers)
 
 
-def _train(
-    experiment: Experiment, run: Run, observers: Sequence[Observer], notice: Callable[[str], None] | None = None
-) -> Run:
+def _train(experiment: Experiment, run: Run, observers: Sequence[Observer]) -> Run:
     plan = experiment.plan
     keepers = [
         MetricsLog(run.path / "metrics.jsonl", plan.checkpoint_every),
@@ -145,13 +145,7 @@ def _train(
             mode=experiment.mode,
             observers=[*observers, *keepers],
         )
-        if notice is not None:
-            checkpoint, complaints = newest_sound(run.checkpoints)
-            for complaint in complaints:
-                where = f"step {checkpoint.step}" if checkpoint else "the beginning"
-                notice(f"{complaint} Going on from {where} instead.")
-            if checkpoint is not None:
-                training.restore(checkpoint)
+        _restore(training, run)
         with _stopping_on_signals(training):
             progress = training.run()
         if progress.ended == "interrupted":
@@ -159,6 +153,19 @@ def _train(
         run.result = _figures(experiment, run, training)
     run.dataset = experiment.dataset  # so that nobody reads it again
     return run
+
+
+def _restore(training: Training, run: Run) -> None:
+    """Stand at the newest sound checkpoint, if there is one."""
+    checkpoint, complaints = newest_sound(run.checkpoints)
+    for complaint in complaints:
+        notice(f"{complaint} Going on from {f'step {checkpoint.step}' if checkpoint else 'the beginning'} instead.")
+    if checkpoint is not None:
+        try:
+            training.restore(checkpoint)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            where = f"{run.path}: the checkpoint of step {checkpoint.step}"
+            raise GradlabError(f"{where} does not fit its recipe. {one_line(error)}") from None
 
 
 @contextmanager

@@ -81,7 +81,10 @@ def fit(
         progress = training.run()
     if progress.ended == "interrupted":
         raise KeyboardInterrupt
-    return Fit(model, history.lines, progress.step, progress.seconds, progress.best)
+    evaluations = [line for line in history.lines if line["split"] == "validation"]
+    last = {name: evaluations[-1][name] for name in progress.best} if evaluations else {}
+    figures = progress.best if settled.keep == "best" else last
+    return Fit(model, history.lines, progress.step, progress.seconds, figures)
 
 
 class _History(Observer):

@@ -6,8 +6,9 @@ batch s mod (steps per epoch) of epoch s div (steps per epoch). Everything else 
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Any, Literal
 
 import torch
@@ -24,6 +25,10 @@ from gradlab.training.optimizers import Lbfgs, Parameters, optimizers
 from gradlab.training.plan import Plan
 from gradlab.training.schedules import schedules
 from gradlab.training.step import ClosureStep, GradientStep, NonFinite, Step, Stepped
+
+# Training data up to this size are put in an epoch's order all at once, for which there must be room for a second copy:
+# a slice of them costs less than a gather for each batch.
+_GATHERED = 2**28
 
 Ended = Literal["", "finished", "patience", "interrupted", "diverged"]
 
@@ -61,6 +66,7 @@ class Training:
     ):
         self.model, self.task, self.train, self.plan, self.observers = model, task, train, plan, observers
         self.validation = validation if validation is not None and len(validation) else None
+        self.sample = train.sample(len(self.validation) if self.validation else 0)
         self.device = train.inputs.device
         self.batch_size = plan.examples_per_step(len(train))
         if self.batch_size == 1 and any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules()):
@@ -95,10 +101,10 @@ class Training:
             due = self._next_due()
             while not progress.ended:
                 epoch, position = divmod(progress.step, self.steps_per_epoch)
-                for rows in self._batches(epoch)[position:]:
+                for x, y in islice(self._batches(epoch), position, None):
                     watched = progress.step + 1 == due
                     before = [v.clone() for v in self.layers.values()] if watched and self._logs(due) else None
-                    self.pending.append(step(rows, self.lr(progress.step)))
+                    self.pending.append(step(x, y, self.lr(progress.step)))
                     progress.step += 1
                     if watched:
                         self._look(step, before)
@@ -122,15 +128,20 @@ class Training:
 
     def _make_step(self) -> Step:
         if isinstance(self.optimizer, Lbfgs):
-            return ClosureStep(self.model, self.task, self.train, self.optimizer)
-        step = GradientStep(self.model, self.task, self.train, self.optimizer, self.plan, self.progress.step)
+            return ClosureStep(self.model, self.task, self.optimizer)
+        step = GradientStep(self.model, self.task, self.optimizer, self.plan, self.progress.step)
         if self.mode == "graph":
             return GraphStep(step)
         return compiled(step) if self.mode == "compiled" else step
 
-    def _batches(self, epoch: int) -> Sequence[Tensor]:
+    def _batches(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """The batches of an epoch, in its order."""
+        inputs, targets = self.train.inputs, self.train.targets
         order = permutation(len(self.train), self.plan.seed, epoch).to(self.device)
-        return torch.split(order, self.plan.batch_sizes(len(self.train)))
+        sizes = self.plan.batch_sizes(len(self.train))
+        if inputs.nbytes <= _GATHERED:
+            return zip(torch.split(inputs[order], sizes), torch.split(targets[order], sizes), strict=True)
+        return ((inputs[rows], targets[rows]) for rows in torch.split(order, sizes))
 
     # What happens between steps, and when.
 
@@ -150,7 +161,7 @@ class Training:
             raise NonFinite
         self.progress.seconds = time.perf_counter() - self.began
         if before is not None:
-            self._log(before)
+            self._log(step, before)
         if number % self.evaluate_every == 0 or number == self.total_steps:
             self._evaluate()
         if number == self.total_steps:
@@ -159,15 +170,14 @@ class Training:
             if observer.every and number % observer.every == 0:
                 observer.step(self)
 
-    def _log(self, before: list[Tensor]) -> None:
+    def _log(self, step: Step, before: list[Tensor]) -> None:
         """A line on the training split: mean loss since the last line, and how far this step moved each layer."""
-        norm = self.pending[-1].gradient_norm.item()
         self._fold()
         progress = self.progress
         figures = {
             "loss": progress.window_sum / progress.window_count,
             "lr": self.lr(progress.step - 1),
-            "gradient_norm": norm,
+            "gradient_norm": step.gradient_norm(),
             "update_ratio": dict(zip(self.layers, self._ratios(before), strict=True)),
         }
         progress.window_sum, progress.window_count = 0.0, 0
@@ -193,8 +203,8 @@ class Training:
         """Judge the validation split, and as many training examples; remember the best weights; lose patience."""
         if self.validation is None:
             return
-        progress, rows = self.progress, len(self.validation)
-        self._emit("train-sample", evaluate(self.model, self.task, self.train.inputs[:rows], self.train.targets[:rows]))
+        progress = self.progress
+        self._emit("train-sample", evaluate(self.model, self.task, self.sample.inputs, self.sample.targets))
         figures = evaluate(self.model, self.task, self.validation.inputs, self.validation.targets)
         progress.evaluations_since_best += 1
         if figures["loss"] < progress.best_loss:
@@ -218,12 +228,12 @@ class Training:
 
     def _divergence(self) -> TrainingError:
         epoch, position = divmod(self.progress.step, self.steps_per_epoch)
-        rows = self._batches(epoch)[position]
-        x, y = self.train.inputs[rows], self.train.targets[rows]
+        x, y = next(islice(self._batches(epoch), position, None))
+        clip = "" if isinstance(self.optimizer, Lbfgs) else " or set train.clip=1"
         return TrainingError(
             f"Training diverged in step {self.progress.step + 1} (epoch {epoch + 1}): "
             f"{explain_divergence(self.model, self.task, x, y)}. The weights were not updated with it. "
-            f"Lower train.lr (now {self.plan.lr:g}) or set train.clip=1."
+            f"Lower train.lr (now {self.plan.lr:g}){clip}."
         )
 
     # Saving and restoring.

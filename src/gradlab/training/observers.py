@@ -7,9 +7,12 @@ once, whatever the reason. At a step where several are due: log, evaluation, ste
 
 from __future__ import annotations
 
+import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,32 +49,45 @@ class Observer:
 
 
 class MetricsLog(Observer):
-    """metrics.jsonl: one JSON object a line, flushed as it is written."""
+    """metrics.jsonl: one JSON object a line, on disk as soon as it is written."""
 
     def __init__(self, path: Path, every: int):
         self.path, self.every = path, every
+        self.file: io.FileIO | None = None
 
     def start(self, training: Training) -> None:
-        keep_lines_until(self.path, training.progress.step)
-        self.file = self.path.open("a", buffering=1)
+        # At step 0 nothing has been kept: the first evaluation will be written again.
+        keep_lines_until(self.path, training.progress.step or -1)
+        self.file = self.path.open("ab", buffering=0)
 
     def log(self, training: Training, line: Line) -> None:
-        self.file.write(json.dumps(line) + "\n")
+        assert self.file is not None
+        rest = memoryview(json.dumps(line).encode() + b"\n")
+        with _writing(self.path, "metrics"):
+            while rest:
+                rest = rest[self.file.write(rest) :]
 
     def step(self, training: Training) -> None:
-        os.fsync(self.file.fileno())  # a checkpoint must never be newer than the log that belongs to it
+        assert self.file is not None
+        with _writing(self.path, "metrics"):
+            os.fsync(self.file.fileno())  # a checkpoint must never be newer than the log that belongs to it
 
     def end(self, training: Training) -> None:
-        self.step(training)
-        self.file.close()
+        if self.file is not None:
+            self.file.close()
 
 
 class Checkpoints(Observer):
-    """Saves the training every few steps and at its end, and keeps the newest few."""
+    """Saves the training every few steps and at its end, and keeps the newest few.
+
+    What is saved is copied at once and written by another thread, since most of the time of writing is waiting.
+    """
 
     def __init__(self, folder: Path, every: int, keep: int):
         self.folder, self.every, self.keep = folder, every, keep
-        self.saved: int | None = None
+        self.saved = 0
+        self.writer = ThreadPoolExecutor(1)
+        self.writing: Future[None] | None = None
 
     def start(self, training: Training) -> None:
         for leftover in self.folder.glob(".step-*"):  # of a process that was killed while it saved
@@ -83,22 +99,45 @@ class Checkpoints(Observer):
         self.saved = training.progress.step
 
     def step(self, training: Training) -> None:
-        step = training.progress.step
-        try:
-            checkpoint.write(self.folder, training.checkpoint())
-        except checkpoint.WRITE_ERRORS as error:
-            kept = f"step {self.saved} is kept" if self.saved else "there is none yet"
-            raise TrainingError(
-                f"The checkpoint of step {step} could not be written to {self.folder}: {error}. The last sound one: "
-                f"{kept}. Make room, then: gradlab resume {self.folder.parent}"
-            ) from None
-        self.saved = step
-        for old in checkpoint.steps(self.folder)[self.keep :]:
-            checkpoint.remove(old)
+        self._wait()
+        self.writing = self.writer.submit(self._write, training.checkpoint())
 
     def end(self, training: Training) -> None:
-        if training.progress.ended != "diverged" and self.saved != training.progress.step:
-            self.step(training)
+        try:
+            self._wait()
+            # Only between steps: what stops a step in the middle leaves nothing that could be gone on with.
+            if (
+                training.progress.ended in ("finished", "patience", "interrupted")
+                and self.saved != training.progress.step
+            ):
+                self._write(training.checkpoint())
+        finally:
+            self.writer.shutdown()
+
+    def _wait(self) -> None:
+        if self.writing is not None:
+            writing, self.writing = self.writing, None
+            writing.result()
+
+    def _write(self, taken: checkpoint.Checkpoint) -> None:
+        last = f"the last sound one is that of step {self.saved}" if self.saved else "there is none before it"
+        with _writing(self.folder, f"checkpoint of step {taken.step}", last):
+            checkpoint.write(self.folder, taken)
+            self.saved = taken.step
+            for old in checkpoint.steps(self.folder)[self.keep :]:
+                checkpoint.remove(old)
+
+
+@contextmanager
+def _writing(path: Path, what: str, besides: str = "") -> Iterator[None]:
+    """Turns a disk's failure into an error that says what is safe and how to go on."""
+    try:
+        yield
+    except checkpoint.WRITE_ERRORS as error:
+        raise TrainingError(
+            f"The {what} could not be written to {path}: {error}{'; ' + besides if besides else ''}. "
+            f"Make room, then: gradlab resume {path.parent}"
+        ) from None
 
 
 def keep_lines_until(path: Path, step: int) -> None:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from gradlab.errors import GradlabError
-from gradlab.registry import Count, Natural, NonNegative, Part, Positive, Schema
+from gradlab.registry import Count, NonNegative, Part, Positive, Schema, Seed
 from gradlab.training.optimizers import optimizers
 from gradlab.training.schedules import schedules
 
-_LOG_POINTS = 100  # lines of the metrics log for a run of any length
+_LOG_POINTS = 100  # at most so many log lines, for a run of any length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Plan:
     compile: Annotated[Literal["auto", "on", "off"], "compile or capture the step; auto: only where it pays"] = "auto"
     threads: Annotated[Count | None, "CPU threads; default by the size of a step"] = None
     deterministic: Annotated[bool, "bit-exact on CUDA too, at a price"] = False
-    seed: Annotated[Natural, "of weights, order and dropout"] = 0
+    seed: Annotated[Seed, "of weights, order and dropout"] = 0
 
     def __post_init__(self) -> None:
         if self.optimizer.name == "lbfgs":
@@ -73,7 +73,9 @@ class Plan:
         return self.steps or self.epochs * self.steps_per_epoch(examples)
 
     def log_interval(self, examples: int) -> int:
-        return self.log_every or math.ceil(self.total_steps(examples) / _LOG_POINTS)
+        total = self.total_steps(examples)
+        # A line costs about as much as a small step: ten steps lie between lines, unless the run is short.
+        return self.log_every or max(math.ceil(total / _LOG_POINTS), min(10, math.ceil(total / 20)))
 
     def evaluation_interval(self, examples: int) -> int:
         return self.evaluate_every or self.steps_per_epoch(examples)

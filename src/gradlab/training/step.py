@@ -1,6 +1,5 @@
 """One training step: forward, backward, guard, clip, update."""
 
-import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,7 +7,6 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from gradlab.data import Examples
 from gradlab.tasks import Task
 from gradlab.training.optimizers import Lbfgs, Optimizer
 from gradlab.training.plan import Plan
@@ -28,35 +26,38 @@ class Stepped:
 
     loss: Tensor
     count: int
-    gradient_norm: Tensor
 
 
 class Step(Protocol):
-    """A step on some rows of the training split."""
+    """A step on one batch."""
 
-    def __call__(self, rows: Tensor, lr: float) -> Stepped: ...
+    def __call__(self, x: Tensor, y: Tensor, lr: float) -> Stepped: ...
+
+    def gradient_norm(self) -> float:
+        """The length of the last step's gradient, before clipping; waits for the device."""
 
     def frozen_at(self) -> int | None:
         """The step whose gradient was not finite, where the device had to be asked; waits for the device."""
 
 
 class GradientStep:
-    """The step of every optimiser that takes gradients. A non-finite gradient norm never reaches the weights.
+    """The step of every optimiser that takes gradients. A non-finite gradient never reaches the weights.
 
-    On the CPU each step looks at its norm. On an accelerator, where looking means waiting, a flag on the device turns
-    the first update with a bad norm, and all after it, into no-ops; the host reads the flag at log points, and finds
-    the weights as they were before that step.
+    On the CPU each step looks at its gradient. On an accelerator, where looking means waiting, a flag on the device
+    turns the first update with a bad gradient, and all after it, into no-ops; the host reads the flag at log points,
+    and finds the weights as they were before that step.
     """
 
-    def __init__(
-        self, model: nn.Module, task: Task, examples: Examples, optimizer: Optimizer, plan: Plan, start: int = 0
-    ):
-        self.model, self.task, self.examples, self.optimizer = model, task, examples, optimizer
+    def __init__(self, model: nn.Module, task: Task, optimizer: Optimizer, plan: Plan, start: int = 0):
+        self.model, self.task, self.optimizer = model, task, optimizer
         self.parameters = tuple(optimizer.parameters.tensors)
         self.clip = plan.clip
-        device = examples.inputs.device
-        self.bad = None if device.type == "cpu" else torch.zeros((), device=device)
+        device = self.parameters[0].device
+        self.on_host = device.type == "cpu"
+        self.bad = torch.zeros((), device=device)
+        self.one = torch.ones((), device=device)
         self.updates = torch.full((), start, dtype=torch.int64, device=device)
+        self.gradients: list[Tensor] = []
         self.seeds: dict[int, Tensor] = {}
         self.precision: AbstractContextManager[object] = (
             torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
@@ -68,22 +69,23 @@ class GradientStep:
         with self.precision:
             return self.task.loss(self.model(x), y)
 
-    def __call__(self, rows: Tensor, lr: float | Tensor) -> Stepped:
-        x, y = self.examples.inputs.index_select(0, rows), self.examples.targets.index_select(0, rows)
+    def __call__(self, x: Tensor, y: Tensor, lr: float | Tensor) -> Stepped:
         total, count = self.loss(x, y)
         gradients = _run_backward((total,), (self._seed(count, total),), False, False, self.parameters, True, False)
-        used = [g for g in gradients if g is not None]
-        norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(used)))
-        if self.bad is None:
-            if not math.isfinite(norm.item()):
+        self.gradients = [g for g in gradients if g is not None]
+        # One pass over all gradients that raises the flag (once 1, it stays 1) and multiplies by one.
+        torch._amp_foreach_non_finite_check_and_unscale_(self.gradients, self.bad, self.one)
+        if self.on_host:
+            if self.bad.item():
                 raise NonFinite
         else:
-            torch.maximum(self.bad, (~norm.isfinite()).to(self.bad.dtype), out=self.bad)  # once 1, it stays 1
             self.updates += self.bad == 0
         if self.clip is not None:
-            torch._foreach_mul_(used, (self.clip / (norm + 1e-6)).clamp(max=1.0))
-        self.optimizer.update(gradients, lr, self.bad)
-        return Stepped(total.detach(), count, norm)
+            # Not in place: the norm that is logged is that before clipping.
+            factor = (self.clip / (_norm(self.gradients) + 1e-6)).clamp(max=1.0)
+            gradients = tuple(g if g is None else g * factor for g in gradients)
+        self.optimizer.update(gradients, lr, None if self.on_host else self.bad)
+        return Stepped(total.detach(), count)
 
     def _seed(self, count: int, total: Tensor) -> Tensor:
         """1 / count: the gradient of a mean, without dividing the sum."""
@@ -91,19 +93,21 @@ class GradientStep:
             self.seeds[count] = torch.tensor(1 / count, dtype=total.dtype, device=total.device)
         return self.seeds[count]
 
+    def gradient_norm(self) -> float:
+        return _norm(self.gradients).item()
+
     def frozen_at(self) -> int | None:
         # Updates stopped counting at the bad step, so their count is its number.
-        return None if self.bad is None or not self.bad.item() else int(self.updates)
+        return int(self.updates) if not self.on_host and self.bad.item() else None
 
 
 class ClosureStep:
     """The step of an optimiser that evaluates the loss itself: L-BFGS on the full batch."""
 
-    def __init__(self, model: nn.Module, task: Task, examples: Examples, optimizer: Lbfgs):
-        self.model, self.task, self.examples, self.optimizer = model, task, examples, optimizer
+    def __init__(self, model: nn.Module, task: Task, optimizer: Lbfgs):
+        self.model, self.task, self.optimizer = model, task, optimizer
 
-    def __call__(self, rows: Tensor, lr: float) -> Stepped:
-        x, y = self.examples.inputs.index_select(0, rows), self.examples.targets.index_select(0, rows)
+    def __call__(self, x: Tensor, y: Tensor, lr: float) -> Stepped:
         losses: list[tuple[Tensor, int]] = []
 
         def mean_loss() -> Tensor:
@@ -113,12 +117,21 @@ class ClosureStep:
 
         before = [value.clone() for value in self.optimizer.values]
         self.optimizer.minimise(mean_loss, lr)
-        gradients = [p.grad for p in self.optimizer.parameters.tensors if p.grad is not None]
-        norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
-        if not (norm.isfinite() and all(value.isfinite().all() for value in self.optimizer.values)):
+        if not all(t.isfinite().all() for t in (*self._gradients(), *self.optimizer.values)):
             torch._foreach_copy_(self.optimizer.values, before)
             raise NonFinite
-        return Stepped(*losses[0], norm)
+        return Stepped(*losses[0])
+
+    def _gradients(self) -> list[Tensor]:
+        return [p.grad for p in self.optimizer.parameters.tensors if p.grad is not None]
+
+    def gradient_norm(self) -> float:
+        return _norm(self._gradients()).item()
 
     def frozen_at(self) -> None:
         return None
+
+
+def _norm(gradients: list[Tensor]) -> Tensor:
+    norm: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    return norm

@@ -26,3 +26,6 @@ class Contestant(ABC):
         with torch.inference_mode():
             logits: npt.NDArray[np.floating] = model.eval()(torch.from_numpy(work.inputs)).numpy()
         return logits
+
+    def tidy(self) -> None:  # noqa: B027  (most leave nothing)
+        """Clear away what the training left on the disk."""

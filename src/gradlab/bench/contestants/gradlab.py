@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +21,23 @@ class Gradlab(Contestant):
 
     def __init__(self, observed: bool):
         self.observed = observed
+        self.files = ExitStack()
 
     def train(self, model: nn.Module, work: Work) -> int:
-        if not self.observed:
-            return _fit(model, work, [])
+        case = work.case
+        plan: dict[str, Any] = {"epochs": case.epochs, "batch_size": case.batch_size, "lr": case.lr}
+        observers = self._observers() if self.observed else []
+        return fit(model, (work.inputs, work.targets), observers=observers, **plan).steps
+
+    def _observers(self) -> list[Observer]:
         plan = Plan()
-        with tempfile.TemporaryDirectory(prefix="gradlab-bench-") as folder, open(os.devnull, "w") as nowhere:
-            run = Path(folder)
-            (run / "checkpoints").mkdir()
-            observers = [
-                PlainProgress(nowhere),
-                MetricsLog(run / "metrics.jsonl", plan.checkpoint_every),
-                Checkpoints(run / "checkpoints", plan.checkpoint_every, plan.checkpoints),
-            ]
-            return _fit(model, work, observers)
+        run = Path(self.files.enter_context(tempfile.TemporaryDirectory(prefix="gradlab-bench-")))
+        (run / "checkpoints").mkdir()
+        return [
+            PlainProgress(self.files.enter_context(open(os.devnull, "w"))),
+            MetricsLog(run / "metrics.jsonl", plan.checkpoint_every),
+            Checkpoints(run / "checkpoints", plan.checkpoint_every, plan.checkpoints),
+        ]
 
-
-def _fit(model: nn.Module, work: Work, observers: list[Observer]) -> int:
-    case = work.case
-    plan: dict[str, Any] = {"epochs": case.epochs, "batch_size": case.batch_size, "lr": case.lr}
-    return fit(model, (work.inputs, work.targets), observers=observers, **plan).steps
+    def tidy(self) -> None:
+        self.files.close()
