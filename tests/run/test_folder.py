@@ -152,7 +152,7 @@ def test_an_interrupted_run_is_not_finished_and_goes_on_to_the_same_bits(iris, t
     run = open_run(tmp_path / "run")
     with pytest.raises(GradlabError, match=r"is not finished\. Go on with: gradlab resume"):
         _ = run.test
-    experiment.resume(run, CPU, [], pytest.fail)
+    experiment.resume(run, CPU, [])
     assert run.test == iris.test
     without_clock = [[{**line, "seconds": 0} for line in r.metrics] for r in (run, iris)]
     assert without_clock[0] == without_clock[1]
@@ -168,7 +168,7 @@ def test_a_run_whose_data_have_changed_is_neither_resumed_nor_judged(tmp_path):
         start(tmp_path / "run", "npz", observers=[Interrupts()], data__path=str(tmp_path / "mine.npz"))
     save(1)
     with pytest.raises(GradlabError, match="not the ones it began with"):
-        experiment.resume(open_run(tmp_path / "run"), CPU, [], pytest.fail)
+        experiment.resume(open_run(tmp_path / "run"), CPU, [])
     with pytest.raises(GradlabError, match="not the ones it was trained on"):
         open_run(tmp_path / "run").evaluate()
 

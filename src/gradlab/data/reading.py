@@ -30,7 +30,7 @@ def read_npz(path: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
     except Exception as error:  # a damaged archive fails in a dozen ways, from zlib to struct
         raise GradlabError(f"{path} cannot be read as NumPy arrays without pickle: {error}") from None
     for name, array in arrays.items():
-        if array.ndim == 0 or len(array) == 0:
+        if array.ndim == 0 or array.size == 0:
             raise GradlabError(f"{path}: array {name!r} of shape {array.shape} holds no examples.")
         if array.dtype.kind not in "biufSU" or (name == "x" and array.dtype.kind in "SU"):
             raise GradlabError(f"{path}: array {name!r} of type {array.dtype} does not hold numbers.")

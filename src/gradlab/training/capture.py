@@ -68,7 +68,7 @@ class GraphStep:
         graph, x, y = torch.cuda.CUDAGraph(), x.clone(), y.clone()
         with torch.cuda.graph(graph, stream=self.stream):
             stepped = self.step(x, y, self.lr)
-        return _Captured(graph, x, y, stepped, self.step.gradients)
+        return _Captured(graph, x, y, stepped, self.step.norm)
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,12 @@ class _Captured:
     x: Tensor
     y: Tensor
     stepped: Stepped
-    gradients: list[Tensor]
+    norm: float | Tensor
 
     def replay(self, step: GradientStep, x: Tensor, y: Tensor) -> Stepped:
         self.x.copy_(x)
         self.y.copy_(y)
         self.graph.replay()
-        step.gradients = self.gradients
+        step.norm = self.norm
         # The next replay writes over the loss, which is wanted until the next log point.
         return Stepped(self.stepped.loss.clone(), self.stepped.count)

@@ -164,7 +164,7 @@ def _restore(training: Training, run: Run) -> None:
         try:
             training.restore(checkpoint)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            where = f"{run.path}: the checkpoint of step {checkpoint.step}"
+            where = f"{run.checkpoints}/step-{checkpoint.step:08d}"
             raise GradlabError(f"{where} does not fit its recipe. {one_line(error)}") from None
 
 

@@ -1,5 +1,6 @@
 """One training step: forward, backward, guard, clip, update."""
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
@@ -41,11 +42,11 @@ class Step(Protocol):
 
 
 class GradientStep:
-    """The step of every optimiser that takes gradients. A non-finite gradient never reaches the weights.
+    """The step of every optimiser that takes gradients. A non-finite gradient norm never reaches the weights.
 
-    On the CPU each step looks at its gradient. On an accelerator, where looking means waiting, a flag on the device
-    turns the first update with a bad gradient, and all after it, into no-ops; the host reads the flag at log points,
-    and finds the weights as they were before that step.
+    On the CPU each step looks at its norm. On an accelerator, where looking means waiting, a flag on the device turns
+    the first update with a bad norm, and all after it, into no-ops; the host reads the flag at log points, and finds
+    the weights as they were before that step.
     """
 
     def __init__(self, model: nn.Module, task: Task, optimizer: Optimizer, plan: Plan, start: int = 0):
@@ -55,9 +56,8 @@ class GradientStep:
         device = self.parameters[0].device
         self.on_host = device.type == "cpu"
         self.bad = torch.zeros((), device=device)
-        self.one = torch.ones((), device=device)
         self.updates = torch.full((), start, dtype=torch.int64, device=device)
-        self.gradients: list[Tensor] = []
+        self.norm: float | Tensor = float("nan")
         self.seeds: dict[int, Tensor] = {}
         self.precision: AbstractContextManager[object] = (
             torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
@@ -72,18 +72,18 @@ class GradientStep:
     def __call__(self, x: Tensor, y: Tensor, lr: float | Tensor) -> Stepped:
         total, count = self.loss(x, y)
         gradients = _run_backward((total,), (self._seed(count, total),), False, False, self.parameters, True, False)
-        self.gradients = [g for g in gradients if g is not None]
-        # One pass over all gradients that raises the flag (once 1, it stays 1) and multiplies by one.
-        torch._amp_foreach_non_finite_check_and_unscale_(self.gradients, self.bad, self.one)
+        norms = torch.stack(torch._foreach_norm([g for g in gradients if g is not None]))
         if self.on_host:
-            if self.bad.item():
+            self.norm = math.hypot(*norms.tolist())
+            if not math.isfinite(self.norm):
                 raise NonFinite
         else:
+            self.norm = norm = torch.linalg.vector_norm(norms)
+            torch.maximum(self.bad, (~norm.isfinite()).to(self.bad.dtype), out=self.bad)  # once 1, it stays 1
             self.updates += self.bad == 0
         if self.clip is not None:
-            # Not in place: the norm that is logged is that before clipping.
-            factor = (self.clip / (_norm(self.gradients) + 1e-6)).clamp(max=1.0)
-            gradients = tuple(g if g is None else g * factor for g in gradients)
+            factor = (self.clip / (torch.as_tensor(self.norm) + 1e-6)).clamp(max=1.0)
+            torch._foreach_mul_([g for g in gradients if g is not None], factor)
         self.optimizer.update(gradients, lr, None if self.on_host else self.bad)
         return Stepped(total.detach(), count)
 
@@ -94,7 +94,7 @@ class GradientStep:
         return self.seeds[count]
 
     def gradient_norm(self) -> float:
-        return _norm(self.gradients).item()
+        return float(self.norm)
 
     def frozen_at(self) -> int | None:
         # Updates stopped counting at the bad step, so their count is its number.
@@ -126,12 +126,7 @@ class ClosureStep:
         return [p.grad for p in self.optimizer.parameters.tensors if p.grad is not None]
 
     def gradient_norm(self) -> float:
-        return _norm(self._gradients()).item()
+        return math.hypot(*torch.stack(torch._foreach_norm(self._gradients())).tolist())
 
     def frozen_at(self) -> None:
         return None
-
-
-def _norm(gradients: list[Tensor]) -> Tensor:
-    norm: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
-    return norm
