@@ -42,7 +42,7 @@ CASES = {
             data="prototypes",
             model="mlp",
             hidden=(512, 512),
-            rows=150 * 64,
+            rows=400 * 64,
             batch_size=64,
         ),
         Case(
@@ -50,7 +50,7 @@ CASES = {
             title="LeNet on made-up data of MNIST's shape",
             data="prototypes",
             model="lenet",
-            rows=80 * 64,
+            rows=120 * 64,
             batch_size=64,
         ),
     )

@@ -28,8 +28,8 @@ class Plan:
     patience: Annotated[Count | None, "stop after this many evaluations without a better validation loss"] = None
     keep: Annotated[Literal["best", "last"], "weights the run ends with: best by validation loss, or last"] = "best"
     evaluate_every: Annotated[Count | None, "steps between evaluations; default one epoch"] = None
-    log_every: Annotated[Count | None, "steps between log lines; default a hundredth of the run"] = None
-    checkpoint_every: Annotated[Count, "steps between checkpoints"] = 500
+    log_every: Annotated[Count | None, "steps between log lines; default 20, or a hundredth of a long run"] = None
+    checkpoint_every: Annotated[Count, "steps between checkpoints"] = 1000
     checkpoints: Annotated[Count, "newest checkpoints that are kept"] = 3
     precision: Annotated[Literal["float32", "bf16"], "bf16: mixed precision, on CUDA"] = "float32"
     compile: Annotated[Literal["auto", "on", "off"], "compile or capture the step; auto: only where it pays"] = "auto"
@@ -74,8 +74,8 @@ class Plan:
 
     def log_interval(self, examples: int) -> int:
         total = self.total_steps(examples)
-        # A line costs about as much as a small step: ten steps lie between lines, unless the run is short.
-        return self.log_every or max(math.ceil(total / _LOG_POINTS), min(10, math.ceil(total / 20)))
+        # A line costs about as much as a small step: twenty steps lie between lines, unless the run is short.
+        return self.log_every or max(math.ceil(total / _LOG_POINTS), min(20, math.ceil(total / 10)))
 
     def evaluation_interval(self, examples: int) -> int:
         return self.evaluate_every or self.steps_per_epoch(examples)

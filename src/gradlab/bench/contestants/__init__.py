@@ -39,6 +39,7 @@ _GRADLAB = {
 
 _OTHERS = {
     "tutorial": Entry(title="tutorial loop", path=f"{_HERE}.tutorial:Tutorial"),
+    "floor": Entry(title="floor: forward and backward alone", path=f"{_HERE}.floor:Floor"),
     "by-hand": Entry(title="by hand: resident data, fused Adam", path=f"{_HERE}.by_hand:ByHand"),
     "lightning": Entry(title="Lightning", path=f"{_HERE}.lightning:Lightning", requires="lightning"),
     "keras": Entry(title="Keras on torch", path=f"{_HERE}.keras:Keras", requires="keras"),
