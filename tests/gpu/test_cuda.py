@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -27,11 +28,11 @@ def make(mode="graph", model=None, bad_row=None, observers=(), **plan):
     x, y = torch.randn(500, 20), torch.randint(0, 4, (500,))
     if bad_row is not None:
         x[bad_row] = float("nan")
-    examples = Examples(x, y, None).to(CUDA)
+    examples = Examples(x, y, np.arange(500)).to(CUDA)
     model = model or nn.Sequential(nn.Linear(20, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(0.3), nn.Linear(64, 4))
     settled = Plan(**plan_schema.resolve({"batch_size": 64, "epochs": 5, "deterministic": True, **plan}, "train"))
     task = Classify(Targets(classes=list("abcd")))
-    held = Examples(x[:100], y[:100], None).to(CUDA) if bad_row is None else None
+    held = Examples(x[:100], y[:100], np.arange(100)).to(CUDA) if bad_row is None else None
     return Training(model.to(CUDA), task, examples, held, settled, mode=mode, observers=observers)
 
 

@@ -26,7 +26,7 @@ from gradlab.training.plan import Plan
 from gradlab.training.schedules import schedules
 from gradlab.training.step import ClosureStep, GradientStep, NonFinite, Step, Stepped
 
-# Training data up to this size are put in an epoch's order all at once: a slice costs less than a gather for each batch.
+# Training data up to this size are put in an epoch's order all at once: a slice costs less than a gather a batch.
 # On the CPU fresh memory costs page faults, so that this pays only for what fits into a cache.
 _GATHERED = {"cpu": 2**22, "cuda": 2**28}
 
