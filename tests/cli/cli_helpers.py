@@ -192,3 +192,11 @@ def signal_after(number: int, run: Path, count: int, *arguments: object, cwd: Pa
 
 def kill_after(run: Path, count: int, *arguments: object, cwd: Path) -> Finished:
     return signal_after(signal.SIGKILL, run, count, *arguments, cwd=cwd)
+
+
+@pytest.fixture(scope="session")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    """`quick(*arguments, cwd=…)`: a command without the wait for torch."""
+    server = ForkServer(tmp_path_factory.mktemp("forkserver"))
+    yield server
+    server.close()

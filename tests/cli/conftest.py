@@ -1,22 +1,13 @@
 """Finished runs that the tests share: they look and copy, and never change these."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from cli_helpers import ForkServer, gradlab, shared_folder
-
-
-@pytest.fixture(scope="session")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
-    """`quick(*arguments, cwd=…)`: a command without the wait for torch."""
-    server = ForkServer(tmp_path_factory.mktemp("forkserver"))
-    yield server
-    server.close()
+from cli_helpers import ForkServer, gradlab, quick, shared_folder
 
 
 @pytest.fixture(scope="session")

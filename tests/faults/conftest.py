@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 
-from cli_helpers import ForkServer, checkpoints, gradlab, shared_folder
+from cli_helpers import ForkServer, checkpoints, gradlab, quick, shared_folder
 
 # Ends at step 60 with its best weights behind it, so that the last checkpoint has every kind of file.
 SMALL = [
@@ -54,14 +54,6 @@ def exact(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def commands() -> dict[str, list[str]]:
     """The commands of `exact`, without --out."""
     return EXACT
-
-
-@pytest.fixture(scope="session")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
-    """`quick(*arguments, cwd=…)`: a command without the wait for torch."""
-    server = ForkServer(tmp_path_factory.mktemp("forkserver"))
-    yield server
-    server.close()
 
 
 @pytest.fixture(scope="session")

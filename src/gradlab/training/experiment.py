@@ -24,7 +24,7 @@ from gradlab.tasks import Task, evaluate, tasks
 from gradlab.tasks.evaluation import score
 from gradlab.training.capture import Mode, choose_mode
 from gradlab.training.environment import choose_threads, describe_environment, settings
-from gradlab.training.loop import Training
+from gradlab.training.loop import Training, check_batches
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.plan import Plan, plan_schema
 from gradlab.training.schedules import schedules
@@ -74,7 +74,9 @@ class Experiment:
             model = build_model(recipe, dataset.preprocessing, task)
         flops = forward_flops(model, dataset.train.inputs[:1])
         examples = len(dataset.train)
-        schedules.build(plan.schedule, plan.total_steps(examples))  # refuses what does not fit the run's length
+        # What would fail in the training is refused before there is a run folder.
+        schedules.build(plan.schedule, plan.total_steps(examples))
+        check_batches(model, plan.examples_per_step(examples))
         # The backward pass costs about twice the forward one: a product for the inputs, one for the weights.
         step_flops = 3.0 * flops * plan.examples_per_step(examples)
         return cls(

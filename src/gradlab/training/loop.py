@@ -50,6 +50,12 @@ class Progress:
     ended: Ended = ""
 
 
+def check_batches(model: nn.Module, batch_size: int) -> None:
+    """Refuse what batch normalisation cannot do."""
+    if batch_size == 1 and any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules()):
+        raise GradlabError("Batch normalisation cannot learn from one example at a time: raise train.batch_size.")
+
+
 class Training:
     """One model being trained on one split. Build it, perhaps `restore` a checkpoint, and `run` it."""
 
@@ -69,8 +75,7 @@ class Training:
         self.sample = train.sample(len(self.validation) if self.validation else 0)
         self.device = train.inputs.device
         self.batch_size = plan.examples_per_step(len(train))
-        if self.batch_size == 1 and any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules()):
-            raise GradlabError("Batch normalisation cannot learn from one example at a time: raise batch_size.")
+        check_batches(model, self.batch_size)
         self.steps_per_epoch = plan.steps_per_epoch(len(train))
         self.total_steps = plan.total_steps(len(train))
         self.parameters = Parameters(model, plan.weight_decay, plan.decay_all)
@@ -110,6 +115,7 @@ class Training:
                         self._look(step, before)
                         due = self._next_due()
                     if self.interrupted and not progress.ended:
+                        self._check(step)
                         progress.ended = "interrupted"
                     if progress.ended:
                         break
@@ -141,7 +147,7 @@ class Training:
         sizes = self.plan.batch_sizes(len(self.train))
         if inputs.nbytes <= _GATHERED.get(self.device.type, 0):
             return zip(torch.split(inputs[order], sizes), torch.split(targets[order], sizes), strict=True)
-        return ((inputs[rows], targets[rows]) for rows in torch.split(order, sizes))
+        return ((inputs.index_select(0, r), targets.index_select(0, r)) for r in torch.split(order, sizes))
 
     # What happens between steps, and when.
 
@@ -155,10 +161,7 @@ class Training:
 
     def _look(self, step: Step, before: list[Tensor] | None) -> None:
         number = self.progress.step
-        frozen = step.frozen_at()
-        if frozen is not None:
-            self.progress.step = frozen
-            raise NonFinite
+        self._check(step)
         self.progress.seconds = time.perf_counter() - self.began
         if before is not None:
             self._log(step, before)
@@ -169,6 +172,13 @@ class Training:
         for observer in self.observers:
             if observer.every and number % observer.every == 0:
                 observer.step(self)
+
+    def _check(self, step: Step) -> None:
+        """Before anything is logged or saved: has the device stopped updating?"""
+        frozen = step.frozen_at()
+        if frozen is not None:
+            self.progress.step = frozen
+            raise NonFinite
 
     def _log(self, step: Step, before: list[Tensor]) -> None:
         """A line on the training split: mean loss since the last line, and how far this step moved each layer."""
