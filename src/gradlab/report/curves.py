@@ -20,8 +20,8 @@ _HEALTHY = (3e-4, 3e-3)  # updates of about a thousandth of the weights, half a 
 def learning_section(run: "Run") -> Html:
     """Loss and every metric, on training examples and on the validation split."""
     words = (
-        "The train sample is the first training examples, at most as many as the validation split has, judged at the "
-        "same moments. The best step is the one with the lowest validation loss."
+        "The train sample is as many training examples as the validation split has, judged at the same moments. "
+        "The best step is the one with the lowest validation loss."
     )
     log = _log(run)
     metrics = ["loss", *(run.task.metrics if log["validation"] else [])]
