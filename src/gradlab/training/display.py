@@ -5,45 +5,48 @@ from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Column
 from rich.text import Text
 
 from gradlab.training.loop import Training
 from gradlab.training.observers import Line, Observer
+from gradlab.wording import count
 
 _PLAIN_LINES = 20  # for a run of any length
 
 
 class LiveProgress(Observer):
-    """One line that renews itself: step, loss, validation metric, examples per second, time left."""
+    """One line that renews itself: step, training loss, validation metric, examples per second, time left."""
 
     def __init__(self, console: Console):
         self.console = console
 
     def start(self, training: Training) -> None:
         self.bar = Progress(
-            TextColumn("epoch {task.fields[epoch]}"),
-            BarColumn(bar_width=28),
+            BarColumn(bar_width=10 if self.console.width < 100 else 28),  # the rest of the line takes 68 columns
             TextColumn("{task.completed:>{task.fields[width]}}/{task.total} steps"),
             TextColumn("loss [bold]{task.fields[loss]}[/]"),
             TextColumn("{task.fields[metric]}"),
             _Speed(training),
-            TimeRemainingColumn(compact=True),
+            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
             console=self.console,
             refresh_per_second=4,  # the display's thread takes the interpreter from the loop as seldom as one can see
         )
         total = training.total_steps
         first = training.progress.step
-        shown: dict[str, Any] = {"epoch": "0", "loss": "…", "metric": "", "width": len(str(total))}
+        shown: dict[str, Any] = {"loss": "…", "metric": "", "width": len(str(total))}
         self.task = self.bar.add_task("", total=total, completed=first, **shown)
         self.bar.start()
 
     def log(self, training: Training, line: Line) -> None:
         if line["split"] == "train":
-            self.bar.update(self.task, completed=line["step"], loss=f"{line['loss']:.4f}", epoch=f"{line['epoch']:.3g}")
+            self.bar.update(self.task, completed=line["step"], loss=f"{line['loss']:.4f}")
 
     def evaluation(self, training: Training, line: Line) -> None:
+        if line["step"] == 0:  # of a model that knows nothing; it would stand there for a whole epoch
+            return
         name = next(iter(training.task.metrics), "loss")
-        self.bar.update(self.task, metric=f"validation {name} [bold]{line[name]:.4f}[/]")
+        self.bar.update(self.task, metric=f"{name} [bold]{line[name]:.4f}[/]")
 
     def end(self, training: Training) -> None:
         self.bar.update(self.task, completed=training.progress.step)
@@ -52,13 +55,13 @@ class LiveProgress(Observer):
 
 class _Speed(ProgressColumn):
     def __init__(self, training: Training):
-        super().__init__()
+        super().__init__(Column(no_wrap=True))
         self.training, self.began, self.first = training, time.perf_counter(), training.progress.step
 
     def render(self, task: Task) -> Text:
         steps = self.training.progress.step - self.first
         rate = steps * self.training.batch_size / max(time.perf_counter() - self.began, 1e-9)
-        return Text(f"{rate:,.0f} examples/s")
+        return Text(f"{count(rate)} examples/s")
 
 
 class PlainProgress(Observer):
