@@ -12,7 +12,7 @@ from gradlab.training.step import GradientStep, Step, Stepped
 Mode = Literal["eager", "graph", "compiled"]
 
 # A capture costs about as much as this many small steps. On the CPU compiling waits to be asked for: `gradlab bench
-# compile` shows small steps that are slower for it, and larger ones that gain so little that it pays after 100,000 steps.
+# compile` shows small steps that are slower for it, and larger ones that win it back only after 100,000 steps.
 _GRAPH_STEPS = 100
 _WARMUP = 3  # eager steps before a capture: libraries make their workspaces in them
 
