@@ -28,7 +28,7 @@ def one_step(examples, make_plan):
         task = Classify(Targets(classes=["a", "b", "c"]))
         step = GradientStep(model, task, optimizer, make_plan(**plan))
         data, chosen = examples(45), torch.arange(rows) * 2
-        optimizer.stepped = step(data.inputs[chosen], data.targets[chosen], 0.1)
+        optimizer.stepped = step((data.inputs[chosen], data.targets[chosen]), 0.1)
         return step, optimizer
 
     return take

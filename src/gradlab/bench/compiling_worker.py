@@ -59,7 +59,7 @@ class _Timed:
         began = time.perf_counter()
         for number in range(steps):
             start = number * batch_size % (len(self.x) - batch_size)
-            self.step(self.x[start : start + batch_size], self.y[start : start + batch_size], 1e-3)
+            self.step((self.x[start : start + batch_size], self.y[start : start + batch_size]), 1e-3)
         return time.perf_counter() - began
 
 

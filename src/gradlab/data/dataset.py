@@ -1,13 +1,13 @@
 """From a source's name to the three splits, ready for a model."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
+from gradlab.data.examples import Examples
 from gradlab.data.preprocessing import Method, Preprocessing
 from gradlab.data.raw import Raw, Targets
 from gradlab.data.splits import hold_out, three_way
@@ -15,26 +15,6 @@ from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction, Part, Registry, Seed
 
 _TEST_SHARE = 0.2
-
-
-@dataclass(frozen=True)
-class Examples:
-    """One split: model inputs, targets, and the rows of the source they came from."""
-
-    inputs: Tensor
-    targets: Tensor
-    rows: npt.NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.inputs)
-
-    def sample(self, count: int) -> "Examples":
-        """Some of them, evenly spread, since sources often have their classes one after the other."""
-        chosen = np.arange(min(count, len(self))) * len(self) // max(1, min(count, len(self)))
-        return Examples(self.inputs[chosen], self.targets[chosen], self.rows[chosen])
-
-    def to(self, device: torch.device) -> "Examples":
-        return replace(self, inputs=self.inputs.to(device), targets=self.targets.to(device))
 
 
 @dataclass(frozen=True, kw_only=True)

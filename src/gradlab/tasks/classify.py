@@ -35,9 +35,14 @@ class Classify:
         return targets
 
     def loss(
-        self, output: Float[Tensor, "batch classes"], target: Int64[Tensor, " batch"]
+        self,
+        output: Float[Tensor, "batch classes"],
+        target: Int64[Tensor, " batch"],
+        weight: Float[Tensor, " batch"] | None = None,
     ) -> tuple[Float[Tensor, ""], int]:
-        return F.cross_entropy(output, target, reduction="sum"), len(target)
+        if weight is None:
+            return F.cross_entropy(output, target, reduction="sum"), len(target)
+        return weight @ F.cross_entropy(output, target, reduction="none"), len(target)
 
     def expected_initial_loss(self) -> tuple[float, str]:
         return math.log(self.outputs), f"log {self.outputs}"

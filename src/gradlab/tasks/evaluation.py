@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from gradlab.data import Inputs
 from gradlab.tasks.task import Task
 
 _ROWS = 4096  # examples at a time: enough to fill any device, small enough for its memory
@@ -24,10 +25,14 @@ def inference(model: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
-def predict(model: nn.Module, inputs: Tensor, rows: int = _ROWS) -> Tensor:
+def predict(model: nn.Module, inputs: Inputs, rows: int = _ROWS) -> Tensor:
     """Model outputs for all inputs, in evaluation mode."""
     with inference(model):
-        return torch.cat([model(x) for x in torch.split(inputs, rows)])
+        return torch.cat([model(x) for x in _chunks(inputs, rows)])
+
+
+def _chunks(inputs: Inputs, rows: int) -> Iterator[Tensor]:
+    return (inputs[start : start + rows] for start in range(0, len(inputs), rows))
 
 
 def score(task: Task, outputs: Tensor, targets: Tensor) -> dict[str, float]:
@@ -37,12 +42,12 @@ def score(task: Task, outputs: Tensor, targets: Tensor) -> dict[str, float]:
     return figures | {name: m.value(m.sums(outputs, targets)) for name, m in task.metrics.items()}
 
 
-def evaluate(model: nn.Module, task: Task, inputs: Tensor, targets: Tensor, rows: int = _ROWS) -> dict[str, float]:
+def evaluate(model: nn.Module, task: Task, inputs: Inputs, targets: Tensor, rows: int = _ROWS) -> dict[str, float]:
     """Loss and every metric over a split: sums on the device, one division and one wait at the end."""
     totals: dict[str, Tensor] = {}
     count = 0
     with inference(model):
-        for x, y in zip(torch.split(inputs, rows), torch.split(targets, rows), strict=True):
+        for x, y in zip(_chunks(inputs, rows), _chunks(targets, rows), strict=True):
             output = model(x)
             loss, n = task.loss(output, y)
             count += n

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -35,9 +36,14 @@ class Regress:
         return (targets.reshape(len(targets), -1) - self.mean) / self.std
 
     def loss(
-        self, output: Float[Tensor, "batch outputs"], target: Float[Tensor, "batch outputs"]
+        self,
+        output: Float[Tensor, "batch outputs"],
+        target: Float[Tensor, "batch outputs"],
+        weight: Float[Tensor, " batch"] | None = None,
     ) -> tuple[Float[Tensor, ""], int]:
-        return torch.nn.functional.mse_loss(output, target, reduction="sum"), target.numel()
+        if weight is None:
+            return F.mse_loss(output, target, reduction="sum"), target.numel()
+        return weight @ F.mse_loss(output, target, reduction="none").flatten(1).sum(1), target.numel()
 
     def expected_initial_loss(self) -> tuple[float, str]:
         return 1.0, "variance of the standardised target"

@@ -23,8 +23,8 @@ class Task(Protocol):
     def encode(self, targets: Tensor) -> Tensor:
         """Raw targets as the loss takes them."""
 
-    def loss(self, output: Tensor, target: Tensor) -> tuple[Tensor, int]:
-        """Sum of the losses and how many there are."""
+    def loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, int]:
+        """Sum of the losses, each times the weight of its example, and how many there are."""
 
     def expected_initial_loss(self) -> tuple[float, str]:
         """What a model that knows nothing yet should cost, and the formula in words."""

@@ -6,6 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from gradlab.data import Batch
 from gradlab.training.plan import Plan
 from gradlab.training.step import GradientStep, Step, Stepped
 
@@ -46,29 +47,29 @@ class GraphStep:
         self.captured: dict[int, _Captured] = {}
         self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
 
-    def __call__(self, x: Tensor, y: Tensor, lr: float) -> Stepped:
+    def __call__(self, batch: Batch, lr: float) -> Stepped:
         self.lr.fill_(lr)
-        size = len(x)
+        size = len(batch[0])
         if size not in self.captured:
             self.seen[size] = self.seen.get(size, 0) + 1
             if self.seen[size] <= _WARMUP:
-                return self._eager(x, y)
-            self.captured[size] = self._capture(x, y)
-        return self.captured[size].replay(self.step, x, y)
+                return self._eager(batch)
+            self.captured[size] = self._capture(batch)
+        return self.captured[size].replay(self.step, batch)
 
-    def _eager(self, x: Tensor, y: Tensor) -> Stepped:
+    def _eager(self, batch: Batch) -> Stepped:
         # On a side stream, as a capture's warm-up must be.
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
-            stepped = self.step(x, y, self.lr)
+            stepped = self.step(batch, self.lr)
         torch.cuda.current_stream().wait_stream(self.stream)
         return stepped
 
-    def _capture(self, x: Tensor, y: Tensor) -> "_Captured":
-        graph, x, y = torch.cuda.CUDAGraph(), x.clone(), y.clone()
+    def _capture(self, batch: Batch) -> "_Captured":
+        graph, batch = torch.cuda.CUDAGraph(), tuple(part.clone() for part in batch)
         with torch.cuda.graph(graph, stream=self.stream):
-            stepped = self.step(x, y, self.lr)
-        return _Captured(graph, x, y, stepped, self.step.norm)
+            stepped = self.step(batch, self.lr)
+        return _Captured(graph, batch, stepped, self.step.norm)
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,13 @@ class _Captured:
     """A recorded step and the memory it reads and writes."""
 
     graph: torch.cuda.CUDAGraph
-    x: Tensor
-    y: Tensor
+    batch: Batch
     stepped: Stepped
     norm: float | Tensor
 
-    def replay(self, step: GradientStep, x: Tensor, y: Tensor) -> Stepped:
-        self.x.copy_(x)
-        self.y.copy_(y)
+    def replay(self, step: GradientStep, batch: Batch) -> Stepped:
+        for mine, part in zip(self.batch, batch, strict=True):
+            mine.copy_(part)
         self.graph.replay()
         step.norm = self.norm
         # The next replay writes over the loss, which is wanted until the next log point.

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from gradlab.data import Examples, permutation
+from gradlab.data import Batch, Examples, permutation
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
 from gradlab.tasks import Task, evaluate
@@ -106,10 +106,10 @@ class Training:
             due = self._next_due()
             while not progress.ended:
                 epoch, position = divmod(progress.step, self.steps_per_epoch)
-                for x, y in islice(self._batches(epoch), position, None):
+                for batch in islice(self._batches(epoch), position, None):
                     watched = progress.step + 1 == due
                     before = [v.clone() for v in self.layers.values()] if watched and self._logs(due) else None
-                    self.pending.append(step(x, y, self.lr(progress.step)))
+                    self.pending.append(step(batch, self.lr(progress.step)))
                     progress.step += 1
                     if watched:
                         self._look(step, before)
@@ -140,14 +140,14 @@ class Training:
             return GraphStep(step)
         return compiled(step) if self.mode == "compiled" else step
 
-    def _batches(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def _batches(self, epoch: int) -> Iterator[Batch]:
         """The batches of an epoch, in its order."""
-        inputs, targets = self.train.inputs, self.train.targets
+        parts = self.train.parts
         order = permutation(len(self.train), self.plan.seed, epoch).to(self.device)
         sizes = self.plan.batch_sizes(len(self.train))
-        if inputs.nbytes <= _GATHERED.get(self.device.type, 0):
-            return zip(torch.split(inputs[order], sizes), torch.split(targets[order], sizes), strict=True)
-        return ((inputs.index_select(0, r), targets.index_select(0, r)) for r in torch.split(order, sizes))
+        if self.train.inputs.nbytes <= _GATHERED.get(self.device.type, 0):
+            return zip(*(torch.split(part[order], sizes) for part in parts), strict=True)
+        return (tuple([part.index_select(0, rows) for part in parts]) for rows in torch.split(order, sizes))
 
     # What happens between steps, and when.
 
@@ -238,7 +238,7 @@ class Training:
 
     def _divergence(self) -> TrainingError:
         epoch, position = divmod(self.progress.step, self.steps_per_epoch)
-        x, y = next(islice(self._batches(epoch), position, None))
+        x, y, *_ = next(islice(self._batches(epoch), position, None))
         clip = "" if isinstance(self.optimizer, Lbfgs) else " or set train.clip=1"
         return TrainingError(
             f"Training diverged in step {self.progress.step + 1} (epoch {epoch + 1}): "

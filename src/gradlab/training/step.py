@@ -8,6 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from gradlab.data import Batch
 from gradlab.tasks import Task
 from gradlab.training.optimizers import Lbfgs, Optimizer
 from gradlab.training.plan import Plan
@@ -32,7 +33,7 @@ class Stepped:
 class Step(Protocol):
     """A step on one batch."""
 
-    def __call__(self, x: Tensor, y: Tensor, lr: float) -> Stepped: ...
+    def __call__(self, batch: Batch, lr: float) -> Stepped: ...
 
     def gradient_norm(self) -> float:
         """The length of the last step's gradient, before clipping; waits for the device."""
@@ -65,12 +66,12 @@ class GradientStep:
             else nullcontext()
         )
 
-    def loss(self, x: Tensor, y: Tensor) -> tuple[Tensor, int]:
+    def loss(self, x: Tensor, *judged: Tensor) -> tuple[Tensor, int]:
         with self.precision:
-            return self.task.loss(self.model(x), y)
+            return self.task.loss(self.model(x), *judged)
 
-    def __call__(self, x: Tensor, y: Tensor, lr: float | Tensor) -> Stepped:
-        total, count = self.loss(x, y)
+    def __call__(self, batch: Batch, lr: float | Tensor) -> Stepped:
+        total, count = self.loss(*batch)
         gradients = _run_backward((total,), (self._seed(count, total),), False, False, self.parameters, True, False)
         norms = torch.stack(torch._foreach_norm([g for g in gradients if g is not None]))
         if self.on_host:
@@ -107,11 +108,12 @@ class ClosureStep:
     def __init__(self, model: nn.Module, task: Task, optimizer: Lbfgs):
         self.model, self.task, self.optimizer = model, task, optimizer
 
-    def __call__(self, x: Tensor, y: Tensor, lr: float) -> Stepped:
+    def __call__(self, batch: Batch, lr: float) -> Stepped:
+        x, *judged = batch
         losses: list[tuple[Tensor, int]] = []
 
         def mean_loss() -> Tensor:
-            total, count = self.task.loss(self.model(x), y)
+            total, count = self.task.loss(self.model(x), *judged)
             losses.append((total.detach(), count))
             return total / count
 

@@ -1,0 +1,89 @@
+"""One split, as a model sees it: in memory where it fits, otherwise read as it is needed."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from gradlab.data.preprocessing import Preprocessing
+
+Rows = npt.NDArray[np.int64]
+Batch = tuple[Tensor, ...]
+"""Inputs, targets and, where the examples have them, weights."""
+
+
+class Streamed:
+    """Inputs larger than memory: rows are read and preprocessed when they are asked for.
+
+    It has as much of a tensor's surface as training and evaluation use, and gives the same bits.
+    """
+
+    def __init__(
+        self, source: npt.NDArray[Any], rows: Rows, preprocessing: "Preprocessing", device: torch.device | None = None
+    ):
+        self.source, self.rows, self.preprocessing = source, rows, preprocessing
+        self.device = device or torch.device("cpu")
+        self.shape = torch.Size((len(rows), *preprocessing.output_shape))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, chosen: slice | Tensor | Rows) -> Tensor:
+        rows = self.rows[chosen.cpu().numpy() if isinstance(chosen, Tensor) else chosen]
+        # In the order of the file, which is how a disk reads fastest, and then as asked for.
+        order = np.argsort(rows, kind="stable")
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return self.preprocessing(self.source[rows[order]])[back].to(self.device)
+
+    def index_select(self, axis: int, chosen: Tensor) -> Tensor:
+        assert axis == 0
+        return self[chosen]
+
+    def subset(self, chosen: Rows) -> "Streamed":
+        return Streamed(self.source, self.rows[chosen], self.preprocessing, self.device)
+
+    @property
+    def nbytes(self) -> int:
+        return 4 * self.shape.numel()
+
+    def to(self, device: torch.device) -> "Streamed":
+        return Streamed(self.source, self.rows, self.preprocessing, device)
+
+
+Inputs = Tensor | Streamed
+
+
+@dataclass(frozen=True)
+class Examples:
+    """One split: model inputs, targets, the rows of the source they came from, and perhaps a weight for each.
+
+    Weights have mean 1, so that the weighted mean loss of a batch has the scale of the plain one.
+    """
+
+    inputs: Inputs
+    targets: Tensor
+    rows: Rows
+    weights: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def parts(self) -> tuple[Inputs, ...]:
+        """What a batch is cut from."""
+        return (self.inputs, self.targets) if self.weights is None else (self.inputs, self.targets, self.weights)
+
+    def sample(self, count: int) -> "Examples":
+        """Some of them, evenly spread, since sources often have their classes one after the other."""
+        chosen = np.arange(min(count, len(self))) * len(self) // max(1, min(count, len(self)))
+        inputs = self.inputs.subset(chosen) if isinstance(self.inputs, Streamed) else self.inputs[chosen]
+        return Examples(inputs, self.targets[chosen], self.rows[chosen])
+
+    def to(self, device: torch.device) -> "Examples":
+        weights = None if self.weights is None else self.weights.to(device)
+        return replace(self, inputs=self.inputs.to(device), targets=self.targets.to(device), weights=weights)
