@@ -33,6 +33,11 @@ EXACT = {
         "train", "digits-softmax", "train.optimizer=lbfgs", "train.batch_size=full", "train.lr=1", "train.epochs=150",
         "train.optimizer.iterations=2", "train.log_every=5", "train.evaluate_every=3", "train.checkpoint_every=7",
     ],
+    "averaged": [
+        "train", "digits-mlp", "train.optimizer=rmsprop", "train.optimizer.momentum=0.5", "train.ema=0.95",
+        "train.schedule=plateau", "train.schedule.patience=2", "train.schedule.factor=0.9", "train.lr=0.003",
+        "train.epochs=12", "train.log_every=5", "train.evaluate_every=3", "train.checkpoint_every=7",
+    ],
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from torch.testing import assert_close
 
 from gradlab.errors import TrainingError
 from gradlab.training.fit import fit
+from gradlab.training.optimizers import optimizers
 
 
 class Log(nn.Module):
@@ -50,7 +51,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw", "lbfgs"])
+@pytest.mark.parametrize("optimizer", optimizers.names())
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_what_is_not_finite_is_named_and_the_weights_are_left_alone(case, optimizer):
     model, y, says = CASES[case]

@@ -107,7 +107,8 @@ def test_a_loss_of_ones_own_is_a_mean_over_the_batch():
 def test_validation_may_be_a_pair_or_a_share():
     pair = gl.fit(nn.Linear(4, 3), (X, Y), validation=(X[:30].numpy(), Y[:30].numpy()), epochs=2)
     share = gl.fit(nn.Linear(4, 3), (X, Y), validation=0.25, epochs=2)
-    assert {"loss", "accuracy", "f1"} == pair.validation.keys() == share.validation.keys()
+    figures = {"loss", "accuracy", "balanced_accuracy", "f1", "auroc", "ece"}
+    assert figures == pair.validation.keys() == share.validation.keys()
     assert (pair.steps, share.steps) == (8, 6)
 
 

@@ -27,6 +27,8 @@ class Counted(Classify):
             self.batches.append((total.item(), count))
         return total, count
 
+    training_loss = loss
+
 
 def weights(training):
     return {k: v.detach().clone() for k, v in training.model.state_dict().items()}
@@ -57,6 +59,20 @@ PLANS = {
     "nesterov without validation": {"optimizer": "nesterov", "lr": 0.02, "validation": None},
     "adamw that keeps the last": {"optimizer": "adamw", "weight_decay": 0.1, "keep": "last"},
     "lbfgs": {"optimizer": "lbfgs", "batch_size": "full", "lr": 1.0, "weight_decay": 0.1, "epochs": 18},
+    "rmsprop, averaged, on a plateau": {
+        "optimizer": {"name": "rmsprop", "momentum": 0.5, "centered": True},
+        "ema": 0.8,
+        "schedule": {"name": "plateau", "patience": 0, "factor": 0.5},
+        "evaluate_every": 2,
+    },
+    "average that keeps the last": {"ema": 0.99, "keep": "last", "lr": 0.02},
+    "average without validation": {"ema": 0.9, "validation": None, "lr": 0.02},
+    "adagrad": {"optimizer": {"name": "adagrad", "initial": 0.1}, "lr": 0.05, "weight_decay": 0.01},
+    "adadelta": {"optimizer": "adadelta", "lr": 1.0, "schedule": {"name": "one-cycle"}},
+    "lion in short rows": {"optimizer": "lion", "lr": 0.01, "weight_decay": 0.1, "max_norm": 0.5},
+    "l1 in parts": {"l1": 0.01, "accumulate": 2, "lr": 0.02, "schedule": {"name": "polynomial", "power": 2.0}},
+    "half precision": {"precision": "bf16", "lr": 0.02},
+    "everything": {"ema": 0.9, "max_norm": 0.6, "l1": 0.001, "accumulate": 2, "weight_decay": 0.01, "clip": 1.0},
 }
 
 
@@ -173,6 +189,42 @@ def test_the_rate_follows_the_schedule(make_training, run):
     rates = [line["lr"] for line in training.record.lines]
     assert rates == [training.lr(step) for step in range(18)]
     assert (rates[0], rates[-1]) == (0.2, pytest.approx(0, abs=1e-12))
+
+
+def plateaued(make_training, **plan):
+    schedule = {"name": "plateau", "patience": 1, "factor": 0.5, "floor": 0.1, "threshold": 0.01}
+    values = {"schedule": schedule, "lr": 0.05, "log_every": 1, "epochs": 30, **plan}
+    return make_training(train=random_labels(45, 0), validation=random_labels(20, 1), **values)
+
+
+def test_the_rate_falls_on_a_plateau_as_that_of_torch_does(make_training, run):
+    training = run(plateaued(make_training))
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.05)
+    judge = torch.optim.lr_scheduler.ReduceLROnPlateau(
+        optimizer, factor=0.5, patience=1, threshold=0.01, min_lr=0.005, eps=0.0
+    )
+    rates, want = [], []
+    for line in training.record.lines:
+        if line["split"] == "validation":
+            judge.step(line["loss"])
+        if line["split"] == "train":
+            rates.append(line["lr"])
+            want.append(optimizer.param_groups[0]["lr"])
+    assert rates == pytest.approx(want)
+    assert rates[0] == 0.05
+    assert rates[-1] == pytest.approx(0.005)
+
+
+def test_what_a_plateau_has_seen_is_in_the_progress(make_training, run, save_at):
+    saver = save_at(45)
+    whole = run(plateaued(make_training, observers=[saver]))
+    seen = saver.checkpoint.state["progress"]
+    assert 0.1 <= seen["rate_factor"] < 1
+    assert seen["plateau_loss"] >= seen["best_loss"]
+    resumed = run(plateaued(make_training), saver.checkpoint)
+    assert [line["lr"] for line in resumed.record.lines if line["split"] == "train"] == [
+        line["lr"] for line in whole.record.lines if line["split"] == "train" and line["step"] > 45
+    ]
 
 
 def random_labels(count, seed):

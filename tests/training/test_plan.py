@@ -56,9 +56,20 @@ def test_evaluations_come_once_an_epoch_unless_asked_otherwise(make_plan):
         ({"clip": 1.0}, "train.clip=1.0 does not go with lbfgs"),
         ({"precision": "bf16"}, "train.precision=bf16 does not go with lbfgs"),
         ({"compile": "on"}, "train.compile=on does not go with lbfgs"),
+        ({"l1": 0.1}, "train.l1=0.1 does not go with lbfgs"),
+        ({"max_norm": 3.0}, "train.max_norm=3.0 does not go with lbfgs"),
+        ({"ema": 0.9}, "train.ema=0.9 does not go with lbfgs"),
+        ({"accumulate": 2}, "train.accumulate=2 does not go with lbfgs"),
     ],
 )
 def test_lbfgs_takes_the_exact_gradient_of_the_full_batch_alone(make_plan, value, says):
     with pytest.raises(GradlabError) as caught:
         make_plan(**{"optimizer": "lbfgs", "batch_size": "full", **value})
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("values", [{"ema": 0.0}, {"ema": 1.0}, {"l1": -1.0}, {"max_norm": 0.0}, {"accumulate": 0}])
+def test_values_that_mean_nothing_are_refused(make_plan, values):
+    (key,) = values
+    with pytest.raises(GradlabError, match=rf"train\.{key}=.* is not valid"):
+        make_plan(**values)

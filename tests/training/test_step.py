@@ -65,6 +65,32 @@ def test_clipping_shortens_the_gradient_as_torch_does(one_step, examples, clip):
     assert got == pytest.approx(min(clip, norm.item()), rel=1e-3)
 
 
+class Summed(nn.Module):
+    """Two biases that are added to each other: autograd gives both the same tensor for their gradient."""
+
+    def __init__(self):
+        super().__init__()
+        self.map, self.one, self.other = (
+            nn.Linear(4, 3),
+            nn.Parameter(torch.zeros(7, 3)),
+            nn.Parameter(torch.ones(7, 3)),
+        )
+
+    def forward(self, x):
+        return self.map(x) + (self.one + self.other)
+
+
+@pytest.mark.parametrize("plan", [{"clip": 0.01}, {"l1": 0.1}])
+def test_a_gradient_that_two_parameters_share_is_changed_once_for_each(one_step, examples, plan):
+    model = Summed()
+    _, optimizer = one_step(model, **plan)
+    plain_gradients(model, examples, 7)
+    if "clip" in plan:
+        nn.utils.clip_grad_norm_(model.parameters(), plan["clip"])
+    want = [p.grad + plan.get("l1", 0.0) * p.sign() * (p.ndim >= 2) for p in model.parameters()]
+    assert_close(optimizer.gradients, want, rtol=1e-5, atol=1e-9)
+
+
 def test_a_parameter_that_the_loss_does_not_reach_has_no_gradient(one_step):
     model = mlp((4,), 3, hidden=[6])
     model.register_parameter("unused", nn.Parameter(torch.ones(2)))

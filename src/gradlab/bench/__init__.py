@@ -4,6 +4,18 @@ from gradlab.bench.arena import Row, Table, bench_train
 from gradlab.bench.cases import CASES
 from gradlab.bench.compiling import Compiling, bench_compile
 from gradlab.bench.contestants import ENTRIES
+from gradlab.bench.precision import Precision, bench_precision
 from gradlab.bench.start import bench_start
 
-__all__ = ["CASES", "ENTRIES", "Compiling", "Row", "Table", "bench_compile", "bench_start", "bench_train"]
+__all__ = [
+    "CASES",
+    "ENTRIES",
+    "Compiling",
+    "Precision",
+    "Row",
+    "Table",
+    "bench_compile",
+    "bench_precision",
+    "bench_start",
+    "bench_train",
+]

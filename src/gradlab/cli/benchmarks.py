@@ -7,7 +7,17 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from gradlab.bench import CASES, ENTRIES, Compiling, Table, bench_compile, bench_start, bench_train
+from gradlab.bench import (
+    CASES,
+    ENTRIES,
+    Compiling,
+    Precision,
+    Table,
+    bench_compile,
+    bench_precision,
+    bench_start,
+    bench_train,
+)
 from gradlab.bench.start import StartRow
 from gradlab.cli.output import console, print_json, table
 from gradlab.cli.training import Json, Plain
@@ -15,7 +25,7 @@ from gradlab.wording import number
 
 
 def bench(
-    name: Literal["train", "start", "compile"] = "train",
+    name: Literal["train", "start", "compile", "precision"] = "train",
     /,
     *cases: str,
     rounds: int = 7,
@@ -30,6 +40,7 @@ def bench(
     - `gradlab bench train digits --rounds 15`
     - `gradlab bench start`: from the start of the process to the first training step
     - `gradlab bench compile`: what compiling the step costs and saves
+    - `gradlab bench precision`: a step in bf16 beside one in float32, on this CPU
 
     Peers take part where they are installed: `pip install "gradlab[bench]"`.
 
@@ -98,8 +109,16 @@ def _show_compiling(screen: Console, found: list[Compiling]) -> None:
     screen.print(table(*columns, rows=rows, title="What torch.compile costs and saves"))
 
 
+def _show_precision(screen: Console, found: list[Precision]) -> None:
+    rows = ([r.title, f"{1e6 * r.float32:,.0f}", f"{1e6 * r.bf16:,.0f}", f"{r.ratio:.2f}"] for r in found)
+    screen.print(
+        table("", "float32 µs/step", "bf16 µs/step", "ratio", rows=rows, title="bf16 beside float32 on the CPU")
+    )
+
+
 _BENCHES: dict[str, tuple[Callable[[list[str], int], list[Any]], Callable[[Console, list[Any]], None]]] = {
     "train": (lambda cases, rounds: bench_train(cases, rounds, _tell), _show_training),
     "start": (lambda cases, rounds: bench_start(rounds, _tell), _show_start),
     "compile": (lambda cases, rounds: bench_compile(cases, rounds, _tell), _show_compiling),
+    "precision": (lambda cases, rounds: bench_precision(cases, rounds, _tell), _show_precision),
 }

@@ -84,7 +84,8 @@ class PlainProgress(Observer):
                 self._report(training, "")
 
     def evaluation(self, training: Training, line: Line) -> None:
-        figures = ", ".join(f"{name} {line[name]:.4f}" for name in ("loss", *training.task.metrics))
+        shown = ("loss", *list(training.task.metrics)[:2])
+        figures = ", ".join(f"{name} {line[name]:.4f}" for name in shown if name in line)
         self._report(training, f"validation {figures}")
 
     def _report(self, training: Training, text: str) -> None:

@@ -23,7 +23,7 @@ def explain_divergence(model: nn.Module, task: Task, x: Tensor, y: Tensor) -> st
     leaves = [(name, module) for name, module in model.named_modules() if not list(module.children())]
     handles = [module.register_forward_hook(watch(name or "the model")) for name, module in leaves]
     try:
-        total, _ = task.loss(model(x), y)
+        total, _ = task.training_loss(model(x), y)
     finally:
         for handle in handles:
             handle.remove()

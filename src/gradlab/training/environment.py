@@ -40,7 +40,8 @@ def find_device(name: str = "auto") -> torch.device:
 
 def choose_threads(plan: Plan, step_flops: float) -> int:
     """CPU threads for a step of this size: by rule, so that a repeated run does the same arithmetic."""
-    return plan.threads or max(1, min(torch.get_num_threads(), int(step_flops / _FLOPS_PER_THREAD)))
+    at_once = step_flops / plan.accumulate  # the parts of a batch are worked on one after the other
+    return plan.threads or max(1, min(torch.get_num_threads(), int(at_once / _FLOPS_PER_THREAD)))
 
 
 def describe_environment(device: torch.device, threads: int, mode: str) -> dict[str, Any]:

@@ -20,14 +20,14 @@ from gradlab.recipe import Recipe
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound
 from gradlab.run.folder import build_model, new_path
-from gradlab.tasks import Task, evaluate, tasks
+from gradlab.tasks import Classify, Task, calibrate, evaluate, settled, tasks, wants
 from gradlab.tasks.evaluation import score
 from gradlab.training.capture import Mode, choose_mode
+from gradlab.training.checks import check_plan, check_precision
 from gradlab.training.environment import choose_threads, describe_environment, settings
-from gradlab.training.loop import Training, check_batches
+from gradlab.training.loop import Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.plan import Plan, plan_schema
-from gradlab.training.schedules import schedules
 
 _GLANCE = 256  # examples that tell enough about a fresh model
 
@@ -35,7 +35,7 @@ _GLANCE = 256  # examples that tell enough about a fresh model
 def resolve(recipe: Recipe) -> Recipe:
     """The recipe with every knob filled in and checked."""
     data = sources.resolve(recipe.data, "data")
-    if "path" in data.values:
+    if data.values.get("path") is not None:
         data = replace(data, values={**data.values, "path": str(Path(data.values["path"]).absolute())})
     return replace(
         recipe,
@@ -65,18 +65,19 @@ class Experiment:
         """Read the data and build the model. `threads` repeats the choice of an earlier run."""
         recipe = resolve(recipe)
         plan = Plan(**recipe.train)
-        if plan.precision == "bf16" and device.type != "cuda":
-            raise GradlabError(f"train.precision=bf16 is for CUDA; this run is on {device.type}.")
-        dataset = load(recipe.data)
+        check_precision(plan, device)
+        dataset = load(recipe.data, wants(recipe.task))
+        recipe = replace(recipe, task=settled(recipe.task, dataset.targets))
         task = tasks.build(recipe.task, dataset.targets)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(plan.seed)
             model = build_model(recipe, dataset.preprocessing, task)
+        for split in ("train", "validation", "test"):
+            task.encode(dataset.split(split).targets)  # which refuses targets that the task cannot learn
         flops = forward_flops(model, dataset.train.inputs[:1])
         examples = len(dataset.train)
         # What would fail in the training is refused before there is a run folder.
-        schedules.build(plan.schedule, plan.total_steps(examples))
-        check_batches(model, plan.examples_per_step(examples))
+        check_plan(plan, model, examples, len(dataset.validation))
         # The backward pass costs about twice the forward one: a product for the inputs, one for the weights.
         step_flops = 3.0 * flops * plan.examples_per_step(examples)
         return cls(
@@ -202,6 +203,10 @@ def _figures(experiment: Experiment, run: Run, training: Training) -> dict[str, 
             figures[split] = evaluate(experiment.model, task, examples.inputs, examples.targets)
             name, outputs = task.baseline(training.train.targets, len(examples))
             baseline = {"name": name, **baseline, split: score(task, outputs, examples.targets)}
+    calibration: dict[str, Any] = {}
+    if isinstance(task, Classify) and "validation" in figures:
+        splits = [experiment.examples(split) for split in ("validation", "test")]
+        calibration = {"calibration": calibrate(experiment.model, task, *splits)}
     return {
         "run": str(run.path),
         "recipe": experiment.recipe.name,
@@ -214,4 +219,5 @@ def _figures(experiment: Experiment, run: Run, training: Training) -> dict[str, 
         "validation": figures.get("validation", {}),
         "test": figures.get("test", {}),
         "baseline": baseline,
+        **calibration,
     }

@@ -10,13 +10,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from gradlab.data import Examples, Targets
+from gradlab.data import Examples, Targets, Wants
 from gradlab.data.raw import check_finite
 from gradlab.data.splits import hold_out
 from gradlab.errors import GradlabError
 from gradlab.probes import forward_flops
 from gradlab.tasks import Classify, Metric, Regress, Task, predict
 from gradlab.training.capture import choose_mode
+from gradlab.training.checks import check_precision
 from gradlab.training.environment import choose_threads, find_device, settings
 from gradlab.training.loop import Training
 from gradlab.training.observers import Line, Observer
@@ -61,6 +62,7 @@ def fit(
     if not any(p.requires_grad for p in model.parameters()):
         raise GradlabError("The model has no parameter to train.")
     place = find_device(device) if device else next(model.parameters()).device
+    check_precision(settled, place)
     x, y = _pair(data)
     model = model.to(place)
     task = _task(_outputs(model, x), y, loss)
@@ -99,6 +101,7 @@ class _Custom:
     """A task with nothing but the user's own loss."""
 
     outputs = 0
+    wants: Wants = "numbers"
 
     def __init__(self, loss: Loss):
         self.mean_loss = loss
@@ -110,6 +113,8 @@ class _Custom:
     def loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, int]:
         assert weight is None, "a mean cannot be weighted afterwards"
         return self.mean_loss(output, target) * len(target), len(target)
+
+    training_loss = loss
 
     def expected_initial_loss(self) -> tuple[float, str]:
         return float("nan"), "unknown"

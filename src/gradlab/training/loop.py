@@ -7,6 +7,7 @@ batch s mod (steps per epoch) of epoch s div (steps per epoch). Everything else 
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any, Literal
@@ -15,15 +16,17 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.data import Batch, Examples, permutation
-from gradlab.errors import GradlabError, TrainingError
+from gradlab.errors import TrainingError
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
 from gradlab.tasks import Task, evaluate
+from gradlab.training.average import Average
 from gradlab.training.capture import GraphStep, Mode, compiled
+from gradlab.training.checks import check_plan
 from gradlab.training.divergence import explain_divergence
 from gradlab.training.observers import Observer
 from gradlab.training.optimizers import Lbfgs, Parameters, optimizers
 from gradlab.training.plan import Plan
-from gradlab.training.schedules import schedules
+from gradlab.training.schedules import Plateau, schedules
 from gradlab.training.step import ClosureStep, GradientStep, NonFinite, Step, Stepped
 
 # Training data up to this size are put in an epoch's order all at once: a slice costs less than a gather a batch.
@@ -47,13 +50,11 @@ class Progress:
     best_loss: float = float("inf")
     best: dict[str, float] = field(default_factory=dict)
     evaluations_since_best: int = 0
+    # What the schedule `plateau` made of the validation losses; under every other the factor stays 1.
+    rate_factor: float = 1.0
+    plateau_loss: float = float("inf")
+    plateau_evaluations: int = 0
     ended: Ended = ""
-
-
-def check_batches(model: nn.Module, batch_size: int) -> None:
-    """Refuse what batch normalisation cannot do."""
-    if batch_size == 1 and any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules()):
-        raise GradlabError("Batch normalisation cannot learn from one example at a time: raise train.batch_size.")
 
 
 class Training:
@@ -75,11 +76,12 @@ class Training:
         self.sample = train.sample(len(self.validation) if self.validation else 0)
         self.device = train.inputs.device
         self.batch_size = plan.examples_per_step(len(train))
-        check_batches(model, self.batch_size)
+        check_plan(plan, model, len(train), len(self.validation) if self.validation else 0)
         self.steps_per_epoch = plan.steps_per_epoch(len(train))
         self.total_steps = plan.total_steps(len(train))
         self.parameters = Parameters(model, plan.weight_decay, plan.decay_all)
         self.optimizer = optimizers.build(plan.optimizer, self.parameters)
+        self.average = Average(self.parameters, plan.ema) if plan.ema is not None else None
         self.schedule = schedules.build(plan.schedule, self.total_steps)
         self.mode = mode
         self.progress = Progress()
@@ -127,15 +129,18 @@ class Training:
                 observer.end(self)
         if self.best_weights is not None:
             self.model.load_state_dict(self.best_weights)
+        elif self.average is not None:
+            self.average.adopt()
         return progress
 
     def lr(self, step: int) -> float:
-        return self.plan.lr * self.schedule(step)
+        """The learning rate of a step (the first is 0); under `plateau`, of one from here to the next evaluation."""
+        return self.plan.lr * self.schedule(step) * self.progress.rate_factor
 
     def _make_step(self) -> Step:
         if isinstance(self.optimizer, Lbfgs):
             return ClosureStep(self.model, self.task, self.optimizer)
-        step = GradientStep(self.model, self.task, self.optimizer, self.plan, self.progress.step)
+        step = GradientStep(self.model, self.task, self.optimizer, self.plan, self.progress.step, self.average)
         if self.mode == "graph":
             return GraphStep(step)
         return compiled(step) if self.mode == "compiled" else step
@@ -214,19 +219,32 @@ class Training:
         if self.validation is None:
             return
         progress = self.progress
-        self._emit("train-sample", evaluate(self.model, self.task, self.sample.inputs, self.sample.targets))
-        figures = evaluate(self.model, self.task, self.validation.inputs, self.validation.targets)
+        self._emit("train-sample", self._judge(self.sample))
+        figures = self._judge(self.validation)
         progress.evaluations_since_best += 1
         if figures["loss"] < progress.best_loss:
             progress.best_step, progress.best_loss, progress.best = progress.step, figures["loss"], figures
             progress.evaluations_since_best = 0
             if self.plan.keep == "best":
-                self.best_weights = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+                with self._judged():
+                    self.best_weights = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+        if isinstance(self.schedule, Plateau):
+            seen = progress.rate_factor, progress.plateau_loss, progress.plateau_evaluations
+            seen = self.schedule.judge(figures["loss"], *seen)
+            progress.rate_factor, progress.plateau_loss, progress.plateau_evaluations = seen
         line = self._emit("validation", figures)
         if self.plan.patience is not None and progress.evaluations_since_best >= self.plan.patience:
             progress.ended = "patience"
         for observer in self.observers:
             observer.evaluation(self, line)
+
+    def _judge(self, examples: Examples) -> dict[str, float]:
+        with self._judged():
+            return evaluate(self.model, self.task, examples.inputs, examples.targets, weights=examples.weights)
+
+    def _judged(self) -> AbstractContextManager[None]:
+        """Meanwhile the model has the weights that the run is judged by: the average, where there is one."""
+        return nullcontext() if self.average is None else self.average.in_use()
 
     def _emit(self, split: str, figures: dict[str, Any]) -> dict[str, Any]:
         progress = self.progress
@@ -253,19 +271,29 @@ class Training:
         self._fold()
         progress = self.progress
         progress.seconds = time.perf_counter() - self.began
-        other_best = self.best_weights if progress.best_step != progress.step else None
+        averaged = {} if self.average is None else self.average.snapshot()
         return Checkpoint(
             step=progress.step,
             model=copied(self.model.state_dict()),
-            optimizer=copied(self.optimizer.snapshot()),
+            optimizer=copied(self.optimizer.snapshot() | averaged),
             state={"progress": asdict(progress), "rng": rng_state(self.device)},
-            best=copied(other_best),
+            best=self._other_weights(),
         )
+
+    def _other_weights(self) -> Weights | None:
+        """The weights that the run would end with here, unless they are those that its next step starts from."""
+        if self.average is None:
+            return copied(self.best_weights) if self.progress.best_step != self.progress.step else None
+        with self.average.in_use():
+            weights: Weights = copied(self.model.state_dict() if self.best_weights is None else self.best_weights)
+        return weights
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Stand where the checkpoint was taken."""
         self.model.load_state_dict(checkpoint.model)
         self.optimizer.restore(checkpoint.optimizer)
+        if self.average is not None:
+            self.average.restore(checkpoint.optimizer)
         set_rng_state(checkpoint.state["rng"], self.device)
         self.progress = Progress(**checkpoint.state["progress"])
         if self.progress.ended == "interrupted":

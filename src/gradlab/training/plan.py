@@ -4,10 +4,14 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from annotated_types import Gt, Lt
+
 from gradlab.errors import GradlabError
 from gradlab.registry import Count, NonNegative, Part, Positive, Schema, Seed
 from gradlab.training.optimizers import optimizers
 from gradlab.training.schedules import schedules
+
+Share = Annotated[float, Gt(0), Lt(1)]
 
 _LOG_POINTS = 100  # at most so many log lines, for a run of any length
 
@@ -22,16 +26,20 @@ class Plan:
     optimizer: Annotated[Part, optimizers, "update rule"] = Part("adam")  # noqa: RUF009
     lr: Annotated[Positive, "learning rate"] = 1e-3
     schedule: Annotated[Part, schedules, "learning rate over the run"] = Part("constant")  # noqa: RUF009
-    weight_decay: Annotated[NonNegative, "L2 penalty, or decoupled decay with adamw"] = 0.0
-    decay_all: Annotated[bool, "decay biases and normalisation gains too"] = False
+    weight_decay: Annotated[NonNegative, "L2 penalty, or decoupled decay with adamw and lion"] = 0.0
+    l1: Annotated[NonNegative, "L1 penalty: sign(w) times this is added to the gradient"] = 0.0
+    decay_all: Annotated[bool, "decay and penalise biases and normalisation gains too"] = False
+    max_norm: Annotated[Positive | None, "longest vector of weights into a unit; longer ones are scaled back"] = None
     clip: Annotated[Positive | None, "largest gradient norm; longer gradients are shortened to it"] = None
+    ema: Annotated[Share | None, "decay of a moving average of the weights, which is judged and kept instead"] = None
+    accumulate: Annotated[Count, "parts a batch is run in, one after the other; memory falls, gradients add up"] = 1
     patience: Annotated[Count | None, "stop after this many evaluations without a better validation loss"] = None
     keep: Annotated[Literal["best", "last"], "weights the run ends with: best by validation loss, or last"] = "best"
     evaluate_every: Annotated[Count | None, "steps between evaluations; default one epoch"] = None
     log_every: Annotated[Count | None, "steps between log lines; default 20, or a hundredth of a long run"] = None
     checkpoint_every: Annotated[Count, "steps between checkpoints"] = 1000
     checkpoints: Annotated[Count, "newest checkpoints that are kept"] = 3
-    precision: Annotated[Literal["float32", "bf16"], "bf16: mixed precision, on CUDA"] = "float32"
+    precision: Annotated[Literal["float32", "bf16"], "bf16: mixed precision, on CUDA and CPUs made for it"] = "float32"
     compile: Annotated[Literal["auto", "on", "off"], "compile or capture the step; auto: only where it pays"] = "auto"
     threads: Annotated[Count | None, "CPU threads; default by the size of a step"] = None
     deterministic: Annotated[bool, "bit-exact on CUDA too, at a price"] = False
@@ -44,12 +52,16 @@ class Plan:
                 f"train.precision={self.precision}": self.precision != "float32",
                 "train.compile=on": self.compile == "on",
                 f"train.clip={self.clip}": self.clip is not None,
+                f"train.l1={self.l1}": self.l1 > 0,  # has a kink at 0
+                f"train.max_norm={self.max_norm}": self.max_norm is not None,
+                f"train.ema={self.ema}": self.ema is not None,
+                f"train.accumulate={self.accumulate}": self.accumulate > 1,
             }
             for setting, bad in refused.items():
                 if bad:
                     raise GradlabError(
-                        f"{setting} does not go with lbfgs, which searches along the exact gradient of the full batch. "
-                        "Set train.batch_size=full, and leave precision, compile and clip at their defaults."
+                        f"{setting} does not go with lbfgs, which searches along the exact gradient of a smooth loss "
+                        "on the full batch. Set train.batch_size=full, and leave out the rest."
                     )
 
     def examples_per_step(self, examples: int) -> int:

@@ -1,17 +1,19 @@
-"""Learning-rate schedules: pure functions of the step, as factors of `train.lr`."""
+"""Learning-rate schedules: pure functions of the step, as factors of `train.lr`. Only `plateau` listens to losses."""
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated
 
 from gradlab.errors import GradlabError
-from gradlab.registry import Count, Fraction, Natural, Registry
+from gradlab.registry import Count, Fraction, Natural, Positive, Registry
 
 Schedule = Callable[[int], float]
 """The factor of the learning rate at a step (the first is 0)."""
 
 schedules: Registry[Schedule] = Registry("schedule")
 Warmup = Annotated[Natural, "steps over which the rate first rises linearly from 0"]
+Floor = Annotated[Fraction, "the last factor"]
 
 
 def _warmed(warmup: int, after: Schedule) -> Schedule:
@@ -41,7 +43,7 @@ def step(
 def cosine(
     steps: int,
     *,
-    floor: Annotated[Fraction, "the last factor"] = 0.0,
+    floor: Floor = 0.0,
     warmup: Warmup = 0,
 ) -> Schedule:
     """Falls from 1 to the floor along half a period of a cosine, over the whole run.
@@ -49,7 +51,94 @@ def cosine(
     >>> [round(cosine(5, floor=0.2)(s), 3) for s in range(5)]
     [1.0, 0.883, 0.6, 0.317, 0.2]
     """
+    last = _last(steps, warmup)
+    return _warmed(warmup, lambda step: _between(1.0, floor, min(step / last, 1)))
+
+
+@schedules.register("polynomial")
+def polynomial(
+    steps: int,
+    *,
+    power: Annotated[Positive, "1: a straight line; 2: a parabola that ends flat"] = 1.0,
+    floor: Floor = 0.0,
+    warmup: Warmup = 0,
+) -> Schedule:
+    """Falls from 1 to the floor along a power of the rest of the run.
+
+    >>> [polynomial(5, power=2.0)(s) for s in range(5)]
+    [1.0, 0.5625, 0.25, 0.0625, 0.0]
+    """
+    last = _last(steps, warmup)
+    return _warmed(warmup, lambda step: floor + (1 - floor) * (1 - min(step / last, 1)) ** power)
+
+
+@schedules.register("one-cycle")
+def one_cycle(
+    steps: int,
+    *,
+    warmup_share: Annotated[Fraction, "share of the run in which the rate rises"] = 0.3,
+    start: Annotated[Fraction, "the first factor"] = 1 / 25,
+    end: Annotated[Fraction, "the last factor"] = 1e-4,
+) -> Schedule:
+    """Rises to 1 and falls again, each along half a period of a cosine (Smith and Topin 2017, arXiv:1708.07120).
+
+    >>> [round(one_cycle(10)(s), 3) for s in range(10)]
+    [0.04, 0.52, 1.0, 0.95, 0.812, 0.611, 0.389, 0.188, 0.05, 0.0]
+    """
+    # The peak may lie between two steps. A run too short to rise begins at it.
+    peak, last = max(0.0, warmup_share * steps - 1), steps - 1
+
+    def factor(step: int) -> float:
+        if step < peak:
+            return _between(start, 1.0, step / peak)
+        return _between(1.0, end, min((step - peak) / (last - peak or 1), 1))
+
+    return factor
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """A schedule whose factor falls where the validation loss does not; what it has seen is kept by the training."""
+
+    factor: float
+    patience: int
+    floor: float
+    threshold: float
+    warmup: int
+
+    def __call__(self, step: int) -> float:
+        return (step + 1) / self.warmup if step < self.warmup else 1.0
+
+    def judge(self, loss: float, rate: float, best: float, waited: int) -> tuple[float, float, int]:
+        """After an evaluation: the factor of the rate, the loss to beat, and evaluations since either changed."""
+        if loss < best * (1 - self.threshold):
+            return rate, loss, 0
+        if waited < self.patience:
+            return rate, best, waited + 1
+        return max(rate * self.factor, self.floor), best, 0
+
+
+@schedules.register("plateau")
+def plateau(
+    steps: int,
+    *,
+    factor: Annotated[Fraction, "what each drop multiplies the rate by"] = 0.1,
+    patience: Annotated[Natural, "evaluations in a row without a better validation loss that are let pass"] = 10,
+    floor: Annotated[Fraction, "the least factor"] = 0.0,
+    threshold: Annotated[Fraction, "share of the best loss by which a better one must be below it"] = 1e-4,
+    warmup: Warmup = 0,
+) -> Schedule:
+    """Drops by a factor when the validation loss has stopped falling."""
+    return Plateau(factor, patience, floor, threshold, warmup)
+
+
+def _last(steps: int, warmup: int) -> int:
+    """The last step of what comes after the warmup, counted from its first."""
     if warmup >= steps:
         raise GradlabError(f"train.schedule.warmup={warmup} leaves nothing of the {steps} steps of this run.")
-    last = max(1, steps - warmup - 1)
-    return _warmed(warmup, lambda step: floor + (1 - floor) * (1 + math.cos(math.pi * min(step / last, 1))) / 2)
+    return max(1, steps - warmup - 1)
+
+
+def _between(first: float, last: float, share: float) -> float:
+    """From the first to the last along half a period of a cosine."""
+    return last + (first - last) * (1 + math.cos(math.pi * share)) / 2

@@ -1,6 +1,7 @@
-"""One training step: forward, backward, guard, clip, update."""
+"""One training step: forward, backward, guard, clip, penalise, update, constrain, average."""
 
 import math
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,8 +11,10 @@ from torch import Tensor, nn
 
 from gradlab.data import Batch
 from gradlab.tasks import Task
+from gradlab.training.average import Average
 from gradlab.training.optimizers import Lbfgs, Optimizer
 from gradlab.training.plan import Plan
+from gradlab.training.regularisation import add_l1, limit_rows
 
 # What `loss.backward()` calls in the end. The Python around it (hooks, logging, making the seed) costs a fifth of the
 # step of a small model, and neither gradients of several losses nor higher derivatives are wanted here.
@@ -50,10 +53,19 @@ class GradientStep:
     the weights as they were before that step.
     """
 
-    def __init__(self, model: nn.Module, task: Task, optimizer: Optimizer, plan: Plan, start: int = 0):
-        self.model, self.task, self.optimizer = model, task, optimizer
+    def __init__(
+        self,
+        model: nn.Module,
+        task: Task,
+        optimizer: Optimizer,
+        plan: Plan,
+        start: int = 0,
+        average: Average | None = None,
+    ):
+        self.model, self.task, self.optimizer, self.average = model, task, optimizer, average
         self.parameters = tuple(optimizer.parameters.tensors)
-        self.clip = plan.clip
+        self.parts, self.clip, self.l1, self.max_norm = plan.accumulate, plan.clip, plan.l1, plan.max_norm
+        self.weights = [p.detach() for p in self.parameters if p.ndim >= 2]
         device = self.parameters[0].device
         self.on_host = device.type == "cpu"
         self.bad = torch.zeros((), device=device)
@@ -68,31 +80,63 @@ class GradientStep:
 
     def loss(self, x: Tensor, *judged: Tensor) -> tuple[Tensor, int]:
         with self.precision:
-            return self.task.loss(self.model(x), *judged)
+            return self.task.training_loss(self.model(x), *judged)
 
     def __call__(self, batch: Batch, lr: float | Tensor) -> Stepped:
-        total, count = self.loss(*batch)
-        gradients = _run_backward((total,), (self._seed(count, total),), False, False, self.parameters, True, False)
+        if self.parts == 1:
+            total, count = self.loss(*batch)
+            gradients = self._backward(total, count)
+        else:
+            total, count, gradients = self._accumulated(batch)
         norms = torch.stack(torch._foreach_norm([g for g in gradients if g is not None]))
         if self.on_host:
+            skip = None
             self.norm = math.hypot(*norms.tolist())
             if not math.isfinite(self.norm):
                 raise NonFinite
         else:
+            skip = self.bad
             self.norm = norm = torch.linalg.vector_norm(norms)
             torch.maximum(self.bad, (~norm.isfinite()).to(self.bad.dtype), out=self.bad)  # once 1, it stays 1
             self.updates += self.bad == 0
         if self.clip is not None:
             factor = (self.clip / (torch.as_tensor(self.norm) + 1e-6)).clamp(max=1.0)
-            torch._foreach_mul_([g for g in gradients if g is not None], factor)
-        self.optimizer.update(gradients, lr, None if self.on_host else self.bad)
+            # Not in place: autograd may give several parameters the same tensor as their gradient.
+            shortened = iter(torch._foreach_mul([g for g in gradients if g is not None], factor))
+            gradients = [None if g is None else next(shortened) for g in gradients]
+        if self.l1:
+            gradients = add_l1(gradients, self.optimizer.parameters, self.l1)
+        self.optimizer.update(gradients, lr, skip)
+        if self.max_norm is not None:
+            limit_rows(self.weights, self.max_norm, skip)
+        if self.average is not None:
+            self.average.update(self.optimizer.step, skip)
         return Stepped(total.detach(), count)
 
-    def _seed(self, count: int, total: Tensor) -> Tensor:
-        """1 / count: the gradient of a mean, without dividing the sum."""
+    def _backward(self, total: Tensor, count: int) -> Sequence[Tensor | None]:
+        """The gradients of total / count, without dividing the total: the backward pass is seeded with 1 / count."""
         if count not in self.seeds:
             self.seeds[count] = torch.tensor(1 / count, dtype=total.dtype, device=total.device)
-        return self.seeds[count]
+        return _run_backward((total,), (self.seeds[count],), False, False, self.parameters, True, False)
+
+    def _accumulated(self, batch: Batch) -> tuple[Tensor, int, Sequence[Tensor | None]]:
+        """Loss, count and gradients from parts of the batch, one after the other: memory holds one part's activations.
+
+        Gradients of sums add up to that of the whole sum, which is divided once: parts may be of any size and count.
+        Only batch normalisation, which sees each part by itself, and dropout, which draws for each, tell them apart.
+        """
+        sums, reached = [torch.zeros_like(p) for p in self.parameters], set[int]()
+        totals, count = list[Tensor](), 0
+        parts = min(self.parts, len(batch[0]))
+        for part in zip(*(tensor.tensor_split(parts) for tensor in batch), strict=True):
+            total, number = self.loss(*part)
+            found = {i: g for i, g in enumerate(self._backward(total, 1)) if g is not None}
+            torch._foreach_add_([sums[i] for i in found], list(found.values()))
+            reached.update(found)
+            totals.append(total.detach())
+            count += number
+        torch._foreach_div_(sums, count)
+        return torch.stack(totals).sum(), count, [s if i in reached else None for i, s in enumerate(sums)]
 
     def gradient_norm(self) -> float:
         return float(self.norm)
@@ -113,7 +157,7 @@ class ClosureStep:
         losses: list[tuple[Tensor, int]] = []
 
         def mean_loss() -> Tensor:
-            total, count = self.task.loss(self.model(x), *judged)
+            total, count = self.task.training_loss(self.model(x), *judged)
             losses.append((total.detach(), count))
             return total / count
 

@@ -1,0 +1,39 @@
+"""What would fail in a training, refused before it begins: for a run, before it has a folder."""
+
+import torch
+from torch import nn
+
+from gradlab.errors import GradlabError
+from gradlab.training.plan import Plan
+from gradlab.training.schedules import schedules
+
+
+def check_plan(plan: Plan, model: nn.Module, examples: int, validation: int) -> None:
+    """Does the plan go with this model and so many examples to train on and to judge by?"""
+    schedules.build(plan.schedule, plan.total_steps(examples))
+    if plan.schedule.name == "plateau" and not validation:
+        raise GradlabError(
+            "train.schedule=plateau follows the validation loss, but there is no validation split. "
+            "Set some examples apart for it, or take another schedule, such as cosine."
+        )
+    least = min(plan.batch_sizes(examples)) // plan.accumulate
+    if least <= 1 and any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules()):
+        remedy = (
+            "raise train.batch_size" if plan.accumulate == 1 else "raise train.batch_size or lower train.accumulate"
+        )
+        raise GradlabError(f"Batch normalisation cannot learn from one example at a time: {remedy}.")
+
+
+def check_precision(plan: Plan, device: torch.device) -> None:
+    """Can the device compute in the plan's precision, and is that any use?"""
+    if plan.precision == "float32" or device.type == "cuda":
+        return
+    if device.type != "cpu":
+        raise GradlabError(f"train.precision=bf16 is for CUDA and for some CPUs; this run is on {device.type}.")
+    # With instructions for it, `gradlab bench precision` showed wide layers at half to two thirds of float32's time and
+    # small steps and convolutions that gain nothing; without, every step took twice as long.
+    if not torch.cpu._is_avx512_bf16_supported():
+        raise GradlabError(
+            "train.precision=bf16 would be slower here than float32: this CPU has no bf16 instructions (avx512_bf16). "
+            "Leave it out, or use --device cuda."
+        )

@@ -1,0 +1,33 @@
+"""Optimisers by name: PyTorch's own fused update rules, called directly.
+
+Building a `torch.optim` object imports the compiler (a second at start) and costs more per step than the update of a
+small model. The rules themselves are the same functions, or the same arithmetic where PyTorch has none fused; the tests
+compare every one with its `torch.optim` class.
+"""
+
+from gradlab.training.optimizers.adadelta import adadelta
+from gradlab.training.optimizers.adagrad import adagrad
+from gradlab.training.optimizers.adam import adam, adamw
+from gradlab.training.optimizers.base import Optimizer, Parameters, blend, optimizers
+from gradlab.training.optimizers.lbfgs import Lbfgs, lbfgs
+from gradlab.training.optimizers.lion import lion
+from gradlab.training.optimizers.rmsprop import rmsprop
+from gradlab.training.optimizers.sgd import momentum, nesterov, sgd
+
+__all__ = [
+    "Lbfgs",
+    "Optimizer",
+    "Parameters",
+    "adadelta",
+    "adagrad",
+    "adam",
+    "adamw",
+    "blend",
+    "lbfgs",
+    "lion",
+    "momentum",
+    "nesterov",
+    "optimizers",
+    "rmsprop",
+    "sgd",
+]

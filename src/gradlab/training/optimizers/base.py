@@ -1,0 +1,134 @@
+"""What every optimiser is made of: parameters, an update rule with its state, and writes that a flag can stop."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor, nn
+
+from gradlab.registry import Fraction, Positive, Registry
+
+Beta = Annotated[Fraction, "decay rate of a running average"]
+Momentum = Annotated[Fraction, "share of the last velocity that is kept"]
+Epsilon = Annotated[Positive, "added to the divisor, so that it is never zero"]
+Rate = float | Tensor
+
+
+class Parameters:
+    """The trainable parameters of a model in order, and the weight decay of each.
+
+    Biases and normalisation gains (parameters with fewer than two axes) are not penalised unless `decay_all`.
+    """
+
+    def __init__(self, model: nn.Module, weight_decay: float = 0.0, decay_all: bool = False):
+        named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+        self.names = [n for n, _ in named]
+        self.tensors = [p for _, p in named]
+        self.penalised = [decay_all or p.ndim >= 2 for p in self.tensors]
+        self.decays = [weight_decay if penalised else 0.0 for penalised in self.penalised]
+
+
+class Optimizer(ABC):
+    """An update rule with its state: for each parameter some tensors of its shape, and one step count for all.
+
+    The count is that of the updates, also for a parameter whose first gradient comes late: the bias correction of Adam
+    is then that of the training's age, where `torch.optim` counts each parameter's own updates.
+    """
+
+    slots: tuple[str, ...] = ()
+    """Names of the tensors kept for each parameter."""
+
+    def __init__(self, parameters: Parameters):
+        self.parameters = parameters
+        # Detached: the same memory, and updates need no torch.no_grad().
+        self.values = [p.detach() for p in parameters.tensors]
+        self.state = {slot: [torch.zeros_like(v) for v in self.values] for slot in self.slots}
+        self.step = torch.zeros((), device=self.values[0].device if self.values else None)
+        self._grouped: dict[tuple[bool, ...], list[Group]] = {}
+
+    def update(self, gradients: Sequence[Tensor | None], lr: Rate, skip: Tensor | None = None) -> None:
+        """One step against the gradients; a parameter without one stays as it is. `skip` = 1 makes it a no-op."""
+        self.step += 1
+        for group in self._groups(tuple([g is not None for g in gradients])):
+            self.apply(group, [gradients[i] for i in group.members], lr, skip)  # type: ignore[misc]
+        if skip is not None:
+            self.step -= skip
+
+    @abstractmethod
+    def apply(self, group: "Group", gradients: list[Tensor], lr: Rate, skip: Tensor | None) -> None:
+        """The rule, for parameters of equal weight decay."""
+
+    def _groups(self, used: tuple[bool, ...]) -> "list[Group]":
+        if used not in self._grouped:
+            decays = self.parameters.decays
+            chosen = [[i for i, u in enumerate(used) if u and decays[i] == d] for d in sorted(set(decays))]
+            self._grouped[used] = [Group(self, members) for members in chosen if members]
+        return self._grouped[used]
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole state, nested; tensors are the live ones."""
+        named = {slot: dict(zip(self.parameters.names, t, strict=True)) for slot, t in self.state.items()}
+        return {"step": self.step, **named}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self.step.copy_(snapshot["step"])
+        for slot, tensors in self.state.items():
+            for name, tensor in zip(self.parameters.names, tensors, strict=True):
+                tensor.copy_(snapshot[slot][name])
+
+
+class Group:
+    """Parameters with gradients and equal weight decay, as the lists that the fused rules take."""
+
+    def __init__(self, optimizer: Optimizer, members: list[int]):
+        self.members = members
+        self.decay = optimizer.parameters.decays[members[0]]
+        self.values = [optimizer.values[i] for i in members]
+        self.state = {slot: [tensors[i] for i in members] for slot, tensors in optimizer.state.items()}
+        self.steps = [optimizer.step] * len(members)
+
+    def decayed(self, gradients: list[Tensor]) -> list[Tensor]:
+        """g + λ θ, the gradient with that of the L2 penalty."""
+        return list(torch._foreach_add(gradients, self.values, alpha=self.decay)) if self.decay else gradients
+
+
+optimizers: Registry[Optimizer] = Registry("optimizer")
+
+
+def descend(
+    values: list[Tensor],
+    directions: Sequence[Tensor],
+    lr: Rate,
+    skip: Tensor | None,
+    *,
+    decay: float = 0.0,
+    velocities: Sequence[Tensor] = (),
+    momentum: float = 0.0,
+    dampening: float = 0.0,
+    nesterov: bool = False,
+) -> None:
+    """θ ← θ - η (u + λ θ), with momentum if asked for; nothing at all where `skip` is 1.
+
+    Rules without a fused kernel of their own write through this one. It reads the flag on the device, where Python
+    cannot branch, and leaves the values alone even where a direction is not a number, which no factor of 0 could do.
+    """
+    rule: Callable[..., None] = torch._fused_sgd_
+    rule(
+        values,
+        directions,
+        velocities,
+        weight_decay=decay,
+        momentum=momentum,
+        lr=lr,
+        dampening=dampening,
+        nesterov=nesterov,
+        maximize=False,
+        is_first_step=False,  # velocities start at zero, so no step is a special first one
+        found_inf=skip,
+    )
+
+
+def blend(means: list[Tensor], news: Sequence[Tensor], share: Rate, skip: Tensor | None) -> None:
+    """m ← (1 - s) m + s x, a step towards the new values; nothing where `skip` is 1."""
+    descend(means, torch._foreach_sub(means, news), share, skip)  # type: ignore[arg-type]

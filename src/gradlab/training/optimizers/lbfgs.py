@@ -1,0 +1,58 @@
+"""L-BFGS: `torch.optim.LBFGS` itself, since its step is long enough not to care what surrounds it."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from gradlab.registry import Count
+from gradlab.training.optimizers.base import Group, Optimizer, Parameters, Rate, optimizers
+
+
+class Lbfgs(Optimizer):
+    """Evaluates the loss itself, several times a step; see `minimise`."""
+
+    def __init__(self, parameters: Parameters, history: int, iterations: int):
+        super().__init__(parameters)
+        self.options = {"history_size": history, "max_iter": iterations, "line_search_fn": "strong_wolfe"}
+        self.inner = torch.optim.LBFGS(parameters.tensors, **self.options)  # type: ignore[arg-type]
+
+    def minimise(self, loss: Callable[[], Tensor], lr: float) -> None:
+        """One step: up to `iterations` quasi-Newton iterations, each with a line search along its direction."""
+        self.step += 1
+        self.inner.param_groups[0]["lr"] = lr
+
+        def closure() -> Tensor:
+            self.inner.zero_grad()
+            value = loss()
+            for p, decay in zip(self.parameters.tensors, self.parameters.decays, strict=True):
+                if decay:
+                    value = value + decay / 2 * p.square().sum()
+            value.backward()  # type: ignore[no-untyped-call]
+            return value
+
+        self.inner.step(closure)  # type: ignore[no-untyped-call]
+
+    def apply(self, group: Group, gradients: list[Tensor], lr: Rate, skip: Tensor | None) -> None:
+        raise AssertionError("L-BFGS takes a closure")
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"step": self.step, "inner": self.inner.state_dict()["state"]}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self.step.copy_(snapshot["step"])
+        # Structure read from JSON has text for keys; the inner optimiser numbers its parameters.
+        state = {int(k): v for k, v in snapshot["inner"].items()}
+        self.inner.load_state_dict({"state": state, "param_groups": self.inner.state_dict()["param_groups"]})
+
+
+@optimizers.register("lbfgs")
+def lbfgs(
+    parameters: Parameters,
+    *,
+    history: Annotated[Count, "gradient differences that make up the curvature estimate"] = 10,
+    iterations: Annotated[Count, "quasi-Newton iterations in one step"] = 20,
+) -> Optimizer:
+    """L-BFGS with a strong Wolfe line search, on the full batch."""
+    return Lbfgs(parameters, history, iterations)

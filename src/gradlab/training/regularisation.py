@@ -1,0 +1,51 @@
+"""What keeps weights small beside weight decay: the L1 penalty and max-norm; and what penalties add to the loss."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from gradlab.training.optimizers import Parameters
+from gradlab.training.plan import Plan
+
+
+def penalty(model: nn.Module, plan: Plan) -> Tensor:
+    r"""What the plan's penalties add to the mean loss of a batch, which is logged without them.
+
+    $$ \tfrac{\lambda}{2} \lVert w \rVert_2^2 + \lambda_1 \lVert w \rVert_1 $$
+
+    over all weights w; biases and normalisation gains are left out unless `decay_all`. The decoupled decay of adamw and
+    lion is counted as the penalty that it would be in plain gradient descent.
+
+    >>> model = nn.Linear(2, 1)
+    >>> _ = nn.init.constant_(model.weight, -3.0)
+    >>> round(penalty(model, Plan(weight_decay=0.1, l1=0.01)).item(), 4)  # 0.1 / 2 · 18 + 0.01 · 6
+    0.96
+    """
+    parameters = Parameters(model, plan.weight_decay, plan.decay_all)
+    weights = [p for p, penalised in zip(parameters.tensors, parameters.penalised, strict=True) if penalised]
+    terms = [plan.weight_decay / 2 * w.square().sum() + plan.l1 * w.abs().sum() for w in weights]
+    return torch.stack(terms).sum() if terms else torch.zeros(())
+
+
+def add_l1(gradients: Sequence[Tensor | None], parameters: Parameters, strength: float) -> list[Tensor | None]:
+    """g + λ sign(w), the gradient with that of the L1 penalty; at w = 0, where it has none, nothing is added.
+
+    A weight that no loss reaches is not penalised either. The sums are new tensors, since autograd may give several
+    parameters the same one as their gradient.
+    """
+    return [
+        torch.add(g, w.detach().sign(), alpha=strength) if penalised and g is not None else g
+        for g, w, penalised in zip(gradients, parameters.tensors, parameters.penalised, strict=True)
+    ]
+
+
+def limit_rows(weights: Sequence[Tensor], longest: float, skip: Tensor | None = None) -> None:
+    """w ← w min(1, c / ‖w‖) for the weights w that come into each unit: max-norm. Nothing where `skip` is 1.
+
+    Unlike clipping, which shortens gradients, it bounds the weights themselves, whatever the gradients were.
+    """
+    for weight in weights:
+        lengths = torch.linalg.vector_norm(weight, dim=tuple(range(1, weight.ndim)), keepdim=True)
+        factors = (longest / lengths).clamp(max=1.0)
+        weight.mul_(factors if skip is None else torch.maximum(factors, skip))
