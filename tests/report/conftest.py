@@ -70,9 +70,12 @@ def _refuse(constant: str) -> None:
 def train(tmp_path_factory: pytest.TempPathFactory) -> Train:
     import torch
 
-    def make(data: Part, model: str | Part = "mlp", task: str = "classify", name: str = "tiny", **plan: Any) -> Run:
+    def make(
+        data: Part, model: str | Part = "mlp", task: str | Part = "classify", name: str = "tiny", **plan: Any
+    ) -> Run:
         part = model if isinstance(model, Part) else Part(model)
-        recipe = Recipe(name, data, part, Part(task), {"epochs": 3, "lr": 0.01, "threads": 1, **plan})
+        learned = task if isinstance(task, Part) else Part(task)
+        recipe = Recipe(name, data, part, learned, {"epochs": 3, "lr": 0.01, "threads": 1, **plan})
         return start(Experiment.of(recipe, torch.device("cpu")), tmp_path_factory.mktemp("runs") / "run")
 
     return make

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from PIL import Image
 from gradlab.registry import Part
 from gradlab.report.charts import PALETTE
 from gradlab.report.pictures import signed, to_pixels
-from gradlab.tasks.metrics import macro_f1
+from gradlab.tasks.metrics import class_metrics
 
 SERIES = ["train steps, averaged", "train sample", "validation"]
 
@@ -21,7 +22,8 @@ def pixels(address: str) -> np.ndarray:
 
 def test_every_test_figure_stands_beside_its_baseline_and_validation(digits, digits_page):
     assert digits_page.titles[0] == "digits-mlp"
-    for name, metric in {"accuracy": "accuracy", "macro F1": "f1", "loss": "loss"}.items():
+    names = {"accuracy": "accuracy", "balanced accuracy": "balanced_accuracy", "macro F1": "f1", "AUROC": "auroc"}
+    for name, metric in {**names, "loss": "loss"}.items():
         baseline = digits.finished["baseline"]["test"][metric]
         card = (
             f"test {name}{digits.test[metric]:.4f}majority class{baseline:.4f}validation{digits.validation[metric]:.4f}"
@@ -70,7 +72,7 @@ def test_the_confusion_matrix_agrees_with_the_figures(digits, digits_page):
     assert counts.trace() / 359 == pytest.approx(digits.test["accuracy"])
     import torch
 
-    assert macro_f1(10).value(torch.from_numpy(counts).double()) == pytest.approx(digits.test["f1"])
+    assert class_metrics(10)["f1"].value(torch.from_numpy(counts).double()) == pytest.approx(digits.test["f1"])
     np.testing.assert_allclose(np.array(heat["z"]).sum(1), 1)
     actual = np.bincount(digits.dataset.test.targets.numpy())
     np.testing.assert_array_equal(counts.sum(1), actual)  # rows are actual classes, not predicted ones
@@ -97,6 +99,19 @@ def test_mistakes_of_a_table_show_its_features(train, read):
     text = read(run).text
     assert "The most confident mistakes" in text
     assert "petal width (cm)" in text
+
+
+def test_mistakes_of_a_table_show_categories_by_name_and_a_dash_for_what_is_missing(train, read, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.choice(['red', 'blue'])},{i % 9 or ''},{rng.choice(['yes', 'no'])}" for i in range(200)]
+    (tmp_path / "table.csv").write_text("colour,size,bought\n" + "\n".join(rows) + "\n")
+    run = train(Part("csv", {"path": str(tmp_path / "table.csv"), "target": "bought"}), "softmax")
+    page = read(run).path.read_text()
+    cells = re.findall(r"<td>(.*?)</td>", page.partition("The most confident mistakes")[2].partition("</table>")[0])
+    colours, sizes = cells[3::5], cells[4::5]
+    assert set(colours) <= {"red", "blue"}
+    assert set(sizes) <= {"–", *"12345678"}
+    assert len(colours) == 12
 
 
 def test_first_layer_weights_are_pictures(digits, digits_page):
@@ -159,6 +174,39 @@ def test_one_input_has_a_fitted_curve_in_raw_units(train, read):
     dataset = run.dataset
     assert traces["train"]["y"] == dataset.raw.targets[dataset.train.rows].tolist()
     assert traces["test"]["x"] == dataset.raw.inputs[dataset.test.rows, 0].tolist()
+
+
+def test_counts_are_shown_with_the_scatter_that_a_poisson_law_gives_them(train, read):
+    run = train(Part("counts"), "linear", "poisson", epochs=20, lr=0.05)
+    page = read(run)
+    dataset = run.dataset
+    rows = dataset.test.rows
+    cloud = page.figures["Predicted against actual"]["data"][1]
+    assert cloud["x"] == dataset.raw.targets[rows].tolist()
+    np.testing.assert_allclose(cloud["y"], run.predict(dataset.raw.inputs[rows]))
+    residuals = (np.array(cloud["y"]) - cloud["x"]) / np.sqrt(cloud["y"])
+    assert f"standard deviation {residuals.std():.3g}" in page.text
+    assert residuals.std() == pytest.approx(1, abs=0.15)
+    bars = page.figures["Residuals"]["data"][0]
+    assert sum(bars["y"]) == len(rows)
+    assert np.average(bars["x"], weights=bars["y"]) == pytest.approx(residuals.mean(), abs=0.1)
+
+
+def test_a_metric_that_is_undefined_has_no_curve_and_no_card(train, read, tmp_path):
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    np.savez(tmp_path / "constant.npz", x=x, y=np.full(40, 2.5))
+    page = read(train(Part("npz", {"path": str(tmp_path / "constant.npz")}), "linear", "regress"))
+    assert "test R²" not in page.text
+    assert page.figures["R²"]["data"] == [] or all(trace["y"] == [] for trace in page.figures["R²"]["data"])
+    assert "test RMSE" in page.text
+
+
+def test_the_loss_of_the_steps_is_told_to_be_another_where_it_is(train, read):
+    plain = train(Part("moons", {"examples": 60}))
+    smoothed = train(Part("moons", {"examples": 60}), task=Part("classify", {"label_smoothing": 0.1}))
+    words = "The loss of the train steps is the one that is minimised"
+    assert words not in read(plain).text
+    assert words in read(smoothed).text
 
 
 def test_several_targets_share_a_chart_in_standard_deviations(train, read, tmp_path):

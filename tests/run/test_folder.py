@@ -215,3 +215,42 @@ def test_a_split_that_is_empty_is_told_and_not_judged(tmp_path):
     assert run.validation == {}
     with pytest.raises(GradlabError, match="has no examples in its validation split"):
         run.evaluate("validation")
+
+
+def test_probabilities_may_be_asked_for_at_the_temperature_of_the_run(iris):
+    x = load_iris().data[::10]
+    opened = open_run(iris.path)
+    temperature = opened.finished["calibration"]["temperature"]
+    assert temperature == opened.temperature != 1
+    expected = (opened.outputs(x).double() / temperature).softmax(1)
+    plain, calm = opened.describe(x), opened.describe(x, calibrated=True)
+    assert [list(p["probabilities"].values()) for p in calm] == [pytest.approx(row.tolist()) for row in expected]
+    assert calm != plain
+    assert (opened.predict(x, calibrated=True) == opened.predict(x)).all()
+
+
+def test_calibration_is_told_beside_the_other_figures(iris):
+    calibration = iris.finished["calibration"]
+    assert calibration["split"] == "validation"
+    assert calibration["test_ece"] == pytest.approx(iris.test["ece"])
+    assert 0 <= calibration["test_ece_calibrated"] <= 1
+
+
+def test_a_run_without_a_temperature_says_why(diabetes, tmp_path):
+    whole = start(tmp_path / "whole", data__validation=0)
+    for run, x in ((diabetes, load_diabetes(scaled=False).data), (whole, load_iris().data)):
+        assert "calibration" not in run.finished
+        with pytest.raises(GradlabError, match=r"has no temperature to calibrate with.*validation split"):
+            run.predict(x, calibrated=True)
+
+
+def test_counts_and_two_classes_by_one_output_are_trained_and_used(tmp_path):
+    logistic = start(tmp_path / "logistic", "breast-cancer-logistic")
+    raw = logistic.dataset.raw
+    assert logistic.outputs(raw.inputs[:3]).shape == (3, 1)
+    assert (logistic.predict(raw.inputs) == np.array(raw.classes)[raw.targets]).mean() > 0.95
+    assert set(logistic.describe(raw.inputs[:1])[0]) == {"label", "probability", "probabilities"}
+    poisson = start(tmp_path / "poisson", "counts-poisson")
+    raw = poisson.dataset.raw
+    assert poisson.predict(raw.inputs).sum() == pytest.approx(raw.targets.sum(), rel=0.05)
+    assert poisson.test["deviance"] < poisson.finished["baseline"]["test"]["deviance"] / 2

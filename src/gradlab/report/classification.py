@@ -1,4 +1,4 @@
-"""How a classifier does on the test split: the confusion matrix, each class, the regions, the worst mistakes."""
+"""How a classifier does on the test split: confusion matrix, each class, regions, confidence, the worst mistakes."""
 
 from typing import TYPE_CHECKING
 
@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.report.charts import CARD, HEAT, TINT, axis, chart, charts, label
+from gradlab.report.confidence import confidence_figures
 from gradlab.report.judged import Judged
 from gradlab.report.markup import Html, section, table, tag
 from gradlab.report.mistakes import mistakes
@@ -23,11 +24,15 @@ _SHORT = 24  # letters of a class name beside it
 
 def test_section(run: "Run") -> Html:
     """Everything about the test split of a classification."""
-    judged = Judged.of(run)
-    if len(judged) == 0:
+    if len(run.dataset.test) == 0:
         return Html()
+    judged = Judged.of(run)
     confusion = judged.confusion()
-    figures = [_matrix(judged.classes, confusion), _by_class(judged.classes, confusion)]
+    figures = [
+        _matrix(judged.classes, confusion),
+        _by_class(judged.classes, confusion),
+        *confidence_figures(run, judged),
+    ]
     if has_regions(run):
         figures.insert(0, regions(run, judged))
     wrong = len(judged) - int(confusion.trace())

@@ -23,6 +23,9 @@ def learning_section(run: "Run") -> Html:
         "The train sample is as many training examples as the validation split has, judged at the same moments. "
         "The best step is the one with the lowest validation loss."
     )
+    knobs = run.recipe.task.values
+    if knobs.get("label_smoothing") or knobs.get("class_weights", "none") != "none":
+        words += " The loss of the train steps is the one that is minimised, with smoothed labels or weighted classes."
     log = _log(run)
     metrics = ["loss", *(run.task.metrics if log["validation"] else [])]
     figures = [_progress(log, metric) for metric in metrics]
@@ -37,7 +40,8 @@ def _progress(log: Log, metric: str) -> Html:
     if log["validation"]:
         traces.append(_curve("train sample", log["train-sample"], metric, TRAIN))
         traces.append(_curve("validation", log["validation"], metric, VALIDATION))
-        traces.append(_mark(min(log["validation"], key=lambda line: line["loss"]), metric))
+        best = min(log["validation"], key=lambda line: line["loss"])
+        traces += [_mark(best, metric)] if metric in best else []
     name = name_of(metric)
     return _over_epochs(name[0].upper() + name[1:], name, traces, _scale(traces) if metric == "loss" else "linear")
 
@@ -104,7 +108,7 @@ def _over_epochs(title: str, y: str, traces: list[Trace], kind: str = "linear", 
 
 
 def _curve(name: str, lines: Lines, key: str, color: str, width: float = 2, opacity: float = 1) -> Trace:
-    lines = thinned(lines)
+    lines = thinned([line for line in lines if key in line])  # a metric that is undefined has no figure
     return {
         "name": name,
         "x": [line["epoch"] for line in lines],

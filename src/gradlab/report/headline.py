@@ -8,13 +8,15 @@ from gradlab.wording import counted, duration, name_of, number
 if TYPE_CHECKING:
     from gradlab.run import Run
 
+_APART = ("ece",)  # a guess that never changes is well calibrated: beside such a baseline the figure says nothing
 _ENDS = {"patience": "It stopped early, when the validation loss had long ceased to fall."}
 
 
 def headline(run: "Run") -> Html:
     result = run.finished
     split = "test" if result["test"] else "validation"
-    cards = [_card(run, split, metric) for metric in (*run.task.metrics, "loss") if metric in result[split]]
+    shown = [m for m in (*run.task.metrics, "loss") if m in result[split] and m not in _APART]
+    cards = [_card(run, split, metric) for metric in shown]
     return tag(
         "header",
         tag("p", f"Run {run.path.name} · {run.environment['started'][:16].replace('T', ' ')} UTC", class_="over"),

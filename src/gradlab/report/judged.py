@@ -7,30 +7,41 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from gradlab.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """`inputs` are raw; `actual` and `said` are indices of `classes`; `confidence` is the probability of `said`."""
+    """`rows` are where the examples lie in the source; `actual` and `said` are indices of `classes`.
+
+    `confidence` is the probability of `said`, and `calibrated` the same at the run's temperature, where it has one.
+    """
 
     classes: list[str]
-    inputs: npt.NDArray[Any]
+    rows: npt.NDArray[np.int64]
     actual: npt.NDArray[np.int64]
     said: npt.NDArray[np.int64]
     confidence: npt.NDArray[np.float64]
+    calibrated: npt.NDArray[np.float64] | None
 
     @classmethod
     def of(cls, run: "Run") -> "Judged":
-        dataset = run.dataset
-        inputs = dataset.raw.inputs[dataset.test.rows]
-        said, confidence = decide(run, inputs)
+        from gradlab.tasks import predict
+
+        test = run.dataset.test
+        logits = _class_logits(run, predict(run.model, test.inputs))
+        confidence, said = logits.softmax(1).max(1)
+        fitted = run.finished.get("calibration")
+        calibrated = (logits / fitted["temperature"]).softmax(1).amax(1).numpy() if fitted else None
         return cls(
             classes=run.data["targets"]["classes"],
-            inputs=inputs,
-            actual=dataset.test.targets.numpy(),
-            said=said,
-            confidence=confidence,
+            rows=test.rows,
+            actual=test.targets.numpy(),
+            said=said.numpy(),
+            confidence=confidence.numpy(),
+            calibrated=calibrated,
         )
 
     def __len__(self) -> int:
@@ -42,8 +53,19 @@ class Judged:
         np.add.at(counts, (self.actual, self.said), 1)
         return counts
 
+    def raw(self, run: "Run", chosen: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """The raw inputs of some examples. All of them may be more than memory holds."""
+        return np.asarray(run.dataset.raw.inputs[self.rows[chosen]])
+
 
 def decide(run: "Run", inputs: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """The most probable class of each raw input, and its probability."""
-    probability, index = run.outputs(inputs).double().softmax(1).max(1)
+    probability, index = _class_logits(run, run.outputs(inputs)).softmax(1).max(1)
     return index.numpy(), probability.numpy()
+
+
+def _class_logits(run: "Run", outputs: "Tensor") -> "Tensor":
+    from gradlab.tasks import Classify
+
+    assert isinstance(run.task, Classify)
+    return run.task.class_logits(outputs).double()

@@ -1,5 +1,6 @@
 """The test examples a classifier is most confidently wrong about."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +29,7 @@ def mistakes(run: "Run", judged: Judged) -> Html:
 
 def _pictures(run: "Run", judged: Judged, worst: npt.NDArray[np.int64]) -> Html:
     shown = worst[:_PICTURES]
-    images = zip(shown, to_pixels(judged.inputs[shown]), strict=True)
+    images = zip(shown, to_pixels(judged.raw(run, shown)), strict=True)
     return tag("div", *(_picture(judged, i, pixels) for i, pixels in images), class_="pictures")
 
 
@@ -46,13 +47,23 @@ def _picture(judged: Judged, i: int, pixels: npt.NDArray[np.uint8]) -> Html:
 def _table(run: "Run", judged: Judged, worst: npt.NDArray[np.int64]) -> Html:
     """The features are there where the inputs have names for them."""
     features: list[str] = run.data["inputs"]["features"]
+    columns = (run.data.get("reader") or {}).get("columns", [])
+    names = {column["name"]: column["values"] for column in columns if column["kind"] == "category"}
+    shown = worst[:_ROWS]
     rows = [
         [
             judged.classes[judged.actual[i]],
             tag("span", judged.classes[judged.said[i]], class_="said"),
             f"{judged.confidence[i]:.3f}",
-            *(f"{value:.4g}" for value in judged.inputs[i].tolist() if features),
+            *(_as_read(value, names.get(feature)) for feature, value in zip(features, values.tolist(), strict=False)),
         ]
-        for i in worst[:_ROWS]
+        for i, values in zip(shown, judged.raw(run, shown), strict=True)
     ]
     return table(["actual", "predicted", "probability", *features], rows, class_="numbers")
+
+
+def _as_read(value: float, categories: list[str] | None) -> str:
+    """A value as it stood in the table: a category by its name, a dash for what was missing."""
+    if categories is not None:
+        return categories[int(value)] if value >= 0 else "–"
+    return "–" if math.isnan(value) else f"{value:.4g}"

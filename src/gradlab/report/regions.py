@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gradlab.run import Run
 
 _SIDE = 200  # points of the plane in each direction
+_MOST = 20_000  # examples that are looked at: there may be more than memory holds
 
 
 def has_regions(run: "Run") -> bool:
@@ -22,13 +23,15 @@ def has_regions(run: "Run") -> bool:
 
 def regions(run: "Run", judged: Judged) -> Html:
     """The plane coloured by class, the stronger the more certain, with the test points over it."""
-    low, high = judged.inputs.min(0), judged.inputs.max(0)
+    shown = np.array(thinned(range(len(judged)), _MOST))
+    inputs = judged.raw(run, shown)
+    low, high = np.nanmin(inputs, 0), np.nanmax(inputs, 0)
     margin = 0.08 * np.maximum(high - low, 1e-9)
     low, high = low - margin, high + margin
     first, second = run.data["inputs"]["features"] or ("x0", "x1")
     return chart(
         "Decision regions",
-        [_points(judged, index) for index in range(len(judged.classes))],
+        [_points(judged, index, shown, inputs) for index in range(len(judged.classes))],
         "Each point of the plane has the colour of its most probable class, the stronger the more certain. "
         "Dots are test examples; crosses are those classified wrongly.",
         height=480,
@@ -60,13 +63,13 @@ def _plane(run: "Run", low: npt.NDArray[Any], high: npt.NDArray[Any]) -> dict[st
     }
 
 
-def _points(judged: Judged, index: int) -> Trace:
-    members = thinned(np.flatnonzero(judged.actual == index).tolist())
-    right = judged.said[members] == index
+def _points(judged: Judged, index: int, shown: npt.NDArray[np.int64], inputs: npt.NDArray[Any]) -> Trace:
+    members = thinned(np.flatnonzero(judged.actual[shown] == index).tolist())
+    right = judged.said[shown[members]] == index
     return {
         "name": label(judged.classes[index]),
-        "x": judged.inputs[members, 0].tolist(),
-        "y": judged.inputs[members, 1].tolist(),
+        "x": inputs[members, 0].tolist(),
+        "y": inputs[members, 1].tolist(),
         "mode": "markers",
         "marker": {
             "color": PALETTE[index % len(PALETTE)],

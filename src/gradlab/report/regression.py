@@ -1,5 +1,6 @@
 """How a regression does on the test split: predicted against actual, the residuals, and the fitted curve."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,21 +17,34 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 _BINS = 24
+_DOTS = 2000  # more are no longer seen apart
+_MOST = 20_000  # examples of a picture: there may be more than memory holds
 
 
 def test_section(run: "Run") -> Html:
     """Everything about the test split of a regression."""
+    return _section(run, _residuals)
+
+
+def counts_section(run: "Run") -> Html:
+    """The same of a regression of counts, whose errors grow with what is predicted."""
+    return _section(run, _pearson_residuals)
+
+
+def _section(run: "Run", residuals: Callable[[Array, Array], Html]) -> Html:
+    from gradlab.tasks import predict
+
     dataset = run.dataset
-    rows = dataset.test.rows
-    if len(rows) == 0:
+    if len(dataset.test) == 0:
         return Html()
-    actual, predicted = (
-        _common_unit(run, v) for v in (dataset.raw.targets[rows], run.predict(dataset.raw.inputs[rows]))
-    )
-    figures = [_against(actual, predicted), _residuals(predicted - actual)]
+    some = dataset.test.sample(_MOST)
+    values = np.array([said["value"] for said in run.task.decode(predict(run.model, some.inputs))])
+    actual, predicted = (_common_unit(run, v) for v in (dataset.raw.targets[some.rows], values))
+    figures = [_against(actual, predicted), residuals(actual, predicted)]
     if run.data["inputs"]["shape"] == [1] and not run.data["inputs"]["categories"] and actual.shape[1] == 1:
         figures.insert(0, _fitted(run, dataset))
-    verdict = f"{counted(len(rows), 'example')} that the training never saw."
+    verdict = f"{counted(len(dataset.test), 'example')} that the training never saw"
+    verdict += f"; the pictures show {len(some):,} of them." if len(some) < len(dataset.test) else "."
     return section("Test split", tag("p", verdict, class_="quiet"), charts(*figures))
 
 
@@ -70,7 +84,24 @@ def _cloud(actual: Array, predicted: Array, target: int) -> Trace:
     }
 
 
-def _residuals(residuals: Array) -> Html:
+def _residuals(actual: Array, predicted: Array) -> Html:
+    errors = predicted - actual
+    words = f"Predicted minus actual. Mean {errors.mean():.3g}, standard deviation {errors.std():.3g}."
+    return _histogram(errors, words, "predicted − actual")
+
+
+def _pearson_residuals(actual: Array, predicted: Array) -> Html:
+    """Errors in the standard deviations that a Poisson law gives them."""
+    errors = (predicted - actual) / np.sqrt(np.maximum(predicted, 1e-12))
+    words = (
+        "Predicted minus actual, in units of √predicted, by which Poisson counts scatter. "
+        f"Mean {errors.mean():.3g}, standard deviation {errors.std():.3g}: about 1 where that law holds, more where "
+        "the counts scatter more or the model misses something."
+    )
+    return _histogram(errors, words, "(predicted − actual) / √predicted")
+
+
+def _histogram(residuals: Array, words: str, label: str) -> Html:
     counts, edges = np.histogram(residuals, bins=_BINS)
     bars = {
         "type": "bar",
@@ -84,9 +115,9 @@ def _residuals(residuals: Array) -> Html:
     return chart(
         "Residuals",
         [bars],
-        f"Predicted minus actual. Mean {residuals.mean():.3g}, standard deviation {residuals.std():.3g}.",
+        words,
         height=380,
-        xaxis=axis("predicted − actual"),
+        xaxis=axis(label),
         yaxis=axis("examples"),
         shapes=[line],
         showlegend=False,
@@ -112,7 +143,7 @@ def _fitted(run: "Run", dataset: "Dataset") -> Html:
 
 
 def _dots(name: str, dataset: "Dataset", split: str, color: str, opacity: float) -> Trace:
-    rows = thinned(dataset.split(split).rows.tolist())
+    rows = dataset.split(split).sample(_DOTS).rows
     return {
         "name": name,
         "x": dataset.raw.inputs[rows, 0].tolist(),

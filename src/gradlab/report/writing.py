@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 Section = Callable[["Run"], Html]
 
-_TESTS: dict[str, Section] = {"classify": classification.test_section, "regress": regression.test_section}
+_TESTS: dict[str, Section] = {
+    "classify": classification.test_section,
+    "bernoulli": classification.test_section,
+    "regress": regression.test_section,
+    "poisson": regression.counts_section,
+}
 
 
 def write_report(run: "Run") -> Path:

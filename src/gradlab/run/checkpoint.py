@@ -43,9 +43,13 @@ class Checkpoint:
 
 
 def write(folder: Path, checkpoint: Checkpoint) -> Path:
-    """Write `folder/step-NNNNNNNN`: into a temporary folder, flushed, then renamed; no half of it is ever seen."""
-    target = folder / f"step-{checkpoint.step:08d}"
-    temporary = folder / f".{target.name}-{os.getpid()}"
+    """Write `folder/step-NNNNNNNN`."""
+    return write_as(folder / f"step-{checkpoint.step:08d}", checkpoint)
+
+
+def write_as(target: Path, checkpoint: Checkpoint) -> Path:
+    """Write into a temporary folder, flushed, then renamed to the target: no half of it is ever seen."""
+    temporary = target.with_name(f".{target.name}-{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
     try:
         temporary.mkdir(parents=True)
@@ -65,7 +69,7 @@ def write(folder: Path, checkpoint: Checkpoint) -> Path:
         if target.exists():  # the same step again, after a resume from an older checkpoint
             remove(target)
         temporary.rename(target)
-        _flush(folder)
+        _flush(target.parent)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

@@ -25,12 +25,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from gradlab.data import Dataset, Preprocessing, Targets, load
+from gradlab.data import Dataset, Preprocessing, Reader, Targets, load, reader_of
 from gradlab.errors import GradlabError, notice, one_line
 from gradlab.models import models
 from gradlab.recipe import Recipe
 from gradlab.run import checkpoint
-from gradlab.tasks import Task, evaluate, predict, tasks
+from gradlab.tasks import Task, evaluate, predict, tasks, wants
 
 
 class Run:
@@ -119,6 +119,11 @@ class Run:
         return Preprocessing(**self.data["inputs"])
 
     @cached_property
+    def reader(self) -> Reader:
+        """How files become raw inputs, as they did for training."""
+        return reader_of(self.data.get("reader"), tuple(self.preprocessing.shape))
+
+    @cached_property
     def task(self) -> Task:
         return tasks.build(tasks.resolve(self.recipe.task, "task"), Targets(**self.data["targets"]))
 
@@ -139,22 +144,36 @@ class Run:
             raise GradlabError(f"{self.path}: its weights do not fit its recipe. {one_line(error)}") from None
         return model.eval()
 
-    def outputs(self, raw: npt.ArrayLike) -> Tensor:
-        """What the model gives for raw inputs (one row per example): logits, or standardised numbers."""
-        return predict(self.model, self.preprocessing(np.asarray(raw)))
+    def outputs(self, raw: npt.ArrayLike | str | Path) -> Tensor:
+        """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
+        values = self.reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
+        x = self.preprocessing(values)
+        self.preprocessing.check_known(values, self.recipe.data.values.get("one_hot", []))
+        return predict(self.model, x)
 
-    def describe(self, raw: npt.ArrayLike) -> list[dict[str, Any]]:
+    @property
+    def temperature(self) -> float:
+        """What logits are divided by to make probabilities that are as sure as they are right."""
+        found = self.finished.get("calibration")
+        if found is None:
+            raise GradlabError(
+                f"{self.path} has no temperature to calibrate with: only a classification that held out a validation "
+                "split has one (data.validation)."
+            )
+        return float(found["temperature"])
+
+    def describe(self, raw: npt.ArrayLike, calibrated: bool = False) -> list[dict[str, Any]]:
         """Predictions in full: label and probabilities, or value, one dictionary per example."""
-        return self.task.decode(self.outputs(raw))
+        return self.task.decode(self.outputs(raw) / (self.temperature if calibrated else 1.0))
 
-    def predict(self, raw: npt.ArrayLike) -> npt.NDArray[Any]:
+    def predict(self, raw: npt.ArrayLike, calibrated: bool = False) -> npt.NDArray[Any]:
         """Predicted labels or values for raw inputs, one per row."""
-        return np.array([p.get("label", p.get("value")) for p in self.describe(raw)])
+        return np.array([p.get("label", p.get("value")) for p in self.describe(raw, calibrated)])
 
     @cached_property
     def dataset(self) -> Dataset:
         """The data of the run, read again and prepared as they were; refused if they have changed."""
-        dataset = load(self.recipe.data)
+        dataset = load(self.recipe.data, wants(self.recipe.task))
         if dataset.raw.fingerprint() != self.data["fingerprint"]:
             raise GradlabError(f"The data of {self.path} are not the ones it was trained on. Bring those back.")
         return dataset
@@ -242,6 +261,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
     """What data.json holds."""
     return {
         "inputs": asdict(dataset.preprocessing),
+        "reader": dataset.raw.reader.describe() if dataset.raw.reader else None,
         "targets": asdict(dataset.targets),
         "sizes": {split: len(dataset.split(split)) for split in ("train", "validation", "test")},
         "fingerprint": dataset.raw.fingerprint(),

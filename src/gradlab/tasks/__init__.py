@@ -1,9 +1,29 @@
 """What is learned: the loss, the metrics, the trivial baseline, and how the trained thing is used."""
 
+from gradlab.tasks.auto import settled, wants
+from gradlab.tasks.bernoulli import Bernoulli
+from gradlab.tasks.calibration import calibrate, fit_temperature
 from gradlab.tasks.classify import Classify
 from gradlab.tasks.evaluation import evaluate, predict
 from gradlab.tasks.metrics import Metric
+from gradlab.tasks.poisson import Poisson
 from gradlab.tasks.regress import Regress
+from gradlab.tasks.reliability import Reliability
 from gradlab.tasks.task import Task, tasks
 
-__all__ = ["Classify", "Metric", "Regress", "Task", "evaluate", "predict", "tasks"]
+__all__ = [
+    "Bernoulli",
+    "Classify",
+    "Metric",
+    "Poisson",
+    "Regress",
+    "Reliability",
+    "Task",
+    "calibrate",
+    "evaluate",
+    "fit_temperature",
+    "predict",
+    "settled",
+    "tasks",
+    "wants",
+]

@@ -2,60 +2,107 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from gradlab.data import Targets
+from gradlab.data import Targets, Wants
 from gradlab.errors import GradlabError
-from gradlab.tasks.metrics import Metric, accuracy, macro_f1
+from gradlab.registry import Fraction
+from gradlab.tasks.metrics import Metric, class_metrics, viewed
 from gradlab.tasks.task import tasks
+
+Loss = tuple[Float[Tensor, ""], int]
 
 
 @tasks.register("classify")
+@dataclass(eq=False)
 class Classify:
-    r"""One class of several, by cross-entropy.
+    r"""One class of several, by cross-entropy: the categorical generalised linear model, its link the softmax.
 
     $$ \ell(z, y) = -\log \mathrm{softmax}(z)_y $$
+
+    Training may smooth the labels by ε and weigh the classes; evaluation never does.
+
+    $$ \ell_\mathrm{train}(z, y) = (1 - ε)\, w_y\, \ell(z, y) + \tfrac ε C \sum_c w_c\, \ell(z, c) $$
+
+    Balanced weights are $w_c = n / (C n_c)$, whose mean over the training examples is 1.
     """
 
-    def __init__(self, targets: Targets):
-        if targets.classes is None:
-            raise GradlabError("The task classify needs classes, but the targets are numbers. Use task=regress.")
-        if len(targets.classes) < 2:
-            raise GradlabError(f"Classification needs at least two classes, got {len(targets.classes)}.")
-        self.classes = targets.classes
+    targets: Targets
+    _: KW_ONLY
+    label_smoothing: Annotated[Fraction, "share ε of each training label that is spread over all classes"] = 0.0
+    class_weights: Annotated[
+        Literal["none", "balanced"], "balanced: in the training loss each class counts the same, however rare it is"
+    ] = "none"
+
+    wants: ClassVar[Wants] = "classes"
+
+    def __post_init__(self) -> None:
+        if self.targets.classes is None:
+            raise GradlabError("Classification needs classes, but the targets are numbers. Use task=regress.")
+        if len(self.targets.classes) < 2:
+            raise GradlabError(f"Classification needs at least two classes, got {len(self.targets.classes)}.")
+        self.classes = self.targets.classes
         self.outputs = len(self.classes)
-        self.metrics: Mapping[str, Metric] = {"accuracy": accuracy(), "f1": macro_f1(self.outputs)}
+        self.metrics: Mapping[str, Metric] = viewed(class_metrics(len(self.classes)), self.class_logits)
+        self.weights = _balanced(self.targets.counts) if self.class_weights == "balanced" else None
+
+    def class_logits(self, output: Float[Tensor, "batch outputs"]) -> Float[Tensor, "batch classes"]:
+        """Model outputs as one logit for each class."""
+        return output
 
     def encode(self, targets: Tensor) -> Int64[Tensor, " batch"]:
         return targets
 
     def loss(
         self,
-        output: Float[Tensor, "batch classes"],
+        output: Float[Tensor, "batch outputs"],
         target: Int64[Tensor, " batch"],
         weight: Float[Tensor, " batch"] | None = None,
-    ) -> tuple[Float[Tensor, ""], int]:
-        if weight is None:
-            return F.cross_entropy(output, target, reduction="sum"), len(target)
-        return weight @ F.cross_entropy(output, target, reduction="none"), len(target)
+    ) -> Loss:
+        return self._cross_entropy(output, target, weight)
+
+    def training_loss(
+        self,
+        output: Float[Tensor, "batch outputs"],
+        target: Int64[Tensor, " batch"],
+        weight: Float[Tensor, " batch"] | None = None,
+    ) -> Loss:
+        if self.weights is not None:  # kept where and as they are used: a captured step cannot move them
+            self.weights = self.weights.to(output.device, torch.promote_types(output.dtype, torch.float32))
+        return self._cross_entropy(output, target, weight, weight=self.weights, label_smoothing=self.label_smoothing)
+
+    def _cross_entropy(self, output: Tensor, target: Tensor, example_weight: Tensor | None, **terms: Any) -> Loss:
+        logits = self.class_logits(output)
+        if example_weight is None:
+            return F.cross_entropy(logits, target, reduction="sum", **terms), len(target)
+        return example_weight @ F.cross_entropy(logits, target, reduction="none", **terms), len(target)
 
     def expected_initial_loss(self) -> tuple[float, str]:
-        return math.log(self.outputs), f"log {self.outputs}"
+        return math.log(len(self.classes)), f"log {len(self.classes)}"
 
-    def baseline(self, training: Int64[Tensor, " examples"], count: int) -> tuple[str, Float[Tensor, "count classes"]]:
+    def baseline(self, training: Int64[Tensor, " examples"], count: int) -> tuple[str, Float[Tensor, "count outputs"]]:
         """Log frequencies of the training classes: the majority class wins, and the loss is their cross-entropy."""
-        frequency = torch.bincount(training, minlength=self.outputs).float() + 1e-9
+        frequency = torch.bincount(training, minlength=len(self.classes)).float() + 1e-9
         return "majority class", torch.log(frequency / frequency.sum()).expand(count, -1)
 
-    def decode(self, output: Float[Tensor, "batch classes"]) -> list[dict[str, Any]]:
-        probabilities = output.double().softmax(1)
+    def decode(self, output: Float[Tensor, "batch outputs"]) -> list[dict[str, Any]]:
+        probabilities = self.class_logits(output).double().softmax(1)
         best = probabilities.argmax(1).tolist()
         return [
             {"label": self.classes[i], "probability": p[i], "probabilities": dict(zip(self.classes, p, strict=True))}
             for i, p in zip(best, probabilities.tolist(), strict=True)
         ]
+
+
+def _balanced(counts: list[int]) -> Float[Tensor, " classes"]:
+    """n / (C n_c), where C counts the classes that training has; one it lacks has no example to weigh."""
+    if not counts:
+        raise GradlabError("class_weights=balanced needs to know how many training examples each class has.")
+    n = torch.tensor(counts, dtype=torch.float64)
+    return torch.where(n > 0, n.sum() / ((n > 0).sum() * n.clamp(min=1)), 0.0).float()

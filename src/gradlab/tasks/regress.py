@@ -1,36 +1,38 @@
 """Regression: one number, or several."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from gradlab.data import Targets
+from gradlab.data import Targets, Wants
 from gradlab.errors import GradlabError
-from gradlab.tasks.metrics import Metric, r2, rmse
+from gradlab.tasks.metrics import Metric, mae, r2, rmse
 from gradlab.tasks.task import tasks
 
 
 @tasks.register("regress")
 class Regress:
-    r"""A number, or several, by squared error of the standardised target.
+    r"""A number, or several, by squared error of the standardised target: the Gaussian generalised linear model.
 
     $$ \ell(\hat y, y) = (\hat y - \tilde y)^2, \qquad \tilde y = (y - \mu) / \sigma $$
 
-    μ and σ come from the training targets; predictions and RMSE are in the units of the raw target.
+    μ and σ come from the training targets; predictions, RMSE and MAE are in the units of the raw target.
     """
+
+    wants: ClassVar[Wants] = "numbers"
 
     def __init__(self, targets: Targets):
         if targets.classes is not None:
             raise GradlabError("The task regress needs numbers, but the targets are classes. Use task=classify.")
         self.mean, self.std = torch.tensor(targets.mean), torch.tensor(targets.std)
         self.outputs = len(targets.mean)
-        # Several targets have no common unit: their RMSE is in standard deviations.
+        # Several targets have no common unit: their errors are in standard deviations.
         unit = targets.std[0] if self.outputs == 1 else 1.0
-        self.metrics: Mapping[str, Metric] = {"rmse": rmse(unit), "r2": r2()}
+        self.metrics: Mapping[str, Metric] = {"rmse": rmse(unit), "mae": mae(unit), "r2": r2()}
 
     def encode(self, targets: Float[Tensor, "batch *outputs"]) -> Float[Tensor, "batch outputs"]:
         return (targets.reshape(len(targets), -1) - self.mean) / self.std
@@ -44,6 +46,8 @@ class Regress:
         if weight is None:
             return F.mse_loss(output, target, reduction="sum"), target.numel()
         return weight @ F.mse_loss(output, target, reduction="none").flatten(1).sum(1), target.numel()
+
+    training_loss = loss
 
     def expected_initial_loss(self) -> tuple[float, str]:
         return 1.0, "variance of the standardised target"

@@ -5,12 +5,17 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from gradlab.data import Wants
 from gradlab.registry import Registry
 from gradlab.tasks.metrics import Metric
 
 
 class Task(Protocol):
     """What training, evaluation and prediction need to know of a task."""
+
+    @property
+    def wants(self) -> Wants:
+        """Which kind of targets it learns from."""
 
     @property
     def outputs(self) -> int:
@@ -24,7 +29,13 @@ class Task(Protocol):
         """Raw targets as the loss takes them."""
 
     def loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, int]:
-        """Sum of the losses, each times the weight of its example, and how many there are."""
+        """Sum of the losses, each times the weight of its example, and how many there are.
+
+        It is what evaluation tells of a model, and what runs are compared by.
+        """
+
+    def training_loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, int]:
+        """What is minimised: the loss, or a variant of it from which more is learned."""
 
     def expected_initial_loss(self) -> tuple[float, str]:
         """What a model that knows nothing yet should cost, and the formula in words."""
