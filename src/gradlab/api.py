@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gradlab.data import sources
+from gradlab.data.overview import Overview
 from gradlab.recipe import Recipe
 from gradlab.recipes import find
+from gradlab.registry import Part
 from gradlab.run import Run, open_run
 from gradlab.training import experiment
 from gradlab.training.environment import find_device
@@ -13,7 +16,31 @@ from gradlab.training.experiment import Experiment
 from gradlab.training.fit import Fit, fit
 from gradlab.training.observers import Observer
 
-__all__ = ["Fit", "Observer", "Run", "fit", "load_run", "prepare", "resume", "train"]
+if TYPE_CHECKING:
+    from gradlab.estimators import Classifier, Regressor, load_estimator
+
+__all__ = [
+    "Classifier",
+    "Fit",
+    "Observer",
+    "Regressor",
+    "Run",
+    "fit",
+    "load_estimator",
+    "load_run",
+    "prepare",
+    "resume",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The estimators, whose base classes take scikit-learn a second to load: not before they are asked for."""
+    if name in ("Classifier", "Regressor", "load_estimator"):
+        from gradlab import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module 'gradlab.api' has no attribute {name!r}")
 
 
 def train(
@@ -67,6 +94,18 @@ def resume(
     if not (opened.path / "report.html").exists():
         _report(opened)
     return opened
+
+
+def look_at_data(source: str, values: Mapping[str, Any], page: Path | None = None, title: str = "") -> Overview:
+    """Figures of a source of data, and a page to look at it if one is named."""
+    resolved = sources.resolve(Part(source, dict(values)), "data")
+    raw = sources.build(resolved, resolved.values["seed"])
+    overview = Overview.of(raw)
+    if page is not None:
+        from gradlab.report.data_page import write_data_page
+
+        write_data_page(title or source, raw, overview, page)
+    return overview
 
 
 def _report(run: Run) -> None:

@@ -1,13 +1,14 @@
 """Numbers as people read them, the same in the terminal and in the report."""
 
+from collections.abc import Sequence
 from typing import Any
 
 
 def number(value: Any) -> str:
     """A figure as people read it.
 
-    >>> number(0.98328), number(1797), number(1e-8), number(None)
-    ('0.9833', '1,797', '1e-08', '–')
+    >>> number(0.98328), number(1797), number(45871.2), number(1e-8), number(None)
+    ('0.9833', '1,797', '45,871', '1e-08', '–')
     """
     if value is None:
         return "–"
@@ -15,7 +16,18 @@ def number(value: Any) -> str:
         return str(value)
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.3g}"
+    if 1e3 <= abs(value) < 1e9:
+        return f"{value:,.1f}" if abs(value) < 1e4 else f"{value:,.0f}"
+    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e3 or value == 0 else f"{value:.3g}"
+
+
+def quantity(value: float) -> str:
+    """A value of the user's data, in as few digits as say it.
+
+    >>> quantity(6.0), quantity(83135.0), quantity(0.12345678)
+    ('6', '83,135', '0.123457')
+    """
+    return f"{value:,.6g}"
 
 
 def as_typed(value: Any) -> str:
@@ -64,7 +76,31 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-_METRICS = {"f1": "macro F1", "rmse": "RMSE", "r2": "R²"}
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float], width: int) -> str:
+    """Values as a row of at most `width` bars, evenly spread over them; the scale is from the lowest to the highest.
+
+    >>> sparkline(range(8), 8), sparkline([0, 10, 0], 8), sparkline([5, 5], 8), sparkline(range(100), 4)
+    ('▁▂▃▄▅▆▇█', '▁█▁', '██', '▁▃▆█')
+    """
+    bars = min(width, len(values))
+    shown = [values[round(i * (len(values) - 1) / max(1, bars - 1))] for i in range(bars)]
+    low, high = min(shown, default=0.0), max(shown, default=0.0)
+    levels = [(value - low) / (high - low) if high > low else 1.0 for value in shown]
+    return "".join(_BARS[round(level * (len(_BARS) - 1))] for level in levels)
+
+
+_METRICS = {
+    "balanced_accuracy": "balanced accuracy",
+    "f1": "macro F1",
+    "auroc": "AUROC",
+    "ece": "ECE",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "r2": "R²",
+}
 
 
 def name_of(metric: str) -> str:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,10 +73,15 @@ class ForkServer:
         self.process = subprocess.Popen([sys.executable, str(script)], env=environment(), cwd=folder, **pipes)
         self.streams = folder / "out", folder / "err"
 
-    def __call__(self, *arguments: object, cwd: Path) -> Finished:
+    def __call__(self, *arguments: object, cwd: Path, env: Mapping[str, str] = {}) -> Finished:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        job = {"arguments": [str(a) for a in arguments], "cwd": str(cwd), "streams": [str(s) for s in self.streams]}
+        job = {
+            "arguments": [str(a) for a in arguments],
+            "cwd": str(cwd),
+            "streams": [str(s) for s in self.streams],
+            "environment": dict(env),
+        }
         self.process.stdin.write(json.dumps(job) + "\n")
         self.process.stdin.flush()
         code = int(self.process.stdout.readline())

@@ -16,6 +16,7 @@ from gradlab.cli import main
 
 def child(job: dict[str, Any]) -> NoReturn:
     os.chdir(job["cwd"])
+    os.environ.update(job["environment"])
     for descriptor, path in enumerate([os.devnull, *job["streams"]]):
         flags = os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         os.dup2(os.open(path, flags, 0o644), descriptor)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 
 from gradlab.data import load, sources
 from gradlab.errors import GradlabError
@@ -31,7 +32,7 @@ def test_other_numbers_are_a_quantity(loaded, rng):
     data = loaded(x=rng.integers(0, 9, (30, 2)), y=rng.normal(size=30))
     assert data.targets.classes is None
     assert data.raw.features == ["x0", "x1"]
-    assert data.raw.inputs.dtype == np.float64
+    assert data.train.inputs.dtype == torch.float32
 
 
 def test_images_keep_their_axes_and_their_bytes(loaded, rng):

@@ -9,7 +9,7 @@ def raw(name, seed=0, **values):
     return sources.build(sources.resolve(Part(name, values), "data"), seed)
 
 
-@pytest.mark.parametrize("name", ["moons", "circles", "spirals", "linear", "polynomial"])
+@pytest.mark.parametrize("name", ["moons", "circles", "spirals", "linear", "polynomial", "counts"])
 def test_as_many_examples_as_asked_for_and_a_pure_function_of_the_seed(name):
     a, b, c = raw(name, 1, examples=40), raw(name, 1, examples=40), raw(name, 2, examples=40)
     assert len(a.inputs) == 40
@@ -47,3 +47,16 @@ def test_least_squares_finds_the_linear_law_to_the_level_of_its_noise():
 def test_the_polynomial_without_noise_is_the_cubic_it_says():
     data = raw("polynomial", noise=0)
     np.testing.assert_allclose(np.polyfit(data.inputs[:, 0], data.targets, 3), [2, -1, -1, 0], atol=1e-9)
+
+
+def test_counts_scatter_about_a_log_linear_law_as_a_poisson_law_has_it():
+    from sklearn.linear_model import PoissonRegressor
+
+    data = raw("counts", examples=5000, mean=6.0)
+    assert (data.targets == data.targets.round()).all()
+    assert data.targets.min() >= 0
+    law = PoissonRegressor(alpha=0, max_iter=1000).fit(data.inputs, data.targets)
+    assert np.exp(law.intercept_) == pytest.approx(6, rel=0.03)
+    assert np.linalg.norm(law.coef_) == pytest.approx(0.8, rel=0.03)
+    expected = law.predict(data.inputs)
+    assert ((data.targets - expected) ** 2 / expected).mean() == pytest.approx(1, abs=0.05)

@@ -67,10 +67,12 @@ def test_categories_come_out_as_from_scikit_learn(seed, coded):
     assert Preprocessing.fit(train, "standardise", ["a", "b", "c"], coded).output_shape == want.shape[1:]
 
 
-def test_an_unknown_category_is_named_by_row_column_and_value():
+def test_an_unknown_category_has_no_code_and_can_be_refused():
     fitted = Preprocessing.fit(np.array([[1.0, 7.0], [2.0, 8.0]]), "none", ["size", "kind"], ["kind"])
+    new = np.array([[1.0, 7.0], [2.0, 9.0]])
+    assert fitted(new).tolist() == [[1.0, 1.0, 0.0], [2.0, 0.0, 0.0]]
     with pytest.raises(GradlabError, match=r"Row 1, column 'kind': 9 is not among the training values \[7\. 8\.\]"):
-        fitted(np.array([[1.0, 7.0], [2.0, 9.0]]))
+        fitted.check_known(new, ["kind"])
 
 
 def test_an_unknown_column_of_categories_is_answered_with_the_nearest():

@@ -64,3 +64,12 @@ def test_targets_of_numbers_have_the_mean_and_spread_of_each_column():
 
 def test_a_constant_target_has_spread_one():
     assert Targets.of(np.full(9, 4.0), None) == Targets(mean=[4.0], std=[1.0])
+
+
+def test_targets_of_classes_have_the_number_of_examples_of_each():
+    targets = Targets.of(np.array([2, 0, 2, 2], dtype=np.uint8), ["a", "b", "c"])
+    assert targets == Targets(classes=["a", "b", "c"], counts=[1, 0, 3])
+
+
+def test_targets_that_were_saved_without_counts_are_still_read():
+    assert Targets(classes=["a", "b"], mean=[], std=[]).counts == []

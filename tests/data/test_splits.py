@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradlab.data.splits import hold_out, three_way
+from gradlab.data.splits import Split, divide, hold_out
 from gradlab.errors import GradlabError
 
 SEEDS = st.integers(0, 2**31)
@@ -53,12 +53,12 @@ def test_another_seed_gives_another_split():
 @given(st.integers(5, 200), st.floats(0, 0.5), st.floats(0, 0.5), SEEDS, st.booleans())
 def test_three_splits_are_disjoint_and_cover_everything(count, test, validation, seed, stratified):
     labels = np.arange(count) % 4 if stratified else None
-    splits = three_way(labels, count, None, test, validation, seed)
+    splits = divide(Split(test=test, validation=validation, seed=seed), count, labels)
     assert sorted(np.concatenate(splits)) == list(range(count))
 
 
 def test_the_official_test_split_is_kept_whole_and_apart():
-    train, validation, test = three_way(np.arange(100) % 5, 100, 70, 0.2, 0.1, 0)
+    train, validation, test = divide(Split(test_from=70, test=0.2, validation=0.1), 100, np.arange(100) % 5)
     assert test.tolist() == list(range(70, 100))
     assert sorted([*train, *validation]) == list(range(70))
     assert len(validation) == 7
@@ -66,4 +66,4 @@ def test_the_official_test_split_is_kept_whole_and_apart():
 
 def test_a_split_that_leaves_nothing_to_train_on_is_refused_with_its_counts():
     with pytest.raises(GradlabError, match="No example is left to train on: 2 examples, of which 2 are for test"):
-        three_way(None, 2, None, 0.9, 0.0, 0)
+        divide(Split(test=0.9), 2)

@@ -55,8 +55,6 @@ OVERRIDES = {
     "model.hidden": ["model.hidden", "key=value"],
     # Parts that do not fit together.
     "model=lenet": ["lenet", "12×12", "(1, 8, 8)"],
-    "task=regress": ["regress", "classes", "task=classify"],
-    "train.precision=bf16": ["bf16", "CUDA"],
 }
 
 
@@ -75,7 +73,6 @@ def test_a_bad_override_is_refused_with_what_would_be_right(quick: ForkServer, t
         ("train.precision=bf16", "bf16"),
         ("train.clip=1", "train.clip=1"),
         ("train.optimizer.iterations=0", "train.optimizer.iterations=0"),
-        ("task=regress", "regress"),
     ],
 )
 def test_what_does_not_go_with_lbfgs_is_refused(quick: ForkServer, tmp_path: Path, setting: str, word: str) -> None:
@@ -83,14 +80,27 @@ def test_what_does_not_go_with_lbfgs_is_refused(quick: ForkServer, tmp_path: Pat
     assert contents(tmp_path) == {}
 
 
+def test_numbers_of_names_are_refused(quick: ForkServer, tmp_path: Path) -> None:
+    ended = quick("train", "iris-softmax", "task=regress", "--out", "run", cwd=tmp_path)
+    check_refused(ended, "classes such as 'setosa', not numbers", "task=classify")
+    assert contents(tmp_path) == {}
+
+
 def test_classes_from_numbers_are_refused(quick: ForkServer, tmp_path: Path) -> None:
-    check_refused(quick("train", "linear-regression", "task=classify", cwd=tmp_path), "classify", "task=regress")
+    check_refused(quick("train", "linear-regression", "task=classify", cwd=tmp_path), "classes", "task=regress")
     assert contents(tmp_path) == {}
 
 
 def test_a_warm_up_longer_than_the_run_is_refused(quick: ForkServer, tmp_path: Path) -> None:
     arguments = ("train.schedule=cosine", "train.schedule.warmup=10", "train.steps=5")
     check_refused(quick("train", "moons-mlp", *arguments, "--out", "run", cwd=tmp_path), "warmup=10", "5 steps")
+    assert contents(tmp_path) == {}
+
+
+def test_a_schedule_that_follows_the_validation_loss_needs_one(quick: ForkServer, tmp_path: Path) -> None:
+    arguments = ("train.schedule=plateau", "data.validation=0", "--out", "run")
+    ended = quick("train", "digits-mlp", *arguments, cwd=tmp_path)
+    check_refused(ended, "train.schedule=plateau", "no validation split")
     assert contents(tmp_path) == {}
 
 

@@ -11,10 +11,11 @@ from gradlab.training.experiment import Experiment, resolve
 
 
 def found(name, path="/somewhere"):
-    """The recipe, with a path where its source needs one."""
+    """The recipe, with what its source needs to be told."""
     recipe = find(name)
-    needs = "path" in sources.schema(recipe.data.name).knobs
-    return recipe.override({"data.path": str(path)}) if needs else recipe
+    told = {"path": str(path), "target": "price"}
+    knobs = sources.schema(recipe.data.name).knobs
+    return recipe.override({f"data.{key}": value for key, value in told.items() if key in knobs})
 
 
 @pytest.mark.parametrize("name", sorted(book))

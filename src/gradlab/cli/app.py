@@ -9,7 +9,9 @@ import cyclopts
 from gradlab import process
 from gradlab.cli.benchmarks import bench
 from gradlab.cli.cookbook import recipes
+from gradlab.cli.datasets import data
 from gradlab.cli.history import compare, runs
+from gradlab.cli.sweeping import sweep
 from gradlab.cli.training import resume, train
 from gradlab.cli.using import evaluate, predict
 from gradlab.errors import GradlabError
@@ -23,9 +25,10 @@ app = cyclopts.App(
     default_parameter=cyclopts.Parameter(negative=()),
 )
 
-commands: list[Callable[..., None]] = [train, resume, evaluate, predict, recipes, runs, compare, bench]
+commands: list[Callable[..., None]] = [train, resume, sweep, evaluate, predict, recipes, runs, compare, bench]
 for order, command in enumerate(commands):
     app.command(command, sort_key=order)
+app.command(data)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
 
-from gradlab.cli.output import console, figures_table, print_json, say
+from gradlab.cli.output import console, figures_table, print_json, say, table
 from gradlab.errors import GradlabError
 from gradlab.recipes import DEFAULT
 from gradlab.wording import count, duration, number
@@ -23,6 +23,7 @@ Plain = Annotated[bool, Parameter(show_default=False, help="Clean text without c
 Json = Annotated[
     bool, Parameter(name="--json", show_default=False, help="Print one JSON object on stdout and nothing else.")
 ]
+Flag = Annotated[bool, Parameter(show_default=False)]
 
 _RESULT_KEYS = ("run", "recipe", "steps", "seconds", "parameters", "validation", "test")
 
@@ -34,6 +35,11 @@ def train(
     data: str | None = None,
     out: str | None = None,
     device: Device = "auto",
+    check: Flag = False,
+    folds: int | None = None,
+    find_lr: Flag = False,
+    curve: Flag = False,
+    vary: list[str] | None = None,
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
@@ -46,6 +52,16 @@ def train(
     - `gradlab train moons-mlp model.activation=gelu train.optimizer=momentum train.optimizer.momentum=0.95`
     - `gradlab train mnist-lenet --data FOLDER --device cuda`
     - `gradlab train runs/digits-mlp-3f2a/recipe.toml --out again`: the same run again, to the bit
+
+    Several trainings, to learn something about a recipe; each writes a folder with a report, and goes on where it was
+    when it is started again with the same `--out`:
+
+    - `gradlab train digits-mlp --check`: first a few tests that find what is wrong in seconds, then train
+    - `gradlab train digits-mlp --find-lr`: raise the learning rate step by step, and suggest one
+    - `gradlab train wine-mlp --folds 5`: cross-validation, with mean and standard deviation over the folds
+    - `gradlab train digits-mlp --curve`: how much better it gets with more examples
+    - `gradlab train curve-fitting --vary model.degree=1,2,3,5,9`: underfitting and overfitting in one picture
+    - `gradlab train digits-mlp --vary model.hidden=16/64/64,64 --vary train.lr=1e-4,1e-3,1e-2`: two knobs
 
     `gradlab recipes` lists the names, `gradlab recipes NAME` every key with its type, default and meaning.
 
@@ -61,12 +77,32 @@ def train(
         The run folder to make; it must not exist. Default: `runs/NAME-xxxx`.
     device
         Where to train; auto takes a GPU where there is one.
+    check
+        Before the training: is the initial loss right, can a few examples be learned by heart, do the inputs matter?
+        If a check fails, nothing is trained, and the exit code is 3.
+    folds
+        Train so many times, each time tested on another part of the data.
+    find_lr
+        Find a learning rate instead of training.
+    curve
+        Train on more and more of the examples.
+    vary
+        Train with each value of a knob: `KEY=V1,V2,…`, or `KEY=1:9` for whole numbers; lists are parted by slashes.
+        May be given twice, for every pair of values.
     """
     if "=" in name and not Path(name).is_file():  # the default recipe's name was left out
         name, overrides = DEFAULT, (name, *overrides)
+    screen = console(plain)
+    if check or folds is not None or find_lr or curve or vary:
+        from gradlab.cli import studies
+
+        asked = studies.Request(
+            name=name, overrides=overrides, data=data, out=out, device=device, screen=screen, as_json=as_json
+        )
+        studies.train(asked, folds=folds, find_lr=find_lr, curve=curve, vary=vary or [], check=check)
+        return
     from gradlab import api
 
-    screen = console(plain)
     experiment = api.prepare(name, read_overrides(overrides), data=data, device=device)
     if not as_json:
         show_plan(screen, experiment)
@@ -111,6 +147,8 @@ def progress(screen: Console) -> Observer:
 
 def show_plan(screen: Console, experiment: Experiment) -> None:
     """What will be trained, before it is."""
+    from gradlab.training.preview import preview
+
     recipe, plan, sizes = experiment.recipe, experiment.plan, [len(experiment.dataset.split(s)) for s in _SPLITS]
     value, formula = experiment.task.expected_initial_loss()
     threads = (
@@ -123,11 +161,28 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         "model": f"{recipe.model.name}: {experiment.parameters:,} parameters, {flops}",
         "plan": f"{experiment.steps:,} steps of {plan.examples_per_step(sizes[0]):,} examples, "
         f"{plan.optimizer.name}, learning rate {plan.lr:g}, {plan.schedule.name} schedule",
+        "schedule": preview(plan, experiment.steps),
         "device": f"{experiment.device.type}{threads}, {experiment.mode} step",
         "initial loss": f"{number(experiment.initial_loss())}, expected {number(value)} ({formula})",
     }
     for key, text in rows.items():
-        say(screen, key, text)
+        if text:
+            say(screen, key, text)
+    show_columns(screen, experiment)
+    for note in experiment.dataset.raw.notes:
+        say(screen, "note", note)
+
+
+def show_columns(screen: Console, experiment: Experiment) -> None:
+    """What each column of a table was taken for."""
+    reader = experiment.dataset.raw.reader
+    if reader is None or "columns" not in reader.describe():
+        return
+    columns = reader.describe()["columns"]
+    rows = ([c["name"], c["kind"], c["use"], c["note"]] for c in columns[:_COLUMNS])
+    screen.print(table("column", "kind", "use", "values", rows=rows))
+    if len(columns) > _COLUMNS:
+        screen.print(f"… {len(columns) - _COLUMNS:,} more columns; data.json of the run has them all.")
 
 
 def show_result(screen: Console, run: Run, as_json: bool) -> None:
@@ -146,8 +201,19 @@ def show_result(screen: Console, run: Run, as_json: bool) -> None:
     if result["baseline"]:
         columns[f"baseline ({result['baseline']['name']}), test"] = result["baseline"].get("test", {})
     screen.print(figures_table(columns))
+    show_calibration(screen, result)
     say(screen, "run", str(run.path))
     say(screen, "report", str((run.path / "report.html").absolute()))
 
 
+def show_calibration(screen: Console, result: dict[str, Any]) -> None:
+    """How far a classifier's confidence is from its accuracy, as it is and at the temperature that was fitted."""
+    found = result.get("calibration", {})
+    if "test_ece" in found:
+        before, after, temperature = (found[k] for k in ("test_ece", "test_ece_calibrated", "temperature"))
+        fitted = f"at temperature {temperature:.3g} (fitted on {found['split']})"
+        say(screen, "calibration", f"test ECE {before:.3f}, {after:.3f} {fitted}")
+
+
 _SPLITS = ("train", "validation", "test")
+_COLUMNS = 40  # of a table that are shown

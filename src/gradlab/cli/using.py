@@ -1,10 +1,16 @@
 """`gradlab evaluate` and `gradlab predict`."""
 
+import csv
+import sys
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
 
 from gradlab.cli.output import console, figures_table, print_json, table
 from gradlab.cli.training import Json, Plain
+from gradlab.errors import GradlabError
 from gradlab.wording import number
 
 _SHOWN = 20  # predictions printed in full; more go to a file or --json
@@ -33,37 +39,76 @@ def evaluate(
         console(plain).print(figures_table({split: figures}))
 
 
-def predict(run: str, inputs: str, /, *, plain: Plain = False, as_json: Json = False) -> None:
+def predict(
+    run: str,
+    inputs: str,
+    /,
+    *,
+    calibrated: Annotated[
+        bool,
+        Parameter(show_default=False, help="Give probabilities at the temperature fitted on the validation split."),
+    ] = False,
+    plain: Plain = False,
+    as_json: Json = False,
+    as_csv: Annotated[
+        bool, Parameter(name="--csv", show_default=False, help="Print one CSV line for each input and nothing else.")
+    ] = False,
+) -> None:
     """Apply a trained run to raw inputs; they are preprocessed as its training data were.
 
     Examples to copy:
 
     - `gradlab predict runs/iris-softmax-3f2a 5.1,3.5,1.4,0.2`
-    - `gradlab predict runs/digits-mlp-3f2a images.npy --json`
-    - `gradlab predict runs/mnist-lenet-3f2a seven.png`
+    - `gradlab predict runs/digits-mlp-3f2a images.npy --json --calibrated`
+    - `gradlab predict runs/csv-3f2a new-rows.csv --csv > predictions.csv`
+    - `gradlab predict runs/images-3f2a holiday.jpg`
+    - `gradlab predict runs/images-3f2a FOLDER --json`: every picture below a folder
 
     Parameters
     ----------
     run
         The run folder.
     inputs
-        Numbers with commas between them, or a file: .npy, .npz (array x), .csv, .json, or a picture.
+        A file like the ones the run was trained on: a table with the same columns (.csv, .json), a picture or a
+        folder of pictures, arrays (.npy, .npz with array x); or the values of one example with commas between them.
     """
     from gradlab.api import load_run
-    from gradlab.data import read_inputs
 
+    if as_json and as_csv:
+        raise GradlabError("--json and --csv cannot both be printed: choose one.")
     opened = load_run(run)
-    raw = read_inputs(inputs, tuple(opened.preprocessing.shape))
-    predictions = opened.describe(raw)
+    reading = opened.reader.read(inputs)
+    predictions = opened.describe(reading.values, calibrated)
+    names = reading.names or [str(row) for row in range(len(predictions))]
+    first = "file" if reading.names else "row"
     if as_json:
-        print_json({"run": run, "inputs": str(Path(inputs)), "predictions": predictions})
-        return
-    screen = console(plain)
-    if "label" in predictions[0]:
-        rows = ([str(i), p["label"], number(p["probability"])] for i, p in enumerate(predictions[:_SHOWN]))
-        screen.print(table("row", "label", "probability", rows=rows))
+        named = [{first: name, **p} for name, p in zip(names, predictions, strict=True)]
+        print_json({"run": run, "inputs": str(Path(inputs)), "predictions": named if reading.names else predictions})
+    elif as_csv:
+        _print_csv(first, names, predictions)
     else:
-        rows = ([str(i), number(p["value"])] for i, p in enumerate(predictions[:_SHOWN]))
-        screen.print(table("row", "value", rows=rows))
+        _print_table(console(plain), first, names, predictions)
+
+
+def _print_table(screen: Console, first: str, names: list[str], predictions: list[dict[str, Any]]) -> None:
+    columns = [key for key in ("label", "probability", "value") if key in predictions[0]]
+    shown = zip(names[:_SHOWN], predictions[:_SHOWN], strict=True)
+    rows = ([name, *(number(p[key]) for key in columns)] for name, p in shown)
+    screen.print(table(first, *columns, rows=rows))
     if len(predictions) > _SHOWN:
-        screen.print(f"… {len(predictions) - _SHOWN:,} more; --json prints all of them.")
+        screen.print(f"… {len(predictions) - _SHOWN:,} more; --json or --csv prints all of them.")
+
+
+def _print_csv(first: str, names: list[str], predictions: list[dict[str, Any]]) -> None:
+    """A line for each input: label and a column for each class, or a column for each value."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    classes = list(predictions[0].get("probabilities", {}))
+    several = predictions[0].get("value")
+    values = [f"value {i}" for i in range(len(several))] if isinstance(several, list) else ["value"]
+    writer.writerow([first, *(["label", *(f"p({name})" for name in classes)] if classes else values)])
+    for name, prediction in zip(names, predictions, strict=True):
+        if classes:
+            writer.writerow([name, prediction["label"], *(prediction["probabilities"][c] for c in classes)])
+        else:
+            value = prediction["value"]
+            writer.writerow([name, *(value if isinstance(value, list) else [value])])

@@ -1,18 +1,21 @@
 """From a source's name to the three splits, ready for a model."""
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
+from annotated_types import Ge
 
-from gradlab.data.examples import Examples
+from gradlab.data.examples import Examples, Rows, Streamed
+from gradlab.data.memory import memory_for_data
 from gradlab.data.preprocessing import Method, Preprocessing
-from gradlab.data.raw import Raw, Targets
-from gradlab.data.splits import hold_out, three_way
+from gradlab.data.raw import Raw, Targets, Wants
+from gradlab.data.splits import Split, check_folds, divide, hold_out
 from gradlab.errors import GradlabError
-from gradlab.registry import Count, Fraction, Part, Registry, Seed
+from gradlab.registry import Count, Fraction, Natural, Part, Registry, Seed
+
+Folds = Annotated[int, Ge(2)]
 
 _TEST_SHARE = 0.2
 
@@ -42,31 +45,54 @@ def prepare(
     test: Annotated[
         Fraction | None, "share held out for the final figures; default the source's own split, or 0.2"
     ] = None,
+    folds: Annotated[Folds | None, "cut the examples into so many folds; one of them is the test split"] = None,
+    fold: Annotated[Natural, "which fold is the test split, from 0"] = 0,
     limit: Annotated[Count | None, "use only this many training examples"] = None,
     preprocess: Annotated[Method, "fitted on the training split"] = "standardise",
     one_hot: Annotated[list[str], "columns of categories, coded one-hot"] = [],  # noqa: B006
+    levels: Annotated[Count, "categories of a column that get a code of their own, the most frequent first"] = 100,
     seed: Annotated[Seed, "of the splits and of generated data"] = 0,
 ) -> Dataset:
     """Split, then fit the preprocessing on the training split and apply it to all three."""
-    if raw.test_from is not None and test is not None:
-        raise GradlabError("data.test cannot be set: this source comes with a test split of its own.")
+    if test is not None and (folds or raw.test_from is not None):
+        reason = "data.folds says what it is" if folds else "this source comes with a test split of its own"
+        raise GradlabError(f"data.test cannot be set: {reason}.")
     labels = raw.targets if raw.classes is not None else None
-    share = _TEST_SHARE if test is None else test
-    rows = three_way(labels, len(raw.inputs), raw.test_from, share, validation, seed)
-    train = rows[0]
+    if folds is None and fold:
+        raise GradlabError(f"data.fold={fold} says nothing without data.folds.")
+    if folds is not None:
+        if fold >= folds:
+            raise GradlabError(f"data.fold={fold} is not one of the {folds} folds, which count from 0.")
+        if labels is not None and raw.classes is not None:
+            check_folds(folds, labels, raw.classes)
+    split = Split(
+        test=_TEST_SHARE if test is None else test,
+        validation=validation,
+        validation_from=raw.validation_from,
+        test_from=raw.test_from,
+        folds=folds,
+        fold=fold,
+        seed=seed,
+    )
+    train, validated, tested = divide(split, len(raw.inputs), labels, raw.groups)
     if limit is not None and limit < len(train):
         train = hold_out(train, limit / len(train), seed + 2, labels)[1]
-    preprocessing = Preprocessing.fit(raw.inputs[train], preprocess, raw.features, one_hot)
+    codes = [*raw.categorical, *(c for c in one_hot if c not in raw.categorical)]
+    preprocessing = Preprocessing.fit(
+        raw.inputs, preprocess, raw.features, codes, rows=train, levels=levels, missing=raw.missing
+    )
+    resident = 4 * math.prod(preprocessing.output_shape) * len(raw.inputs) <= memory_for_data()
 
-    def examples(rows: npt.NDArray[np.int64]) -> Examples:
+    def examples(rows: Rows) -> Examples:
         kind = torch.int64 if raw.classes is not None else torch.float32
         targets = torch.from_numpy(raw.targets[rows]).to(kind)
-        return Examples(preprocessing(raw.inputs[rows]), targets, rows)
+        inputs = preprocessing(raw.inputs[rows]) if resident else Streamed(raw.inputs, rows, preprocessing)
+        return Examples(inputs, targets, rows)
 
     return Dataset(
         train=examples(train),
-        validation=examples(rows[1]),
-        test=examples(rows[2]),
+        validation=examples(validated),
+        test=examples(tested),
         raw=raw,
         preprocessing=preprocessing,
         targets=Targets.of(raw.targets[train], raw.classes),
@@ -77,7 +103,7 @@ sources: Registry[Raw] = Registry("data source", shared=prepare)
 """Builders take the seed (for generated data) and their own knobs; the knobs of `prepare` are added to each."""
 
 
-def load(part: Part) -> Dataset:
-    """Read a resolved data part and prepare it."""
+def load(part: Part, wants: Wants | None = None) -> Dataset:
+    """Read a resolved data part, with targets of the kind that a task wants, and prepare it."""
     shared: dict[str, Any] = sources.shared(part)
-    return prepare(sources.build(part, shared["seed"]), **shared)
+    return prepare(sources.build(part, shared["seed"]).wanted(wants), **shared)

@@ -82,7 +82,8 @@ class Examples:
         """Some of them, evenly spread, since sources often have their classes one after the other."""
         chosen = np.arange(min(count, len(self))) * len(self) // max(1, min(count, len(self)))
         inputs = self.inputs.subset(chosen) if isinstance(self.inputs, Streamed) else self.inputs[chosen]
-        return Examples(inputs, self.targets[chosen], self.rows[chosen])
+        weights = None if self.weights is None else self.weights[chosen]
+        return Examples(inputs, self.targets[chosen], self.rows[chosen], weights)
 
     def to(self, device: torch.device) -> "Examples":
         weights = None if self.weights is None else self.weights.to(device)

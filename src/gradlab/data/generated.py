@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from gradlab.data.dataset import sources
 from gradlab.data.raw import Raw
-from gradlab.registry import Count, NonNegative
+from gradlab.registry import Count, NonNegative, Positive
 
 Size = Annotated[Count, "how many examples are generated"]
 Noise = Annotated[NonNegative, "standard deviation of the Gaussian noise"]
@@ -77,3 +77,41 @@ def polynomial(seed: int, *, examples: Size = 300, noise: Noise = 0.1) -> Raw:
 
 def _plane(points: npt.NDArray[Any], labels: npt.NDArray[Any], classes: list[str]) -> Raw:
     return Raw(inputs=points, targets=labels.astype(np.int64), features=["x0", "x1"], classes=classes)
+
+
+@sources.register("counts")
+def counts(
+    seed: int,
+    *,
+    examples: Size = 1500,
+    features: Annotated[Count, "inputs"] = 4,
+    mean: Annotated[Positive, "the count to expect where every input is 0"] = 3.0,
+) -> Raw:
+    r"""$y \sim \mathrm{Poisson}(e^{w·x + \log m})$ with standard normal inputs and weights drawn once per seed."""
+    generator = np.random.default_rng(seed)
+    weight = generator.normal(size=features)
+    weight *= 0.8 / np.linalg.norm(weight)  # two thirds of the means are within a factor of e^0.8 of m
+    x = generator.normal(size=(examples, features))
+    y = generator.poisson(mean * np.exp(x @ weight))
+    return Raw(inputs=x, targets=y.astype(np.float64), features=[f"x{i}" for i in range(features)])
+
+
+@sources.register("sine")
+def sine(
+    seed: int,
+    *,
+    examples: Annotated[Count, "points to learn from, evenly spaced"] = 10,
+    held_out: Annotated[Count, "further points for validation, and as many for test, anywhere in between"] = 100,
+    noise: Noise = 0.3,
+) -> Raw:
+    r"""$y = \sin 2πx + ε$ on [0, 1]: few points to learn from, many to judge by."""
+    generator = np.random.default_rng(seed)
+    x = np.concatenate([np.linspace(0, 1, examples), generator.uniform(0, 1, 2 * held_out)])
+    y = np.sin(2 * np.pi * x) + generator.normal(0, noise, len(x))
+    return Raw(
+        inputs=x[:, None],
+        targets=y,
+        features=["x"],
+        validation_from=examples,
+        test_from=examples + held_out,
+    )

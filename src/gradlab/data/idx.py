@@ -1,4 +1,4 @@
-"""MNIST and its look-alikes, in the IDX format of their authors, from a folder the user names."""
+"""MNIST and its look-alikes, in the IDX format of their authors."""
 
 import gzip
 import math
@@ -9,11 +9,14 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.data.cache import data_folder, how_to_get
 from gradlab.data.dataset import sources
 from gradlab.data.raw import Raw
 from gradlab.errors import GradlabError
 
-Folder = Annotated[str, "folder with the four IDX files, gzipped or not"]
+Folder = Annotated[
+    str | None, "folder with the four IDX files, gzipped or not; default the cache of `gradlab data fetch`"
+]
 
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _CLOTHES = ["T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"]
@@ -38,15 +41,17 @@ def read_idx(path: Path) -> npt.NDArray[Any]:
     return np.frombuffer(data, kind, offset=start).reshape(shape)
 
 
-def _read(folder: str, classes: list[str]) -> Raw:
+def _read(source: str, path: str | None, classes: list[str]) -> Raw:
+    folder = data_folder(source, path)
+
     def find(stem: str) -> Path:
         for name in (stem, f"{stem}.gz", stem.replace("-idx", ".idx"), f"{stem.replace('-idx', '.idx')}.gz"):
-            if (Path(folder) / name).is_file():
-                return Path(folder) / name
-        raise GradlabError(f"{folder} has no file {stem} or {stem}.gz. Name the folder with the four IDX files.")
+            if (folder / name).is_file():
+                return folder / name
+        raise GradlabError(f"{folder} has no file {stem} or {stem}.gz. {how_to_get(source)}")
 
-    if not Path(folder).is_dir():
-        raise GradlabError(f"{folder} is not a folder. Name the folder with the four IDX files: --data FOLDER.")
+    if not folder.is_dir():
+        raise GradlabError(f"{folder} is not a folder. {how_to_get(source)}")
     images, labels = (
         [read_idx(find(f"{part}-{what}")) for part in ("train", "t10k")]
         for what in ("images-idx3-ubyte", "labels-idx1-ubyte")
@@ -61,12 +66,12 @@ def _read(folder: str, classes: list[str]) -> Raw:
 
 
 @sources.register("mnist")
-def mnist(seed: int, *, path: Folder) -> Raw:
+def mnist(seed: int, *, path: Folder = None) -> Raw:
     """70,000 handwritten digits, 28×28 pixels, ten classes; the last 10,000 are the test split."""
-    return _read(path, [str(d) for d in range(10)])
+    return _read("mnist", path, [str(d) for d in range(10)])
 
 
 @sources.register("fashion-mnist")
-def fashion_mnist(seed: int, *, path: Folder) -> Raw:
+def fashion_mnist(seed: int, *, path: Folder = None) -> Raw:
     """70,000 pictures of clothes, 28×28 pixels, ten classes; the last 10,000 are the test split."""
-    return _read(path, _CLOTHES)
+    return _read("fashion-mnist", path, _CLOTHES)

@@ -1,5 +1,7 @@
 """From raw inputs to what a model is fed: fitted on the training split alone, saved in the run."""
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -8,10 +10,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from gradlab.data.moments import Moments
 from gradlab.data.raw import check_finite
 from gradlab.errors import GradlabError, unknown
 
 Method = Literal["standardise", "scale", "none"]
+Array = npt.NDArray[Any]
+
+_CHUNK = 2**23  # bytes of raw inputs that are looked at together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +25,9 @@ class Preprocessing:
     r"""$x' = (x - \text{shift}) / \text{scale}$ column by column, and one-hot codes for columns of categories.
 
     `standardise` takes the training mean and standard deviation, `scale` the training minimum and range; images have
-    one pair per channel, tables one per column. A constant column has scale 1.
+    one pair per channel, tables one per column. A constant column has scale 1. A category that training did not have,
+    or had too seldom, has no code: its columns are all zero. Missing numbers (NaN) are filled with the training mean,
+    and a column says so for each column that had some in training.
 
     >>> table = np.array([[0.0, 7.0], [2.0, 8.0]])
     >>> Preprocessing.fit(table, "standardise", ["size", "kind"], one_hot=["kind"])(table).tolist()
@@ -32,67 +40,112 @@ class Preprocessing:
     shift: list[float] = field(default_factory=list)
     scale: list[float] = field(default_factory=list)
     categories: dict[str, list[float]] = field(default_factory=dict)
+    fill: list[float] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
 
     @classmethod
     def fit(
-        cls, training: npt.NDArray[Any], method: Method, features: list[str], one_hot: list[str]
+        cls,
+        inputs: Array,
+        method: Method,
+        features: list[str],
+        one_hot: list[str],
+        *,
+        rows: npt.NDArray[np.int64] | None = None,
+        weights: npt.NDArray[np.float64] | None = None,
+        levels: int | None = None,
+        missing: bool = False,
     ) -> "Preprocessing":
+        """Fit on `rows` of the inputs (default all), each with its weight, without a copy of them all in memory.
+
+        At most `levels` categories of a column get a code, the most frequent first. With `missing`, NaN is a number
+        that is not known; otherwise it is refused when it is met.
+        """
         for column in one_hot:
             if column not in features:
                 raise unknown("column", column, features)
-        coded = {c: np.unique(training[:, features.index(c)]).tolist() for c in one_hot}
-        numeric = training[:, [i for i, f in enumerate(features) if f not in coded]] if coded else training
-        axes = (0,) if numeric.ndim == 2 else (0, *range(2, numeric.ndim))  # an image has statistics per channel
-        low, high = (extreme(axis=axes).astype(np.float64) for extreme in (numeric.min, numeric.max))
-        # A float64 accumulator over the small integer types of images, without a float64 copy of them.
+        numeric = [i for i, f in enumerate(features) if f not in one_hot]
+        moments, counts = Moments(), {c: Counter[float]() for c in one_hot}
+        for chunk, weight in _chunks(inputs, rows, weights):
+            for column, counter in counts.items():
+                values, times = np.unique(chunk[:, features.index(column)], return_counts=True)
+                counter.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
+            moments.add(chunk[:, numeric] if counts else chunk, weight)
         if method == "standardise":
-            shift, scale = numeric.mean(axis=axes, dtype=np.float64), numeric.std(axis=axes, dtype=np.float64)
-        elif method == "scale":
-            shift, scale = low, high - low
+            shift, scale = moments.mean, moments.std
         else:
-            shift = scale = np.empty(0)
+            shift, scale = np.nan_to_num(moments.low), moments.high - moments.low  # NaN: nothing in training
+        # By its ends: the deviation of a constant column is not exactly zero in floating point.
+        scale = np.where(moments.low < moments.high, scale, 1.0)
+        names = [features[i] for i in numeric] if features else []
         return cls(
-            shape=list(training.shape[1:]),
+            shape=list(inputs.shape[1:]),
             features=features,
             method=method,
-            shift=shift.tolist(),
-            # By its ends: the deviation of a constant column is not exactly zero in floating point.
-            scale=np.where(low < high, scale, 1.0).tolist() if method != "none" else [],
-            categories=coded,
+            shift=shift.tolist() if method != "none" else [],
+            scale=scale.tolist() if method != "none" else [],
+            categories={c: sorted(v for v, _ in counter.most_common(levels)) for c, counter in counts.items()},
+            fill=moments.mean.tolist() if missing else [],
+            missing=[name for name, gaps in zip(names, moments.gaps, strict=True) if gaps] if missing else [],
         )
+
+    @property
+    def numeric(self) -> list[int]:
+        """Which columns of a table are numbers."""
+        return [i for i, f in enumerate(self.features) if f not in self.categories]
 
     @property
     def output_shape(self) -> tuple[int, ...]:
         """The shape of one example as the model sees it."""
-        if not self.categories:
+        if not self.categories and not self.missing:
             return tuple(self.shape)
-        return (self.shape[0] - len(self.categories) + sum(map(len, self.categories.values())),)
+        codes = sum(map(len, self.categories.values()))
+        return (self.shape[0] - len(self.categories) + codes + len(self.missing),)
 
-    def __call__(self, raw: npt.NDArray[Any]) -> Tensor:
-        """Raw inputs, one row per example, as a float32 tensor for the model."""
+    def __call__(self, raw: Array, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Raw inputs, one row per example, as a tensor for the model."""
         if list(raw.shape[1:]) != self.shape:
             raise GradlabError(
                 f"Each input must have shape {tuple(self.shape)}, got {tuple(raw.shape[1:])} "
                 f"(the whole input has shape {tuple(raw.shape)}, examples first)."
             )
-        check_finite(raw, self.features)
-        codes = [self._one_hot(raw[:, self.features.index(c)], c) for c in self.categories]
-        if codes:
-            raw = raw[:, [i for i, f in enumerate(self.features) if f not in self.categories]]
+        check_finite(raw, self.features, missing=bool(self.fill))
+        extra = [_one_hot(raw[:, self.features.index(c)], known) for c, known in self.categories.items()]
+        extra += [np.isnan(raw[:, self.features.index(c)])[:, None] for c in self.missing]
+        if self.categories:
+            raw = raw[:, self.numeric]
         # Wide numbers are shifted in float64, where a column far from zero keeps its digits; pixels need no more.
         values: npt.NDArray[np.floating[Any]] = raw.astype(
             np.float32 if raw.dtype.itemsize <= 2 or raw.dtype == np.float32 else np.float64
         )
+        if self.fill:
+            values = np.where(np.isnan(values), np.array(self.fill, values.dtype), values)
         if self.method != "none":
             broadcast = (1, -1) + (1,) * (values.ndim - 2)
             values -= np.array(self.shift, values.dtype).reshape(broadcast)
             values /= np.array(self.scale, values.dtype).reshape(broadcast)
-        x = torch.from_numpy(values).float()
-        return torch.cat([x, *codes], dim=1) if codes else x
+        x = torch.from_numpy(values).to(dtype)
+        return torch.cat([x, *(torch.from_numpy(e).to(dtype) for e in extra)], dim=1) if extra else x
 
-    def _one_hot(self, column: npt.NDArray[Any], name: str) -> Tensor:
-        known = np.array(self.categories[name])
-        for row, value in enumerate(column):
-            if value not in known:
-                raise GradlabError(f"Row {row}, column {name!r}: {value:g} is not among the training values {known}.")
-        return torch.from_numpy((column[:, None] == known).astype(np.float32))
+    def check_known(self, raw: Array, columns: list[str]) -> None:
+        """Refuse categories that training did not have, in columns whose categories are plain numbers."""
+        for name in columns:
+            known = self.categories[name]
+            for row, value in enumerate(raw[:, self.features.index(name)].tolist()):
+                if value not in known:
+                    raise GradlabError(
+                        f"Row {row}, column {name!r}: {value:g} is not among the training values {np.array(known)}."
+                    )
+
+
+def _one_hot(column: Array, known: list[float]) -> Array:
+    codes: Array = column[:, None] == np.array(known)
+    return codes
+
+
+def _chunks(inputs: Array, rows: Array | None, weights: Array | None) -> Iterator[tuple[Array, Array | None]]:
+    count = len(inputs) if rows is None else len(rows)
+    size = max(1, _CHUNK // max(1, inputs.dtype.itemsize * int(np.prod(inputs.shape[1:], dtype=np.int64))))
+    for start in range(0, count, size):
+        part = slice(start, start + size)
+        yield inputs[part] if rows is None else inputs[rows[part]], None if weights is None else weights[part]

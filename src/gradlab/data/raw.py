@@ -1,71 +1,128 @@
 """What a source returns: all examples, as they are in the world."""
 
 import hashlib
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from gradlab.errors import GradlabError
 
+if TYPE_CHECKING:
+    from gradlab.data.reading import Reader
+
+Wants = Literal["classes", "numbers"]
+"""What a task can learn from."""
+
+_CHUNK = 2**21  # values that are looked at together: a file may be larger than memory
+# Different numbers that may be taken for classes: always a few, more where each occurs twice, but not any number.
+_FEW_CLASSES, _MOST_CLASSES = 20, 1000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Raw:
     """Examples before any split or preprocessing.
 
-    `inputs` is (examples, features) for tables and (examples, channels, height, width) for images. `targets` holds
-    class indices where `classes` names them, otherwise numbers. Rows from `test_from` on are the source's own test.
+    `inputs` is (examples, features) for tables and (examples, channels, height, width) for images; it may be a
+    memory-mapped file. `targets` holds class indices where `classes` names them, otherwise numbers. Rows from
+    `validation_from` and `test_from` on are the source's own splits. `categorical` names the features that are codes
+    of categories; with `missing`, NaN in an input stands for a value that is not known. Examples with equal `groups`
+    belong together, and never go to different splits. `notes` are what the user should know of what was read.
     """
 
     inputs: npt.NDArray[Any]
     targets: npt.NDArray[Any]
     features: list[str] = field(default_factory=list)
     classes: list[str] | None = None
+    validation_from: int | None = None
     test_from: int | None = None
+    categorical: list[str] = field(default_factory=list)
+    missing: bool = False
+    groups: npt.NDArray[np.int64] | None = None
+    notes: list[str] = field(default_factory=list)
+    reader: "Reader | None" = None
+    key: str = ""
 
     def __post_init__(self) -> None:
         if 0 in self.inputs.shape:
             raise GradlabError(f"There is nothing to learn from in inputs of shape {self.inputs.shape}.")
         if len(self.inputs) != len(self.targets):
             raise GradlabError(f"There are {len(self.inputs)} inputs but {len(self.targets)} targets.")
-        check_finite(self.inputs, self.features)
+        check_finite(self.inputs, self.features, self.missing)
         check_finite(self.targets, ["target"])
 
     def fingerprint(self) -> str:
-        """SHA-256 over every value, so that a resumed run can tell that its data are the same."""
+        """SHA-256 over every value, so that a resumed run can tell that its data are the same; or the source's own."""
+        if self.key:
+            return self.key
         digest = hashlib.sha256()
         for array in (self.inputs, self.targets):
             digest.update(str((array.dtype, array.shape)).encode())
-            digest.update(np.ascontiguousarray(array).data)
+            for _, part in parts(array):
+                digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
+
+    def wanted(self, wants: Wants | None) -> "Raw":
+        """The same examples with targets of the kind a task asks for, where they can be read so."""
+        if wants == "classes" and self.classes is None:
+            values, indices = np.unique(self.targets, return_inverse=True)
+            most = min(_MOST_CLASSES, max(_FEW_CLASSES, len(self.targets) // 2))
+            if len(values) > most or self.targets.size != len(self.targets):
+                raise GradlabError(
+                    f"The targets are {len(values):,} different numbers, too many to be classes. Use task=regress."
+                )
+            names = [str(int(v)) if v == int(v) else repr(v) for v in values.tolist()]
+            return replace(self, targets=indices.ravel().astype(np.int64), classes=names)
+        if wants == "numbers" and self.classes is not None:
+            try:
+                values = np.array([float(c) for c in self.classes])
+            except ValueError:
+                raise GradlabError(
+                    f"The targets are classes such as {self.classes[0]!r}, not numbers. Use task=classify."
+                ) from None
+            return replace(self, targets=values[self.targets], classes=None)
+        return self
 
 
 @dataclass(frozen=True, kw_only=True)
 class Targets:
-    """What a task must know of the targets: the names of the classes, or mean and spread of the training numbers."""
+    """What a task must know of the targets: the classes and their training counts, or mean and spread of numbers."""
 
     classes: list[str] | None = None
+    counts: list[int] = field(default_factory=list)
     mean: list[float] = field(default_factory=list)
     std: list[float] = field(default_factory=list)
 
     @classmethod
     def of(cls, training: npt.NDArray[Any], classes: list[str] | None) -> "Targets":
         if classes is not None:
-            return cls(classes=classes)
+            return cls(classes=classes, counts=np.bincount(training, minlength=len(classes)).tolist())
         columns = training.reshape(len(training), -1).astype(np.float64)
         std = columns.std(axis=0)
         return cls(mean=columns.mean(axis=0).tolist(), std=np.where(std > 0, std, 1.0).tolist())
 
 
-def check_finite(values: npt.NDArray[Any], columns: list[str]) -> None:
-    """Refuse NaN, infinity and what is infinite in single precision, naming the first by row and column."""
+def parts(values: npt.NDArray[Any]) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """Rows a few at a time, each part with the number of its first row."""
+    rows = max(1, _CHUNK // max(1, values[0].size)) if len(values) else 1
+    return ((start, values[start : start + rows]) for start in range(0, len(values), rows))
+
+
+def check_finite(values: npt.NDArray[Any], columns: list[str], missing: bool = False) -> None:
+    """Refuse infinity, what is infinite in single precision and, unless it may be missing, NaN: by row and column."""
     if values.dtype.kind != "f":
         return
-    fits = np.abs(values) <= np.finfo(np.float32).max  # False for NaN
-    if fits.all():
-        return
-    bad = np.argwhere(~fits)
+    for start, part in parts(values):
+        fits = np.abs(part) <= np.finfo(np.float32).max  # False for NaN
+        if missing:
+            fits |= np.isnan(part)
+        if not fits.all():
+            _refuse(part, np.argwhere(~fits), start, columns)
+
+
+def _refuse(values: npt.NDArray[Any], bad: npt.NDArray[np.int64], start: int, columns: list[str]) -> None:
     row, *position = (int(i) for i in bad[0])
     value = values[tuple(bad[0])]
     names = columns if len(columns) == values[0].size else []
@@ -73,6 +130,6 @@ def check_finite(values: npt.NDArray[Any], columns: list[str]) -> None:
     column = f"column {names[flat]!r}" if names else f"column {flat if len(position) < 2 else tuple(position)}"
     others = f" ({len(bad) - 1} more like it)" if len(bad) > 1 else ""
     raise GradlabError(
-        f"The data hold {value} in row {row}, {column}{others}; rows and columns count from 0. "
+        f"The data hold {value} in row {start + row}, {column}{others}; rows and columns count from 0. "
         "Remove the row, or put a number of single precision in its place."
     )

@@ -4,8 +4,9 @@ import csv
 import json
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,38 @@ import numpy.typing as npt
 from gradlab.errors import GradlabError
 
 _PICTURES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Raw inputs, one row per example, and what the user calls each: its file, or else its number."""
+
+    values: npt.NDArray[Any]
+    names: list[str] | None = None
+
+
+class Reader(Protocol):
+    """How what a user names becomes raw inputs: the same for training and for prediction."""
+
+    def read(self, source: str) -> Reading: ...
+
+    def describe(self) -> dict[str, Any]:
+        """As data.json holds it: its kind and what it needs to be made again."""
+
+
+@dataclass(frozen=True)
+class ArrayReader:
+    """Numbers of a known shape, without names."""
+
+    shape: tuple[int, ...]
+
+    kind = "array"
+
+    def read(self, source: str) -> Reading:
+        return Reading(read_inputs(source, self.shape))
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": self.kind, "shape": list(self.shape)}
 
 
 def read_npz(path: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
@@ -30,11 +63,16 @@ def read_npz(path: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
     except Exception as error:  # a damaged archive fails in a dozen ways, from zlib to struct
         raise GradlabError(f"{path} cannot be read as NumPy arrays without pickle: {error}") from None
     for name, array in arrays.items():
-        if array.ndim == 0 or array.size == 0:
-            raise GradlabError(f"{path}: array {name!r} of shape {array.shape} holds no examples.")
-        if array.dtype.kind not in "biufSU" or (name == "x" and array.dtype.kind in "SU"):
-            raise GradlabError(f"{path}: array {name!r} of type {array.dtype} does not hold numbers.")
+        check_array(path, name, array.shape, array.dtype)
     return arrays
+
+
+def check_array(path: Path, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
+    """Refuse what cannot be inputs `x` or targets `y`."""
+    if math.prod(shape) == 0 or not shape:
+        raise GradlabError(f"{path}: array {name!r} of shape {shape} holds no examples.")
+    if kind.kind not in "biufSU" or (name == "x" and kind.kind in "SU"):
+        raise GradlabError(f"{path}: array {name!r} of type {kind} does not hold numbers.")
 
 
 def read_inputs(source: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:

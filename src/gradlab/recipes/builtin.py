@@ -103,24 +103,73 @@ def polynomial_linear() -> Recipe:
 
 @recipe
 def mnist_mlp() -> Recipe:
-    """MNIST by a perceptron with two hidden layers. Needs --data FOLDER with the four IDX files."""
+    """MNIST by a perceptron with two hidden layers. Needs `gradlab data fetch mnist`, or --data FOLDER."""
     train = {"epochs": 10, "batch_size": 64}
     return Recipe("mnist-mlp", Part("mnist"), Part("mlp", {"hidden": [512, 512]}), Part("classify"), train)
 
 
 @recipe
 def mnist_lenet() -> Recipe:
-    """MNIST by LeNet. Needs --data FOLDER with the four IDX files."""
+    """MNIST by LeNet. Needs `gradlab data fetch mnist`, or --data FOLDER."""
     return _named("mnist-lenet", mnist_mlp(), model="lenet", train__epochs=5)
 
 
 @recipe
 def fashion_mnist_lenet() -> Recipe:
-    """Fashion-MNIST by LeNet. Needs --data FOLDER with the four IDX files."""
+    """Fashion-MNIST by LeNet. Needs `gradlab data fetch fashion-mnist`, or --data FOLDER."""
     return _named("fashion-mnist-lenet", mnist_lenet(), data="fashion-mnist", train__epochs=10)
+
+
+@recipe
+def cifar10_lenet() -> Recipe:
+    """CIFAR-10 by LeNet. Needs `gradlab data fetch cifar10`, or --data FOLDER."""
+    return _named("cifar10-lenet", mnist_lenet(), data="cifar10", train__epochs=10)
+
+
+@recipe
+def cifar100_lenet() -> Recipe:
+    """CIFAR-100 by LeNet. Needs `gradlab data fetch cifar100`, or --data FOLDER."""
+    return _named("cifar100-lenet", cifar10_lenet(), data="cifar100")
 
 
 @recipe
 def npz() -> Recipe:
     """Arrays `x` and integer or text `y` of one's own, by a perceptron. Needs --data FILE.npz."""
-    return Recipe("npz", Part("npz"), Part("mlp", {"hidden": [128]}), Part("classify"), {"epochs": 30})
+    return Recipe("npz", Part("npz"), Part("mlp", {"hidden": [128]}), Part("auto"), {"epochs": 30})
+
+
+@recipe
+def csv() -> Recipe:
+    """A table of one's own, by a perceptron. Needs --data FILE.csv and data.target=COLUMN."""
+    train = {"epochs": 100, "patience": 15, "optimizer": "adamw", "weight_decay": 1e-2}
+    model = Part("mlp", {"hidden": [64, 64], "dropout": 0.1})
+    return Recipe("csv", Part("csv"), model, Part("auto"), train)
+
+
+@recipe
+def images() -> Recipe:
+    """Pictures of one's own, a folder for each class, by LeNet. Needs --data FOLDER."""
+    return Recipe("images", Part("images"), Part("lenet"), Part("classify"), {"epochs": 20, "batch_size": 32})
+
+
+@recipe
+def breast_cancer_logistic() -> Recipe:
+    """Malignant or benign by logistic regression: one logit, L-BFGS and a little weight decay."""
+    train = {"epochs": 5, "batch_size": "full", "optimizer": "lbfgs", "lr": 1.0, "weight_decay": 1e-2}
+    return Recipe("breast-cancer-logistic", Part("breast-cancer"), Part("linear"), Part("bernoulli"), train)
+
+
+@recipe
+def counts_poisson() -> Recipe:
+    """Counts of a known log-linear law, found again by Poisson regression."""
+    train = {"epochs": 5, "batch_size": "full", "optimizer": "lbfgs", "lr": 1.0}
+    return Recipe("counts-poisson", Part("counts"), Part("linear"), Part("poisson"), train)
+
+
+@recipe
+def curve_fitting() -> Recipe:
+    """Ten noisy points of a sine by a polynomial of degree 9: overfitting on purpose. Try --vary model.degree=1:9."""
+    # The powers of one input are nearly dependent: a long history and many iterations reach the exact least squares.
+    optimizer = Part("lbfgs", {"history": 50, "iterations": 50})
+    train = {"epochs": 50, "batch_size": "full", "optimizer": optimizer, "lr": 1.0, "keep": "last"}
+    return Recipe("curve-fitting", Part("sine"), Part("linear", {"degree": 9}), Part("regress"), train)

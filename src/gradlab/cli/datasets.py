@@ -1,0 +1,230 @@
+"""`gradlab data`: what there is to learn from, and fetching what is public."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import cyclopts
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from gradlab.cli.output import console, print_json, say, table
+from gradlab.cli.training import Json, Plain
+from gradlab.wording import quantity
+
+if TYPE_CHECKING:
+    from gradlab.data.overview import Feature, Overview
+
+_SHOWN = 40  # classes and columns that are printed
+
+data = cyclopts.App(
+    name="data",
+    sort_key=4.5,  # after `recipes`
+    help="""List the sources of data, look at one, and fetch public data sets.
+
+    Examples to copy:
+
+    - `gradlab data list`: every source, and where its data are
+    - `gradlab data fetch mnist`: then `gradlab train mnist-lenet` finds it
+    - `gradlab data show csv --data houses.csv target=price`: what is in it
+    """,
+)
+
+_WORDS = {
+    "scikit-learn": "ships with scikit-learn",
+    "generated": "generated",
+    "cache": "in the cache",
+    "web": "fetch it",
+    "yours": "your own file",
+}
+
+
+@data.command(name="list", sort_key=0)
+def list_sources(*, plain: Plain = False, as_json: Json = False) -> None:
+    """List every source of data, what it is, and where it is.
+
+    Examples to copy:
+
+    - `gradlab data list`
+    - `gradlab data list --json`: with the folders of those in the cache, and how many bytes there are to fetch
+    """
+    from gradlab.data import sources
+    from gradlab.data.cache import cache_folder
+
+    found = {name: {"what": _summary(sources[name]), **_where(name)} for name in sources}
+    if as_json:
+        print_json(found)
+        return
+    screen = console(plain)
+    rows = ([name, source["what"], _WORDS[source["where"]]] for name, source in found.items())
+    screen.print(table("source", "what it is", "where it is", rows=rows))
+    for name, source in found.items():
+        if source["where"] == "cache":
+            say(screen, name, f"in the cache: {source['path']}, {_megabytes(source['bytes'])}")
+    say(screen, "cache", f"{cache_folder()}; GRADLAB_CACHE moves it")
+    say(screen, "fetch", "gradlab data fetch NAME")
+
+
+@data.command(sort_key=1)
+def fetch(name: str, /, *, to: str | None = None, plain: Plain = False, as_json: Json = False) -> None:
+    """Fetch a public data set into the cache, where the recipes find it.
+
+    Examples to copy:
+
+    - `gradlab data fetch mnist`
+    - `gradlab data fetch cifar10 --to data/cifar10`: then train with `--data data/cifar10`
+
+    A download that breaks off goes on where it stopped when the command is given again. Every file is checked against
+    its published SHA-256; one that is there and sound is not fetched again.
+
+    Parameters
+    ----------
+    name
+        What to fetch: mnist, fashion-mnist, cifar10 or cifar100.
+    to
+        The folder to put it in; default the cache.
+    """
+    from gradlab.data import sources
+    from gradlab.data.fetching import DOWNLOADS
+    from gradlab.data.fetching import fetch as fetch_files
+    from gradlab.errors import GradlabError
+
+    if name not in DOWNLOADS and name in sources:
+        raise GradlabError(f"There is nothing to fetch for {name}: {_WORDS[_where(name)['where']]}.")
+    screen = console(plain)
+    folder = None if to is None else Path(to)
+    if as_json:
+        files = fetch_files(name, folder)
+        listed = [{"file": str(f.path), "bytes": f.size, "fetched": f.fresh} for f in files]
+        print_json({"data": name, "folder": str(files[0].path.parent), "files": listed})
+        return
+    with _shown(screen) as progress:
+        files = fetch_files(name, folder, progress)
+    for file in files:
+        say(screen, "fetched" if file.fresh else "was there", f"{file.path}, {_megabytes(file.size)}")
+    say(screen, "use it", f"gradlab train {_recipe_for(name)}{'' if to is None else f' --data {to}'}")
+
+
+@data.command(sort_key=2)
+def show(
+    name: str,
+    /,
+    *overrides: str,
+    path: Annotated[str | None, cyclopts.Parameter(name="--data")] = None,
+    out: str | None = None,
+    plain: Plain = False,
+    as_json: Json = False,
+) -> None:
+    """Look at a source before training on it: sizes, classes, ranges, missing values, and a page with examples.
+
+    Examples to copy:
+
+    - `gradlab data show digits`
+    - `gradlab data show csv --data houses.csv target=price`
+    - `gradlab data show images --data FOLDER --out pictures.html`
+
+    Parameters
+    ----------
+    name
+        A source; `gradlab data list` has them.
+    overrides
+        Values of the source's knobs, as `key=value`.
+    path
+        File or folder of the data, for sources that need one.
+    out
+        The page to write; default `NAME-data.html`.
+    """
+    from gradlab.api import look_at_data
+    from gradlab.cli.training import read_overrides
+
+    given = {key.removeprefix("data."): value for key, value in read_overrides(overrides).items()}
+    values = {**({"path": path} if path is not None else {}), **given}
+    page = Path(out or f"{name}-data.html")
+    title = Path(values["path"]).name if values.get("path") else name
+    overview = look_at_data(name, values, page, title)
+    if as_json:
+        print_json({"source": name, **asdict(overview), "page": str(page)})
+        return
+    screen = console(plain)
+    show_overview(screen, name, overview)
+    say(screen, "page", str(page.absolute()))
+
+
+def show_overview(screen: Console, name: str, overview: "Overview") -> None:
+    """The figures of a source."""
+    shape = "×".join(map(str, overview.shape))
+    own = "".join(f", {count:,} {split}" for split, count in overview.splits.items())
+    say(screen, "source", f"{name}: {overview.examples:,} examples of shape {shape} ({overview.dtype}){own}")
+    for note in overview.notes:
+        say(screen, "note", note)
+    if overview.classes:
+        most = max(overview.classes.values())
+        bars = ([c, f"{n:,}", "█" * max(1, round(24 * n / most))] for c, n in list(overview.classes.items())[:_SHOWN])
+        screen.print(table("class", "examples", "", rows=bars))
+        if len(overview.classes) > _SHOWN:
+            screen.print(f"… {len(overview.classes) - _SHOWN:,} more classes")
+    features = [*overview.features[:_SHOWN], *([overview.target] if overview.target else [])]
+    rows = ([f.name, f.kind, *_spread(f), f"{f.missing:,}"] for f in features)
+    screen.print(table("", "kind", "least", "mean", "most", "missing", rows=rows))
+    if len(overview.features) > _SHOWN:
+        screen.print(f"… {len(overview.features) - _SHOWN:,} more columns; the page has them all.")
+
+
+def _spread(feature: "Feature") -> list[str]:
+    if feature.categories is not None:
+        return ["", f"{feature.categories} values", ""]
+    return [quantity(v) for v in (feature.low, feature.mean, feature.high)]
+
+
+def _where(name: str) -> dict[str, Any]:
+    """Where the data of a source are; for those in the cache, the folder and its size."""
+    from gradlab.data import bundled, generated, sources
+    from gradlab.data.fetching import DOWNLOADS, in_cache
+
+    if name not in DOWNLOADS:
+        rooms = {bundled.__name__: "scikit-learn", generated.__name__: "generated"}
+        return {"where": rooms.get(sources[name].__module__, "yours"), "path": None, "bytes": None}
+    folder = in_cache(name)
+    if folder is None:
+        return {"where": "web", "path": None, "bytes": sum(file.size for file in DOWNLOADS[name])}
+    return {"where": "cache", "path": str(folder), "bytes": sum(file.size for file in DOWNLOADS[name])}
+
+
+def _summary(builder: Callable[..., Any]) -> str:
+    return (builder.__doc__ or "").strip().splitlines()[0]
+
+
+def _recipe_for(source: str) -> str:
+    from gradlab.recipes import book
+
+    return next((name for name in book if book[name]().data.name == source), f"RECIPE data={source}")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+@contextmanager
+def _shown(screen: Console) -> Iterator[Callable[[str, int, int], None]]:
+    """Progress of downloads: a bar for each file in a terminal, elsewhere a line for each tenth of it."""
+    bars: dict[str, TaskID] = {}
+    tenths: dict[str, int] = {}
+
+    def draw(file: str, done: int, size: int) -> None:
+        if file not in bars:
+            bars[file] = live.add_task(file, total=size)
+        live.update(bars[file], completed=done)
+
+    def tell(file: str, done: int, size: int) -> None:
+        if 10 * done // size > tenths.get(file, -1):
+            tenths[file] = 10 * done // size
+            print(f"{file}: {_megabytes(done)} of {_megabytes(size)}", flush=True)
+
+    if not screen.is_terminal:
+        yield tell
+        return
+    columns = TextColumn("{task.description}"), BarColumn(20), DownloadColumn(), TimeRemainingColumn(compact=True)
+    with Progress(*columns, console=screen) as live:
+        yield draw

@@ -1,0 +1,106 @@
+"""A column of a table: what its texts mean, and how they become numbers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gradlab.errors import GradlabError
+
+Kind = Literal["number", "category", "date"]
+Use = Literal["input", "target", "group", "left out"]
+Where = Callable[[int], str]
+"""Says in words where the text of an index stands."""
+
+_NAN = ("NaN", "nan", "NAN", "Nan", "-NaN", "-nan")
+_NULL = ("NULL", "Null", "null", "None", "none")
+MISSING = frozenset(("", "?", "-", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaT", *_NAN, *_NULL))
+MISSING_CODE, UNKNOWN_CODE = -1.0, -2.0
+
+ISO = "ISO 8601"
+DATE_FORMATS = (ISO, "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y")
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """Numbers stay numbers (NaN where missing), categories become codes (the index in `values`), dates become days."""
+
+    name: str
+    kind: Kind
+    use: Use = "input"
+    values: list[str] = field(default_factory=list)
+    format: str = ""
+    decimal: str = "."
+    note: str = ""
+
+    def encode(self, texts: Sequence[str], where: Where) -> npt.NDArray[np.float64]:
+        """Texts as numbers. A category that is not in `values` gets the code of the unknown."""
+        if self.kind == "category":
+            codes = self._codes
+            return np.array([codes.get(text, UNKNOWN_CODE) for text in texts], dtype=np.float64)
+        if self.kind == "number":
+            try:  # most columns are clean, and NumPy reads them many times faster
+                return read_numbers(texts, self.decimal)
+            except ValueError:
+                pass
+        numbers = np.full(len(texts), np.nan)
+        for i, text in enumerate(texts):
+            if text in MISSING:
+                continue
+            value = parse_date(text, self.format) if self.kind == "date" else parse_number(text, self.decimal)
+            if value is None:
+                raise GradlabError(
+                    f"{where(i)}, column {self.name!r}: {text!r} is not a {self.kind}"
+                    f"{f' of the form {self.format}' if self.kind == 'date' else ''}. Mend it, or leave it empty."
+                )
+            numbers[i] = value
+        return numbers
+
+    @cached_property
+    def _codes(self) -> dict[str, float]:
+        return {**dict.fromkeys(MISSING, MISSING_CODE), **{v: float(i) for i, v in enumerate(self.values)}}
+
+
+def read_numbers(texts: Sequence[str], decimal: str = ".") -> npt.NDArray[np.float64]:
+    """All of them at once, NaN where one is missing; ValueError where one is not a number."""
+    if decimal != ".":
+        texts = [text.replace(decimal, ".") for text in texts]
+    filled = ["nan" if text in MISSING else text for text in texts]
+    if "_" in "".join(filled):  # Python takes 10_2 for a number, 102
+        raise ValueError
+    numbers = np.array(filled, dtype=np.float64)
+    if np.isnan(numbers).sum() != filled.count("nan"):  # other spellings of it, such as +nan
+        raise ValueError
+    return numbers
+
+
+def parse_number(text: str, decimal: str = ".") -> float | None:
+    """A number, perhaps an infinite one; None for anything else, NaN among it.
+
+    >>> parse_number("-1e3"), parse_number("2,5", decimal=","), parse_number("1_000"), parse_number("+nan")
+    (-1000.0, 2.5, None, None)
+    """
+    try:
+        value = float(text.replace(decimal, "."))
+    except ValueError:
+        return None
+    return None if "_" in text or value != value else value
+
+
+def parse_date(text: str, form: str) -> float | None:
+    """Days since 1970; the moment in UTC where a time zone is given.
+
+    >>> parse_date("1970-01-03", ISO), parse_date("03.01.1970", "%d.%m.%Y"), parse_date("soon", ISO)
+    (2.0, 2.0, None)
+    """
+    try:
+        moment = datetime.fromisoformat(text) if form == ISO else datetime.strptime(text, form)
+        moment = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):  # the latter where a zone leads out of the calendar
+        return None
+    return (moment - datetime(1970, 1, 1)).total_seconds() / _DAY

@@ -1,0 +1,194 @@
+"""One's own pictures: a folder for each class, read once into the cache."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+import numpy as np
+
+from gradlab.data.cache import building, cache_folder, file_key
+from gradlab.data.csv_files import check_classes
+from gradlab.data.dataset import sources
+from gradlab.data.pictures import DamagedPicture, PictureReader, Resize, files_below, is_picture, look, look_through
+from gradlab.data.raw import Raw
+from gradlab.errors import GradlabError, notice
+from gradlab.registry import Count
+from gradlab.wording import counted
+
+T = TypeVar("T")
+
+_FORMAT = 1  # of what is in the cache: a change here makes folders be converted anew
+_OWN_SIZE, _COMMON_SIZE = 128, 64  # pictures of one size keep it up to the first; others are brought to the second
+_MANY = 5000  # pictures above which the user is told what takes so long
+_NAMED = 10  # damaged files that are named
+
+_SPLITS = {
+    "train": ("train", "training"),
+    "validation": ("val", "valid", "validation", "dev"),
+    "test": ("test", "testing"),
+}
+
+
+@sources.register("images")
+def images(
+    seed: int,
+    *,
+    path: Annotated[
+        str, "folder with a folder of pictures for each class, or with train, val and test folders of those"
+    ],
+    size: Annotated[Count | None, "height and width; default their own where all have one up to 128, else 64"] = None,
+    colour: Annotated[Literal["auto", "grey", "rgb"], "auto: grey where all pictures are"] = "auto",
+    resize: Annotated[
+        Resize, "how other shapes are made to fit: cut to the middle, put on white, or stretched"
+    ] = "crop",
+) -> Raw:
+    """Pictures in a folder per class: PNG, JPEG and others, of any size and mode."""
+    root = Path(path)
+    if not root.is_dir():
+        raise GradlabError(
+            f"{path} is not a folder. Name a folder with a folder of pictures for each class: --data FOLDER."
+        )
+    found = _Folder(root)
+    before = found.states()
+    reader = _reader(found, size, colour, resize)
+    parts = [[str(p.relative_to(root)), label, file_key(p)] for p, label in zip(found.files, found.labels, strict=True)]
+    key = hashlib.sha256(json.dumps([_FORMAT, found.starts, reader.describe(), parts]).encode()).hexdigest()
+    folder = cache_folder("pictures", key)
+    if not folder.is_dir():
+        if len(found.files) > _MANY:
+            notice(f"Converting {len(found.files):,} pictures, once: they will be in {folder}.")
+        with building(folder) as temporary:
+            _convert(found.files, reader, temporary)
+            if found.states() != before:
+                raise GradlabError(f"{path} changed while it was read. Try again when nothing writes to it any more.")
+    try:
+        inputs = np.load(folder / "inputs.npy", mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise GradlabError(f"The cache {folder} is damaged: {error}. Remove that folder.") from None
+    return Raw(
+        inputs=inputs,
+        targets=np.array([found.classes.index(label) for label in found.labels], dtype=np.int64),
+        classes=found.classes,
+        validation_from=found.starts.get("validation"),
+        test_from=found.starts.get("test"),
+        notes=found.notes,
+        reader=reader,
+        key=key,
+    )
+
+
+@dataclass
+class _Folder:
+    """The pictures below a folder in a fixed order: those of train first, then of validation, then of test."""
+
+    root: Path
+    files: list[Path] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    starts: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    stray: list[Path] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        by_name = {p.name.lower(): p for p in self._folders(self.root)}
+        splits = {split: next((by_name[n] for n in names if n in by_name), None) for split, names in _SPLITS.items()}
+        if splits["train"] is None:
+            self._add_classes(self.root)
+        else:
+            self.stray += self._files(self.root)
+            for other in by_name.values():
+                if other not in splits.values():
+                    self.notes.append(f"Left out the folder {other.name}: it stands beside the one to train on.")
+            for split, folder in splits.items():
+                if folder is not None:
+                    if split != "train":
+                        self.starts[split] = len(self.files)
+                    self._add_classes(folder)
+        first = min(self.starts.values(), default=len(self.labels))
+        self.classes = sorted(set(self.labels[:first]))
+        if not self.classes:
+            raise GradlabError(
+                f"{self.root} has no pictures in folders: it needs a folder for each class, with its pictures in it."
+            )
+        check_classes(self.classes, str(self.root))
+        for file, label in zip(self.files, self.labels, strict=True):
+            if label not in self.classes:
+                raise GradlabError(f"{file}: the class {label!r} has no picture to train on.")
+        if self.stray:
+            others = f" and {counted(len(self.stray) - 1, 'other file')}" if len(self.stray) > 1 else ""
+            self.notes.append(f"Passed over {self.stray[0].relative_to(self.root)}{others}: not pictures of a class.")
+
+    def _folders(self, folder: Path) -> list[Path]:
+        return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+
+    def _files(self, folder: Path) -> list[Path]:
+        return sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
+
+    def _add_classes(self, folder: Path) -> None:
+        self.stray += self._files(folder)
+        for each in self._folders(folder):
+            files = files_below(each)
+            pictures = [p for p in files if is_picture(p)]
+            self.stray += [p for p in files if not is_picture(p)]
+            if not pictures:
+                self.notes.append(f"Left out the folder {each.relative_to(self.root)}: it has no picture.")
+            self.files += pictures
+            self.labels += [each.name] * len(pictures)
+
+    def states(self) -> list[tuple[int, int]]:
+        try:
+            found = [p.stat() for p in self.files]
+        except OSError as error:
+            raise GradlabError(f"{self.root} changed while it was read: {error}.") from None
+        return [(s.st_size, s.st_mtime_ns) for s in found]
+
+
+def _reader(found: _Folder, size: int | None, colour: str, resize: Resize) -> PictureReader:
+    """One shape for all of them."""
+    try:
+        looks = list(_each(found.files, look))
+    except GradlabError:
+        for _ in _each(found.files, look_through):  # those that are cut short are named at the same time
+            pass
+        raise
+    shapes = {shape for shape, _ in looks}
+    own = next(iter(shapes)) if len(shapes) == 1 else (_COMMON_SIZE, _COMMON_SIZE)
+    if max(own) > _OWN_SIZE:
+        own = _COMMON_SIZE, _COMMON_SIZE
+    height, width = (size, size) if size is not None else own
+    if shapes != {(height, width)}:
+        kinds = "one shape" if len(shapes) == 1 else f"{len(shapes):,} shapes"
+        found.notes.append(
+            f"Pictures of {kinds} were brought to {height}×{width} ({resize}); see data.size, data.resize."
+        )
+    grey = colour == "grey" or (colour == "auto" and all(is_grey for _, is_grey in looks))
+    return PictureReader(height=height, width=width, channels=1 if grey else 3, resize=resize)
+
+
+def _convert(files: list[Path], reader: PictureReader, folder: Path) -> None:
+    shape = (len(files), reader.channels, reader.height, reader.width)
+    pixels = np.lib.format.open_memmap(folder / "inputs.npy", mode="w+", dtype=np.uint8, shape=shape)
+
+    for row, picture in enumerate(_each(files, reader.load)):
+        pixels[row] = picture
+    pixels.flush()
+
+
+def _each(files: list[Path], do: Callable[[Path], T]) -> Iterator[T]:
+    """Results in the order of the files; if some are damaged, an error that names them, after all were tried."""
+    damaged = []
+    for path in files:
+        try:
+            result = do(path)
+        except DamagedPicture as error:
+            damaged.append(error)
+        else:
+            if not damaged:
+                yield result
+    if len(damaged) == 1:
+        raise damaged[0]
+    if damaged:
+        more = f"\n… and {len(damaged) - _NAMED:,} more" if len(damaged) > _NAMED else ""
+        raise GradlabError("\n".join(str(error) for error in damaged[:_NAMED]) + more)

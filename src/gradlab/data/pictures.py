@@ -1,0 +1,155 @@
+"""Picture files of any size and mode, as arrays of one shape."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gradlab.data.reading import Reading
+from gradlab.errors import GradlabError, notice
+from gradlab.wording import counted
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+Pixels = npt.NDArray[np.uint8]
+Resize = Literal["crop", "pad", "stretch"]
+
+SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff"))
+_GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F")
+_ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)  # the EXIF tag, and its values that swap width and height
+
+
+def is_picture(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+
+
+def files_below(folder: Path) -> list[Path]:
+    """All files in a folder and in its folders, in order; a name that begins with a dot hides what is there."""
+    below = sorted(p for p in folder.rglob("*") if p.is_file())
+    return [p for p in below if not any(part.startswith(".") for part in p.relative_to(folder).parts)]
+
+
+def look(path: Path) -> tuple[tuple[int, int], bool]:
+    """Height and width as a viewer shows it, and whether it is grey; the pixels are not read."""
+    with _opening(path) as image:
+        width, height = image.size
+        # Pillow gives the size of a TIFF as it is shown, and reads all of a PNG to say whether it is turned.
+        plain = image.format == "TIFF" or (image.format == "PNG" and "exif" not in image.info)
+        turned = not plain and image.getexif().get(_ORIENTATION) in _TURNED
+        return ((width, height) if turned else (height, width)), image.mode in _GREY
+
+
+def look_through(path: Path) -> None:
+    """Refuse a picture that is damaged anywhere."""
+    with _opening(path) as image:
+        image.load()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureReader:
+    """Every picture turned upright, put on white where it is transparent, and brought to one size and mode."""
+
+    height: int
+    width: int
+    channels: Literal[1, 3]
+    resize: Resize
+
+    kind = "pictures"
+
+    def describe(self) -> dict[str, Any]:
+        """As data.json holds it."""
+        return {"kind": self.kind, **asdict(self)}
+
+    @classmethod
+    def read_back(cls, described: Mapping[str, Any]) -> "PictureReader":
+        return cls(**{key: value for key, value in described.items() if key != "kind"})
+
+    def load(self, path: Path) -> Pixels:
+        """One picture: (channels, height, width), bytes."""
+        from PIL import ImageOps
+
+        with _opening(path) as image:
+            upright = _flat(ImageOps.exif_transpose(image)).convert("L" if self.channels == 1 else "RGB")
+            pixels = np.asarray(self._resized(upright))
+        return pixels[None] if self.channels == 1 else np.moveaxis(pixels, -1, 0)
+
+    def _resized(self, image: "Image.Image") -> "Image.Image":
+        from PIL import Image, ImageOps
+
+        size, method = (self.width, self.height), Image.Resampling.BILINEAR
+        if image.size == size:
+            return image
+        if self.resize == "crop":
+            return ImageOps.fit(image, size, method)
+        if self.resize == "pad":
+            return ImageOps.pad(image, size, method, color="white")
+        return image.resize(size, method)
+
+    def read(self, source: str) -> Reading:
+        """From a picture, or from all pictures below a folder."""
+        path = Path(source)
+        if path.is_dir():
+            files = files_below(path)
+            pictures = [p for p in files if is_picture(p)]
+            if not pictures:
+                raise GradlabError(f"{source} has no picture in it (PNG, JPEG, …).")
+            if len(pictures) < len(files):
+                stray = next(p for p in files if not is_picture(p))
+                others = counted(len(files) - len(pictures), "file")
+                notice(f"Passed over {others} in {source} that no picture is in, such as {stray.relative_to(path)}.")
+            return Reading(np.stack([self.load(p) for p in pictures]), [str(p.relative_to(path)) for p in pictures])
+        if path.is_file():
+            try:
+                return Reading(self.load(path)[None], [path.name])
+            except DamagedPicture:
+                if is_picture(path):
+                    raise
+                raise GradlabError(f"{source} is no picture, but this run was trained on pictures.") from None
+        raise GradlabError(f"{source} is neither a picture nor a folder of pictures.")
+
+
+def _flat(image: "Image.Image") -> "Image.Image":
+    """Eight bits a channel, nothing transparent."""
+    from PIL import Image
+
+    if image.mode in ("I", "I;16", "I;16B", "I;16L"):
+        return Image.fromarray((np.asarray(image).clip(0, 65_535) / 257).round().astype(np.uint8))
+    if image.mode == "F":
+        return Image.fromarray(np.asarray(image).clip(0, 255).round().astype(np.uint8))
+    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        layers = image.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", layers.size, "white"), layers)
+    return image
+
+
+class _opening:
+    """An open picture; whatever goes wrong inside is told with the name of the file."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __enter__(self) -> "Image.Image":
+        from PIL import Image
+
+        try:
+            self.image = Image.open(self.path)
+        except Exception as error:
+            raise self._damaged(error) from None
+        return self.image
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.image.close()
+        # Decoders fail in a dozen ways: truncated data, broken chunks, bombs, values out of range.
+        if isinstance(error, Exception) and not isinstance(error, GradlabError):
+            raise self._damaged(error) from None
+
+    def _damaged(self, error: Exception) -> GradlabError:
+        return DamagedPicture(f"{self.path} cannot be read as a picture: {error}. Mend it or take it away.")
+
+
+class DamagedPicture(GradlabError):
+    """A file that has the name of a picture, but is none."""

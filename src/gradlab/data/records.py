@@ -1,0 +1,134 @@
+"""The records of a CSV file, with the line on which each begins."""
+
+import csv
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from gradlab.errors import GradlabError
+
+SEPARATORS = ",;\t|"
+_NAMED = {"tab": "\t", "\\t": "\t"}
+_ENCODING = "Save it as UTF-8, or name its encoding, as in data.encoding=latin-1."
+_TOGETHER = 20_000  # records that are handled at once
+
+
+class Chunk(NamedTuple):
+    """Some records, column by column, and the line each begins on."""
+
+    columns: list[tuple[str, ...]]
+    lines: list[int]
+
+    def where(self, index: int) -> str:
+        return f"line {self.lines[index]}"
+
+
+class Records:
+    """A CSV file: the first record names the columns; values are stripped of spaces around them.
+
+    Lines without a value are passed over. Quotes may hold separators and line ends. Iterating reads the file from its
+    start, a few thousand records at a time.
+    """
+
+    def __init__(self, path: Path, separator: str = "auto", encoding: str = "utf-8"):
+        self.path = path
+        self.encoding = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+        self.separator = self._guess() if separator == "auto" else _NAMED.get(separator, separator)
+        if len(self.separator) != 1 or self.separator in '"\r\n':
+            raise GradlabError(f"data.separator={separator} is not one character. It takes: , ; | tab or the like.")
+        first = next(self._parse(), None)
+        if first is None:
+            raise GradlabError(f"{path} is empty. It needs a first line with the names of the columns.")
+        self.names = [name.strip() or f"column {i + 1}" for i, name in enumerate(first[1])]
+        self._check_names()
+
+    def _guess(self) -> str:
+        """The separator that the line of names has most of outside quotes."""
+        first = ""
+        for line in islice(self._lines(), 100):
+            first += line
+            if first.strip() and first.count('"') % 2 == 0:  # else the line ended within a name
+                break
+        return max(SEPARATORS, key=re.sub(r'"[^"]*"', "", first).count)
+
+    def _check_names(self) -> None:
+        for i, name in enumerate(self.names):
+            if name in self.names[:i]:
+                raise GradlabError(f"{self.path} has two columns named {name!r}. Rename one of them.")
+        if all(_is_number(name) for name in self.names):
+            raise GradlabError(
+                f"{self.path}: the first line must name the columns, but it holds numbers: {', '.join(self.names[:5])}."
+            )
+
+    def __iter__(self) -> Iterator[Chunk]:
+        records = self._parse()
+        next(records)
+        rows: list[list[str]] = []
+        lines: list[int] = []
+        for line, record in records:
+            if len(record) != len(self.names):
+                raise GradlabError(
+                    f"{self.path}, line {line}: {len(record)} values, but the first line names {len(self.names)} "
+                    f"columns. Quote values that contain {self.separator!r}."
+                )
+            rows.append(record)
+            lines.append(line)
+            if len(rows) == _TOGETHER:
+                yield _columns(rows, lines)
+                rows, lines = [], []
+        if rows:
+            yield _columns(rows, lines)
+
+    def _parse(self) -> Iterator[tuple[int, list[str]]]:
+        reader = csv.reader(self._lines(), delimiter=self.separator, strict=True, skipinitialspace=True)
+        line = 1
+        try:
+            for record in reader:
+                if len(record) > 1 or (record and record[0].strip()):
+                    yield line, record
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise GradlabError(f"{self.path}, line {line} or below: {error}. Is a quote not closed?") from None
+
+    def _lines(self) -> Iterator[str]:
+        try:
+            with self.path.open(newline="", encoding=self.encoding) as file:
+                for number, line in enumerate(file, 1):
+                    if "\0" in line:
+                        raise GradlabError(f"{self.path}, line {number}: a zero byte stands there. {_ENCODING}")
+                    yield line
+        except UnicodeError:
+            raise GradlabError(f"{self._not_text()} {_ENCODING}") from None
+        except LookupError:
+            raise GradlabError(f"data.encoding={self.encoding} is no encoding of text. {_ENCODING}") from None
+        except OSError as error:
+            raise GradlabError(f"{self.path} cannot be read: {error.strerror or error}.") from None
+
+    def _not_text(self) -> str:
+        """What is wrong, by line and byte where it can be told: text is decoded in blocks, which end anywhere."""
+        encoding = self.encoding.removesuffix("-sig")
+        try:
+            if b"\n".decode(encoding):  # else a line ends with other bytes than this one
+                with self.path.open("rb") as file:
+                    for number, line in enumerate(file, 1):
+                        line.decode(encoding)
+        except UnicodeDecodeError as error:
+            if error.object != b"\n":
+                return f"{self.path}, line {number}: the byte {error.object[error.start]:#04x} is not {encoding}."
+        except UnicodeError:
+            pass
+        return f"{self.path} is not {encoding}."
+
+
+def _columns(rows: list[list[str]], lines: list[int]) -> Chunk:
+    return Chunk([tuple([value.strip() for value in column]) for column in zip(*rows, strict=True)], lines)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

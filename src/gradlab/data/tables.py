@@ -1,0 +1,122 @@
+"""New rows of a table that a model was trained on."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gradlab.data.columns import UNKNOWN_CODE, Column, Where
+from gradlab.data.pictures import is_picture
+from gradlab.data.reading import Reading
+from gradlab.data.records import SEPARATORS, Records
+from gradlab.errors import GradlabError, notice
+from gradlab.wording import counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableReader:
+    """Reads rows as the training file was read: by the names of its columns, whatever their order.
+
+    Columns that training had but did not use (the target, identifiers) may be there or not.
+    """
+
+    columns: list[Column]
+    separator: str = ","
+    encoding: str = "utf-8"
+
+    kind = "table"
+
+    def describe(self) -> dict[str, Any]:
+        """As data.json holds it."""
+        return {"kind": self.kind, **asdict(self)}
+
+    @classmethod
+    def read_back(cls, described: Mapping[str, Any]) -> "TableReader":
+        columns = [Column(**column) for column in described["columns"]]
+        return cls(columns=columns, separator=described["separator"], encoding=described["encoding"])
+
+    @property
+    def inputs(self) -> list[Column]:
+        return [c for c in self.columns if c.use == "input"]
+
+    def read(self, source: str) -> Reading:
+        """From a CSV file, a JSON file with a list of objects, or the values of one row with commas between them."""
+        path = Path(source)
+        if _is_file(path):
+            return self._from_objects(path) if path.suffix.lower() == ".json" else self._from_file(path)
+        if path.suffix.lower() in (".csv", ".json"):
+            raise GradlabError(f"{source} is not a file.")
+        values = next(csv.reader([source.replace("\n", " ")], skipinitialspace=True), [])
+        if len(values) != len(self.inputs):
+            wanted = ", ".join(c.name for c in self.inputs)
+            raise GradlabError(
+                f"{source} is neither a file nor one row of {counted(len(self.inputs), 'value')}. "
+                f"Give a CSV file, or the values in this order: {wanted}."
+            )
+        row = [value.strip() for value in values]
+        return Reading(self.encode({c.name: [v] for c, v in zip(self.inputs, row, strict=True)}, lambda i: source))
+
+    def _from_file(self, path: Path) -> Reading:
+        if is_picture(path):
+            raise GradlabError(f"{path} is a picture, but this run was trained on a table. Give a CSV file.")
+        # Another separator than the one of training is welcome, unless that one could not be guessed.
+        records = Records(path, "auto" if self.separator in SEPARATORS else self.separator, self.encoding)
+        self.check_names(records.names, str(path))
+        parts = []
+        for chunk in records:
+            by_name = dict(zip(records.names, chunk.columns, strict=True))
+            parts.append(self.encode(by_name, lambda i, chunk=chunk: f"{path}, {chunk.where(i)}"))  # type: ignore[misc]
+        if not parts:
+            raise GradlabError(f"{path} has a line of column names, but no row below it.")
+        return Reading(np.concatenate(parts))
+
+    def _from_objects(self, path: Path) -> Reading:
+        try:
+            rows = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise GradlabError(f"{path} cannot be read: {error}.") from None
+        rows = [rows] if isinstance(rows, dict) else rows
+        if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+            raise GradlabError(f"{path} must hold an object, or a list of objects, with the columns as keys.")
+        self.check_names(list(dict.fromkeys(name for row in rows for name in row)), str(path))
+        texts = {c.name: ["" if (v := row.get(c.name)) is None else str(v) for row in rows] for c in self.inputs}
+        return Reading(self.encode(texts, lambda i: f"{path}, object {i}"))
+
+    def check_names(self, names: Sequence[str], source: str) -> None:
+        """Every input must be there, and nothing that training did not have."""
+        for name in names:
+            if name not in [c.name for c in self.columns]:
+                raise GradlabError(
+                    f"{source} has a column {name!r} that training did not have. Remove it. "
+                    f"Training had: {', '.join(c.name for c in self.columns)}."
+                )
+        for column in self.inputs:
+            if column.name not in names:
+                raise GradlabError(f"{source} has no column {column.name!r}, which training had. It must be there.")
+
+    def encode(self, texts: Mapping[str, Sequence[str]], where: Where) -> npt.NDArray[np.float64]:
+        """Columns of texts as the numbers that the preprocessing takes."""
+        encoded = []
+        for column in self.inputs:
+            numbers = column.encode(texts[column.name], where)
+            new = np.flatnonzero(numbers == UNKNOWN_CODE)
+            if column.kind == "category" and len(new):
+                text = texts[column.name][int(new[0])]
+                notice(
+                    f"{where(int(new[0]))}, column {column.name!r}: {text!r} did not occur in training "
+                    f"({counted(len(new), 'row')} like it). It counts as none of the known categories."
+                )
+            encoded.append(numbers)
+        return np.stack(encoded, axis=1)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # many values are longer than any name of a file
+        return False
