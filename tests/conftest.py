@@ -22,6 +22,14 @@ def seed():
     np.random.seed(0)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def cache_of_the_tests(tmp_path_factory):
+    """No test, and no command that a test starts, sees the cache of the user."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRADLAB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)

@@ -4,6 +4,7 @@
     run = gl.train("digits-mlp", {"model.hidden": [256, 256]})
     run.test["accuracy"]; run.predict(x)
     gl.fit(my_module, (X, y), loss="cross_entropy", epochs=5)
+    gl.Classifier(hidden=(64, 64)).fit(X, y).predict(X)
 
 Importing gradlab imports nothing heavy; the first use of a name below does.
 """
@@ -14,9 +15,22 @@ from gradlab.errors import GradlabError
 from gradlab.version import __version__
 
 if TYPE_CHECKING:
-    from gradlab.api import Fit, Observer, Run, fit, load_run, resume, train
+    from gradlab.api import Classifier, Fit, Observer, Regressor, Run, fit, load_estimator, load_run, resume, train
 
-__all__ = ["Fit", "GradlabError", "Observer", "Run", "__version__", "fit", "load_run", "resume", "train"]
+__all__ = [
+    "Classifier",
+    "Fit",
+    "GradlabError",
+    "Observer",
+    "Regressor",
+    "Run",
+    "__version__",
+    "fit",
+    "load_estimator",
+    "load_run",
+    "resume",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

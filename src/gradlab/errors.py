@@ -26,6 +26,12 @@ class Interrupted(GradlabError):
     exit_code = 130
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the machine, or torch's allocator on some device, had no memory left to give."""
+    refused = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and refused)
+
+
 def notice(text: str) -> None:
     """Tell the user of something that is wrong but did not stop the work."""
     print(f"gradlab: {text}", file=sys.stderr)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import Finished, ForkServer, gradlab
+from cli_helpers import Finished, ForkServer, check_refused, gradlab
 from PIL import Image
 
 
@@ -161,7 +161,9 @@ def test_the_plan_tells_what_each_column_was_taken_for(quick: ForkServer, tmp_pa
     assert "15 missing values of 'size': filled with the training mean." in ended.out
 
 
-def test_the_second_training_finds_its_table_in_the_cache(quick: ForkServer, tmp_path: Path) -> None:
+def test_a_table_is_in_the_cache_after_the_first_training_and_is_made_again_without_it(
+    quick: ForkServer, tmp_path: Path
+) -> None:
     write_table(tmp_path)
     env = {"GRADLAB_CACHE": str(tmp_path / "cache")}
     runs = []
@@ -170,8 +172,11 @@ def test_the_second_training_finds_its_table_in_the_cache(quick: ForkServer, tmp
         runs.append(quick("train", *arguments, cwd=tmp_path, env=env).json)
     assert len(list((tmp_path / "cache" / "tables").iterdir())) == 1
     assert runs[0]["test"] == runs[1]["test"]
+    shutil.rmtree(tmp_path / "cache")
     figures = quick("evaluate", "first", "--json", cwd=tmp_path, env=env).json
     assert figures["loss"] == runs[0]["test"]["loss"]
+    (tmp_path / "houses.csv").write_text((tmp_path / "houses.csv").read_text().replace("north", "South"))
+    check_refused(quick("evaluate", "first", cwd=tmp_path, env=env), "first", "not the ones it was trained on")
 
 
 def test_what_a_run_says_of_its_columns_is_plain_json(quick: ForkServer, trained: Path) -> None:

@@ -149,7 +149,7 @@ def test_a_task_may_ask_for_the_other_kind(read_table):
     whole = read_table(table(42, x=lambda i: i % 7, y=lambda i: i % 3 * 10))
     assert whole.wanted("numbers").targets[:4].tolist() == [0, 10, 20, 0]
     assert whole.wanted("numbers").classes is None
-    many = read_table(table(42, x=lambda i: i % 7, y=lambda i: i % 25 + 10_000_000))
+    many = read_table(table(75, x=lambda i: i % 7, y=lambda i: i % 25 + 10_000_000))
     assert many.classes is None
     assert many.wanted("classes").classes == [str(10_000_000 + i) for i in range(25)]
     assert many.wanted("classes").targets[:3].tolist() == [0, 1, 2]
@@ -185,6 +185,12 @@ def test_groups_are_numbered_whatever_names_them_and_however_many_there_are(read
     assert uses(raw)["patient"] == "group"
     numbered = read_table(table(60, patient=lambda i: ["7", "", "NA", "8"][i % 4], x=lambda i: i % 7), group="patient")
     assert numbered.groups[:5].tolist() == [0, 1, 1, 2, 0]
+
+
+def test_groups_of_rows_without_a_target_are_left_out_with_them(read_table):
+    content = table(20, patient=lambda i: i // 4, x=lambda i: i % 7, y=lambda i: "" if i % 5 == 0 else "ab"[i % 2])
+    raw = read_table(content, group="patient")
+    assert raw.groups.tolist() == [i // 4 for i in range(20) if i % 5]
 
 
 def test_groups_never_go_to_different_splits(tmp_path):
@@ -287,7 +293,11 @@ def cut(path):
     path.write_text(path.read_text()[:-30])
 
 
-@pytest.mark.parametrize("change", [grow, cut])
+def edit(path):
+    path.write_text(path.read_text().replace("50,", "51,"))
+
+
+@pytest.mark.parametrize("change", [grow, cut, edit])
 @pytest.mark.parametrize("between", ["survey", "check_classes"])
 def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_nothing(
     read_table, cache, tmp_path, monkeypatch, change, between

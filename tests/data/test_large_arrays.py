@@ -67,7 +67,7 @@ def test_it_is_unpacked_once_for_each_content(save, read, cache, capsys):
 
 def scrambled(path):
     content = bytearray(path.read_bytes())
-    content[300:340] = bytes(b ^ 0x55 for b in content[300:340])
+    content[80:300] = b"\xff" * 220
     path.write_bytes(content)
 
 

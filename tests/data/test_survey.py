@@ -74,7 +74,7 @@ def test_european_numbers_are_numbers_where_the_comma_is_the_decimal_point():
 
 def test_the_range_of_dates_is_right_beyond_what_is_counted(monkeypatch):
     monkeypatch.setattr(module, "_MOST_VALUES", 10)
-    texts = [f"{year}-05-01" for year in range(1900, 2000)] + ["1850-01-01"]
+    texts = ["1850-01-01", *(f"{year}-05-01" for year in range(1900, 2000)), *["1950-05-01"] * 10]
     assert surveyed(texts, chunk=7).column("date", "input").note == "1850-01-01 to 1999-05-01 (ISO 8601)"
 
 
@@ -103,6 +103,12 @@ def test_a_column_that_only_names_its_rows_is_recognised(name, texts, reason):
 @pytest.mark.parametrize(("texts", "kind"), [(["a", "b"] * 40, "category"), (["1.5", "2"] * 40, "number")])
 def test_what_repeats_is_no_identifier(texts, kind):
     assert surveyed(texts, "id").identifier(kind) == ""
+
+
+def test_numbers_that_begin_again_do_not_count_the_rows():
+    texts = [str(i) for i in range(10)]
+    assert surveyed(texts * 2, chunk=20).identifier("number") == ""
+    assert surveyed(texts * 2, chunk=10).identifier("number") == ""
 
 
 def test_too_many_different_texts_are_not_counted_for_ever(monkeypatch):

@@ -32,7 +32,6 @@ ARRAYS = {
     "dates as targets": ({"y": np.array(["2020-01-01"] * 40, "datetime64[D]")}, ["'y'"]),
     "a table of classes": ({"y": np.ones((40, 2), int)}, ["y"]),
     "one class": ({"y": np.zeros(40, int)}, ["two classes"]),
-    "numbers for classes": ({"y": np.linspace(0, 1, 40)}, ["classify", "task=regress"]),
     "a number beyond single precision": ({"x": with_value(1e300, 3, 1)}, ["row 3", "'x1'"]),
 }
 
@@ -44,6 +43,15 @@ def test_arrays_are_refused_that_hold(quick: ForkServer, arrays: Arrays, tmp_pat
     before = contents(tmp_path)
     check_refused(quick("train", "npz", "--data", "data.npz", "--out", "run", cwd=tmp_path), *words)
     assert contents(tmp_path) == before
+
+
+def test_numbers_are_refused_as_classes_where_there_are_too_many(
+    quick: ForkServer, arrays: Arrays, tmp_path: Path
+) -> None:
+    arrays(y=np.linspace(0, 1, 40))
+    ended = quick("train", "npz", "task=classify", "--data", "data.npz", "--out", "run", cwd=tmp_path)
+    check_refused(ended, "40 different numbers", "task=regress")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("kind", ["<f2", "<f4", "<f8", ">f4", ">f8", "u1", "<i2", ">i4", "<i8", "?", "g"])

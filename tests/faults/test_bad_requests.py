@@ -214,3 +214,11 @@ def test_a_run_folder_may_have_any_name(quick: ForkServer, tmp_path: Path, name:
     listed = quick("runs", ".", cwd=tmp_path)
     assert listed.code == 0, listed.err
     assert name in listed.out
+
+
+def test_running_out_of_memory_is_told_in_a_line(quick: ForkServer, tmp_path: Path) -> None:
+    # Weights of 4 TB: no machine that runs this test has room for them.
+    ended = quick("train", "digits-mlp", "model.hidden=1000000,1000000", "--out", "run", cwd=tmp_path)
+    assert ended.code in (1, 2)
+    assert "memory" in ended.err
+    assert "Traceback" not in ended.err

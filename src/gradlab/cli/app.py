@@ -14,7 +14,7 @@ from gradlab.cli.history import compare, runs
 from gradlab.cli.sweeping import sweep
 from gradlab.cli.training import resume, train
 from gradlab.cli.using import evaluate, predict
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, is_out_of_memory
 from gradlab.version import __version__
 
 app = cyclopts.App(
@@ -40,6 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         fail(f"{error}\nTry: gradlab --help", 2)
     except GradlabError as error:
         fail(str(error), error.exit_code)
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        fail("out of memory. Lower train.batch_size, raise train.accumulate, or take a smaller model.", 1)
     except KeyboardInterrupt:
         fail("interrupted", 130)
     except BrokenPipeError:

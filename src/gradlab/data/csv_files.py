@@ -101,8 +101,8 @@ class _Conversion:
             if name not in self.records.names:
                 raise unknown(f"column in {path},", name, self.records.names)
         self._check_asked()
-        # Where values are not separated by commas, a comma is a decimal point, as in much of Europe.
-        decimal = "." if self.records.separator == "," else ","
+        # Files of much of Europe have semicolons between values, so that a comma can be the decimal point.
+        decimal = "," if self.records.separator == ";" else "."
         self.surveys = survey(self.records, decimal)
         self.rows = self.surveys[0].present + self.surveys[0].missing
         if self.rows == 0:

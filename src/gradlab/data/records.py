@@ -109,13 +109,15 @@ class Records:
     def _not_text(self) -> str:
         """What is wrong, by line and byte where it can be told: text is decoded in blocks, which end anywhere."""
         encoding = self.encoding.removesuffix("-sig")
+        number = 0
         try:
             if b"\n".decode(encoding):  # else a line ends with other bytes than this one
                 with self.path.open("rb") as file:
-                    for number, line in enumerate(file, 1):
+                    for line in file:
+                        number += 1
                         line.decode(encoding)
         except UnicodeDecodeError as error:
-            if error.object != b"\n":
+            if number:
                 return f"{self.path}, line {number}: the byte {error.object[error.start]:#04x} is not {encoding}."
         except UnicodeError:
             pass

@@ -148,7 +148,10 @@ class Run:
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
         values = self.reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
         x = self.preprocessing(values)
-        self.preprocessing.check_known(values, self.recipe.data.values.get("one_hot", []))
+        # Where a reader knows the categories by name, it has told of unknown ones itself.
+        named = [c["name"] for c in (self.data.get("reader") or {}).get("columns", [])]
+        coded = [c for c in self.recipe.data.values.get("one_hot", []) if c not in named]
+        self.preprocessing.check_known(values, coded)
         return predict(self.model, x)
 
     @property

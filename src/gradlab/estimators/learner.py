@@ -1,0 +1,106 @@
+"""A network that learns in instalments: each goes on exactly where the last one stopped."""
+
+import copy
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from gradlab.data import Examples, Preprocessing
+from gradlab.probes import forward_flops
+from gradlab.run.checkpoint import Checkpoint
+from gradlab.tasks import Task, predict
+from gradlab.training.capture import choose_mode
+from gradlab.training.environment import choose_threads, settings
+from gradlab.training.loop import Training
+from gradlab.training.observers import Line, Observer
+from gradlab.training.plan import Plan
+
+
+@dataclass(kw_only=True)
+class Learner:
+    """A network, its preprocessing and where its training stands, trained by the loop of every other run."""
+
+    model: nn.Module
+    preprocessing: Preprocessing
+    seed: int
+    epochs: int = 0
+    losses: list[float] = field(default_factory=list)
+    standing: Checkpoint | None = None
+
+    def train(
+        self,
+        task: Task,
+        train: Examples,
+        held: Examples | None,
+        plan: Plan,
+        epochs: int,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        """So many epochs more. The plan's own number of epochs is what its schedule is laid out for."""
+        device = train.inputs.device
+        per_epoch, first = plan.steps_per_epoch(len(train)), self.epochs
+        plan = replace(plan, epochs=max(plan.epochs, first + epochs), log_every=per_epoch, seed=self.seed)
+        flops = 3.0 * forward_flops(self.model, train.inputs[:1]) * plan.examples_per_step(len(train))
+        diary = _Diary()
+        with settings(device, choose_threads(plan, flops), plan):
+            mode = choose_mode(plan, device, epochs * per_epoch)
+            training = Training(self.model, task, train, held, plan, mode=mode, observers=[diary, *observers])
+            if self.standing is not None:
+                training.restore(self._resumed(self.standing, first * per_epoch))
+            training.total_steps = (first + epochs) * per_epoch
+            progress = training.run()
+        self.model.eval()
+        self.epochs = math.ceil(progress.step / per_epoch)
+        self.losses = [*self.losses, *diary.losses]
+        self.standing = diary.standing
+
+    def _resumed(self, standing: Checkpoint, step: int) -> Checkpoint:
+        """Where the next epoch starts: at the network's weights, unless those are an average of others."""
+        rng = {kind: state for kind, state in standing.state["rng"].items() if kind in ("cpu", self.device.type)}
+        state = {"progress": {"step": step}, "rng": rng}
+        return replace(standing, model=standing.model or self.model.state_dict(), state=state)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return next(self.model.parameters()).dtype
+
+    def prepared(self, raw: npt.NDArray[Any]) -> Tensor:
+        """Raw inputs as the network takes them, where it is."""
+        return self.preprocessing(raw, dtype=self.dtype).to(self.device)
+
+    def outputs(self, raw: npt.NDArray[Any]) -> Tensor:
+        """What the network gives for raw inputs, on the host."""
+        return predict(self.model, self.prepared(raw)).cpu()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies that travel to other processes and machines, which may lack the device it was trained on."""
+        model = self.model if self.device.type == "cpu" else copy.deepcopy(self.model).cpu()
+        return {**self.__dict__, "model": model}
+
+
+class _Diary(Observer):
+    """The mean loss of each epoch, and where the training stands when it ends."""
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+        self.standing: Checkpoint | None = None
+
+    def log(self, training: Training, line: Line) -> None:
+        if line["split"] == "train":
+            self.losses.append(line["loss"])
+
+    def end(self, training: Training) -> None:
+        if training.progress.ended in ("finished", "patience"):
+            taken = training.checkpoint()
+            # The network itself holds the weights, unless it ends with their average.
+            model = taken.model if training.average is not None else {}
+            self.standing = replace(taken, model=model, best=None)
