@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 
-from gradlab.bench.cases import CASES, Case
+from gradlab.bench.cases import CASES, Case, check_case, check_rounds
 from gradlab.bench.contestants import ENTRIES, REFERENCES
 from gradlab.bench.processes import Worker, WorkerFailed
 from gradlab.errors import GradlabError, unknown
@@ -51,8 +51,7 @@ def bench_train(
 ) -> list[Table]:
     """Train each case with each contestant `rounds` times. The tutorial loop is always among them."""
     for name in cases:
-        if name not in CASES:
-            raise unknown("case", name, CASES)
+        check_case(name)
     for name in contestants or ():
         if name not in ENTRIES:
             raise unknown("contestant", name, ENTRIES)
@@ -62,8 +61,7 @@ def bench_train(
 
 def compete(case: Case, contestants: Sequence[str], rounds: int, progress: Progress) -> Table:
     """The table of one case."""
-    if rounds < 1:
-        raise GradlabError(f"A benchmark needs at least one round, got {rounds}.")
+    check_rounds(rounds)
     with ExitStack() as stack:
         workers, absent = _set_up(case, contestants, stack, progress)
         answers = _rounds(case, workers, absent, rounds, progress)

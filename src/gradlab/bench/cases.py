@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from gradlab.errors import GradlabError, unknown
+
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
@@ -55,3 +57,13 @@ CASES = {
         ),
     )
 }
+
+
+def check_case(name: str) -> None:
+    if name not in CASES:
+        raise unknown("case", name, CASES)
+
+
+def check_rounds(rounds: int) -> None:
+    if rounds < 1:
+        raise GradlabError(f"A benchmark needs at least one round, got {rounds}.")

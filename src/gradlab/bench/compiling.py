@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from gradlab.bench.arena import Progress
-from gradlab.bench.cases import CASES
+from gradlab.bench.cases import CASES, check_case, check_rounds
 from gradlab.bench.processes import Worker, WorkerFailed
-from gradlab.errors import GradlabError, unknown
+from gradlab.errors import GradlabError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +29,9 @@ class Compiling:
 
 def bench_compile(cases: Sequence[str], rounds: int, progress: Progress) -> list[Compiling]:
     """Compile each case's step in a new process, then run eager and compiled steps in turn."""
-    if rounds < 1:
-        raise GradlabError(f"A benchmark needs at least one round, got {rounds}.")
+    check_rounds(rounds)
     for name in cases:
-        if name not in CASES:
-            raise unknown("case", name, CASES)
+        check_case(name)
     return [_measure(name, rounds, progress) for name in cases]
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from gradlab.bench.arena import Progress
-from gradlab.bench.cases import CASES
+from gradlab.bench.cases import CASES, check_case, check_rounds
 from gradlab.bench.processes import Worker, WorkerFailed
-from gradlab.errors import GradlabError, unknown
+from gradlab.errors import GradlabError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +24,9 @@ class Precision:
 
 def bench_precision(cases: Sequence[str], rounds: int, progress: Progress) -> list[Precision]:
     """Time float32 and bf16 steps of each case in turn, in one process, with the threads a training would have."""
-    if rounds < 1:
-        raise GradlabError(f"A benchmark needs at least one round, got {rounds}.")
+    check_rounds(rounds)
     for name in cases:
-        if name not in CASES:
-            raise unknown("case", name, CASES)
+        check_case(name)
     return [_measure(name, rounds, progress) for name in cases]
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradlab.bench.arena import Progress, ratios
+from gradlab.bench.cases import check_rounds
 from gradlab.bench.processes import environment
 from gradlab.errors import GradlabError
 
@@ -57,8 +58,7 @@ class StartRow:
 
 def bench_start(rounds: int, progress: Progress) -> list[StartRow]:
     """Start each entrant `rounds` times, in a new order each round, after one start that does not count."""
-    if rounds < 1:
-        raise GradlabError(f"A benchmark needs at least one round, got {rounds}.")
+    check_rounds(rounds)
     wall: dict[str, list[float]] = {name: [] for name in ENTRANTS}
     cpu: dict[str, list[float]] = {name: [] for name in ENTRANTS}
     shuffle = random.Random(0).shuffle
