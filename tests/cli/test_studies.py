@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +79,8 @@ def test_killed_folds_go_on_to_the_same_bits(tmp_path: Path) -> None:
     assert without_clock(again.json["folds"]) == without_clock(whole.json["folds"])
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on_with_the_study(tmp_path: Path) -> None:
-    import signal
-
     study = tmp_path / "study"
     stopped = signal_after(signal.SIGINT, study / "fold-2", 6, *FOLDED, "--out", "study", cwd=tmp_path)
     check_refused(stopped, "Go on with: gradlab train digits-mlp", "--folds 3 --out study", code=130)

@@ -107,23 +107,24 @@ def workers_of(pid: int) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_workers_end_with_their_parent_and_the_search_goes_on(tmp_path: Path, number: signal.Signals) -> None:
-    command = [*LONGER[:-1], "6", "--jobs", "2", "--out", "search", "--json"]
+    command = [*LONGER[:-2], "--jobs", "2", "--out", "search", "--json"]
     search = tmp_path / "search"
-    process = start(*command, cwd=tmp_path)
+    process = start(*command, "--trials", "1000", cwd=tmp_path)  # more than workers without a parent could end in time
     there = wait_until(lambda: line_count(search / "trials" / "trial-2") >= 10, process)
     assert there
     workers = workers_of(process.pid)
     process.send_signal(number)
     ended = finish(process)
     assert ended.code == (130 if number == signal.SIGINT else -number)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 30
     while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
     assert "Traceback" not in ended.err
-    again = gradlab(*command, cwd=tmp_path)
+    done = len(list((search / "trials").glob("trial-*/recipe.toml")))
+    again = gradlab(*command, "--trials", done + 1, cwd=tmp_path)
     assert again.code == 0, again.err
-    assert len(again.json["trials"]) == 6
+    assert len(again.json["trials"]) == done + 1
     assert running(search) == 0
 
 
@@ -175,3 +176,15 @@ def test_without_optuna_the_command_to_install_it_is_told(tmp_path: Path) -> Non
     assert ended.returncode == 2
     assert 'pip install "gradlab[sweep]"' in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_help_teaches_by_example_and_imports_neither_torch_nor_optuna(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom gradlab.cli import main\n"
+        "try: main(['sweep', '--help'])\nexcept SystemExit: print({'torch', 'optuna'} & set(sys.modules))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert ended.stdout.splitlines()[-1] == "set()"
+    text = " ".join(ended.stdout.split())
+    for example in ("train.lr=1e-4:1e-1:log", "model.hidden=64/128/128,128", "--jobs 2"):
+        assert example in text

@@ -1,0 +1,330 @@
+"""Several trainings of one recipe: what `gradlab train --folds`, `--find-lr`, `--curve`, `--vary` and `--check` do."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from gradlab.cli import training
+from gradlab.cli.output import print_json, say, table
+from gradlab.errors import GradlabError, Interrupted
+from gradlab.wording import counted, duration, name_of, number
+
+if TYPE_CHECKING:
+    from gradlab.recipe import Recipe
+    from gradlab.studies.checklist import Check
+    from gradlab.studies.folds import CrossValidation
+    from gradlab.studies.learning_curve import LearningCurve
+    from gradlab.studies.members import Member, Tell
+    from gradlab.studies.range_test import RangeTest
+    from gradlab.studies.vary import Variations
+    from gradlab.training.experiment import Experiment
+    from gradlab.training.observers import Observer
+
+MARKS = {"passed": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", "red"), "skipped": ("–", "dim")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a command asked for, and where its answer is printed."""
+
+    name: str
+    overrides: tuple[str, ...]
+    data: str | None
+    out: str | None
+    device: str
+    screen: Console
+    as_json: bool
+
+    def recipe(self) -> Recipe:
+        from gradlab.recipes import find
+
+        changes = {"data.path": self.data} if self.data is not None else {}
+        return find(self.name).override({**changes, **training.read_overrides(self.overrides)})
+
+    def experiment(self) -> Experiment:
+        from gradlab import api
+
+        return api.prepare(self.recipe(), device=self.device)
+
+    def command(self, *without: str) -> str:
+        """`gradlab train …` as it was typed, without some of its overrides."""
+        kept = [text for text in self.overrides if text.split("=", 1)[0] not in without]
+        return shlex.join(["gradlab", "train", self.name, *where(self.data, self.device), *kept])
+
+    def folder(self, kind: str) -> Path:
+        from gradlab.run.folder import new_path
+
+        return Path(self.out) if self.out else new_path(f"{self.recipe().name}-{kind}")
+
+    def heading(self, study: str) -> None:
+        if not self.as_json:
+            say(self.screen, "recipe", self.recipe().name)
+            say(self.screen, "study", study)
+
+    def observers(self) -> list[Observer]:
+        """A live bar in a terminal; elsewhere a line for each training is enough."""
+        return [training.progress(self.screen)] if self.screen.is_terminal and not self.as_json else []
+
+
+def where(data: str | None, device: str) -> list[str]:
+    """The options of data and device, as they are typed."""
+    return [*(["--data", data] if data else []), *(["--device", device] if device != "auto" else [])]
+
+
+def train(request: Request, *, folds: int | None, find_lr: bool, curve: bool, vary: Sequence[str], check: bool) -> None:
+    """The checks, where asked for, then the study that was asked for, or a plain training."""
+    asked = {"--folds": folds is not None, "--find-lr": find_lr, "--curve": curve, "--vary": bool(vary)}
+    chosen = [flag for flag, given in asked.items() if given]
+    if len(chosen) > 1:
+        raise GradlabError(f"{' and '.join(chosen)} cannot be asked for together: each is a study of its own.")
+    experiment = request.experiment() if check else None
+    checks = run_checks(request, experiment) if experiment else None
+    if folds is not None:
+        found = cross_validate(request, folds)
+    elif find_lr:
+        found = find_rate(request)
+    elif curve:
+        found = learning_curve(request)
+    elif vary:
+        found = vary_knobs(request, vary)
+    else:
+        found = plain(request, experiment)
+    if request.as_json:
+        print_json(found if checks is None else {"checks": [asdict(c) for c in checks], "result": found})
+
+
+def plain(request: Request, experiment: Experiment | None) -> dict[str, Any]:
+    """The training itself, after the checks."""
+    from gradlab import api
+
+    assert experiment is not None, "a plain training comes here only for its checks"
+    if not request.as_json:
+        training.show_plan(request.screen, experiment)
+    run = api.start(experiment, request.out, [] if request.as_json else [training.progress(request.screen)])
+    if not request.as_json:
+        training.show_result(request.screen, run, as_json=False)
+    return {**{key: run.finished.get(key) for key in training._RESULT_KEYS}, "run": str(run.path)}
+
+
+# The checks.
+
+
+def run_checks(request: Request, experiment: Experiment) -> list[Check]:
+    """All of them, printed; where one fails, that is the end."""
+    from gradlab.studies.checklist import failures
+    from gradlab.studies.checklist import run_checks as run
+
+    checks = run(experiment)
+    if not request.as_json:
+        show_checks(request.screen, checks)
+    failed = failures(checks)
+    if failed is not None:
+        if request.as_json:
+            print_json({"checks": [asdict(c) for c in checks], "result": None})
+        raise failed
+    return checks
+
+
+def show_checks(screen: Console, checks: Sequence[Check]) -> None:
+    for check in checks:
+        sign, style = MARKS[check.state]
+        # Without colours a word says more than a sign.
+        mark = (f"{sign} ", style) if screen.is_terminal else (f"{check.state:<8}", "")
+        screen.print(Text.assemble(mark, (f"{check.name:<22}", "dim"), check.found), soft_wrap=True)
+        if check.advice:
+            screen.print(Text.assemble(" " * (24 if screen.is_terminal else 30), (check.advice, style)), soft_wrap=True)
+
+
+# The studies.
+
+
+def cross_validate(request: Request, folds: int) -> dict[str, Any]:
+    from gradlab.studies.folds import cross_validate as run
+    from gradlab.training.environment import find_device
+
+    folder = request.folder("folds")
+    request.heading(f"{counted(folds, 'fold')}: each is the test split of one training")
+    with going_on(f"{request.command()} --folds {folds}", folder):
+        found = run(
+            request.recipe(),
+            folds,
+            folder,
+            find_device(request.device),
+            observers=request.observers(),
+            tell=_teller(request, "fold", "test", lambda fold: ""),
+        )
+    if not request.as_json:
+        show_folds(request.screen, found)
+        show_folder(request.screen, found.path)
+    return found.to_json()
+
+
+def show_folds(screen: Console, found: CrossValidation) -> None:
+    spreads = found.test
+    names = [name for name in (*found.higher, "loss") if name in spreads]
+    rows = [[f"fold {i}", *(number(fold.test[n]) for n in names)] for i, fold in enumerate(found.folds, 1)]
+    summary = {"mean": "mean", "std": "standard deviation", "standard_error": "standard error"}
+    rows += [[words, *(number(getattr(spreads[n], key)) for n in names)] for key, words in summary.items()]
+    rows.append([f"baseline ({found.baseline_name})", *(number(found.baseline.get(n)) for n in names)])
+    screen.print(table("test split", *map(name_of, names), rows=rows))
+
+
+def find_rate(request: Request) -> dict[str, Any]:
+    from gradlab.studies.range_test import find_rate as run
+
+    folder = request.folder("lr")
+    request.heading("range test: the learning rate rises from step to step")
+    command = request.command("train.lr")
+    found = run(request.experiment(), out=folder, command=command)
+    if not request.as_json:
+        show_rate(request.screen, found, command)
+        show_folder(request.screen, folder)
+    return {**found.to_json(), "out": str(folder)}
+
+
+def show_rate(screen: Console, found: RangeTest, command: str) -> None:
+    from gradlab.studies.range_test import RULE
+    from gradlab.studies.text_plot import text_plot
+
+    say(screen, "stopped", f"after {counted(len(found.rates), 'step')}, by {found.stopped}")
+    labels = f"{found.rates[0]:.1g}", f"{found.rates[-1]:.2g}"
+    screen.print()
+    for line in text_plot(found.smoothed, labels=labels):
+        screen.print(Text("  " + line), no_wrap=True)
+    screen.print()
+    if found.suggestion is None:
+        say(screen, "suggestion", "none: no learning rate lowered the loss. Look at the data and the model: --check.")
+        return
+    say(screen, "suggestion", f"train.lr={found.suggestion:g}: {RULE}")
+    say(screen, "train", f"{command} train.lr={found.suggestion:g}")
+
+
+def learning_curve(request: Request) -> dict[str, Any]:
+    from gradlab.studies.learning_curve import learning_curve as run
+    from gradlab.training.environment import find_device
+
+    folder = request.folder("curve")
+    request.heading("learning curve: the same recipe on more and more of its examples")
+    with going_on(f"{request.command()} --curve", folder):
+        found = run(
+            request.recipe(),
+            folder,
+            find_device(request.device),
+            observers=request.observers(),
+            tell=_teller(request, "training", "validation", lambda point: counted(point.examples, "example")),
+        )
+    if not request.as_json:
+        show_curve(request.screen, found)
+        show_folder(request.screen, found.path)
+    return found.to_json()
+
+
+def show_curve(screen: Console, found: LearningCurve) -> None:
+    columns = [*_columns(found.points, found.metric), (found.held_out, "loss")]
+    rows = [[f"{p.examples:,}", *(number(p.figures(s).get(n)) for s, n in columns)] for p in found.points]
+    screen.print(table("examples", *(f"{s} {name_of(n)}" for s, n in columns), rows=rows))
+    say(screen, "verdict", found.verdict)
+
+
+def vary_knobs(request: Request, knobs: Sequence[str]) -> dict[str, Any]:
+    from gradlab.studies.vary import vary as run
+    from gradlab.training.environment import find_device
+
+    pairs = training.read_overrides(tuple(knobs))
+    if len(pairs) < len(knobs):
+        raise GradlabError("--vary was given the same key twice. Name all its values at once: --vary KEY=V1,V2.")
+    folder = request.folder("vary")
+    request.heading(f"varying {' and '.join(pairs)}")
+    command = request.command(*pairs)
+    with going_on(f"{request.command()} {' '.join(f'--vary {shlex.quote(k)}' for k in knobs)}", folder):
+        found = run(
+            request.recipe(),
+            pairs,
+            folder,
+            find_device(request.device),
+            observers=request.observers(),
+            tell=_teller(request, "training", "validation", lambda one: _said(one.changes)),
+            command=command,
+        )
+    if not request.as_json:
+        show_variations(request.screen, found, command)
+        show_folder(request.screen, found.path)
+    return found.to_json()
+
+
+def show_variations(screen: Console, found: Variations, command: str) -> None:
+    from gradlab.studies.knobs import typed
+
+    last = "test" if any(member.test for member in found.members) else found.held_out
+    columns = [("train", "loss"), (found.held_out, "loss"), (last, found.metric)]
+    rows = [
+        [
+            *(typed(value) for value in member.changes.values()),
+            *("diverged" if member.ended == "diverged" else number(member.figures(s).get(n)) for s, n in columns),
+            "best" if member is found.best else "",
+        ]
+        for member in found.members
+    ]
+    screen.print(table(*_short_keys(found.knobs), *(f"{s} {name_of(n)}" for s, n in columns), "", rows=rows))
+    if found.best is not None:
+        chosen = _said(found.best.changes)
+        say(screen, "best", f"by {found.held_out} loss: {chosen}")
+        say(screen, "train", f"{command} {chosen}")
+
+
+def _short_keys(keys: Iterable[str]) -> list[str]:
+    return [key.split(".", 1)[-1] for key in keys]
+
+
+def _said(changes: Mapping[str, Any]) -> str:
+    """Values as they are typed."""
+    from gradlab.studies.knobs import typed
+
+    return shlex.join(f"{key}={typed(value)}" for key, value in changes.items())
+
+
+# What they share.
+
+
+def _columns(members: Sequence[Member], metric: str) -> list[tuple[str, str]]:
+    """(split, metric) for each split that has figures."""
+    return [(split, metric) for split in ("train", "validation", "test") if any(m.figures(split) for m in members)]
+
+
+def _teller(request: Request, noun: str, split: str, said: Callable[[Member], str]) -> Tell | None:
+    """A line for each training, as soon as it is done."""
+    if request.as_json:
+        return None
+
+    def tell(place: int, count: int, member: Member) -> None:
+        figures = member.figures(split) or member.test
+        shown = ", ".join(f"{name} {number(value)}" for name, value in list(figures.items())[:2]) or member.ended
+        parts = [f"{place} of {count}", said(member), shown, duration(member.seconds)]
+        say(request.screen, noun, " | ".join(part for part in parts if part))
+
+    return tell
+
+
+def show_folder(screen: Console, path: Path) -> None:
+    say(screen, "folder", str(path))
+    say(screen, "report", str((path / "report.html").absolute()))
+
+
+@contextmanager
+def going_on(command: str, folder: Path) -> Iterator[None]:
+    """An interruption says how to go on with the study, not with the one training that it was in."""
+    try:
+        yield
+    except (Interrupted, KeyboardInterrupt):
+        if not folder.exists():
+            raise Interrupted("Stopped before the first training. Nothing was written.") from None
+        again = f"{command} --out {shlex.quote(str(folder))}"
+        raise Interrupted(f"Stopped; what is done is saved. Go on with: {again}") from None

@@ -1,0 +1,153 @@
+"""The trainings that a study is made of: each an ordinary run, in a folder of its own inside the study's."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gradlab.errors import GradlabError, TrainingError
+from gradlab.recipe import Recipe
+from gradlab.report import write_report
+from gradlab.run import Run, open_run
+from gradlab.studies.folder import StudyFolder
+from gradlab.tasks import evaluate
+from gradlab.training import experiment
+from gradlab.training.experiment import Experiment
+from gradlab.training.loop import Training
+from gradlab.training.observers import Observer
+
+Figures = dict[str, float]
+
+_JUDGED = 10_000  # training examples that tell enough about how well they are fitted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """One training of a study: what sets it apart, and what came out. One that diverged has no figures."""
+
+    name: str
+    changes: dict[str, Any]
+    examples: int
+    ended: str
+    steps: int = 0
+    seconds: float = 0.0
+    parameters: int = 0
+    train: Figures
+    validation: Figures
+    test: Figures
+    baseline: dict[str, Any]
+
+    def figures(self, split: str) -> Figures:
+        found: Figures = getattr(self, split)
+        return found
+
+
+Tell = Callable[[int, int, Member], None]
+"""Called with (number, count, member) after each training."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A training that is still to come: the recipe with some knobs changed."""
+
+    name: str
+    changes: Mapping[str, Any]
+    recipe: Recipe
+
+    @classmethod
+    def of(cls, name: str, recipe: Recipe, changes: Mapping[str, Any]) -> "Asked":
+        return cls(name=name, changes=changes, recipe=recipe.override(changes))
+
+
+def train_members(
+    folder: StudyFolder,
+    asked: Sequence[Asked],
+    device: torch.device,
+    observers: Sequence[Observer] = (),
+    tell: Tell | None = None,
+    *,
+    may_diverge: bool = False,
+) -> list[Member]:
+    """Train one after the other. What is finished is kept, and what was stopped in the middle is gone on with."""
+    found = _done(folder)
+    with Run(folder.path).locked():
+        for number, one in enumerate(asked, 1):
+            if one.name not in found:
+                found[one.name] = _train(folder.path / one.name, one, device, observers, may_diverge)
+                folder.update(members=[asdict(member) for member in found.values()])
+            if tell is not None:
+                tell(number, len(asked), found[one.name])
+    return [found[one.name] for one in asked]
+
+
+def _done(folder: StudyFolder) -> dict[str, Member]:
+    """What an earlier call has finished, by name."""
+    try:
+        return {m["name"]: Member(**m) for m in folder.content.get("members", [])}
+    except (TypeError, KeyError) as error:
+        raise GradlabError(f"{folder.path / 'study.json'} is damaged: {error}. Name another folder.") from None
+
+
+def _train(path: Path, one: Asked, device: torch.device, observers: Sequence[Observer], may_diverge: bool) -> Member:
+    ending = Ending()
+    try:
+        run = trained(path, one.recipe, device, [*observers, ending])
+        if not (path / "report.html").exists():
+            write_report(run)
+    except TrainingError:
+        if may_diverge and ending.why == "diverged":
+            return _diverged(one, ending)
+        raise
+    return _member(one, run)
+
+
+def trained(path: Path, recipe: Recipe, device: torch.device, observers: Sequence[Observer]) -> Run:
+    """The run in that folder: made, gone on with, or taken as it is."""
+    if not path.exists():
+        return experiment.start(Experiment.of(recipe, device), path, observers)
+    run = open_run(path)
+    return run if run.result is not None else experiment.resume(run, device, observers)
+
+
+def _member(one: Asked, run: Run) -> Member:
+    result, task = run.finished, run.task
+    some = run.dataset.train.sample(_JUDGED)
+    return Member(
+        name=one.name,
+        changes=dict(one.changes),
+        examples=len(run.dataset.train),
+        ended=result["ended"],
+        steps=result["steps"],
+        seconds=result["seconds"],
+        parameters=result["parameters"],
+        train=evaluate(run.model, task, some.inputs, task.encode(some.targets)),
+        validation=result["validation"],
+        test=result["test"],
+        baseline=result["baseline"],
+    )
+
+
+def _diverged(one: Asked, ending: "Ending") -> Member:
+    none: Figures = {}
+    return Member(
+        name=one.name,
+        changes=dict(one.changes),
+        examples=ending.examples,
+        ended="diverged",
+        steps=ending.steps,
+        train=none,
+        validation=none,
+        test=none,
+        baseline={},
+    )
+
+
+class Ending(Observer):
+    """Remembers why a training ended, which its error alone does not tell."""
+
+    why, steps, examples = "", 0, 0
+
+    def end(self, training: Training) -> None:
+        self.why, self.steps, self.examples = training.progress.ended, training.progress.step, len(training.train)

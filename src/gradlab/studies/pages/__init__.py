@@ -1,0 +1,1 @@
+"""The report.html of each study."""

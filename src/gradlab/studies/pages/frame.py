@@ -1,0 +1,63 @@
+"""What the reports of all studies share: the top, the figures in cards, the table of trainings, what to do next."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gradlab.report.markup import Html, join, section, table, tag
+from gradlab.report.page import page
+from gradlab.wording import number
+
+
+def report(title: str, kind: str, path: Path, lead: str, *parts: str) -> Html:
+    """The whole page."""
+    top = tag(
+        "header",
+        tag("p", f"{kind} · {path.name}", class_="over"),
+        tag("h1", title),
+        tag("p", lead, class_="lead"),
+    )
+    return page(f"{title}, {kind.lower()}", join([top, *parts]))
+
+
+def cards(*content: Html) -> Html:
+    return tag("div", *content, class_="figures")
+
+
+def card(name: str, value: str, beside: Mapping[str, str], verdict: str = "") -> Html:
+    """One figure, large, and smaller ones below it; the verdict is `better`, `poor` or none."""
+    return tag(
+        "div",
+        tag("div", name, class_="name"),
+        tag("div", value, class_="value"),
+        tag("dl", *(part for key, text in beside.items() for part in (tag("dt", key), tag("dd", text)))),
+        class_=f"figure {verdict}".strip(),
+    )
+
+
+def grid(*figures: Html, width: int = 300) -> Html:
+    """Many small figures, as many in a row as fit."""
+    columns = f"repeat(auto-fill, minmax(min(100%, {width}px), 1fr))"
+    return tag("div", *figures, style=f"display: grid; grid-template-columns: {columns}; gap: 16px; margin-top: 20px;")
+
+
+def boxed(content: Html) -> Html:
+    """A table on a card of its own."""
+    return tag("figure", content, style="margin-top: 16px;")
+
+
+def trainings(title: str, head: Sequence[str], rows: Iterable[tuple[str, Sequence[Any]]], words: str = "") -> Html:
+    """A table of runs; each row's first cell leads to the report of its run."""
+    body = [[_link(folder, str(cells[0])), *map(number, cells[1:])] for folder, cells in rows]
+    quiet = tag("p", words, class_="quiet") if words else ""
+    return section(title, quiet, boxed(table(head, body, class_="numbers")))
+
+
+def _link(folder: str, text: str) -> Html:
+    return tag("a", text, href=f"{folder}/report.html", style="color: var(--accent)")
+
+
+def go_on(commands: Mapping[str, str]) -> Html:
+    """Commands to copy."""
+    lines = [part for words, line in commands.items() for part in (tag("p", words, class_="quiet"), tag("pre", line))]
+    return section("Go on from here", tag("div", *lines, class_="commands"))

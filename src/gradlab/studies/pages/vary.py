@@ -1,0 +1,165 @@
+"""The report of a study that varies one knob, or two."""
+
+import math
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+from gradlab.report.charts import ACCENT, INK, PALETTE, TRAIN, VALIDATION, Trace, axis, chart, charts, label
+from gradlab.report.markup import Html, section, tag
+from gradlab.studies.knobs import typed
+from gradlab.studies.members import Member
+from gradlab.studies.pages.frame import card, cards, go_on, grid, trainings
+from gradlab.studies.pages.frame import report as frame
+from gradlab.wording import duration, name_of, number
+
+if TYPE_CHECKING:
+    from gradlab.studies.vary import Fit, Variations
+
+_WIDE = 50  # times from the smallest value to the largest: a log axis shows them better
+
+
+def report(found: "Variations", command: str) -> Html:
+    first = next(iter(found.knobs))
+    lead = f"The same recipe trained {len(found.members)} times, with other values of {' and '.join(found.knobs)}."
+    best = found.best
+    chosen = "" if best is None else " ".join(f"{key}={typed(value)}" for key, value in best.changes.items())
+    return frame(
+        found.recipe,
+        f"Varying {' and '.join(found.knobs)}",
+        found.path,
+        lead,
+        cards(*_cards(found, best)) if best is not None else "",
+        section(
+            "Underfitting and overfitting",
+            tag("p", _WORDS, class_="quiet"),
+            charts(_losses(found, first)),
+        ),
+        _curves(found) if found.fits else "",
+        _table(found),
+        go_on({"Train the best of them": f"{command} {chosen}"}) if best is not None else "",
+    )
+
+
+_WORDS = (
+    "Where both losses are high, the model is too simple for the data: it underfits. Where the training loss is low "
+    "and the held-out loss is high, it has learned its examples by heart: it overfits. The best lies in between."
+)
+
+
+def _cards(found: "Variations", best: Member) -> list[Html]:
+    split = found.held_out
+    name = found.metric if found.metric in best.figures(split) else "loss"
+    values = [card(key, typed(value), {"best by": f"{split} loss"}, "better") for key, value in best.changes.items()]
+    beside = {"on the training examples": number(best.train.get(name)), "test": number(best.test.get(name))}
+    return [*values, card(f"{split} {name_of(name)} there", number(best.figures(split)[name]), beside)]
+
+
+def _losses(found: "Variations", first: str) -> Html:
+    """Training and held-out loss against the first knob; a pair of lines for each value of the second."""
+    second = next(iter(list(found.knobs)[1:]), None)
+    placed = _axis_of(found.knobs[first])
+    traces: list[Trace] = []
+    colors = cycle(PALETTE)
+    for value in found.knobs[second] if second else [None]:
+        members = [m for m in found.members if second is None or m.changes[second] == value]
+        color = next(colors) if second else None
+        beside = f", {second.split('.')[-1]}={typed(value)}" if second else ""
+        traces += [
+            _line(placed, first, members, "train", f"train{beside}", color or TRAIN, "dot"),
+            _line(placed, first, members, found.held_out, f"{found.held_out}{beside}", color or VALIDATION, "solid"),
+        ]
+    losses = _loss_axis([y for trace in traces[1::2] for y in trace["y"]])
+    for trace in traces:
+        trace["cliponaxis"] = "range" in losses  # a dot at zero is seen whole
+    return chart(
+        "Loss",
+        traces,
+        height=420,
+        xaxis=axis(first, **placed),
+        yaxis=axis("loss", **losses),
+    )
+
+
+def _axis_of(values: list[Any]) -> dict[str, Any]:
+    """A number line, a logarithmic one, or names side by side."""
+    numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    ticks = {"tickvals": numbers, "ticktext": [f"{v:g}" for v in numbers]} if len(numbers) <= 12 else {}
+    if len(numbers) < len(values) or not numbers:
+        return {"type": "category"}
+    if min(numbers) > 0:
+        return {"type": "log" if max(numbers) > _WIDE * min(numbers) else "linear", **ticks}
+    smallest = min((abs(v) for v in numbers if v), default=1)
+    return {"type": "category"} if max(map(abs, numbers)) > _WIDE * smallest else {"type": "linear", **ticks}
+
+
+def _loss_axis(judged: list[float]) -> dict[str, Any]:
+    """Scaled by the held-out losses: those of the training may be as near to zero as they like."""
+    positive = [v for v in judged if v > 0 and math.isfinite(v)]
+    if not positive or max(positive) < 30 * min(positive):
+        return {"rangemode": "tozero"}
+    ends = [math.log10(min(positive) / 10), math.log10(1.5 * max(positive))]
+    return {"type": "log", "range": ends, "exponentformat": "power", "dtick": 1}
+
+
+def _line(
+    placed: dict[str, Any], key: str, members: list[Member], split: str, name: str, color: str, dash: str
+) -> Trace:
+    judged = [m for m in members if "loss" in m.figures(split)]
+    named = placed["type"] == "category"
+    return {
+        "name": label(name),
+        "x": [typed(m.changes[key]) if named else m.changes[key] for m in judged],
+        "y": [m.figures(split)["loss"] for m in judged],
+        "mode": "lines+markers",
+        "line": {"color": color, "width": 2.5, "dash": dash},
+        "marker": {"size": 8, "color": color},
+        "hovertemplate": "%{x}: %{y:.4~g}",
+    }
+
+
+def _curves(found: "Variations") -> Html:
+    values = [y for fit in found.fits.values() for y in (*fit.train[1], *fit.validation[1])]
+    room = 0.15 * (max(values) - min(values))
+    ends = [min(values) - room, max(values) + room]
+    shown = [member for member in found.members if member.name in found.fits]
+    words = "The curve that each training drew, and the points it learned from; the fainter points are held out."
+    figures = grid(*(_fit(found, found.fits[member.name], member, ends) for member in shown))
+    return section("The fitted curves", tag("p", words, class_="quiet"), figures)
+
+
+def _fit(found: "Variations", fit: "Fit", member: Member, ends: list[float]) -> Html:
+    title = ", ".join(f"{key.split('.')[-1]} {typed(value)}" for key, value in member.changes.items())
+    losses = {split: member.figures(split).get("loss") for split in ("train", found.held_out)}
+    dots = {"mode": "markers", "hovertemplate": "%{x:.3~g}: %{y:.4~g}<extra></extra>"}
+    size = 8 if len(fit.train[0]) <= 60 else 5
+    return chart(
+        title + (" · best" if member is found.best else ""),
+        [
+            {**_points(fit.validation), **dots, "marker": {"color": ACCENT, "size": 4, "opacity": 0.3}},
+            {**_points(fit.train), **dots, "marker": {"color": TRAIN, "size": size}},
+            {**_points(fit.curve), **dots, "mode": "lines", "line": {"color": INK, "width": 2.5}},
+        ],
+        ", ".join(f"{split} loss {number(loss)}" for split, loss in losses.items() if loss is not None),
+        height=220,
+        margin={"l": 36, "r": 8, "t": 6, "b": 36},
+        xaxis=axis(fit.axis),
+        yaxis={"range": ends},
+        showlegend=False,
+    )
+
+
+def _points(points: list[list[float]]) -> Trace:
+    return {"x": points[0], "y": points[1]}
+
+
+def _table(found: "Variations") -> Html:
+    names = list(dict.fromkeys(("loss", found.metric)))
+    columns = [
+        (s, n) for n in names for s in ("train", "validation", "test") if any(m.figures(s) for m in found.members)
+    ]
+    head = [", ".join(found.knobs), "parameters", *(f"{s} {name_of(n)}" for s, n in columns), "time"]
+    rows = []
+    for m in found.members:
+        title = ", ".join(typed(v) for v in m.changes.values()) + (" (diverged)" if m.ended == "diverged" else "")
+        rows.append((m.name, [title, m.parameters, *(m.figures(s).get(n) for s, n in columns), duration(m.seconds)]))
+    return trainings("The trainings", head, rows, "Each leads to its own report.")

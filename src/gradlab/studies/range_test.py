@@ -1,0 +1,156 @@
+"""The learning-rate range test: raise the rate step by step, and see where the loss falls fastest.
+
+Smith 2017, "Cyclical learning rates for training neural networks", arXiv:1506.01186.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gradlab.data import Examples
+from gradlab.errors import GradlabError, TrainingError
+from gradlab.studies.folder import StudyFolder, plain_recipe
+from gradlab.studies.pages import range_test as pages
+from gradlab.studies.practice import practice_plan, practise
+from gradlab.training.experiment import Experiment
+from gradlab.training.loop import Training
+from gradlab.training.observers import Observer
+
+LOW, HIGH, STEPS = 1e-7, 10.0, 200
+_MEMORY = 0.8  # share of the smoothed loss that a step keeps
+_SAMPLE = 256  # examples that are judged after each step
+_EXPLODED = 4.0  # times the best loss
+_LEAST_FALL = 0.02  # of the first loss: less is noise
+
+RULE = "the middle of the tenfold range of rates over which the loss falls fastest"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeTest:
+    """The loss of each step at its rate, up to where it exploded, and the rate to train with, if one was found."""
+
+    recipe: str
+    rates: list[float]
+    losses: list[float]
+    smoothed: list[float]
+    suggestion: float | None
+    stopped: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"study": "find-lr", "rule": RULE, **asdict(self)}
+
+
+def find_rate(
+    experiment: Experiment,
+    *,
+    low: float = LOW,
+    high: float = HIGH,
+    steps: int = STEPS,
+    out: Path | None = None,
+    command: str = "gradlab train RECIPE",
+) -> RangeTest:
+    """Train a copy of the fresh model while the rate rises exponentially from `low` to `high`.
+
+    The experiment itself stays as it is, and no run is made. With `out`, the result and its picture are written there,
+    and beside them the command that trains with the suggestion.
+    """
+    if experiment.plan.optimizer.name == "lbfgs":
+        raise GradlabError(
+            "The range test is for optimisers whose steps are as long as the learning rate says; lbfgs finds that "
+            "length by itself. Leave train.lr=1."
+        )
+    if out is not None and out.exists():
+        raise GradlabError(f"{out} exists already. Name another folder: --out FOLDER.")
+    watch = _Watch(experiment.examples("train").sample(_SAMPLE))
+    _run(experiment, watch, low, high, steps)
+    found = RangeTest(
+        recipe=experiment.recipe.name,
+        rates=watch.rates,
+        losses=watch.losses,
+        smoothed=watch.smoothed,
+        suggestion=suggest(watch.rates, watch.losses),
+        stopped=watch.stopped or "the end of the range",
+    )
+    if out is not None:
+        folder = StudyFolder.open(out, {"study": "find-lr", "recipe": plain_recipe(experiment.recipe)})
+        folder.finish(found.to_json(), pages.report(found, out, command))
+    return found
+
+
+def _run(experiment: Experiment, watch: "_Watch", low: float, high: float, steps: int) -> None:
+    class Rising(Training):
+        def lr(self, step: int) -> float:
+            return float(low * (high / low) ** (step / (steps - 1)))
+
+    try:
+        practise(experiment, practice_plan(experiment.plan, steps), observers=[watch], kind=Rising)
+    except TrainingError:
+        watch.stopped = "a gradient that is not finite"
+
+
+class _Watch(Observer):
+    """After every step notes its rate and the loss of some training examples, and stops when the loss explodes.
+
+    The examples are the same each time: batches differ more from each other than one small step changes their loss.
+    They are judged as they are trained on, since the running averages of batch normalisation lag behind at first.
+    """
+
+    every = 1
+
+    def __init__(self, sample: Examples) -> None:
+        self.sample = sample
+        self.rates: list[float] = []
+        self.losses: list[float] = []
+        self.smoothed: list[float] = []
+        self.stopped = ""
+
+    def step(self, training: Training) -> None:
+        with torch.no_grad():
+            total, count = training.task.training_loss(training.model(self.sample.inputs[:]), self.sample.targets)
+        loss = total.item() / count
+        if not math.isfinite(loss):
+            self.stopped, training.interrupted = "a loss that is not finite", True
+            return
+        self.rates.append(training.lr(training.progress.step - 1))
+        self.losses.append(loss)
+        self.smoothed = smooth(self.losses)
+        if self.smoothed[-1] > _EXPLODED * min(self.smoothed):
+            self.stopped, training.interrupted = f"a loss of {_EXPLODED:g} times the best", True
+
+
+def smooth(values: Sequence[float], memory: float = _MEMORY) -> list[float]:
+    r"""Exponential moving average with its start corrected: $m_t = β m_{t-1} + (1 - β) v_t$, over $1 - β^t$.
+
+    >>> smooth([2.0, 0.0], memory=0.5)
+    [2.0, 0.6666666666666666]
+    """
+    averages, mean = [], 0.0
+    for step, value in enumerate(values, 1):
+        mean = memory * mean + (1 - memory) * value
+        averages.append(mean / (1 - memory**step))
+    return averages
+
+
+def suggest(rates: Sequence[float], losses: Sequence[float]) -> float | None:
+    """The middle of the tenfold range over which the loss falls fastest, to two digits; None where it never fell.
+
+    The slope over log rate is that of the least-squares line through a whole decade, which single steps cannot shake.
+    """
+    smoothed = smooth(losses)
+    if len(smoothed) < 3 or min(smoothed) > (1 - _LEAST_FALL) * smoothed[0]:
+        return None
+    lowest = smoothed.index(min(smoothed))
+    decade = sum(rate < 10 * rates[0] for rate in rates)
+    half = min(decade, lowest) // 2
+    middle = min(range(half, lowest - half + 1), key=lambda i: _slope(losses[i - half : i + half + 1]))
+    return float(f"{rates[middle]:.1e}")
+
+
+def _slope(values: Sequence[float]) -> float:
+    """Of the least-squares line through evenly spaced values, up to a positive factor that all windows share."""
+    centre = (len(values) - 1) / 2
+    return sum((i - centre) * value for i, value in enumerate(values))

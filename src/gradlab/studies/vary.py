@@ -1,0 +1,158 @@
+"""One recipe trained with each of several values of a knob, or of two: where it underfits, and where it overfits."""
+
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gradlab.data import Dataset
+from gradlab.errors import GradlabError
+from gradlab.recipe import Recipe
+from gradlab.run import Run, open_run
+from gradlab.studies.folder import StudyFolder, plain_recipe
+from gradlab.studies.knobs import find_knob, read_values, typed
+from gradlab.studies.members import Asked, Member, Tell, train_members
+from gradlab.studies.pages import vary as pages
+from gradlab.training.experiment import Experiment, resolve
+from gradlab.training.observers import Observer
+
+_MOST = 200  # trainings of one study: more is a slip of the keyboard
+_CURVE = 300  # points of a drawn curve
+_POINTS = 500  # drawn of a split, at most
+
+Points = list[list[float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """A regression on one input: the points it had, as (x, y), and the curve that it drew through them."""
+
+    axis: str
+    train: Points
+    validation: Points
+    curve: Points
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variations:
+    """What each value, or each pair of values, gave."""
+
+    recipe: str
+    path: Path
+    metric: str
+    knobs: dict[str, list[Any]]
+    members: list[Member]
+    fits: dict[str, Fit] = field(default_factory=dict)
+    """By the name of the training, where there is one input and one number to predict."""
+
+    @property
+    def held_out(self) -> str:
+        """The split that stands for unseen examples: validation, or test where there is none."""
+        return "validation" if any(member.validation for member in self.members) else "test"
+
+    @property
+    def best(self) -> Member | None:
+        """The training with the lowest held-out loss."""
+        judged = [m for m in self.members if math.isfinite(m.figures(self.held_out).get("loss", math.nan))]
+        return min(judged, key=lambda m: m.figures(self.held_out)["loss"], default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "study": "vary",
+            "out": str(self.path),
+            "recipe": self.recipe,
+            "metric": self.metric,
+            "knobs": self.knobs,
+            "best": self.best.changes if self.best else None,
+            "members": [asdict(member) for member in self.members],
+        }
+
+
+def vary(
+    recipe: Recipe,
+    knobs: Mapping[str, str],
+    out: Path,
+    device: torch.device,
+    *,
+    observers: Sequence[Observer] = (),
+    tell: Tell | None = None,
+    command: str = "gradlab train RECIPE",
+) -> Variations:
+    """Train the recipe with every value of a knob, or every pair of values of two, each into a folder of its own.
+
+    Values are as they are typed: `{"model.degree": "1,3,9"}`, `{"model.degree": "1:9", "train.weight_decay": "0,0.1"}`.
+    """
+    values = read_knobs(recipe, knobs)
+    asked = _asked(recipe, values)
+    if not out.exists():
+        for one in asked:  # what would fail is refused before there is a folder
+            first = Experiment.of(one.recipe, device)
+    else:
+        first = Experiment.of(asked[0].recipe, device)
+    folder = StudyFolder.open(out, {"study": "vary", "knobs": values, "recipe": plain_recipe(resolve(recipe))})
+    trained = train_members(folder, asked, device, observers, tell, may_diverge=True)
+    found = Variations(
+        recipe=recipe.name,
+        path=out,
+        metric=next(iter(first.task.metrics), "loss"),
+        knobs=values,
+        members=trained,
+        fits=_fits(out, trained) if _draws_a_curve(first.dataset) else {},
+    )
+    folder.finish(found.to_json(), pages.report(found, command))
+    return found
+
+
+def read_knobs(recipe: Recipe, knobs: Mapping[str, str]) -> dict[str, list[Any]]:
+    """The values of each knob, checked."""
+    if not 1 <= len(knobs) <= 2:
+        raise GradlabError(f"One or two knobs can be varied, not {len(knobs)}. `gradlab sweep` takes any number.")
+    values = {key: read_values(find_knob(recipe, key), key, text) for key, text in knobs.items()}
+    count = math.prod(map(len, values.values()))
+    if count > _MOST:
+        raise GradlabError(f"That would be {count:,} trainings, and {_MOST} are the most. Name fewer values.")
+    return values
+
+
+def _asked(recipe: Recipe, values: Mapping[str, list[Any]]) -> list[Asked]:
+    """Every combination, by names that say what it is."""
+    every = [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
+    names = [
+        re.sub(r"[^\w.,=+-]", "_", ",".join(f"{k.split('.')[-1]}={typed(v)}" for k, v in c.items())) for c in every
+    ]
+    if len({name.lower() for name in names}) < len(names) or max(map(len, names)) > 100:
+        names = [f"run-{i}" for i in range(1, len(every) + 1)]
+    return [Asked.of(name, recipe, changes) for name, changes in zip(names, every, strict=True)]
+
+
+def _draws_a_curve(dataset: Dataset) -> bool:
+    raw = dataset.raw
+    numbers = raw.classes is None and not raw.categorical and not raw.missing
+    return numbers and raw.inputs.shape[1:] == (1,) and raw.targets.size == len(raw.targets)
+
+
+def _fits(out: Path, members: Sequence[Member]) -> dict[str, Fit]:
+    runs = {member.name: open_run(out / member.name) for member in members if member.train}
+    return {name: _fit(run) for name, run in runs.items()}
+
+
+def _fit(run: Run) -> Fit:
+    raw = run.dataset.raw  # its own: what is varied may be the data
+
+    def points(split: str) -> Points:
+        rows = run.dataset.split(split).sample(_POINTS).rows
+        return [raw.inputs[rows, 0].tolist(), raw.targets[rows].ravel().tolist()]
+
+    x = np.linspace(raw.inputs.min(), raw.inputs.max(), _CURVE)
+    return Fit(
+        axis=(raw.features or ["x"])[0],
+        train=points("train"),
+        validation=points("validation"),
+        curve=[x.tolist(), run.predict(x[:, None]).tolist()],
+    )
