@@ -111,7 +111,7 @@ def plain(request: Request, experiment: Experiment | None) -> dict[str, Any]:
     run = api.start(experiment, request.out, [] if request.as_json else [training.progress(request.screen)])
     if not request.as_json:
         training.show_result(request.screen, run, as_json=False)
-    return {**{key: run.finished.get(key) for key in training._RESULT_KEYS}, "run": str(run.path)}
+    return training.result_object(run)
 
 
 # The checks.

@@ -185,11 +185,16 @@ def show_columns(screen: Console, experiment: Experiment) -> None:
         screen.print(f"… {len(columns) - _COLUMNS:,} more columns; data.json of the run has them all.")
 
 
+def result_object(run: Run) -> dict[str, Any]:
+    """What `--json` prints of a finished run."""
+    return {**{key: run.finished.get(key) for key in _RESULT_KEYS}, "run": str(run.path)}
+
+
 def show_result(screen: Console, run: Run, as_json: bool) -> None:
     """The final figures beside the trivial baseline, and where to look."""
     result = run.finished
     if as_json:
-        print_json({**{key: result.get(key) for key in _RESULT_KEYS}, "run": str(run.path)})
+        print_json(result_object(run))
         return
     ended = {"finished": "", "patience": ", stopped early"}[result["ended"]]
     say(

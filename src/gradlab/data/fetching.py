@@ -3,11 +3,11 @@
 import http.client
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradlab.claims import claimed
 from gradlab.data.cache import cache_folder, file_key, flush
 from gradlab.errors import GradlabError, one_line, unknown
 from gradlab.version import __version__
@@ -101,8 +101,13 @@ def fetch(name: str, to: Path | None = None, progress: Progress = lambda file, d
     folder = to or cache_folder("datasets", name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder):
-            return [_fetch(file, folder, to is None, progress) for file in DOWNLOADS[name]]
+        # Two processes that write to one part spoil it. The folder may be the user's: nothing of ours stays in it.
+        lock = folder / ".lock"
+        with claimed(lock, f"Another process is fetching into {folder}. Wait until it is done."):
+            try:
+                return [_fetch(file, folder, to is None, progress) for file in DOWNLOADS[name]]
+            finally:
+                lock.unlink(missing_ok=True)
     except _Unreachable as error:
         wanted = " and ".join(file.name for file in DOWNLOADS[name])
         raise GradlabError(f"{error} Try again later, or put {wanted} into {folder} by hand.") from None
@@ -207,23 +212,3 @@ def _reason(error: Exception) -> str:
     if isinstance(cause, TimeoutError):
         return f"no answer for {TIMEOUT:g} s"
     return (isinstance(cause, OSError) and cause.strerror) or one_line(Exception(cause)) or type(cause).__name__
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Two processes that write to one part spoil it; the lock goes with its process, however that ends."""
-    path = folder / ".lock"
-    with path.open("w") as file:
-        try:
-            import fcntl
-        except ImportError:  # Windows has no such lock
-            yield
-            return
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise GradlabError(f"Another process is fetching into {folder}. Wait until it is done.") from None
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)

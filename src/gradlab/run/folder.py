@@ -14,7 +14,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from gradlab.claims import claimed
 from gradlab.data import Dataset, Preprocessing, Reader, Targets, load, reader_of
 from gradlab.errors import GradlabError, notice, one_line
 from gradlab.models import models
@@ -188,20 +189,9 @@ class Run:
             raise GradlabError(f"{self.path} has no examples in its {split} split.")
         return evaluate(self.model, self.task, examples.inputs, self.task.encode(examples.targets))
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Only one process may train a run; the lock goes with the process, however it ends."""
-        with (self.path / ".lock").open("w") as file:
-            try:
-                import fcntl
-            except ImportError:  # Windows has no such lock
-                yield
-                return
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise GradlabError(f"{self.path} is being trained by another process.") from None
-            yield
+    def locked(self) -> AbstractContextManager[None]:
+        """Only one process may train a run."""
+        return claimed(self.path / ".lock", f"{self.path} is being trained by another process.")
 
     def _read(self, name: str) -> str:
         try:

@@ -13,9 +13,9 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from gradlab.claims import Claim, alone, can_tell_the_dead
 from gradlab.errors import GradlabError, one_line
 from gradlab.recipe import Recipe
-from gradlab.studies.claims import Claim, alone, can_tell_the_dead
 from gradlab.studies.space import Dimension
 
 ENDED = (TrialState.COMPLETE, TrialState.PRUNED)

@@ -9,8 +9,8 @@ import optuna
 import torch
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from gradlab.claims import alone
 from gradlab.errors import GradlabError, Interrupted, TrainingError
-from gradlab.studies.claims import alone
 from gradlab.studies.members import Ending, trained
 from gradlab.studies.search import ENDED, SearchPlan, suggest
 from gradlab.training.loop import Training

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from gradlab.errors import GradlabError
+
 
 class Claim:
     """A file that at most one process holds at a time."""
@@ -39,6 +41,18 @@ def alone(path: Path) -> Iterator[None]:
     """One process at a time; the others wait."""
     claim = Claim(path)
     claim.take(wait=True)
+    try:
+        yield
+    finally:
+        claim.drop()
+
+
+@contextmanager
+def claimed(path: Path, refusal: str) -> Iterator[None]:
+    """One process at a time; others are refused with these words."""
+    claim = Claim(path)
+    if not claim.take():
+        raise GradlabError(refusal)
     try:
         yield
     finally:
