@@ -222,3 +222,8 @@ def test_running_out_of_memory_is_told_in_a_line(quick: ForkServer, tmp_path: Pa
     assert ended.code in (1, 2)
     assert "memory" in ended.err
     assert "Traceback" not in ended.err
+
+
+def test_a_key_of_a_task_that_is_not_decided_yet_is_answered_with_what_to_do(quick: ForkServer, tmp_path: Path) -> None:
+    ended = quick("train", "npz", "--data", "x.npz", "task.label_smoothing=0.1", cwd=tmp_path)
+    check_refused(ended, "label_smoothing", "task=classify")

@@ -20,7 +20,7 @@ _BLOCK = 2**24  # bytes of a larger one that are copied at once
 
 
 @sources.register("npz")
-def npz(seed: int, *, path: Annotated[str, "file with arrays `x` (one row per example) and `y`"]) -> Raw:
+def npz(seed: int, *, path: Annotated[str, "file with arrays `x` (one row per example) and `y`: --data FILE"]) -> Raw:
     """An .npz file with inputs `x` and targets `y`: integers or text are classes, other numbers a quantity."""
     file = Path(path)
     if file.is_file() and file.stat().st_size > _SMALL:

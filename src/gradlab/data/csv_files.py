@@ -27,7 +27,7 @@ _LARGE = 2**26  # bytes above which the user is told what takes so long
 def csv(
     seed: int,
     *,
-    path: Annotated[str, "CSV file whose first line names the columns"],
+    path: Annotated[str, "CSV file whose first line names the columns: --data FILE"],
     target: Annotated[str, "column to predict"],
     drop: Annotated[list[str], "columns to leave out"] = [],  # noqa: B006
     keep: Annotated[list[str], "columns to use though they look like identifiers or are constant"] = [],  # noqa: B006

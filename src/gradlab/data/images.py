@@ -36,9 +36,7 @@ _SPLITS = {
 def images(
     seed: int,
     *,
-    path: Annotated[
-        str, "folder with a folder of pictures for each class, or with train, val and test folders of those"
-    ],
+    path: Annotated[str, "folder with a folder of pictures for each class, or splits of those: --data FOLDER"],
     size: Annotated[Count | None, "height and width; default their own where all have one up to 128, else 64"] = None,
     colour: Annotated[Literal["auto", "grey", "rgb"], "auto: grey where all pictures are"] = "auto",
     resize: Annotated[

@@ -27,7 +27,7 @@ _REQUIRED = {"model.safetensors", "optimizer.safetensors", "state.json"}
 class Checkpoint:
     """All that a training needs to go on as if it had never stopped.
 
-    `best` holds the best weights so far, where those are not the current ones; they are the ones the run is judged by.
+    `best` holds the weights the run is judged by, where those are not the current ones: the best so far, or averaged ones.
     """
 
     step: int

@@ -34,6 +34,11 @@ _GLANCE = 256  # examples that tell enough about a fresh model
 
 def resolve(recipe: Recipe) -> Recipe:
     """The recipe with every knob filled in and checked."""
+    if recipe.task.name == "auto" and recipe.task.values:
+        key = next(iter(recipe.task.values))
+        raise GradlabError(
+            f"The targets decide the task, so that it has no key {key!r} yet. Name it first: task=classify"
+        )
     data = sources.resolve(recipe.data, "data")
     if data.values.get("path") is not None:
         data = replace(data, values={**data.values, "path": str(Path(data.values["path"]).absolute())})
@@ -207,6 +212,7 @@ def _figures(experiment: Experiment, run: Run, training: Training) -> dict[str, 
     if isinstance(task, Classify) and "validation" in figures:
         splits = [experiment.examples(split) for split in ("validation", "test")]
         calibration = {"calibration": calibrate(experiment.model, task, *splits)}
+    kept = f"best, of step {progress.best_step}" if training.best_weights is not None else "last"
     return {
         "run": str(run.path),
         "recipe": experiment.recipe.name,
@@ -215,7 +221,7 @@ def _figures(experiment: Experiment, run: Run, training: Training) -> dict[str, 
         "parameters": experiment.parameters,
         "flops_per_example": experiment.flops,
         "ended": progress.ended,
-        "weights": f"best, of step {progress.best_step}" if training.best_weights is not None else "last",
+        "weights": kept + ", averaged" * (training.average is not None),
         "validation": figures.get("validation", {}),
         "test": figures.get("test", {}),
         "baseline": baseline,
