@@ -44,7 +44,7 @@ class Column:
             codes = self._codes
             return np.array([codes.get(text, UNKNOWN_CODE) for text in texts], dtype=np.float64)
         if self.kind == "number":
-            try:  # most columns are clean, and NumPy reads them many times faster
+            try:  # most columns are clean, and read many times faster as a whole
                 return read_numbers(texts, self.decimal)
             except ValueError:
                 pass
@@ -70,10 +70,11 @@ def read_numbers(texts: Sequence[str], decimal: str = ".") -> npt.NDArray[np.flo
     """All of them at once, NaN where one is missing; ValueError where one is not a number."""
     if decimal != ".":
         texts = [text.replace(decimal, ".") for text in texts]
-    filled = ["nan" if text in MISSING else text for text in texts]
+    # Most columns have no gap, and then nothing is done text by text but the reading itself.
+    filled = texts if MISSING.isdisjoint(texts) else ["nan" if text in MISSING else text for text in texts]
     if "_" in "".join(filled):  # Python takes 10_2 for a number, 102
         raise ValueError
-    numbers = np.array(filled, dtype=np.float64)
+    numbers = np.fromiter(map(float, filled), np.float64, len(filled))
     if np.isnan(numbers).sum() != filled.count("nan"):  # other spellings of it, such as +nan
         raise ValueError
     return numbers

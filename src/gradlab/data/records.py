@@ -125,7 +125,15 @@ class Records:
 
 
 def _columns(rows: list[list[str]], lines: list[int]) -> Chunk:
-    return Chunk([tuple([value.strip() for value in column]) for column in zip(*rows, strict=True)], lines)
+    return Chunk([_stripped(column) for column in zip(*rows, strict=True)], lines)
+
+
+def _stripped(column: tuple[str, ...]) -> tuple[str, ...]:
+    # One look at all of them together tells for most columns that there is nothing to strip.
+    together = "".join(column)
+    if together == together.strip() and len(together.split(None, 1)) <= 1:
+        return column
+    return tuple([value.strip() for value in column])
 
 
 def _is_number(text: str) -> bool:

@@ -38,7 +38,7 @@ class Survey:
     """The forms of a date that every value has, each with the first and the last day in it."""
 
     def add(self, texts: tuple[str, ...], chunk: Chunk) -> None:
-        there = [text for text in texts if text not in MISSING]
+        there = texts if MISSING.isdisjoint(texts) else tuple([text for text in texts if text not in MISSING])
         if len(there) < len(texts) and not self.missing:
             self.first_missing = chunk.where(next(i for i, text in enumerate(texts) if text in MISSING))
         self.missing += len(texts) - len(there)
@@ -50,7 +50,7 @@ class Survey:
         if self.not_a_number:
             self._look_at_dates(there)
 
-    def _look_at_dates(self, there: list[str]) -> None:
+    def _look_at_dates(self, there: tuple[str, ...]) -> None:
         for form, ends in list(self.dates.items()):
             days = {}
             for text in dict.fromkeys((*ends, *there)):
@@ -62,17 +62,18 @@ class Survey:
             else:
                 self.dates[form] = (min(days, key=days.__getitem__), max(days, key=days.__getitem__)) if days else ()
 
-    def _look_at_numbers(self, texts: tuple[str, ...], there: list[str], chunk: Chunk) -> None:
+    def _look_at_numbers(self, texts: tuple[str, ...], there: tuple[str, ...], chunk: Chunk) -> None:
         try:
             values = read_numbers(there, self.decimal)
             self.numbers += len(values)
         except ValueError:
-            parsed = [parse_number(text, self.decimal) for text in there]
-            self.numbers += sum(value is not None for value in parsed)
+            counts = Counter(there)  # texts recur, and each needs a look but once
+            parsed = {text: parse_number(text, self.decimal) for text in counts}
+            self.numbers += sum(counts[text] for text, value in parsed.items() if value is not None)
             if self.not_a_number is None:
-                bad = next(t for t, value in zip(there, parsed, strict=True) if value is None)
+                bad = next(text for text, value in parsed.items() if value is None)
                 self.not_a_number = chunk.where(texts.index(bad)), bad
-            values = np.array([v for v in parsed if v is not None])
+            values = np.array([value for text in there if (value := parsed[text]) is not None])
         if len(values) == 0:
             return
         beyond = np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)

@@ -27,7 +27,7 @@ _REQUIRED = {"model.safetensors", "optimizer.safetensors", "state.json"}
 class Checkpoint:
     """All that a training needs to go on as if it had never stopped.
 
-    `best` holds the weights the run is judged by, where those are not the current ones: the best so far, or averaged ones.
+    `best` holds the weights the run is judged by, where those are not the current ones: the best so far, or an average.
     """
 
     step: int
