@@ -1,5 +1,6 @@
 """The top of the report: what was trained, and how well it does beside the trivial baseline."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradlab.report.markup import Html, join, tag
@@ -37,11 +38,20 @@ def _what(run: "Run", result: dict[str, Any]) -> Html:
             "The model ",
             tag("b", run.recipe.model.name),
             f" with {counted(result['parameters'], 'parameter')}, trained on {counted(sizes['train'], 'example')} of ",
-            tag("b", run.recipe.data.name),
+            tag("b", _source(run)),
             f" for {epochs:.3g} epoch{'' if epochs == 1 else 's'} ({counted(result['steps'], 'step')}) "
             f"in {duration(result['seconds'])} on {device}{f' ({name})' if name else ''}.",
         ]
     )
+
+
+def _source(run: "Run") -> str:
+    """The user's own file by its name, and what it was asked to predict; other data by their source."""
+    values = run.recipe.data.values
+    if not values.get("path"):
+        return run.recipe.data.name
+    name = Path(values["path"]).name
+    return f"{name} (target {values['target']})" if "target" in values else name
 
 
 def _how(run: "Run", result: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
-from gradlab.report import classification, closing, curves, headline, regression, weights
+from gradlab.report import classification, closing, columns, curves, headline, regression, weights
 from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
 
@@ -30,6 +30,7 @@ def write_report(run: "Run") -> Path:
         curves.learning_section(run),
         _or_reason("Test split", _TESTS.get(run.recipe.task.name, _nothing), run),
         curves.health_section(run),
+        columns.columns_section(run),
         _or_reason("First layer", weights.weights_section, run),
         closing.recipe_section(run),
         closing.next_section(run),
