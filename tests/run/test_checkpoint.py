@@ -234,3 +234,8 @@ def test_the_generator_goes_on_where_it_stood():
     first = torch.rand(5)
     set_rng_state(state, CPU)
     assert torch.equal(torch.rand(5), first)
+
+
+def test_every_file_may_be_read_by_whom_the_umask_allows(tmp_path):
+    path = write(tmp_path, sample())
+    assert len({file.stat().st_mode for file in path.iterdir()}) == 1

@@ -61,6 +61,8 @@ def write_as(target: Path, checkpoint: Checkpoint) -> Path:
             save_file({k: v.contiguous() for k, v in content.items()}, temporary / f"{name}.safetensors")
         state = {"step": checkpoint.step, **checkpoint.state, "optimizer": structure}
         (temporary / "state.json").write_text(json.dumps(state, indent=1))
+        for name in files:  # which are written readable to nobody else, whatever the user's umask allows
+            shutil.copymode(temporary / "state.json", temporary / f"{name}.safetensors")
         sums = "".join(f"{_sha256(path)}  {path.name}\n" for path in sorted(temporary.iterdir()))
         (temporary / SUMS).write_text(sums)
         for path in temporary.iterdir():
