@@ -12,11 +12,12 @@ import numpy.typing as npt
 from gradlab.data.cache import building, cache_folder, changed_guard, file_key
 from gradlab.data.columns import MISSING, MISSING_CODE, Column, Kind
 from gradlab.data.dataset import sources
+from gradlab.data.progress import Tell, converting
 from gradlab.data.raw import Raw
 from gradlab.data.records import Records
 from gradlab.data.survey import Survey, survey
 from gradlab.data.tables import TableReader
-from gradlab.errors import GradlabError, notice, unknown
+from gradlab.errors import GradlabError, unknown
 from gradlab.wording import counted
 
 _FORMAT = 1  # of what is in the cache: a change here makes files be converted anew
@@ -58,10 +59,9 @@ def csv(
         folder = cache_folder("tables", key)
         if not folder.is_dir():
             size = file.stat().st_size
-            if size > _LARGE:
-                notice(f"Converting {path} ({size / 1e6:,.0f} MB), once: it will be in {folder}.")
-            with building(folder) as temporary:
-                _Conversion(file, asked).write(temporary)
+            what = f"Converting {path} ({size / 1e6:,.0f} MB), once: it will be in {folder}."
+            with building(folder) as temporary, converting(what, 2 * size, size > _LARGE) as tell:
+                _Conversion(file, asked, tell).write(temporary)
                 check()
     return _read(folder, key, missing == "fill")
 
@@ -93,8 +93,8 @@ def _read(folder: Path, key: str, fill: bool) -> Raw:
 class _Conversion:
     """A file read twice: what are its columns, and then their values."""
 
-    def __init__(self, path: Path, asked: dict[str, Any]):
-        self.path, self.asked = path, asked
+    def __init__(self, path: Path, asked: dict[str, Any], tell: Tell):
+        self.path, self.asked, self.tell = path, asked, tell
         self.records = Records(path, asked["separator"], asked["encoding"])
         named = [asked["target"], *asked["drop"], *asked["keep"], *asked["numbers"], *asked["categories"]]
         for name in [*named, *([asked["group"]] if asked["group"] else [])]:
@@ -103,7 +103,7 @@ class _Conversion:
         self._check_asked()
         # Files of much of Europe have semicolons between values, so that a comma can be the decimal point.
         decimal = "," if self.records.separator == ";" else "."
-        self.surveys = survey(self.records, decimal)
+        self.surveys = survey(self.records, decimal, tell)
         self.rows = self.surveys[0].present + self.surveys[0].missing
         if self.rows == 0:
             raise GradlabError(f"{path} has a line of column names, but no row below it.")
@@ -214,7 +214,9 @@ class _Conversion:
         """Inputs, targets and groups, a few thousand rows at a time; rows without a target are left out."""
         names = self.records.names
         known: dict[str, int] = {}
+        size = self.path.stat().st_size
         for chunk in self.records:
+            self.tell(size + self.records.position)
 
             def numbers(column: Column) -> npt.NDArray[np.float64]:
                 return column.encode(chunk.columns[names.index(column.name)], chunk.where)  # noqa: B023

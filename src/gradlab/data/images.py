@@ -13,8 +13,9 @@ from gradlab.data.cache import building, cache_folder, file_key
 from gradlab.data.csv_files import check_classes
 from gradlab.data.dataset import sources
 from gradlab.data.pictures import DamagedPicture, PictureReader, Resize, files_below, is_picture, look, look_through
+from gradlab.data.progress import Tell, converting
 from gradlab.data.raw import Raw
-from gradlab.errors import GradlabError, notice
+from gradlab.errors import GradlabError
 from gradlab.registry import Count
 from gradlab.wording import counted
 
@@ -56,10 +57,10 @@ def images(
     key = hashlib.sha256(json.dumps([_FORMAT, found.starts, reader.describe(), parts]).encode()).hexdigest()
     folder = cache_folder("pictures", key)
     if not folder.is_dir():
-        if len(found.files) > _MANY:
-            notice(f"Converting {len(found.files):,} pictures, once: they will be in {folder}.")
-        with building(folder) as temporary:
-            _convert(found.files, reader, temporary)
+        count = len(found.files)
+        what = f"Converting {count:,} pictures, once: they will be in {folder}."
+        with building(folder) as temporary, converting(what, count, count > _MANY) as tell:
+            _convert(found.files, reader, temporary, tell)
             if found.states() != before:
                 raise GradlabError(f"{path} changed while it was read. Try again when nothing writes to it any more.")
     try:
@@ -165,12 +166,13 @@ def _reader(found: _Folder, size: int | None, colour: str, resize: Resize) -> Pi
     return PictureReader(height=height, width=width, channels=1 if grey else 3, resize=resize)
 
 
-def _convert(files: list[Path], reader: PictureReader, folder: Path) -> None:
+def _convert(files: list[Path], reader: PictureReader, folder: Path, tell: Tell) -> None:
     shape = (len(files), reader.channels, reader.height, reader.width)
     pixels = np.lib.format.open_memmap(folder / "inputs.npy", mode="w+", dtype=np.uint8, shape=shape)
 
     for row, picture in enumerate(_each(files, reader.load)):
         pixels[row] = picture
+        tell(row)
     pixels.flush()
 
 

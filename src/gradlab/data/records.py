@@ -34,6 +34,7 @@ class Records:
 
     def __init__(self, path: Path, separator: str = "auto", encoding: str = "utf-8"):
         self.path = path
+        self.position = 0  # characters read, by the one who iterates
         self.encoding = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
         self.separator = self._guess() if separator == "auto" else _NAMED.get(separator, separator)
         if len(self.separator) != 1 or self.separator in '"\r\n':
@@ -95,7 +96,9 @@ class Records:
     def _lines(self) -> Iterator[str]:
         try:
             with self.path.open(newline="", encoding=self.encoding) as file:
+                self.position = 0
                 for number, line in enumerate(file, 1):
+                    self.position += len(line)
                     if "\0" in line:
                         raise GradlabError(f"{self.path}, line {number}: a zero byte stands there. {_ENCODING}")
                     yield line

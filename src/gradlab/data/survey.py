@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gradlab.data.columns import DATE_FORMATS, MISSING, Column, Kind, Use, parse_date, parse_number, read_numbers
+from gradlab.data.progress import Tell
 from gradlab.data.records import Chunk, Records
 from gradlab.errors import GradlabError
 from gradlab.wording import counted
@@ -165,10 +166,11 @@ class Survey:
         return ", ".join(common) + more
 
 
-def survey(records: Records, decimal: str) -> list[Survey]:
+def survey(records: Records, decimal: str, tell: Tell) -> list[Survey]:
     """Every column, from all its values."""
     surveys = [Survey(name, decimal) for name in records.names]
     for chunk in records:
+        tell(records.position)
         for each, texts in zip(surveys, chunk.columns, strict=True):
             each.add(texts, chunk)
     return surveys
