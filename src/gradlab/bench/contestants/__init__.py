@@ -35,6 +35,14 @@ _GRADLAB = {
     "gradlab-bare": Entry(
         title="gradlab, no observers", path=f"{_HERE}.gradlab:Gradlab", options={"observed": False}, prepared=True
     ),
+    # Less exact arithmetic than the others', so a row of its own, in the case where it pays on CPUs made for it.
+    "gradlab-bf16": Entry(
+        title="gradlab, observers on, bf16",
+        path=f"{_HERE}.gradlab:Gradlab",
+        options={"observed": True, "precision": "bf16"},
+        cases=("mlp",),
+        prepared=True,
+    ),
 }
 
 _OTHERS = {

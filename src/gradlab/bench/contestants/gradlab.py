@@ -19,13 +19,14 @@ from gradlab.training.plan import Plan
 class Gradlab(Contestant):
     """`fit`; observed, with all that watches a run of the command line."""
 
-    def __init__(self, observed: bool):
-        self.observed = observed
+    def __init__(self, observed: bool, precision: str = "float32"):
+        self.observed, self.precision = observed, precision
         self.files = ExitStack()
 
     def train(self, model: nn.Module, work: Work) -> int:
         case = work.case
         plan: dict[str, Any] = {"epochs": case.epochs, "batch_size": case.batch_size, "lr": case.lr}
+        plan["precision"] = self.precision
         observers = self._observers() if self.observed else []
         return fit(model, (work.inputs, work.targets), observers=observers, **plan).steps
 
