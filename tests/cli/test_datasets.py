@@ -117,7 +117,7 @@ def local(server: str, tmp_path: Path) -> Callable[..., Finished]:
     """`local(*arguments)`: a command for which MNIST is the two small files of the server."""
     table = [(n, len(c), hashlib.sha256(c).hexdigest(), (server + n,)) for n, c in FILES.items()]
     code = (
-        "from gradlab.data import fetching; from gradlab.cli import main; import sys\n"
+        "from gradlab.data.public import fetching; from gradlab.cli import main; import sys\n"
         f"fetching.DOWNLOADS['mnist'] = tuple(fetching.Download(*file) for file in {table!r})\n"
         "main(['data', *sys.argv[1:]])"
     )

@@ -4,8 +4,9 @@ import sys
 
 import pytest
 
-from gradlab.data import csv_files, load, sources
+from gradlab.data import load, sources
 from gradlab.data.progress import converting
+from gradlab.data.tables import csv_files
 from gradlab.registry import Part
 
 

@@ -87,8 +87,8 @@ def fetch(name: str, /, *, to: str | None = None, plain: Plain = False, as_json:
         The folder to put it in; default the cache.
     """
     from gradlab.data import sources
-    from gradlab.data.fetching import DOWNLOADS
-    from gradlab.data.fetching import fetch as fetch_files
+    from gradlab.data.public.fetching import DOWNLOADS
+    from gradlab.data.public.fetching import fetch as fetch_files
     from gradlab.errors import GradlabError
 
     if name not in DOWNLOADS and name in sources:
@@ -181,7 +181,7 @@ def _spread(feature: "Feature") -> list[str]:
 def _where(name: str) -> dict[str, Any]:
     """Where the data of a source are; for those in the cache, the folder and its size."""
     from gradlab.data import bundled, generated, sources
-    from gradlab.data.fetching import DOWNLOADS, in_cache
+    from gradlab.data.public.fetching import DOWNLOADS, in_cache
 
     if name not in DOWNLOADS:
         rooms = {bundled.__name__: "scikit-learn", generated.__name__: "generated"}

@@ -1,13 +1,16 @@
 """Sources of examples, their splits and their preprocessing."""
 
-from gradlab.data import arrays, bundled, cifar, csv_files, generated, idx, images  # noqa: F401  (they register their sources)
+from gradlab.data import arrays, bundled, generated  # noqa: F401  (they register their sources)
 from gradlab.data.dataset import Dataset, load, sources
 from gradlab.data.examples import Batch, Examples, Inputs
 from gradlab.data.order import permutation
+from gradlab.data.pictures import images  # noqa: F401
 from gradlab.data.preprocessing import Preprocessing
+from gradlab.data.public import cifar, idx  # noqa: F401
 from gradlab.data.raw import Raw, Targets, Wants
 from gradlab.data.readers import reader_of
 from gradlab.data.reading import ArrayReader, Reader, Reading, read_inputs
+from gradlab.data.tables import csv_files  # noqa: F401
 
 __all__ = [
     "ArrayReader",

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from gradlab.data.columns import MISSING_CODE
 from gradlab.data.moments import Moments
 from gradlab.data.raw import Raw, parts
-from gradlab.data.tables import TableReader
+from gradlab.data.tables.columns import MISSING_CODE
+from gradlab.data.tables.reader import TableReader
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gradlab.data.pictures import PictureReader
+from gradlab.data.pictures.reader import PictureReader
 from gradlab.data.reading import ArrayReader, Reader
-from gradlab.data.tables import TableReader
+from gradlab.data.tables.reader import TableReader
 from gradlab.errors import GradlabError
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.data.columns import MISSING_CODE, Column, Kind
 from gradlab.data.raw import check_finite
+from gradlab.data.tables.columns import MISSING_CODE, Column, Kind
 from gradlab.errors import GradlabError
 
 Table = npt.NDArray[np.floating[Any]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradlab.data.columns import Column
+from gradlab.data.tables.columns import Column
 from gradlab.errors import GradlabError
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
-from gradlab.data.columns import Column
+from gradlab.data.tables.columns import Column
 from gradlab.errors import GradlabError
 from gradlab.estimators.frames import as_numbers, columns_of, is_frame
 

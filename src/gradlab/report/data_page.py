@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from gradlab.data.overview import Feature, Overview
 from gradlab.data.raw import Raw
-from gradlab.data.tables import TableReader
+from gradlab.data.tables.reader import TableReader
 from gradlab.errors import GradlabError
 from gradlab.report.charts import ACCENT, PALETTE, axis, chart, charts, label, thinned
 from gradlab.report.markup import Html, join, section, table, tag

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.data.cache import building, cache_folder, changed_guard, file_key
-from gradlab.data.columns import MISSING, MISSING_CODE, Column, Kind
 from gradlab.data.dataset import sources
 from gradlab.data.progress import Tell, converting
 from gradlab.data.raw import Raw
-from gradlab.data.records import Records
-from gradlab.data.survey import Survey, survey
-from gradlab.data.tables import TableReader
+from gradlab.data.tables.columns import MISSING, MISSING_CODE, Column, Kind
+from gradlab.data.tables.reader import TableReader
+from gradlab.data.tables.records import Records
+from gradlab.data.tables.survey import Survey, survey
 from gradlab.errors import GradlabError, unknown
 from gradlab.wording import counted
 

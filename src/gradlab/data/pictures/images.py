@@ -10,11 +10,19 @@ from typing import Annotated, Literal, TypeVar
 import numpy as np
 
 from gradlab.data.cache import building, cache_folder, file_key
-from gradlab.data.csv_files import check_classes
 from gradlab.data.dataset import sources
-from gradlab.data.pictures import DamagedPicture, PictureReader, Resize, files_below, is_picture, look, look_through
+from gradlab.data.pictures.reader import (
+    DamagedPicture,
+    PictureReader,
+    Resize,
+    files_below,
+    is_picture,
+    look,
+    look_through,
+)
 from gradlab.data.progress import Tell, converting
 from gradlab.data.raw import Raw
+from gradlab.data.tables.csv_files import check_classes
 from gradlab.errors import GradlabError
 from gradlab.registry import Count
 from gradlab.wording import counted

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from gradlab.data import load, sources
-from gradlab.data.idx import read_idx
+from gradlab.data.public.idx import read_idx
 from gradlab.errors import GradlabError
 from gradlab.registry import Part
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradlab.data import csv_files, load, sources
-from gradlab.data.columns import MISSING, MISSING_CODE
+from gradlab.data import load, sources
+from gradlab.data.tables import csv_files
+from gradlab.data.tables.columns import MISSING, MISSING_CODE
 from gradlab.errors import GradlabError
 from gradlab.registry import Part
 
@@ -177,7 +178,7 @@ def test_missing_values_are_refused_where_they_are_to_be(read_table):
 
 
 def test_groups_are_numbered_whatever_names_them_and_however_many_there_are(read_table, monkeypatch):
-    monkeypatch.setattr("gradlab.data.survey._MOST_VALUES", 10)
+    monkeypatch.setattr("gradlab.data.tables.survey._MOST_VALUES", 10)
     content = table(60, patient=lambda i: f"p{i // 2}", x=lambda i: i % 7)
     raw = read_table(content, group="patient")
     assert raw.groups.tolist() == [i // 2 for i in range(60)]
@@ -224,7 +225,7 @@ def test_what_cannot_be_asked_for_is_refused(read_table, cache, knobs, says):
 
 
 def test_too_many_texts_are_neither_categories_nor_classes(read_table, monkeypatch):
-    monkeypatch.setattr("gradlab.data.survey._MOST_VALUES", 10)
+    monkeypatch.setattr("gradlab.data.tables.survey._MOST_VALUES", 10)
     content = table(60, name=lambda i: f"p{i}", x=lambda i: i % 7)
     assert read_table(content).features == ["x"]
     for knob in ("keep", "categories"):

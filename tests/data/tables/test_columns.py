@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gradlab.data.columns import (
+from gradlab.data.tables.columns import (
     DATE_FORMATS,
     ISO,
     MISSING,

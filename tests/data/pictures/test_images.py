@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gradlab.data import images as module
 from gradlab.data import load, sources
+from gradlab.data.pictures import images as module
 from gradlab.errors import GradlabError
 from gradlab.registry import Part
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gradlab.data.pictures import PictureReader, files_below, is_picture, look
+from gradlab.data.pictures.reader import PictureReader, files_below, is_picture, look
 from gradlab.errors import GradlabError
 
 RED, GREEN, WHITE = (255, 0, 0), (0, 255, 0), (255, 255, 255)

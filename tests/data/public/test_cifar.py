@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradlab.data import load, sources
-from gradlab.data.cifar import CIFAR10, CIFAR100
+from gradlab.data.public.cifar import CIFAR10, CIFAR100
 from gradlab.errors import GradlabError
 from gradlab.registry import Part
 

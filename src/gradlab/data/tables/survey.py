@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gradlab.data.columns import DATE_FORMATS, MISSING, Column, Kind, Use, parse_date, parse_number, read_numbers
 from gradlab.data.progress import Tell
-from gradlab.data.records import Chunk, Records
+from gradlab.data.tables.columns import DATE_FORMATS, MISSING, Column, Kind, Use, parse_date, parse_number, read_numbers
+from gradlab.data.tables.records import Chunk, Records
 from gradlab.errors import GradlabError
 from gradlab.wording import counted
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gradlab.data.records import SEPARATORS, Records
+from gradlab.data.tables.records import SEPARATORS, Records
 from gradlab.errors import GradlabError
 
 # What a file of text cannot hold: halves of pairs, the zero byte, and the line ends that reading makes alike.
@@ -109,7 +109,7 @@ def test_a_column_without_a_name_is_called_by_its_place(folder):
 
 
 def test_a_file_is_read_in_chunks_that_leave_nothing_out(folder, monkeypatch):
-    monkeypatch.setattr("gradlab.data.records._TOGETHER", 7)
+    monkeypatch.setattr("gradlab.data.tables.records._TOGETHER", 7)
     path = folder / "table.csv"
     path.write_text("a,b\n" + "".join(f"{i},{i * i}\n" for i in range(30)))
     chunks = list(Records(path))

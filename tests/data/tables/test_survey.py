@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradlab.data import survey as module
-from gradlab.data.records import Chunk
-from gradlab.data.survey import Survey
+from gradlab.data.tables import survey as module
+from gradlab.data.tables.records import Chunk
+from gradlab.data.tables.survey import Survey
 from gradlab.errors import GradlabError
 
 ANY = st.one_of(

@@ -9,8 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from gradlab.data import fetching, sources
-from gradlab.data.fetching import DOWNLOADS, Download, Fetched, fetch, in_cache
+from gradlab.data import sources
+from gradlab.data.public import fetching
+from gradlab.data.public.fetching import DOWNLOADS, Download, Fetched, fetch, in_cache
 from gradlab.errors import GradlabError
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.data.columns import UNKNOWN_CODE, Column, Where
-from gradlab.data.pictures import is_picture
+from gradlab.data.pictures.reader import is_picture
 from gradlab.data.reading import Reading
-from gradlab.data.records import SEPARATORS, Records
+from gradlab.data.tables.columns import UNKNOWN_CODE, Column, Where
+from gradlab.data.tables.records import SEPARATORS, Records
 from gradlab.errors import GradlabError, notice
 from gradlab.wording import counted
 

@@ -1,0 +1,1 @@
+"""Pictures of one's own, of any size and mode, as arrays of one shape."""

@@ -1,0 +1,1 @@
+"""Public data sets: their file formats, and fetching them."""
