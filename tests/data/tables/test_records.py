@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from gradlab.data.tables import records as records_module
 from gradlab.data.tables.records import SEPARATORS, Records
 from gradlab.errors import GradlabError
 
@@ -156,3 +157,25 @@ def test_an_encoding_that_does_not_fit_is_refused(folder, separator, encoding, s
 def test_a_file_that_cannot_be_read_is_named():
     with pytest.raises(GradlabError, match="nowhere cannot be read: No such file"):
         Records(Path("nowhere"))
+
+
+@pytest.mark.parametrize("odd", [3, 4, 5, 8, 9])
+def test_reading_goes_on_with_care_where_something_is_unusual_and_knows_every_line(tmp_path, monkeypatch, odd):
+    """In bulk up to there: no record is lost, none comes twice, and lines are those of the file."""
+    monkeypatch.setattr(records_module, "_TOGETHER", 3)
+    rows = [f'{i},"two\nlines"' if i == odd else f"{i},x" for i in range(10)]
+    (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(rows[:9]) + "\n\n" + rows[9] + "\n")
+    chunks = list(records_module.Records(tmp_path / "t.csv"))
+    assert [value for chunk in chunks for value in chunk.columns[0]] == [str(i) for i in range(10)]
+    want = [2 + i + (i > odd) + (i == 9) for i in range(10)]
+    assert [line for chunk in chunks for line in chunk.lines] == want
+
+
+def test_a_regular_file_is_read_in_bulk_alone(tmp_path, monkeypatch):
+    def careful(self, done):
+        raise AssertionError(f"read with care after {done}")
+
+    monkeypatch.setattr(records_module, "_TOGETHER", 3)
+    monkeypatch.setattr(records_module.Records, "_with_care", careful)
+    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{i},x\n" for i in range(9)))
+    assert sum(len(chunk.lines) for chunk in records_module.Records(tmp_path / "t.csv")) == 9

@@ -74,7 +74,7 @@ def read_numbers(texts: Sequence[str], decimal: str = ".") -> npt.NDArray[np.flo
     filled = texts if MISSING.isdisjoint(texts) else ["nan" if text in MISSING else text for text in texts]
     if "_" in "".join(filled):  # Python takes 10_2 for a number, 102
         raise ValueError
-    numbers = np.fromiter(map(float, filled), np.float64, len(filled))
+    numbers = np.array(filled, dtype=np.float64)
     if np.isnan(numbers).sum() != filled.count("nan"):  # other spellings of it, such as +nan
         raise ValueError
     return numbers

@@ -1,11 +1,12 @@
 """The records of a CSV file, with the line on which each begins."""
 
 import csv
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gradlab.errors import GradlabError
 
@@ -19,7 +20,7 @@ class Chunk(NamedTuple):
     """Some records, column by column, and the line each begins on."""
 
     columns: list[tuple[str, ...]]
-    lines: list[int]
+    lines: Sequence[int]
 
     def where(self, index: int) -> str:
         return f"line {self.lines[index]}"
@@ -34,7 +35,7 @@ class Records:
 
     def __init__(self, path: Path, separator: str = "auto", encoding: str = "utf-8"):
         self.path = path
-        self.position = 0  # characters read, by the one who iterates
+        self.position = 0  # about how many bytes have been read, by the one who iterates
         self.encoding = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
         self.separator = self._guess() if separator == "auto" else _NAMED.get(separator, separator)
         if len(self.separator) != 1 or self.separator in '"\r\n':
@@ -64,8 +65,41 @@ class Records:
             )
 
     def __iter__(self) -> Iterator[Chunk]:
+        """In bulk, as long as each record is one line of the right number of values; from there on with care."""
+        done = yield from self._in_bulk()
+        if done is not None:
+            yield from self._with_care(done)
+
+    def _in_bulk(self) -> Generator[Chunk, None, int | None]:
+        """Fast, but it cannot tell what is wrong, nor where: before anything unusual it ends, with what is done.
+
+        None says that it came to the end of the file.
+        """
+        done = 0
+        if len(self.names) == 1:  # there a line of spaces is not told from a value that is missing
+            return done
+        try:
+            with self.path.open(newline="", encoding=self.encoding) as file:
+                reader = self._reader(file)
+                next(reader)
+                if reader.line_num != 1:
+                    return done
+                while rows := list(islice(reader, _TOGETHER)):
+                    chunk = _columns(rows, range(done + 2, done + 2 + len(rows)))
+                    if reader.line_num != chunk.lines[-1] or len(chunk.columns) != len(self.names):
+                        return done
+                    self.position = os.lseek(file.fileno(), 0, os.SEEK_CUR)
+                    yield chunk
+                    done += len(rows)
+        except (ValueError, OSError, csv.Error):  # among them rows of unequal lengths, and bytes that are no text
+            return done
+        return None
+
+    def _with_care(self, done: int) -> Iterator[Chunk]:
+        """The records after those that are done, each with its line and checked."""
         records = self._parse()
         next(records)
+        records = islice(records, done, None)
         rows: list[list[str]] = []
         lines: list[int] = []
         for line, record in records:
@@ -83,7 +117,7 @@ class Records:
             yield _columns(rows, lines)
 
     def _parse(self) -> Iterator[tuple[int, list[str]]]:
-        reader = csv.reader(self._lines(), delimiter=self.separator, strict=True, skipinitialspace=True)
+        reader = self._reader(self._lines())
         line = 1
         try:
             for record in reader:
@@ -92,6 +126,9 @@ class Records:
                 line = reader.line_num + 1
         except csv.Error as error:
             raise GradlabError(f"{self.path}, line {line} or below: {error}. Is a quote not closed?") from None
+
+    def _reader(self, lines: Iterable[str]) -> Any:
+        return csv.reader(lines, delimiter=self.separator, strict=True, skipinitialspace=True)
 
     def _lines(self) -> Iterator[str]:
         try:
@@ -127,13 +164,15 @@ class Records:
         return f"{self.path} is not {encoding}."
 
 
-def _columns(rows: list[list[str]], lines: list[int]) -> Chunk:
+def _columns(rows: list[list[str]], lines: Sequence[int]) -> Chunk:
     return Chunk([_stripped(column) for column in zip(*rows, strict=True)], lines)
 
 
 def _stripped(column: tuple[str, ...]) -> tuple[str, ...]:
     # One look at all of them together tells for most columns that there is nothing to strip.
     together = "".join(column)
+    if "\0" in together:
+        raise ValueError("a zero byte")
     if together == together.strip() and len(together.split(None, 1)) <= 1:
         return column
     return tuple([value.strip() for value in column])
