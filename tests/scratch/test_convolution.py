@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scratch_helpers import agree, distinct, normal, right, same
+from torch.nn import functional as F
+
+from gradlab.scratch import Tensor
+from gradlab.scratch.convolution import average_pool2d, conv1d, conv2d, conv2d_by_loops, max_pool2d, output_size
+from gradlab.scratch.functions import relu
+
+pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
+paddings = st.tuples(st.integers(0, 2), st.integers(0, 2))
+
+
+@st.composite
+def convolutions(draw):
+    """Arrays and settings of a convolution whose kernel fits."""
+    groups = draw(st.integers(1, 2))
+    settings = {"stride": draw(pairs), "padding": draw(paddings), "dilation": draw(pairs), "groups": groups}
+    size, kernel = draw(st.tuples(st.integers(2, 6), st.integers(2, 6))), draw(pairs)
+    for n, k, p, d in zip(size, kernel, settings["padding"], settings["dilation"], strict=True):
+        assume(n + 2 * p > d * (k - 1))
+    outputs, channels = groups * draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    arrays = (
+        normal(draw(st.integers(1, 2)), channels * groups, *size),
+        normal(outputs, channels, *kernel, seed=1),
+        normal(outputs, seed=2),
+    )
+    return arrays, settings
+
+
+@given(case=convolutions())
+def test_convolution_is_that_of_torch(case):
+    arrays, settings = case
+    agree(lambda *a: conv2d(*a, **settings), lambda *a: F.conv2d(*a, **settings), *arrays)
+
+
+@given(case=convolutions())
+def test_one_product_of_matrices_gives_what_the_loops_give(case):
+    arrays, settings = case
+    fast, slow = [Tensor(a) for a in arrays], [Tensor(a) for a in arrays]
+    y, by_loops = conv2d(*fast, **settings), conv2d_by_loops(*slow, **settings)
+    same(y, by_loops.value)
+    y.backward(normal(*y.shape, seed=3))
+    by_loops.backward(normal(*y.shape, seed=3))
+    for one, other in zip(fast, slow, strict=True):
+        same(one.grad, other.grad)
+
+
+def test_convolution_by_central_differences():
+    settings = {"stride": (2, 1), "padding": (1, 0), "dilation": (1, 2), "groups": 2}
+    right(lambda *a: conv2d(*a, **settings), normal(2, 4, 4, 5), normal(2, 2, 3, 2, seed=1), normal(2, seed=2))
+
+
+def test_without_a_bias():
+    x, weight = normal(2, 3, 5, 4), normal(2, 3, 2, 2, seed=1)
+    agree(conv2d, F.conv2d, x, weight)
+    agree(conv2d_by_loops, F.conv2d, x, weight)
+
+
+@given(
+    stride=st.integers(1, 3),
+    padding=st.integers(0, 2),
+    dilation=st.integers(1, 2),
+    groups=st.integers(1, 2),
+    size=st.integers(1, 3),
+)
+def test_convolution_of_sequences(**drawn):
+    size = drawn.pop("size")
+    arrays = normal(2, 2 * drawn["groups"], 7), normal(4, 2, size, seed=1), normal(4, seed=2)
+    agree(lambda *a: conv1d(*a, **drawn), lambda *a: F.conv1d(*a, **drawn), *arrays)
+    if size == 2:
+        right(lambda *a: conv1d(*a, **drawn), *arrays)
+
+
+@given(size=pairs, stride=st.none() | pairs, data=st.data())
+def test_pooling(size, stride, data):
+    padding = tuple(data.draw(st.integers(0, k // 2)) for k in size)
+    settings = {"stride": stride, "padding": padding}
+    x = distinct(2, 2, 5, 6)
+    agree(lambda x: max_pool2d(x, size, **settings), lambda x: F.max_pool2d(x, size, **settings), x)
+    agree(lambda x: average_pool2d(x, size, **settings), lambda x: F.avg_pool2d(x, size, **settings), x)
+
+
+@pytest.mark.parametrize("pool", [max_pool2d, average_pool2d])
+def test_pooling_by_central_differences(pool):
+    right(lambda x: pool(x, (2, 3), stride=(1, 2), padding=(1, 1)), distinct(1, 2, 4, 5))
+
+
+def test_of_equal_entries_of_a_window_the_first_has_the_gradient_as_in_torch():
+    agree(lambda x: max_pool2d(x, (2, 2)), lambda x: F.max_pool2d(x, 2), np.zeros((1, 1, 4, 4)))
+
+
+def test_the_worked_example_of_three_channels():
+    """By hand: cross-correlation with zero padding, + 2, ReLU; then two poolings of the result."""
+    x = [
+        [[2, 1, 0, 0], [0, 0, 2, 1], [0, 2, 0, 1], [2, 1, 0, 1]],
+        [[2, 2, 0, 0], [0, 0, 2, 1], [0, 0, 2, 0], [0, 1, 0, 1]],
+        [[2, 1, 0, 0], [0, 0, 2, 1], [2, 0, 0, 0], [0, 1, 0, 1]],
+    ]
+    kernel = [
+        [[1, 0, 0], [0, -2, 0], [0, 0, -1]],
+        [[1, 2, 0], [2, 0, -1], [0, -1, 1]],
+        [[0, 0, -2], [0, 1, 2], [-2, 2, 0]],
+    ]
+    y = relu(conv2d(Tensor([x]), Tensor([kernel]), Tensor([2.0]), padding=(1, 1)))
+    assert y.value[0, 0].tolist() == [[0, 5, 8, 0], [6, 10, 1, 5], [4, 0, 2, 11], [0, 1, 11, 3]]
+    assert max_pool2d(y, (2, 2)).value[0, 0].tolist() == [[10, 8], [4, 11]]
+    assert average_pool2d(y, (2, 2)).value[0, 0].tolist() == [[5.25, 3.5], [1.25, 6.75]]
+
+
+def test_a_kernel_that_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="reaches over 5 entries does not fit into 2 with padding 1"):
+        output_size(2, kernel=3, padding=1, dilation=2)
