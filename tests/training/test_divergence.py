@@ -100,3 +100,15 @@ class Broken(nn.Module):
 
     def forward(self, x):
         return (x @ self.weight) * torch.nan
+
+
+def test_an_infinite_loss_stops_lbfgs_though_its_gradient_is_finite():
+    for seed in range(60):  # for one start in twenty the search comes back with finite weights
+        generator = torch.Generator().manual_seed(seed)
+        x, model = torch.randn(40, 4, generator=generator), nn.Linear(4, 1)
+        with torch.no_grad():
+            for p in model.parameters():
+                p.uniform_(-0.5, 0.5, generator=generator)
+        with pytest.raises(TrainingError, match="the loss is inf"):
+            options = {"epochs": 1, "optimizer": "lbfgs", "batch_size": "full", "lr": 0.1, "weight_decay": 0.1}
+            fit(model, (x, torch.full((40,), 1e30)), loss="mse", **options)

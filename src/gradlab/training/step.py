@@ -163,7 +163,8 @@ class ClosureStep:
 
         before = [value.clone() for value in self.optimizer.values]
         self.optimizer.minimise(mean_loss, lr)
-        if not all(t.isfinite().all() for t in (*self._gradients(), *self.optimizer.values)):
+        # The first loss is that of the weights before: infinite, its gradient may be finite all the same.
+        if not all(t.isfinite().all() for t in (losses[0][0], *self._gradients(), *self.optimizer.values)):
             torch._foreach_copy_(self.optimizer.values, before)
             raise NonFinite
         return Stepped(*losses[0])
