@@ -109,6 +109,6 @@ def test_an_infinite_loss_stops_lbfgs_though_its_gradient_is_finite():
         with torch.no_grad():
             for p in model.parameters():
                 p.uniform_(-0.5, 0.5, generator=generator)
+        options = {"epochs": 1, "optimizer": "lbfgs", "batch_size": "full", "lr": 0.1, "weight_decay": 0.1}
         with pytest.raises(TrainingError, match="the loss is inf"):
-            options = {"epochs": 1, "optimizer": "lbfgs", "batch_size": "full", "lr": 0.1, "weight_decay": 0.1}
             fit(model, (x, torch.full((40,), 1e30)), loss="mse", **options)
