@@ -3,6 +3,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from gradlab.models import mlp, models
+from gradlab.nn import ReLU
 from gradlab.registry import Part
 
 
@@ -22,7 +23,7 @@ def test_no_hidden_layer_leaves_a_linear_map():
 
 def test_normalisation_comes_before_the_activation_and_dropout_after_it():
     kinds = [type(layer) for layer in mlp((1, 2, 2), 2, hidden=[5], dropout=0.3, batch_norm=True)]
-    assert kinds == [nn.Flatten, nn.Linear, nn.BatchNorm1d, nn.ReLU, nn.Dropout, nn.Linear]
+    assert kinds == [nn.Flatten, nn.Linear, nn.BatchNorm1d, ReLU, nn.Dropout, nn.Linear]
 
 
 def test_the_knobs_of_the_activation_reach_it():

@@ -6,7 +6,7 @@ from torch import nn
 
 from gradlab.errors import GradlabError
 from gradlab.models.registry import Shape, models
-from gradlab.nn import activations
+from gradlab.nn.activation_knobs import activations
 from gradlab.registry import Part
 
 _SMALLEST = 12  # pixels: 12 → 6 by pooling → 2 by the 5×5 convolution → 1 by pooling

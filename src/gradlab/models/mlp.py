@@ -6,7 +6,7 @@ from typing import Annotated
 from torch import nn
 
 from gradlab.models.registry import Shape, models
-from gradlab.nn import activations
+from gradlab.nn.activation_knobs import activations
 from gradlab.registry import Count, Fraction, Part
 
 

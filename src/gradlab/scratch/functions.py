@@ -42,9 +42,30 @@ def leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
     return apply(activations.leaky_relu, x, slope=slope)
 
 
+def prelu(x: Tensor, slope: Tensor) -> Tensor:
+    """x where x > 0, else slope·x, with a slope that is learned. Its gate is the choice between the two."""
+    return where(x.value > 0, x, slope * x)
+
+
+def step(x: Tensor) -> Tensor:
+    """1 where x ≥ 0, else 0. It is flat wherever it has a slope, so it is a constant to what comes before."""
+    return constant((x.value >= 0).astype(np.float64))
+
+
+def argmax(x: Tensor, axis: int = -1) -> Tensor:
+    """1 at the largest entry, and 0 at the others; m equal largest ones have 1/m each. A constant, like the step."""
+    largest = x.value == x.value.max(axis=axis, keepdims=True)
+    return constant(largest / largest.sum(axis=axis, keepdims=True))
+
+
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """x where x > 0, else α(eˣ - 1)."""
     return apply(activations.elu, x, alpha=alpha)
+
+
+def identity(x: Tensor) -> Tensor:
+    """x."""
+    return x
 
 
 def softmax(x: Tensor, axis: int = -1, mask: Mask | None = None) -> Tensor:

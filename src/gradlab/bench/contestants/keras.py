@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from gradlab.bench.contestants.contestant import Contestant
 from gradlab.bench.work import Work
+from gradlab.nn import ReLU
 
 
 class Keras(Contestant):
@@ -36,7 +37,7 @@ class Keras(Contestant):
 def _layers(modules: list[nn.Module]) -> Iterator[tuple[Any, list[Tensor]]]:
     """Each torch layer as Keras's own, and its weights in Keras's order of axes; channels first, as torch computes."""
     for module, after in zip(modules, [*modules[1:], None], strict=True):
-        activation = "relu" if isinstance(after, nn.ReLU) else None
+        activation = "relu" if isinstance(after, ReLU) else None
         if isinstance(module, nn.Linear):
             yield keras.layers.Dense(module.out_features, activation=activation), [module.weight.T, module.bias]
         elif isinstance(module, nn.Conv2d):
@@ -50,4 +51,4 @@ def _layers(modules: list[nn.Module]) -> Iterator[tuple[Any, list[Tensor]]]:
         elif isinstance(module, nn.Flatten):
             yield keras.layers.Reshape((-1,)), []  # keras.layers.Flatten would move the channels last
         else:
-            assert isinstance(module, nn.ReLU), module
+            assert isinstance(module, ReLU), module

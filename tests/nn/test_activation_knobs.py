@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from gradlab.nn import activations
+from gradlab.nn.activation_knobs import activations
 from gradlab.registry import Part
 
 EQUATIONS = {

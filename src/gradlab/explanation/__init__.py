@@ -1,0 +1,1 @@
+"""What a building block is and does, told in equations."""

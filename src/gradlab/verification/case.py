@@ -1,0 +1,126 @@
+"""One random case of a check: sizes, numbers and the block itself, all drawn under a name, so that they can be told.
+
+Hypothesis draws; what it draws first is the simplest. When a case fails, it looks for the smallest one that still does.
+"""
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import torch
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from gradlab.verification.subject import Incomparable, Subject
+
+T = TypeVar("T")
+
+DIGITS = (0, 1, 15)  # decimals of the numbers drawn: whole ones make the smallest example readable
+
+
+class Case:
+    """Draws what a check needs. A value that the user has fixed for the block is taken instead of being drawn."""
+
+    def __init__(self, data: st.DataObject, subject: Subject):
+        self.subject = subject
+        self.drawn: dict[str, Any] = {}
+        self._data = data
+        self._digits = data.draw(st.sampled_from(DIGITS))
+        self._seed = data.draw(st.integers(0, 2**16))
+
+    # Sizes and choices
+
+    def integer(self, name: str, low: int, high: int, *, multiple_of: int = 1) -> int:
+        """A whole number from low to high, both included; small ones are simpler."""
+        return self._draw(name, st.integers(-(-low // multiple_of), high // multiple_of).map(lambda i: i * multiple_of))
+
+    def choice(self, name: str, options: Sequence[T]) -> T:
+        """One of the options, of which the first is the simplest."""
+        return self._draw(name, st.sampled_from(options))
+
+    def flag(self, name: str) -> bool:
+        return self.choice(name, (False, True))
+
+    def real(self, name: str, low: float, high: float) -> float:
+        """A number from low to high, rounded to hundredths."""
+        return self._draw(name, st.integers(round(100 * low), round(100 * high)).map(lambda i: i / 100))
+
+    def _draw(self, name: str, strategy: st.SearchStrategy[T]) -> T:
+        fixed = self.subject.fixed
+        value: T = fixed[name] if name in fixed else self._data.draw(strategy)
+        self.drawn[name] = value
+        return value
+
+    # Tensors
+
+    def tensor(self, name: str, *shape: int, away_from: Sequence[float] = (), scale: float = 1.0) -> Tensor:
+        """Normal numbers in float64 that want a gradient, none of them within 0.01 of the kinks in `away_from`."""
+        values = self._normal(name, shape) * scale
+        for kink in away_from:
+            near = (values - kink).abs() < 0.01
+            values = torch.where(near, kink + 0.5, values)
+        return self._keep(name, values.requires_grad_())
+
+    def distinct(self, name: str, *shape: int) -> Tensor:
+        """Numbers of which no two are closer than 0.1: without ties, where a largest one is looked for."""
+        count = torch.Size(shape).numel()
+        ranks = torch.randperm(count, generator=self.generator(name)).to(torch.float64)
+        return self._keep(name, ((ranks - count // 2) * 0.1).reshape(shape).requires_grad_())
+
+    def positive(self, name: str, *shape: int, low: float = 0.1, high: float = 2.0) -> Tensor:
+        """Numbers spread evenly from low to high."""
+        values = torch.rand(shape, generator=self.generator(name), dtype=torch.float64)
+        return self._keep(name, (low + (high - low) * values).requires_grad_())
+
+    def distribution(self, name: str, *shape: int) -> Tensor:
+        """Probabilities, none of them 0, that sum to 1 over the last axis."""
+        return self._keep(name, self._normal(name, shape).softmax(-1).requires_grad_())
+
+    def indices(self, name: str, *shape: int, below: int) -> Tensor:
+        return self._keep(name, torch.randint(below, shape, generator=self.generator(name)))
+
+    def mask(self, name: str, *shape: int) -> Tensor:
+        """True and false at random; each row of the last axis has a true entry somewhere."""
+        mask = torch.rand(shape, generator=self.generator(name)) < 0.7
+        mask[..., 0] |= ~mask.any(-1)
+        return self._keep(name, mask)
+
+    def permutation(self, name: str, length: int) -> Tensor:
+        return self._keep(name, torch.randperm(length, generator=self.generator(name)))
+
+    def generator(self, name: str) -> torch.Generator:
+        """A source of random numbers of this case and name."""
+        return torch.Generator().manual_seed(self._seed * 2**32 + zlib.crc32(name.encode()))
+
+    def _normal(self, name: str, shape: tuple[int, ...]) -> Tensor:
+        return torch.randn(shape, generator=self.generator(name), dtype=torch.float64).round(decimals=self._digits)
+
+    def _keep(self, name: str, value: Tensor) -> Tensor:
+        self.drawn[name] = value
+        return value
+
+    # The block
+
+    def build(self, **settings: Any) -> Any:
+        """The block in float64 with random parameters: a fresh one could hide a mistake by a gain of 1, a bias of 0."""
+        with torch.random.fork_rng(devices=()):
+            torch.manual_seed(self._seed)
+            built = self.subject.build(settings)
+        if isinstance(built, nn.Module):
+            built.double()
+            if not self.subject.keeps_weights:
+                with torch.no_grad():
+                    for name, parameter in built.named_parameters():
+                        parameter.copy_(0.7 * self._normal(name, tuple(parameter.shape)))
+        return built
+
+    def weights(self, block: nn.Module, *names: str) -> list[nn.Parameter]:
+        """The parameters of these names, in this order. A user's module without one of them cannot be compared."""
+        found = dict(block.named_parameters())
+        if missing := [name for name in names if name not in found]:
+            raise Incomparable(f"it has no parameter {', '.join(missing)}; its own are {', '.join(found) or 'none'}")
+        return [found[name] for name in names]
+
+
+Judge = Callable[[Case], float]
+"""What a check does with a case: the size of the error it finds."""

@@ -1,0 +1,78 @@
+"""What is judged: a block of gradlab, or a module or function of a user that is said to be like one."""
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import nn
+
+from gradlab.errors import GradlabError
+from gradlab.nn.blocks import find_block
+
+
+class Incomparable(Exception):
+    """A check does not apply to this subject; the text says why."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The block's name, what is judged in its place, and the values that are fixed and not drawn."""
+
+    name: str
+    made: Any
+    """A class of modules, a function that builds one, a module; or, like a block that is a function, a function."""
+
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def block(cls, name: str) -> "Subject":
+        return cls(name, find_block(name))
+
+    @classmethod
+    def like(cls, name: str, made: Any, values: Mapping[str, Any]) -> "Subject":
+        """A user's class, function or module. The sizes of a module are read off its attributes, where it has them."""
+        block = find_block(name)
+        fixed = dict(values)
+        if isinstance(made, nn.Module):
+            if values and isinstance(block, type):
+                sizes = [key for key in values if key not in _settings(block)]
+                if sizes:
+                    raise GradlabError(f"{name} has no setting {', '.join(sizes)}, and this module is built already.")
+            fixed = {key: getattr(made, key) for key in _settings(block) if hasattr(made, key)} | fixed
+        elif not callable(made):
+            raise GradlabError(f"{made!r} is neither a module, a class of modules nor a function.")
+        return cls(name, made, fixed)
+
+    @property
+    def keeps_weights(self) -> bool:
+        """Whether its parameters are the user's own, and not to be drawn."""
+        return isinstance(self.made, nn.Module)
+
+    def build(self, settings: Mapping[str, Any]) -> Any:
+        """The thing to call, built with these settings as far as its constructor knows them."""
+        block = find_block(self.name)
+        if isinstance(self.made, nn.Module):
+            for key, value in settings.items():
+                if key not in self.fixed and _settings(block)[key].default != value:
+                    raise Incomparable(f"it is built already, and its {key} is not known; give {key}=…")
+            return copy.deepcopy(self.made)
+        if not isinstance(block, type):
+            return self.made
+        if self.made is block:
+            return block(**settings)
+        taken = _settings(self.made)
+        if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
+            return self.made(**{**settings, **self.fixed})
+        known = {key: value for key, value in settings.items() if key in taken}
+        for key, value in settings.items():
+            if key not in taken and key not in self.fixed and _settings(block)[key].default != value:
+                raise Incomparable(f"its constructor does not take {key}, so it cannot be varied; fix it with {key}=…")
+        own = {key: value for key, value in self.fixed.items() if key in taken or key not in _settings(block)}
+        return self.made(**{**known, **own})
+
+
+def _settings(made: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """The arguments of a constructor or of a function that builds."""
+    return inspect.signature(made).parameters
