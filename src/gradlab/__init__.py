@@ -5,6 +5,7 @@
     run.test["accuracy"]; run.predict(x)
     gl.fit(my_module, (X, y), loss="cross_entropy", epochs=5)
     gl.Classifier(hidden=(64, 64)).fit(X, y).predict(X)
+    gl.verify(MyAttention, like="attention.multihead", embed_dim=8, num_heads=2)
 
 Importing gradlab imports nothing heavy; the first use of a name below does.
 """
@@ -15,7 +16,7 @@ from gradlab.errors import GradlabError
 from gradlab.version import __version__
 
 if TYPE_CHECKING:
-    from gradlab.api import Classifier, Fit, Observer, Regressor, Run, fit, load_estimator, load_run, resume, train
+    from gradlab.api import Classifier, Fit, Observer, Regressor, Run, fit, load_estimator, load_run, resume, train, verify
 
 __all__ = [
     "Classifier",
@@ -30,6 +31,7 @@ __all__ = [
     "load_run",
     "resume",
     "train",
+    "verify",
 ]
 
 

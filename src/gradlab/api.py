@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torch import nn
+
 from gradlab.data import sources
 from gradlab.data.overview import Overview
+from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.recipes import find
 from gradlab.registry import Part
@@ -18,6 +21,7 @@ from gradlab.training.observers import Observer
 
 if TYPE_CHECKING:
     from gradlab.estimators import Classifier, Regressor, load_estimator
+    from gradlab.verification import Judgement
 
 __all__ = [
     "Classifier",
@@ -31,6 +35,7 @@ __all__ = [
     "prepare",
     "resume",
     "train",
+    "verify",
 ]
 
 
@@ -106,6 +111,24 @@ def look_at_data(source: str, values: Mapping[str, Any], page: Path | None = Non
 
         write_data_page(title or source, raw, overview, page)
     return overview
+
+
+def verify(what: Any, like: str | None = None, *, cases: int = 50, **values: Any) -> "Judgement":
+    """Check a block of gradlab by its name, or your own module, class or function as if it were one.
+
+    print(gl.verify("attention.multihead"))
+    gl.verify(MyAttention, like="attention.multihead", embed_dim=8, num_heads=2).passed
+    """
+    from gradlab.verification import Subject, judged, judged_like
+
+    if like is None:
+        if not isinstance(what, str):
+            raise GradlabError(
+                "To check your own module, say which block it should be like: like='attention.multihead'."
+            )
+        return judged(Subject.block(what), what, cases)
+    name = type(what).__name__ if isinstance(what, nn.Module) else getattr(what, "__name__", repr(what))
+    return judged_like(what, like, values, name, cases)
 
 
 def _report(run: Run) -> None:

@@ -42,6 +42,9 @@ def one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
+_LISTED = 30  # names that are all listed in a message; of more, the closest say enough
+
+
 def unknown(kind: str, name: str, valid: Iterable[str]) -> GradlabError:
     """An error for a name that is not there, with the closest ones that are.
 
@@ -51,4 +54,5 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> GradlabError:
     names = sorted(valid)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
-    return GradlabError(f"There is no {kind} {name!r}.{hint} Valid: {', '.join(names) or 'none'}.")
+    valid_ones = f" Valid: {', '.join(names) or 'none'}." if len(names) <= _LISTED or not close else ""
+    return GradlabError(f"There is no {kind} {name!r}.{hint}{valid_ones}")

@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 from cli_helpers import ForkServer, check_refused
 
-COMMANDS = ["train", "resume", "evaluate", "predict", "recipes", "runs", "compare", "sweep", "bench"]
+COMMANDS = [
+    "train",
+    "resume",
+    "evaluate",
+    "predict",
+    "recipes",
+    "runs",
+    "compare",
+    "explain",
+    "verify",
+    "sweep",
+    "bench",
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -10,10 +10,12 @@ from gradlab import process
 from gradlab.cli.benchmarks import bench
 from gradlab.cli.cookbook import recipes
 from gradlab.cli.datasets import data
+from gradlab.cli.explaining import explain
 from gradlab.cli.history import compare, runs
 from gradlab.cli.sweeping import sweep
 from gradlab.cli.training import resume, train
 from gradlab.cli.using import evaluate, predict
+from gradlab.cli.verifying import verify
 from gradlab.errors import GradlabError, is_out_of_memory
 from gradlab.version import __version__
 
@@ -25,7 +27,19 @@ app = cyclopts.App(
     default_parameter=cyclopts.Parameter(negative=()),
 )
 
-commands: list[Callable[..., None]] = [train, resume, sweep, evaluate, predict, recipes, runs, compare, bench]
+commands: list[Callable[..., None]] = [
+    train,
+    resume,
+    sweep,
+    evaluate,
+    predict,
+    recipes,
+    runs,
+    compare,
+    explain,
+    verify,
+    bench,
+]
 for order, command in enumerate(commands):
     app.command(command, sort_key=order)
 app.command(data)

@@ -8,10 +8,10 @@ from pathlib import Path
 from gradlab.report.markup import Html, tag
 
 
-def page(title: str, body: Html) -> Html:
-    """The whole document around a body."""
-    scripts = [_plotly(), _beside("page.js")]
-    allowed = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
+def page(title: str, body: Html, *, charts: bool = True, style: str = "") -> Html:
+    """The whole document around a body, which may add to the style; without charts it needs no script."""
+    scripts = [_plotly(), _beside("page.js")] if charts else []
+    allowed = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts) or "'none'"
     policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
     head = tag(
         "head",
@@ -20,7 +20,7 @@ def page(title: str, body: Html) -> Html:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{title} · gradlab"),
-        tag("style", Html(_beside("style.css"))),
+        tag("style", Html(_beside("style.css") + style)),
     )
     # The scripts come last, so that the text is there before the megabytes of plotly.js are read.
     content = tag("body", tag("main", body), *(tag("script", Html(script)) for script in scripts))

@@ -17,6 +17,7 @@ def _of_one_tensor(gate: Gate) -> Callable[[Tensor], Tensor]:
         return apply(gate, x)
 
     function.__name__, function.__doc__ = gate.__name__, gate.__doc__
+    function.__wrapped__ = gate  # type: ignore[attr-defined]  # where its code is to be read
     return function
 
 

@@ -242,7 +242,10 @@ def there_is_no_jump_at_zero(case: Case) -> float:
 @law("activation.leaky_relu", wrong=wrong(nn.functional.relu))
 def no_input_is_dead(case: Case) -> float:
     """f'(x) = a for x < 0"""
-    a, x = case.real("negative_slope", 0.01, 2), (-case.positive("distance below zero", 4).detach()).requires_grad_()
+    a, x = (
+        case.real("negative_slope", 0.01, 2),
+        (-case.positive("distance below zero", case.integer("size", 1, 4)).detach()).requires_grad_(),
+    )
     return difference(_slope(case.build(negative_slope=a)(x), x), torch.full_like(x, a))
 
 
@@ -258,7 +261,7 @@ def _behaviour(case: Case) -> ours.Behaviour:
 @law(*BENT, wrong=wrong(lambda x: x - 1.1))
 def values_stay_in_the_range(case: Case) -> float:
     """f(x) within `behaviour.range`"""
-    (low, high), y = _behaviour(case).range, case.build()(case.tensor("x", 8, scale=30.0))
+    (low, high), y = _behaviour(case).range, case.build()(case.tensor("x", case.integer("size", 1, 8), scale=30.0))
     return max(excess(y, high), excess(low - y, 0.0))
 
 
@@ -266,7 +269,7 @@ def values_stay_in_the_range(case: Case) -> float:
 def slopes_are_small_outside_of_the_steep_part(case: Case) -> float:
     """|f'(x)| ≤ 0.01 outside of `behaviour.steep`"""
     low, high = _behaviour(case).steep
-    away = case.positive("distance from the edge", 8, low=0.001, high=50.0).detach()
+    away = case.positive("distance from the edge", case.integer("size", 1, 8), low=0.001, high=50.0).detach()
     x = torch.stack([low - away] * (low > -inf) + [high + away] * (high < inf)).requires_grad_()
     return excess(_slope(case.build()(x), x).abs(), 0.01)
 
@@ -283,7 +286,9 @@ def nothing_passes_the_dead_zone(case: Case) -> float:
     """f'(x) = 0 within `behaviour.dead`"""
     dead = _behaviour(case).dead
     assert dead is not None
-    x = (min(dead[1], 0.0) - case.positive("distance below zero", 8, high=50.0).detach()).requires_grad_()
+    x = (
+        min(dead[1], 0.0) - case.positive("distance below zero", case.integer("size", 1, 8), high=50.0).detach()
+    ).requires_grad_()
     return float(_slope(case.build()(x), x).abs().max())
 
 

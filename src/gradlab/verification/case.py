@@ -19,10 +19,14 @@ DIGITS = (0, 1, 15)  # decimals of the numbers drawn: whole ones make the smalle
 
 
 class Case:
-    """Draws what a check needs. A value that the user has fixed for the block is taken instead of being drawn."""
+    """Draws what a check needs. A value that the user has fixed for the block is taken instead of being drawn.
 
-    def __init__(self, data: st.DataObject, subject: Subject):
+    With `room`, whole numbers are at most so much larger than their least.
+    """
+
+    def __init__(self, data: st.DataObject, subject: Subject, room: int | None = None):
         self.subject = subject
+        self.room = room
         self.drawn: dict[str, Any] = {}
         self._data = data
         self._digits = data.draw(st.sampled_from(DIGITS))
@@ -32,7 +36,9 @@ class Case:
 
     def integer(self, name: str, low: int, high: int, *, multiple_of: int = 1) -> int:
         """A whole number from low to high, both included; small ones are simpler."""
-        return self._draw(name, st.integers(-(-low // multiple_of), high // multiple_of).map(lambda i: i * multiple_of))
+        least, most = -(-low // multiple_of), high // multiple_of
+        most = most if self.room is None else min(most, least + self.room)
+        return self._draw(name, st.integers(least, most).map(lambda i: i * multiple_of))
 
     def choice(self, name: str, options: Sequence[T]) -> T:
         """One of the options, of which the first is the simplest."""
@@ -69,8 +75,9 @@ class Case:
 
     def positive(self, name: str, *shape: int, low: float = 0.1, high: float = 2.0) -> Tensor:
         """Numbers spread evenly from low to high."""
-        values = torch.rand(shape, generator=self.generator(name), dtype=torch.float64)
-        return self._keep(name, (low + (high - low) * values).requires_grad_())
+        values = low + (high - low) * torch.rand(shape, generator=self.generator(name), dtype=torch.float64)
+        rounded = values.round(decimals=self._digits).clamp(low, high)  # of whole ones, those below `low` are `low`
+        return self._keep(name, rounded.requires_grad_())
 
     def distribution(self, name: str, *shape: int) -> Tensor:
         """Probabilities, none of them 0, that sum to 1 over the last axis."""
@@ -90,7 +97,7 @@ class Case:
 
     def generator(self, name: str) -> torch.Generator:
         """A source of random numbers of this case and name."""
-        return torch.Generator().manual_seed(self._seed * 2**32 + zlib.crc32(name.encode()))
+        return torch.Generator().manual_seed(zlib.crc32(f"{name} {self._seed}".encode()))  # torch looks at 32 bits
 
     def _normal(self, name: str, shape: tuple[int, ...]) -> Tensor:
         return torch.randn(shape, generator=self.generator(name), dtype=torch.float64).round(decimals=self._digits)

@@ -8,8 +8,12 @@ from typing import Any
 
 from torch import nn
 
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, one_line
 from gradlab.nn.blocks import find_block
+
+
+class CannotBuild(GradlabError):
+    """A user's class that does not take the values it is built with."""
 
 
 class Incomparable(Exception):
@@ -33,6 +37,7 @@ class Subject:
     @classmethod
     def like(cls, name: str, made: Any, values: Mapping[str, Any]) -> "Subject":
         """A user's class, function or module. The sizes of a module are read off its attributes, where it has them."""
+        name = name.replace("-", "_")
         block = find_block(name)
         fixed = dict(values)
         if isinstance(made, nn.Module):
@@ -53,24 +58,37 @@ class Subject:
     def build(self, settings: Mapping[str, Any]) -> Any:
         """The thing to call, built with these settings as far as its constructor knows them."""
         block = find_block(self.name)
+        if self.made is block:
+            return block(**settings) if isinstance(block, type) else block
         if isinstance(self.made, nn.Module):
-            for key, value in settings.items():
-                if key not in self.fixed and _settings(block)[key].default != value:
-                    raise Incomparable(f"it is built already, and its {key} is not known; give {key}=…")
+            sizes = {key: value for key, value in settings.items() if type(value) is int and key not in self.fixed}
+            if sizes:
+                raise Incomparable(f"it is built already, and has no attribute {[*sizes][0]}; say {[*sizes][0]}=…")
             return copy.deepcopy(self.made)
         if not isinstance(block, type):
             return self.made
-        if self.made is block:
-            return block(**settings)
         taken = _settings(self.made)
         if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
-            return self.made(**{**settings, **self.fixed})
+            return self._made({**settings, **self.fixed})
         known = {key: value for key, value in settings.items() if key in taken}
-        for key, value in settings.items():
-            if key not in taken and key not in self.fixed and _settings(block)[key].default != value:
-                raise Incomparable(f"its constructor does not take {key}, so it cannot be varied; fix it with {key}=…")
+        unknown = {key: value for key, value in settings.items() if key not in taken}
+        self._want_fixed(unknown, "its constructor does not take {key}, which the check varies")
         own = {key: value for key, value in self.fixed.items() if key in taken or key not in _settings(block)}
-        return self.made(**{**known, **own})
+        return self._made({**known, **own})
+
+    def _want_fixed(self, settings: Mapping[str, Any], reason: str) -> None:
+        """Settings that cannot be passed on must be the user's, or what the block does without being told."""
+        for key, value in settings.items():
+            if key not in self.fixed and _settings(find_block(self.name))[key].default != value:
+                raise Incomparable(f"{reason.format(key=key)}; fix it with {key}=…")
+
+    def _made(self, settings: Mapping[str, Any]) -> Any:
+        try:
+            return self.made(**settings)
+        except Exception as error:  # a stranger's constructor may raise anything
+            told = ", ".join(f"{key}={value}" for key, value in settings.items())
+            name = getattr(self.made, "__name__", str(self.made))
+            raise CannotBuild(f"{name}({told}) cannot be built: {type(error).__name__}: {one_line(error)}") from error
 
 
 def _settings(made: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:

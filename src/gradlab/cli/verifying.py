@@ -1,0 +1,107 @@
+"""`gradlab verify`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.text import Text
+
+from gradlab.cli.output import console, print_json, table
+from gradlab.cli.training import Json, Plain
+from gradlab.errors import GradlabError
+from gradlab.wording import duration
+
+if TYPE_CHECKING:
+    from gradlab.verification import Check, Judgement
+
+
+def verify(
+    *what: str,
+    like: Annotated[str | None, Parameter(help="The block that your own class or function should be like.")] = None,
+    cases: Annotated[int, Parameter(help="Random cases for each check.")] = 50,
+    plain: Plain = False,
+    as_json: Json = False,
+) -> None:
+    """Check building blocks: against their readable twins, the laws of the course, and other libraries.
+
+    Examples to copy:
+
+    - `gradlab verify`: every block
+    - `gradlab verify attention.multihead norm`: one block, and a family
+    - `gradlab verify mine.py:Attention --like attention.multihead embed_dim=8 num_heads=2`: your own class, built with
+      those values; what they do not fix is drawn at random. A check that breaks is shown with its smallest example.
+
+    The exit code is 0 when all checks hold, and 3 when one is broken.
+
+    Parameters
+    ----------
+    what
+        Blocks or families; or with `--like`, FILE.py:Class and then key=value for its constructor.
+    """
+    if cases < 1:
+        raise GradlabError(f"--cases {cases} checks nothing. Give 1 or more.")
+    began = time.perf_counter()
+    screen = console(plain)
+    found = []
+    for judgement in _judgements(what, like, cases, quiet=plain or as_json):
+        found.append(judgement)
+        if not as_json:
+            _print(screen, judgement)
+    if as_json:
+        print_json({"passed": all(j.passed for j in found), "blocks": [j.plain() for j in found]})
+    elif len(found) > 1:
+        verdicts = [verdict for judgement in found for verdict in judgement.verdicts]
+        outcomes = [sum(v.passed is outcome for v in verdicts) for outcome in (True, False, None)]
+        held, broken, not_made = (f"{number:,}" for number in outcomes)
+        tried = f"{sum(v.cases for v in verdicts):,} random cases in {duration(time.perf_counter() - began)}"
+        screen.print(f"{len(found)} blocks: {held} checks hold, {broken} are broken, {not_made} not made; {tried}.")
+    if not all(judgement.passed for judgement in found):
+        sys.exit(3)
+
+
+def _judgements(what: tuple[str, ...], like: str | None, cases: int, quiet: bool) -> Iterator[Judgement]:
+    from gradlab.verification import Subject, judged, judged_like, names_of
+    from gradlab.verification.strangers import find, read_values
+
+    if like is None:
+        if strangers := [word for word in what if ":" in word or "=" in word]:
+            raise GradlabError(f"{strangers[0]!r} is no block. To check your own class, say which block: --like NAME.")
+        for name in names_of(what):
+            with _progress(name, quiet) as watch:
+                judgement = judged(Subject.block(name), name, cases, watch)
+            yield judgement
+        return
+    if not what:
+        raise GradlabError("Nothing to check. Write: gradlab verify FILE.py:Class --like NAME key=value …")
+    with _progress(what[0], quiet) as watch:
+        judgement = judged_like(find(what[0]), like, read_values([*what[1:]]), what[0], cases, watch)
+    yield judgement
+
+
+@contextmanager
+def _progress(title: str, quiet: bool) -> Iterator[Callable[[Check], None]]:
+    """A line on stderr that says which check is being made, while it is."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda check: None
+        return
+    with Console(stderr=True).status(title) as status:
+        yield lambda check: status.update(f"{title}  [dim]{check.kind}[/dim] {check.name}")
+
+
+def _print(screen: Console, judgement: Judgement) -> None:
+    rows = (verdict.row() for verdict in judgement.verdicts)
+    like = f", like {judgement.block}" if judgement.subject != judgement.block else ""
+    screen.print(table("kind", "check", "cases", "worst error", "", rows=rows, title=f"{judgement.subject}{like}"))
+    for verdict in judgement.broken:
+        first, *lines = verdict.told()
+        screen.print(Text.assemble((f"{verdict.kind} broken: {verdict.name}", "bold red"), f"  ({first})"))
+        screen.print(Text("smallest case that breaks it:", "dim") if lines else Text())
+        for line in lines:
+            screen.print(Text(f"  {line}"))
+        screen.print()

@@ -1,0 +1,83 @@
+"""`gradlab verify`: blocks of gradlab, and classes of users."""
+
+from pathlib import Path
+
+import pytest
+from cli_helpers import ForkServer, check_refused
+
+STRANGERS = Path(__file__).parents[1] / "verification" / "strangers.py"
+
+
+def test_a_block_is_shown_with_each_of_its_checks(quick: ForkServer, tmp_path: Path) -> None:
+    ended = quick("verify", "activation.sigmoid", "--cases", "5", cwd=tmp_path)
+    assert ended.code == 0
+    rows = [line.split() for line in ended.out.splitlines()]
+    assert ["twin", "scratch.functions.sigmoid", "5"] in [row[:3] for row in rows]
+    assert [row for row in rows if row[:1] == ["law"] and row[-1] == "holds"]
+    assert [row for row in rows if row[:2] == ["peer", "torch.nn.Sigmoid"] and row[-1] == "holds"]
+
+
+def test_a_family_is_verified_by_its_name(quick: ForkServer, tmp_path: Path) -> None:
+    shown = quick("verify", "neuron", "activation.leaky-relu", "--cases", "2", "--json", cwd=tmp_path).json
+    assert [block["block"] for block in shown["blocks"]] == ["neuron.perceptron", "activation.leaky_relu"]
+
+
+def test_json_has_kind_name_cases_worst_error_and_outcome(quick: ForkServer, tmp_path: Path) -> None:
+    shown = quick("verify", "activation.tanh", "--cases", "5", "--json", cwd=tmp_path).json
+    assert shown["passed"] is True
+    (block,) = shown["blocks"]
+    assert {check["kind"] for check in block["checks"]} == {"twin", "law", "peer"}
+    for check in block["checks"]:
+        assert check["passed"] is True
+        assert check["cases"] == 5
+        assert 0 <= check["worst_error"] <= check["tolerance"]
+        assert check["name"]
+
+
+def test_a_users_class_that_is_right_ends_with_0(quick: ForkServer, tmp_path: Path) -> None:
+    ended = quick("verify", f"{STRANGERS}:Rectifier", "--like", "activation.relu", "--cases", "5", cwd=tmp_path)
+    assert ended.code == 0
+    assert "BROKEN" not in ended.out
+
+
+def test_a_users_class_that_is_wrong_ends_with_3_and_the_smallest_case(quick: ForkServer, tmp_path: Path) -> None:
+    ended = quick("verify", f"{STRANGERS}:Leaky", "--like", "activation.relu", cwd=tmp_path)
+    assert ended.code == 3
+    assert "law broken: stretching the input stretches the output" in ended.out
+    assert "smallest case that breaks it:" in ended.out
+    assert "  x = -3" in ended.out
+
+
+def test_a_broken_check_as_json_has_its_smallest_case(quick: ForkServer, tmp_path: Path) -> None:
+    ended = quick("verify", f"{STRANGERS}:Leaky", "--like", "activation.relu", "--json", cwd=tmp_path)
+    assert ended.code == 3
+    assert ended.json["passed"] is False
+    twin = ended.json["blocks"][0]["checks"][0]
+    assert (twin["passed"], twin["example"]["x"]) == (False, -3.0)
+
+
+def test_values_reach_the_constructor(quick: ForkServer, tmp_path: Path) -> None:
+    values = ["width=2", "height=1", "pieces=2", "in_features=3", "bias=false"]
+    ended = quick(
+        "verify", f"{STRANGERS}:Largest", "--like", "activation.maxout", *values, "--cases", "3", cwd=tmp_path
+    )
+    assert ended.code == 0, ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["activaton"], "Did you mean 'activation'"),
+        ([f"{STRANGERS}:Leaky"], "say which block: --like NAME"),
+        (["--like", "activation.relu"], "Nothing to check"),
+        ([f"{STRANGERS}:Leaky", "--like", "activation.rleu"], "Did you mean 'activation.relu'"),
+        ([f"{STRANGERS}:Leky", "--like", "activation.relu"], "Did you mean 'Leaky'"),
+        (["absent.py:Leaky", "--like", "activation.relu"], "There is no file absent.py"),
+        ([f"{STRANGERS}:number", "--like", "activation.relu"], "neither a module, a class of modules nor a function"),
+        ([f"{STRANGERS}:Leaky", "--like", "activation.relu", "depth"], "'depth' is no value for the class"),
+        ([f"{STRANGERS}:Leaky", "--like", "activation.relu", "depth=3"], "Leaky(depth=3) cannot be built"),
+        (["activation.relu", "--cases", "0"], "--cases"),
+    ],
+)
+def test_bad_input_is_told_in_one_message(quick: ForkServer, tmp_path: Path, arguments: list[str], told: str) -> None:
+    check_refused(quick("verify", *arguments, cwd=tmp_path), told)
