@@ -127,9 +127,9 @@ def _show_code(screen: Console, codes: list[Code]) -> None:
     if screen.width >= _TWO_COLUMNS and len(shown) > 1:
         grid = Table.grid(padding=(0, 3))
         grid.add_row(*(title for title, _ in shown[:2]))
-        grid.add_row(*(code for _, code in shown[:2]))
+        grid.add_row(*(text for _, text in shown[:2]))
         screen.print(grid)
         shown = shown[2:]
-    for title, code in shown:
+    for title, text in shown:
         screen.print(title)
-        screen.print(Padding(code, (0, 0, 1, 0)))
+        screen.print(Padding(text, (0, 0, 1, 0)))

@@ -1,5 +1,7 @@
 """An activation drawn: its values and its slope."""
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor
 
@@ -25,7 +27,7 @@ def _line(x: Tensor, y: Tensor, colour: str) -> Html:
     """One stroke, broken where the function jumps."""
     points = [(_across(a), _up(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
     path = f"M{points[0][0]:.1f},{points[0][1]:.1f}"
-    for (_, before), (a, b) in zip(points, points[1:], strict=False):
+    for (_, before), (a, b) in pairwise(points):
         path += f"{'M' if abs(b - before) > SCALE / 2 else 'L'}{a:.1f},{b:.1f}"
     return tag("path", d=path, fill="none", stroke=colour, **{"stroke-width": "2.5"})
 

@@ -59,7 +59,7 @@ def block_page(found: Explanation) -> Html:
 
 def autodiff_page(found: Autodiff) -> Html:
     """The whole page of the glass engine."""
-    top = [tag("p", "gradlab explain", class_="over"), tag("h1", "autodiff"), tag("p", SUMMARY, class_="lead")]
+    top = _top("autodiff", SUMMARY)
     picture = tag("figure", Html(found.picture), tag("figcaption", "Blue: values. Red: gradients."), class_="graph")
     codes = tag("div", _code(found.gate), _code(found.backward), class_="beside")
     parts = [_equation(EQUATION), picture, *(tag("p", step) for step in STEPS), section("The code", codes)]
@@ -72,6 +72,10 @@ def write(made: Html, path: str | Path) -> None:
         Path(path).write_bytes(made.encode())
     except OSError as error:
         raise GradlabError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _top(name: str, summary: str) -> list[Html]:
+    return [tag("p", "gradlab explain", class_="over"), tag("h1", name), tag("p", summary, class_="lead")]
 
 
 def _picture(name: str) -> list[Html]:

@@ -61,9 +61,9 @@ class Subject:
         if self.made is block:
             return block(**settings) if isinstance(block, type) else block
         if isinstance(self.made, nn.Module):
-            sizes = {key: value for key, value in settings.items() if type(value) is int and key not in self.fixed}
-            if sizes:
-                raise Incomparable(f"it is built already, and has no attribute {[*sizes][0]}; say {[*sizes][0]}=…")
+            for key, value in settings.items():
+                if type(value) is int and key not in self.fixed:
+                    raise Incomparable(f"it is built already, and has no attribute {key}; say {key}=…")
             return copy.deepcopy(self.made)
         if not isinstance(block, type):
             return self.made
