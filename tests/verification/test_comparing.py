@@ -1,0 +1,58 @@
+"""How errors are measured."""
+
+from math import inf, isnan, nan
+
+import pytest
+import torch
+
+from gradlab.scratch import functions
+from gradlab.verification.comparing import agreement, difference, excess, same
+
+
+def tensor(*values):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
+
+
+def test_the_error_is_relative_to_the_largest_entry():
+    assert difference(tensor(100.0, 1.5), tensor(100.0, 1.0)) == pytest.approx(0.005)
+
+
+def test_what_is_nearly_zero_everywhere_is_compared_with_a_thousandth():
+    assert difference(tensor(1e-12), tensor(0.0)) == pytest.approx(1e-9)
+
+
+def test_equal_infinities_are_equal_and_others_are_not():
+    assert difference(tensor(inf, 1.0), tensor(inf, 1.0)) == 0
+    assert difference(tensor(inf, 1.0), tensor(2.0, 1.0)) == inf
+    assert difference(tensor(inf), tensor(-inf)) == inf
+
+
+def test_nan_is_never_equal():
+    assert isnan(difference(tensor(nan, 1.0), tensor(nan, 1.0)))
+
+
+def test_the_worst_of_several_tensors_counts():
+    assert difference((tensor(1.0), (tensor(2.0),)), (tensor(1.0), (tensor(1.0),))) == 1
+
+
+def test_another_shape_is_an_error():
+    with pytest.raises(AssertionError, match=r"shape \(1, 1\) instead of \(1,\)"):
+        difference(tensor([1.0]), tensor(1.0))
+
+
+def test_an_inequality_is_broken_by_its_excess():
+    assert excess(tensor(1.0, 5.0), 3.0) == 2
+    assert excess(tensor(1.0, 2.0), 3.0) == 0
+
+
+def test_a_wrong_gradient_is_seen_though_the_value_is_right():
+    x = tensor(1.0, 2.0)
+    assert same(x * x, x * x.detach(), [x]) > 0.1
+    assert agreement(x * x, lambda x: x * x.value, x) > 0.1
+    assert agreement(x * x, lambda x: x * x, x) == 0
+
+
+def test_a_gradient_that_is_missing_on_one_side_is_zero():
+    x = tensor(1.0, -2.0)
+    assert agreement(torch.ones(2, dtype=torch.float64), functions.step, x) > 0.1
+    assert agreement((x >= 0).double(), functions.step, x) == 0
