@@ -27,11 +27,11 @@ _SMALL_ACCENTS = str.maketrans("^~", "ˆ˜")
 _FONTS = frozenset([r"\mathrm", r"\mathbf", r"\mathbb", r"\mathcal"])
 _MATRICES = {"pmatrix": ("(", ")"), "bmatrix": ("[", "]"), "vmatrix": ("|", "|")}
 _ENVIRONMENTS = frozenset(["aligned", "cases", "matrix", *_MATRICES])
-_PARTS = {  # of the elements that both a page and a terminal can draw
-    **dict.fromkeys(["mi", "mn", "mo", "mtext", "mspace"], range(1)),
-    **dict.fromkeys(["math", "mrow", "mstyle", "msqrt", "mtable", "mtr", "mtd"], range(1000)),
-    **dict.fromkeys(["mfrac", "mroot", "msub", "msup", "munder", "mover"], range(2, 3)),
-    **dict.fromkeys(["msubsup", "munderover"], range(3, 4)),
+_PARTS = {  # how many the elements have that both a page and a terminal can draw; None for any number
+    **dict.fromkeys(["mi", "mn", "mo", "mtext", "mspace"], 0),
+    **dict.fromkeys(["mfrac", "mroot", "msub", "msup", "munder", "mover"], 2),
+    **dict.fromkeys(["msubsup", "munderover"], 3),
+    **dict.fromkeys(["math", "mrow", "mstyle", "msqrt", "mtable", "mtr", "mtd"]),
 }
 _SIDES = {  # Chromium has its own word for the side of a cell, and no column spacing
     "left": "text-align: left; padding-left: 0; padding-right: 1em",
@@ -46,8 +46,8 @@ def tree(latex: str) -> Element:
         math = convert_to_element(_rewritten(latex), display="block")
     except Exception as error:  # those of latex2mathml have no common base
         raise ValueError(f"{type(error).__name__} in LaTeX: {latex}") from error
-    for name in filter(None, map(_unknown, math.iter())):
-        raise ValueError(f"Unknown in LaTeX: {name}, in {latex}")
+    if unknown := list(filter(None, map(_unknown, math.iter()))):
+        raise ValueError(f"Unknown in LaTeX: {', '.join(unknown)}, in {latex}")
     _mend(math, display=True)
     return math
 
@@ -55,8 +55,8 @@ def tree(latex: str) -> Element:
 def _check(latex: str) -> None:
     """What latex2mathml would pass over in silence."""
     fonts, environments = re.findall(r"\\math[a-z]+", latex), re.findall(r"\\begin\s*{(.*?)}", latex)
-    for name in (set(fonts) - _FONTS) | (set(environments) - _ENVIRONMENTS):
-        raise ValueError(f"Unknown in LaTeX: {name}, in {latex}")
+    if unknown := (set(fonts) - _FONTS) | (set(environments) - _ENVIRONMENTS):
+        raise ValueError(f"Unknown in LaTeX: {', '.join(sorted(unknown))}, in {latex}")
     bare = re.sub(r"\\[{}]", "", latex)
     if bare.count("{") != bare.count("}"):
         raise ValueError(f"A brace has no partner in LaTeX: {latex}")
@@ -64,11 +64,11 @@ def _check(latex: str) -> None:
 
 def _unknown(node: Element) -> str | None:
     """What latex2mathml hands on as it is."""
-    if len(node) not in _PARTS.get(node.tag, ()):
+    if _PARTS.get(node.tag, -1) not in (None, len(node)):
         return f"what makes {node.tag} of {len(node)} parts"
     if node.get("linebreak"):
         return r"\\ outside of an environment"
-    if node.tag == "mo" and not node.text and len(node) == 0 and not node.get("form"):
+    if node.tag == "mo" and not node.text and not node.get("form"):
         return r"\operatorname of more than letters"
     found = re.search(r"\\[A-Za-z]+|^&$", node.text or "")
     return found and found.group()
@@ -76,9 +76,8 @@ def _unknown(node: Element) -> str | None:
 
 def _rewritten(latex: str) -> str:
     """In commands that latex2mathml has; a matrix with brackets apart, so that its scripts are not those of one."""
-    latex = (
-        re.sub(r"\\arg\s*\\(max|min)", r"\\arg\1", latex).replace("{aligned}", "{split}").replace(":=", r"\coloneqq ")
-    )
+    latex = re.sub(r"\\arg\s*\\(max|min)", r"\\arg\1", latex)
+    latex = latex.replace("{aligned}", "{split}").replace(":=", r"\coloneqq ")
     for name, (left, right) in _MATRICES.items():
         latex = latex.replace(rf"\begin{{{name}}}", rf"\left{left}\begin{{matrix}}")
         latex = latex.replace(rf"\end{{{name}}}", rf"\end{{matrix}}\right{right}")
