@@ -21,7 +21,7 @@ def test_the_check_holds(check):
 
 @pytest.mark.parametrize("check", LAWS)
 def test_the_law_finds_the_planted_fault(check):
-    verdict = judge(check, Subject(check.block, check.wrong), CASES)
+    verdict = judge(check, Subject(check.block, check.wrong), CASES, smallest=False)
     assert verdict.passed is False
     assert verdict.reason.startswith("off by"), "the planted version must run, and be wrong"
 

@@ -55,14 +55,14 @@ class Broken(AssertionError):
     """A case in which the error is larger than allowed."""
 
 
-def judge(check: Check, subject: Subject, cases: int = CASES) -> Verdict:
-    """The verdict of a check on a subject."""
+def judge(check: Check, subject: Subject, cases: int = CASES, *, smallest: bool = True) -> Verdict:
+    """The verdict of a check on a subject. A case that fails is shown in its smallest form, unless not asked for."""
     if check.needs and find_spec(check.needs) is None:
         return _not_made(check, f"{check.needs} is not installed (pip install 'gradlab[judges]')")
     cases = min(cases, check.most_cases or cases)
     try:
-        found = _Trial(check, subject).run(cases)
-        if found.reason:
+        found = _Trial(check, subject).run(cases, shrink=smallest)
+        if found.reason and smallest:
             found.reason, found.drawn = _smallest(check, subject) or (found.reason, found.drawn)
     except Incomparable as why:
         return _not_made(check, str(why))
@@ -91,13 +91,13 @@ class _Trial:
         self.drawn: dict[str, Any] = {}
         self.reason = ""
 
-    def run(self, cases: int) -> Self:
+    def run(self, cases: int, *, shrink: bool = True) -> Self:
         every_case = settings(
             max_examples=cases,
             derandomize=True,  # the same cases each time
             database=None,
             deadline=None,
-            phases=(Phase.generate, Phase.shrink),
+            phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
             suppress_health_check=list(HealthCheck),
             report_multiple_bugs=False,
             print_blob=False,
