@@ -1,9 +1,11 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scratch_helpers import agree, normal, right
+from scratch_helpers import agree, normal, positive, right
 from torch.nn import functional as F
 
 from gradlab.scratch import Tensor, losses
@@ -41,12 +43,35 @@ def test_a_loss_of_numbers(name, shape):
     agree(lambda y: mine(y, target), lambda y: theirs(y, torch.tensor(target)), prediction)
 
 
-@given(shape=SIZES)
-def test_cross_entropy(shape):
+@given(shape=SIZES, smoothing=st.floats(0, 1), reduction=st.sampled_from(["mean", "sum", "none"]))
+def test_cross_entropy(shape, smoothing, reduction):
     classes = np.random.default_rng(list(shape)).integers(0, shape[1], shape[0])
-    right(lambda z: losses.cross_entropy(z, classes), normal(*shape))
+    torchs = partial(F.cross_entropy, label_smoothing=smoothing, reduction=reduction)
+    right(lambda z: losses.cross_entropy(z, classes, smoothing, reduction), normal(*shape))
     agree(
-        lambda z: losses.cross_entropy(z, classes), lambda z: F.cross_entropy(z, torch.tensor(classes)), normal(*shape)
+        lambda z: losses.cross_entropy(z, classes, smoothing, reduction),
+        lambda z: torchs(z, torch.tensor(classes)),
+        normal(*shape),
+    )
+    leaves = normal(*shape), positive(*shape, seed=1)
+    right(lambda z, y: losses.soft_cross_entropy(z, y, smoothing, reduction), *leaves)
+    agree(lambda z, y: losses.soft_cross_entropy(z, y, smoothing, reduction), torchs, *leaves)
+
+
+@given(shape=SIZES)
+def test_a_likelihood_of_normal_noise(shape):
+    leaves = normal(*shape), normal(*shape, seed=1), positive(*shape)
+    right(losses.gaussian, *leaves)
+    agree(losses.gaussian, lambda m, y, s: F.gaussian_nll_loss(m, y, s**2, full=True), *leaves)
+
+
+@given(shape=SIZES)
+def test_a_likelihood_of_counts(shape):
+    counts = np.floor(5 * positive(*shape))
+    agree(
+        lambda eta: losses.poisson(eta, counts, full=True, reduction="none"),
+        lambda eta: -torch.distributions.Poisson(eta.exp()).log_prob(torch.tensor(counts)),
+        normal(*shape),
     )
 
 

@@ -78,6 +78,14 @@ def test_rms_norm(shape):
     agree(lambda *a: rms_norm(*a, EPS), lambda x, g: F.rms_norm(x, (4,), g, EPS), *inputs(shape, 4)[:2])
 
 
+def test_features_on_several_axes_are_normalised_together():
+    x, gain, shift = normal(2, 3, 4), normal(3, 4, seed=1), normal(3, 4, seed=2)
+    right(lambda *a: layer_norm(*a, EPS), x, gain, shift)
+    agree(lambda *a: layer_norm(*a, EPS), lambda x, g, b: F.layer_norm(x, (3, 4), g, b, EPS), x, gain, shift)
+    right(lambda *a: rms_norm(*a, EPS), x, gain)
+    agree(lambda *a: rms_norm(*a, EPS), lambda x, g: F.rms_norm(x, (3, 4), g, EPS), x, gain)
+
+
 def test_with_the_right_gain_and_shift_batch_norm_changes_nothing():
     x = Tensor(normal(6, 3))
     gain = Tensor(np.sqrt(x.value.var(axis=0) + EPS))

@@ -110,7 +110,7 @@ class Shape:
         return f"({', '.join(axis.label for axis in self.axes)})"
 
     @cached_property
-    def lengths(self) -> tuple[int, float]:
+    def lengths(self) -> tuple[int, int | float]:
         """The fewest and the most axes."""
         few = sum(not axis.many for axis in self.axes)
         return few, few if few == len(self.axes) else float("inf")
@@ -158,6 +158,8 @@ def _checked(function: Made, name: str) -> Made:
     shapes = {n: shape for n, p in parameters.items() if (shape := Shape.of(p.annotation)) and shape.lengths[0]}
     if not shapes:
         return function
+    for shape in shapes.values():
+        _ = shape.places  # worked out now: a first call that is compiled could not
 
     @wraps(function)
     def checking(*args: Any, **kwargs: Any) -> Any:

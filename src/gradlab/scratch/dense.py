@@ -1,4 +1,4 @@
-"""Layers that mix all features of an example: dense, maxout, embedding; and dropout, which thins them."""
+"""Layers that mix all features of an example: dense, maxout, embedding."""
 
 import numpy as np
 import numpy.typing as npt
@@ -26,18 +26,3 @@ def maxout(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 def embedding(indices: Indices, table: Tensor) -> Tensor:
     """y_t = E[i_t], a row of the table for each index: the product of E with a one-hot vector, without the zeros."""
     return table[indices]
-
-
-def dropout(x: Tensor, p_drop: float, rng: np.random.Generator) -> Tensor:
-    """y = r x / (1 - p) with r = 0 with probability p, else 1: E[y] = x, so nothing is to be done at test time."""
-    return thinned(x, p_drop, rng) / (1 - p_drop)
-
-
-def thinned(x: Tensor, p_drop: float, rng: np.random.Generator) -> Tensor:
-    """y = r x, dropout in its first form: E[W y + b] = (1 - p) W x + b, which `dense_after_thinned` makes up for."""
-    return x * (rng.random(x.shape) >= p_drop)
-
-
-def dense_after_thinned(x: Tensor, weight: Tensor, bias: Tensor, p_drop: float) -> Tensor:
-    """y = (1 - p) W x + b: at test time, the layer that had a thinned input in training. The bias is not scaled."""
-    return dense(x, (1 - p_drop) * weight, bias)

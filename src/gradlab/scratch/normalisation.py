@@ -37,8 +37,8 @@ def running_statistics(x: Tensor, mean: Array, variance: Array, momentum: float 
 
 
 def layer_norm(x: Tensor, gain: Tensor, shift: Tensor, eps: float = EPS) -> Tensor:
-    """Each vector of features (the last axis) is normalised by itself, in training and at test time alike."""
-    return gain * _standardised(x, (-1,), eps) + shift
+    """Each vector of features (the last axes, as many as the gain has) is normalised by itself, also at test time."""
+    return gain * _standardised(x, _last_axes(gain), eps) + shift
 
 
 def group_norm(x: Tensor, groups: int, gain: Tensor, shift: Tensor, eps: float = EPS) -> Tensor:
@@ -49,7 +49,11 @@ def group_norm(x: Tensor, groups: int, gain: Tensor, shift: Tensor, eps: float =
 
 def rms_norm(x: Tensor, gain: Tensor, eps: float = EPS) -> Tensor:
     """y = γ x / √(mean of x² + ε): each vector is scaled to a root mean square of 1, and not centred."""
-    return gain * x / sqrt((x**2).mean(axis=-1, keepdims=True) + eps)
+    return gain * x / sqrt((x**2).mean(axis=_last_axes(gain), keepdims=True) + eps)
+
+
+def _last_axes(gain: Tensor) -> tuple[int, ...]:
+    return tuple(range(-len(gain.shape), 0))
 
 
 def _standardised(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:

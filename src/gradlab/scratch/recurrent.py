@@ -5,13 +5,14 @@ a bias for either: PyTorch's arrangement, so that weights can be taken over as t
 except in the GRU, where one of them is inside the reset gate's product. Sequences have shape (time, batch, features).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gradlab.scratch.dense import dense
-from gradlab.scratch.functions import constant, sigmoid, stack, tanh
+from gradlab.scratch.functions import concatenate, constant, sigmoid, stack, tanh, where
 from gradlab.scratch.tensor import Tensor
 
 
@@ -20,17 +21,24 @@ class Weights(NamedTuple):
 
     input_weight: Tensor
     hidden_weight: Tensor
-    input_bias: Tensor
-    hidden_bias: Tensor
+    input_bias: Tensor | None = None
+    hidden_bias: Tensor | None = None
 
 
-Cell = Callable[[Tensor, Tensor, Weights], Tensor]
+Layers = Sequence[Sequence[Weights]]
+"""For each layer, from the lowest, the weights of its run forwards, and of its run backwards if it has one."""
+
+State = tuple[Tensor, ...]
+"""h, and for the LSTM c. Of several layers, each has shape (layers times directions, batch, hidden)."""
+
+Lengths = npt.NDArray[np.integer]
+Step = Callable[[Tensor, State, Weights], State]
 
 
-def rnn_cell(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
+def rnn_cell(x: Tensor, h: Tensor, weights: Weights, activation: Callable[[Tensor], Tensor] = tanh) -> Tensor:
     """h' = tanh(U x + b + W h + c)."""
     from_input, from_hidden = _maps(x, h, weights)
-    return tanh(from_input + from_hidden)
+    return activation(from_input + from_hidden)
 
 
 def lstm_cell(x: Tensor, h: Tensor, c: Tensor, weights: Weights) -> tuple[Tensor, Tensor]:
@@ -54,36 +62,69 @@ def gru_cell(x: Tensor, h: Tensor, weights: Weights) -> Tensor:
     return (1 - z) * n + z * h
 
 
-def rnn(sequence: Tensor, weights: Weights, h: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """All hidden states, and the last one. Without a first one it is 0."""
-    return _unrolled(rnn_cell, sequence, weights, h)
+def rnn(
+    sequence: Tensor,
+    layers: Layers,
+    h: Tensor | None = None,
+    lengths: Lengths | None = None,
+    activation: Callable[[Tensor], Tensor] = tanh,
+) -> tuple[Tensor, Tensor]:
+    """The top layer's hidden states, and the last one of each layer. Without first ones they are 0."""
+    first = _zeros(sequence, layers) if h is None else h
+    outputs, (last,) = _stacked(
+        lambda x, state, w: (rnn_cell(x, state[0], w, activation),), sequence, layers, (first,), lengths
+    )
+    return outputs, last
 
 
-def gru(sequence: Tensor, weights: Weights, h: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """All hidden states, and the last one. Without a first one it is 0."""
-    return _unrolled(gru_cell, sequence, weights, h)
+def gru(
+    sequence: Tensor, layers: Layers, h: Tensor | None = None, lengths: Lengths | None = None
+) -> tuple[Tensor, Tensor]:
+    """The top layer's hidden states, and the last one of each layer. Without first ones they are 0."""
+    first = _zeros(sequence, layers) if h is None else h
+    outputs, (last,) = _stacked(lambda x, state, w: (gru_cell(x, state[0], w),), sequence, layers, (first,), lengths)
+    return outputs, last
 
 
 def lstm(
-    sequence: Tensor, weights: Weights, state: tuple[Tensor, Tensor] | None = None
-) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """All hidden states, and the last hidden state with the last cell. Without first ones they are 0."""
-    h, c = state or (_zeros(sequence, weights), _zeros(sequence, weights))
-    states = []
-    for x in sequence:
-        h, c = lstm_cell(x, h, c, weights)
-        states.append(h)
-    return stack(states), (h, c)
+    sequence: Tensor, layers: Layers, state: tuple[Tensor, Tensor] | None = None, lengths: Lengths | None = None
+) -> tuple[Tensor, State]:
+    """The top layer's hidden states, and of each layer the last one and the last cell. Without first ones, 0."""
+    first = state or (_zeros(sequence, layers), _zeros(sequence, layers))
+    return _stacked(lambda x, state, w: lstm_cell(x, state[0], state[1], w), sequence, layers, first, lengths)
 
 
-def _unrolled(cell: Cell, sequence: Tensor, weights: Weights, h: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The same cell at every step, each fed with the state that the step before has left."""
-    h = _zeros(sequence, weights) if h is None else h
-    states = []
-    for x in sequence:
-        h = cell(x, h, weights)
-        states.append(h)
-    return stack(states), h
+def _stacked(
+    step: Step, sequence: Tensor, layers: Layers, first: State, lengths: Lengths | None
+) -> tuple[Tensor, State]:
+    """Each layer reads what the one below gave out, and its two directions lie side by side."""
+    steps = len(sequence)
+    real = np.arange(steps)[:, None, None] < np.reshape(steps if lengths is None else lengths, (1, -1, 1))
+    last: list[State] = []
+    for layer in layers:
+        ways = []
+        for weights, order in zip(layer, (range(steps), range(steps)[::-1]), strict=False):
+            outputs, end = _one_way(step, sequence, weights, tuple(s[len(last)] for s in first), real, order)
+            ways.append(outputs)
+            last.append(end)
+        sequence = concatenate(ways, axis=-1)
+    return sequence, tuple(map(stack, zip(*last, strict=True)))
+
+
+def _one_way(
+    step: Step, sequence: Tensor, weights: Weights, state: State, real: npt.NDArray[np.bool_], order: Sequence[int]
+) -> tuple[Tensor, State]:
+    """The same cell at every step, fed with the state that the step before has left.
+
+    Where there is only padding the state stands still and 0 is given out: a run backwards thus begins at the last real
+    step, and a run forwards ends there.
+    """
+    outputs: dict[int, Tensor] = {}
+    for t in order:
+        moved = step(sequence[t], state, weights)
+        state = tuple(where(real[t], new, old) for new, old in zip(moved, state, strict=True))
+        outputs[t] = where(real[t], state[0], 0.0)
+    return stack([outputs[t] for t in sorted(outputs)]), state
 
 
 def _maps(x: Tensor, h: Tensor, weights: Weights) -> tuple[Tensor, Tensor]:
@@ -96,5 +137,6 @@ def _split(x: Tensor, parts: int) -> list[Tensor]:
     return [x[..., i * width : (i + 1) * width] for i in range(parts)]
 
 
-def _zeros(sequence: Tensor, weights: Weights) -> Tensor:
-    return constant(np.zeros((sequence.shape[1], weights.hidden_weight.shape[-1])))
+def _zeros(sequence: Tensor, layers: Layers) -> Tensor:
+    runs = [weights for layer in layers for weights in layer]
+    return constant(np.zeros((len(runs), sequence.shape[1], runs[0].hidden_weight.shape[-1])))

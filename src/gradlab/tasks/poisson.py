@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
 from gradlab.data import Targets, Wants
 from gradlab.errors import GradlabError
+from gradlab.nn.losses import poisson_nll
 from gradlab.tasks.metrics import Metric, deviance, mae, r2, rmse, viewed
 from gradlab.tasks.task import tasks
 
@@ -53,7 +53,7 @@ class Poisson:
         target: Float[Tensor, "batch outputs"],
         weight: Float[Tensor, " batch"] | None = None,
     ) -> tuple[Float[Tensor, ""], int]:
-        losses = F.poisson_nll_loss(output, target, log_input=True, reduction="none")
+        losses = poisson_nll(output, target, reduction="none")
         return losses.sum() if weight is None else weight @ losses.sum(1), target.numel()
 
     training_loss = loss

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from gradlab.nn.regularisation import l1_penalty, l2_penalty, max_norm_factors
 from gradlab.training.optimizers import Parameters
 from gradlab.training.plan import Plan
 
@@ -24,7 +25,7 @@ def penalty(model: nn.Module, plan: Plan) -> Tensor:
     """
     parameters = Parameters(model, plan.weight_decay, plan.decay_all)
     weights = [p for p, penalised in zip(parameters.tensors, parameters.penalised, strict=True) if penalised]
-    terms = [plan.weight_decay / 2 * w.square().sum() + plan.l1 * w.abs().sum() for w in weights]
+    terms = [l2_penalty(w, plan.weight_decay) + l1_penalty(w, plan.l1) for w in weights]
     return torch.stack(terms).sum() if terms else torch.zeros(())
 
 
@@ -41,11 +42,7 @@ def add_l1(gradients: Sequence[Tensor | None], parameters: Parameters, strength:
 
 
 def limit_rows(weights: Sequence[Tensor], longest: float, skip: Tensor | None = None) -> None:
-    """w ← w min(1, c / ‖w‖) for the weights w that come into each unit: max-norm. Nothing where `skip` is 1.
-
-    Unlike clipping, which shortens gradients, it bounds the weights themselves, whatever the gradients were.
-    """
+    """Max-norm in place: w ← w min(1, c / ‖w‖) for the weights w into each unit. Nothing where `skip` is 1."""
     for weight in weights:
-        lengths = torch.linalg.vector_norm(weight, dim=tuple(range(1, weight.ndim)), keepdim=True)
-        factors = (longest / lengths).clamp(max=1.0)
+        factors = max_norm_factors(weight, longest)
         weight.mul_(factors if skip is None else torch.maximum(factors, skip))

@@ -111,7 +111,7 @@ class Case:
     def build(self, **settings: Any) -> Any:
         """The block in float64 with random parameters: a fresh one could hide a mistake by a gain of 1, a bias of 0."""
         with torch.random.fork_rng(devices=()):
-            torch.manual_seed(self._seed)
+            torch.default_generator.manual_seed(self._seed)  # torch.manual_seed looks at every device, which takes time
             built = self.subject.build(settings)
         if isinstance(built, nn.Module):
             built.double()

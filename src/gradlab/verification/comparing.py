@@ -49,12 +49,12 @@ def agreement(got: Any, twin: Callable[..., Any], *leaves: Tensor) -> float:
     wanted = _flat_twin(twin(*twins))
     values = flat(got)
     errors = [
-        _worst(value.detach(), torch.from_numpy(other.value)) for value, other in zip(values, wanted, strict=True)
+        _worst(value.detach(), torch.as_tensor(other.value)) for value, other in zip(values, wanted, strict=True)
     ]
     for value, other in zip(values, wanted, strict=True):
         other.backward(cotangent(value).numpy())
     for leaf, gradient, other in zip(leaves, gradients(got, leaves), twins, strict=True):
-        by_twin = torch.zeros_like(leaf) if other.grad is None else torch.from_numpy(other.grad)
+        by_twin = torch.zeros_like(leaf) if other.grad is None else torch.as_tensor(other.grad)
         errors.append(_worst(gradient, by_twin))
     return max(errors)
 

@@ -1,0 +1,7 @@
+"""Recurrent networks: one cell, applied at every step of a sequence to what is new and to what it remembers."""
+
+from gradlab.nn.recurrent.cells import GRUCell, LSTMCell, RNNCell
+from gradlab.nn.recurrent.sequences import GRU, LSTM, RNN, Recurrent
+from gradlab.nn.recurrent.truncation import detached, truncated
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell", "Recurrent", "detached", "truncated"]
