@@ -2,11 +2,26 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy import ndimage
 from scratch_helpers import agree, distinct, normal, right, same
 from torch.nn import functional as F
 
 from gradlab.scratch import Tensor
-from gradlab.scratch.convolution import average_pool2d, conv1d, conv2d, conv2d_by_loops, max_pool2d, output_size
+from gradlab.scratch.convolution import (
+    average_pool1d,
+    average_pool2d,
+    continued,
+    conv1d,
+    conv2d,
+    conv2d_by_loops,
+    gaussian_blur,
+    max_pool1d,
+    max_pool2d,
+    mean_blur,
+    output_size,
+    sharpen,
+    sobel,
+)
 from gradlab.scratch.functions import relu
 
 pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
@@ -113,3 +128,56 @@ def test_the_worked_example_of_three_channels():
 def test_a_kernel_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="reaches over 5 entries does not fit into 2 with padding 1"):
         output_size(2, kernel=3, padding=1, dilation=2)
+
+
+@given(size=st.integers(1, 3), stride=st.none() | st.integers(1, 3), data=st.data())
+def test_pooling_of_sequences(size, stride, data):
+    settings = {"stride": stride, "padding": data.draw(st.integers(0, size // 2))}
+    x = distinct(2, 3, 7)
+    agree(lambda x: max_pool1d(x, size, **settings), lambda x: F.max_pool1d(x, size, **settings), x)
+    agree(lambda x: average_pool1d(x, size, **settings), lambda x: F.avg_pool1d(x, size, **settings), x)
+
+
+@pytest.mark.parametrize("pool", [max_pool1d, average_pool1d])
+def test_pooling_of_sequences_by_central_differences(pool):
+    right(lambda x: pool(x, 3, stride=2, padding=1), distinct(2, 2, 6))
+
+
+@pytest.mark.parametrize(("how", "theirs"), [("wrap", "circular"), ("reflect", "reflect")])
+def test_a_picture_that_is_continued(how, theirs):
+    x = normal(2, 2, 4, 3)
+    right(lambda x: continued(x, (3, 2), how), x)
+    agree(lambda x: continued(x, (3, 2), how), lambda x: F.pad(x, (2, 2, 3, 3), mode=theirs), x)
+
+
+@pytest.mark.parametrize("across", ["x", "y"])
+def test_filters_are_those_of_scipy(across):
+    x = normal(2, 3, 5, 4)
+
+    def each(function):
+        return [[function(channel) for channel in picture] for picture in x]
+
+    same(mean_blur(Tensor(x)), each(lambda p: ndimage.uniform_filter(p, 5, mode="mirror")))
+    same(sharpen(Tensor(x)), each(lambda p: p - ndimage.laplace(p, mode="mirror")))
+    axis = {"x": 1, "y": 0}[across]
+    same(sobel(Tensor(x), across), each(lambda p: ndimage.sobel(p, axis=axis, mode="mirror")))
+
+
+def test_the_gaussian_kernel_sums_to_one_and_falls_off_from_its_middle():
+    dot = np.zeros((1, 1, 5, 5))
+    dot[..., 2, 2] = 273
+    y = gaussian_blur(Tensor(np.pad(dot, [(0, 0), (0, 0), (4, 4), (4, 4)]))).value[0, 0, 4:9, 4:9]
+    assert np.round(y).tolist() == [
+        [1, 4, 7, 4, 1],
+        [4, 16, 26, 16, 4],
+        [7, 26, 41, 26, 7],
+        [4, 16, 26, 16, 4],
+        [1, 4, 7, 4, 1],
+    ]
+
+
+@pytest.mark.parametrize(
+    "function", [mean_blur, gaussian_blur, sharpen, lambda x: sobel(x, "x"), lambda x: sobel(x, "y")]
+)
+def test_filters_by_central_differences(function):
+    right(function, normal(2, 2, 4, 3))

@@ -48,6 +48,8 @@ class Docstring:
                 body.append(Equation(words.strip("$").strip()))
             elif found := dict(re.findall(r"^(FLOPs|Memory): (.+)$", paragraph, re.MULTILINE)):
                 cost = {key: text.strip() for key, text in found.items()}
+            elif cost and words.startswith("with "):
+                cost["Letters"] = words.rstrip(".")
             elif words:
                 body.append(words)
         return cls(" ".join(summary.split()), body, cost, "\n\n".join(examples))

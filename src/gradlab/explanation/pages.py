@@ -33,6 +33,7 @@ def block_page(found: Explanation) -> Html:
         "Parameters": ", ".join(f"{name} {shape}" for name, shape in found.parameters.items()) or "none",
         "FLOPs": found.doc.cost.get("FLOPs", ""),
         "Memory": found.doc.cost.get("Memory", ""),
+        "Letters": found.doc.cost.get("Letters", ""),
         "Equal to": ", ".join(found.peers),
     }
     if found.parameters:

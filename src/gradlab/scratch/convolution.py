@@ -4,9 +4,12 @@ As everywhere in deep learning, convolution here does not flip the kernel; in ma
 Pictures have shape (batch, channels, height, width), kernels (outputs, channels / groups, height, width).
 """
 
+from typing import Literal
+
 import numpy as np
 
-from gradlab.scratch.functions import pad, stack
+from gradlab.scratch.functions import constant, pad, stack
+from gradlab.scratch.gates import Array
 from gradlab.scratch.tensor import Tensor
 
 Pair = tuple[int, int]
@@ -106,6 +109,54 @@ def average_pool2d(x: Tensor, size: Pair, *, stride: Pair | None = None, padding
     return windows(x, size, stride=stride or size, padding=padding).mean(axis=(-1, -2))
 
 
+def max_pool1d(x: Tensor, size: int, *, stride: int | None = None, padding: int = 0) -> Tensor:
+    """y[c, t] = max of the window at t: the pooling of pictures that are one pixel high."""
+    y = max_pool2d(_one_pixel_high(x), (1, size), stride=(1, stride or size), padding=(0, padding))
+    return y.reshape(*x.shape[:2], -1)
+
+
+def average_pool1d(x: Tensor, size: int, *, stride: int | None = None, padding: int = 0) -> Tensor:
+    """y[c, t] = mean of the window at t, likewise."""
+    y = average_pool2d(_one_pixel_high(x), (1, size), stride=(1, stride or size), padding=(0, padding))
+    return y.reshape(*x.shape[:2], -1)
+
+
+def _one_pixel_high(x: Tensor) -> Tensor:
+    batch, channels, length = x.shape
+    return x.reshape(batch, channels, 1, length)
+
+
+def filtered(x: Tensor, kernel: Array) -> Tensor:
+    """A kernel that is known, over each channel alone, with the border mirrored: the picture keeps its size."""
+    batch, channels, height, width = x.shape
+    reach = len(kernel) // 2
+    pictures = x.reshape(batch * channels, 1, height, width)
+    y = conv2d(continued(pictures, (reach, reach), "reflect"), constant(kernel[None, None]))
+    return y.reshape(*x.shape)
+
+
+def mean_blur(x: Tensor) -> Tensor:
+    """The mean of 5 × 5 pixels."""
+    return filtered(x, np.ones((5, 5)) / 25)
+
+
+def gaussian_blur(x: Tensor) -> Tensor:
+    """A mean of 5 × 5 pixels in which near ones count more."""
+    half = np.array([[1, 4, 7, 4, 1], [4, 16, 26, 16, 4]])
+    return filtered(x, np.vstack([half, [[7, 26, 41, 26, 7]], half[::-1]]) / 273)
+
+
+def sharpen(x: Tensor) -> Tensor:
+    """5 times each pixel, less its four neighbours."""
+    return filtered(x, np.array([[0.0, -1, 0], [-1, 5, -1], [0, -1, 0]]))
+
+
+def sobel(x: Tensor, direction: str) -> Tensor:
+    """Differences along a direction, smoothed across it."""
+    across, along = [1.0, 2, 1], [-1.0, 0, 1]
+    return filtered(x, np.outer(across, along) if direction == "x" else np.outer(along, across))
+
+
 def windows(
     x: Tensor, size: Pair, *, stride: Pair, padding: Pair = (0, 0), dilation: Pair = (1, 1), fill: float = 0.0
 ) -> Tensor:
@@ -122,3 +173,9 @@ def windows(
 def _framed(x: Tensor, padding: Pair, fill: float) -> Tensor:
     down, across = padding
     return pad(x, [(0, 0), (0, 0), (down, down), (across, across)], fill) if any(padding) else x
+
+
+def continued(x: Tensor, padding: Pair, how: Literal["wrap", "reflect"]) -> Tensor:
+    """A frame of the picture's own pixels: from the opposite side, or mirrored about the outermost ones."""
+    rows, columns = (np.pad(np.arange(n), p, mode=how) for n, p in zip(x.shape[2:], padding, strict=True))
+    return x[:, :, rows[:, None], columns]

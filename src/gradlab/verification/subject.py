@@ -45,7 +45,7 @@ class Subject:
                 sizes = [key for key in values if key not in _settings(block)]
                 if sizes:
                     raise GradlabError(f"{name} has no setting {', '.join(sizes)}, and this module is built already.")
-            fixed = {key: getattr(made, key) for key in _settings(block) if hasattr(made, key)} | fixed
+            fixed = {key: _setting(made, key, block) for key in _settings(block) if hasattr(made, key)} | fixed
         elif not callable(made):
             raise GradlabError(f"{made!r} is neither a module, a class of modules nor a function.")
         return cls(name, made, fixed)
@@ -89,6 +89,12 @@ class Subject:
             told = ", ".join(f"{key}={value}" for key, value in settings.items())
             name = getattr(self.made, "__name__", str(self.made))
             raise CannotBuild(f"{name}({told}) cannot be built: {type(error).__name__}: {one_line(error)}") from error
+
+
+def _setting(module: nn.Module, key: str, block: Callable[..., Any]) -> Any:
+    """What a module's attribute says of a setting; a flag such as `bias` is an attribute that is there or is None."""
+    value = getattr(module, key)
+    return value is not None if isinstance(_settings(block)[key].default, bool) and value is not False else value
 
 
 def _settings(made: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:

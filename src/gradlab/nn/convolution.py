@@ -1,0 +1,160 @@
+"""Convolutions: dense layers that see a small window, with the same weights at every place.
+
+As everywhere in deep learning, the kernel is not flipped: mathematics calls this cross-correlation. A picture that is
+moved gives a result that is moved (equivariance), but for what happens at the border.
+"""
+
+from math import prod
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from gradlab.errors import GradlabError
+from gradlab.nn.blocks import ShapeError, block
+from gradlab.nn.sizes import at_least, for_each_axis, output_size
+
+Pair = tuple[int, int]
+PaddingMode = Literal["zeros", "circular"]
+
+
+@block("conv.conv1d")
+class Conv1d(nn.Conv1d):
+    r"""A small kernel that slides along a sequence, and sums over channels.
+
+    $$ y_{o,t} = b_o + \sum_{c,u} W_{o,c,u} \, x_{c,\, s t + d u} $$
+
+    s is `stride` and d `dilation`; x has `padding` more entries at either side, which are zeros or, if it is circular,
+    those from the other end. With `groups`, the channels are cut into as many parts, and so are the outputs: each part
+    sees its own channels alone. `as_matrix` is the same map as a dense layer. Dumoulin & Visin 2016, arXiv:1603.07285.
+
+    FLOPs: 2·n·m·k·c·h/g, with n sequences of c channels, h outputs, g groups, and m places of k entries
+    Memory: 0, all that is kept is the input, or its circular continuation
+
+    >>> layer = Conv1d(1, 1, kernel_size=3, bias=False)
+    >>> _ = layer.load_state_dict({"weight": torch.tensor([[[1.0, 2.0, 4.0]]])})
+    >>> layer(torch.tensor([[[1.0, 0.0, 0.0, 1.0]]])).tolist()
+    [[[1.0, 4.0]]]
+    >>> layer.as_matrix(4).tolist()
+    [[1.0, 2.0, 4.0, 0.0], [0.0, 1.0, 2.0, 4.0]]
+    """
+
+    padding: tuple[int, ...]
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        padding: int = 0,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: PaddingMode = "zeros",
+    ):
+        _check(1, in_channels, out_channels, groups, padding_mode, padding, (kernel_size, stride, dilation))
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode=padding_mode
+        )
+
+    def forward(
+        self, x: Float[Tensor, "batch {self.in_channels} length"]
+    ) -> Float[Tensor, "batch {self.out_channels} places"]:
+        _must_fit(self, x)
+        return super().forward(x)
+
+    def as_matrix(self, length: int) -> Float[Tensor, "outputs inputs"]:
+        """A with y = A x + b, for x and y laid out channel after channel. With one channel it is a Toeplitz band."""
+        return _as_matrix(self, length)
+
+
+@block("conv.conv2d")
+class Conv2d(nn.Conv2d):
+    r"""A small kernel that slides over a picture, and sums over channels.
+
+    $$ y_{o,i,j} = b_o + \sum_{c,u,v} W_{o,c,u,v} \, x_{c,\, s i + d u,\, s j + d v} $$
+
+    The settings are those of `Conv1d`; a pair is one for the height and one for the width. There are h (c k²/g + 1)
+    parameters, however large the picture is.
+
+    FLOPs: 2·n·m²·k²·c·h/g, with n pictures of c channels, h outputs, g groups, and m × m places of k × k entries
+    Memory: 0, all that is kept is the input, or its circular continuation
+
+    >>> layer = Conv2d(1, 1, kernel_size=2, bias=False)
+    >>> _ = layer.load_state_dict({"weight": torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])})
+    >>> layer(torch.eye(3)[None, None]).tolist()
+    [[[[5.0, 3.0], [2.0, 5.0]]]]
+    """
+
+    padding: tuple[int, ...]
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Pair,
+        stride: int | Pair = 1,
+        padding: int | Pair = 0,
+        dilation: int | Pair = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: PaddingMode = "zeros",
+    ):
+        _check(2, in_channels, out_channels, groups, padding_mode, padding, (kernel_size, stride, dilation))
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode=padding_mode
+        )
+
+    def forward(
+        self, x: Float[Tensor, "batch {self.in_channels} height width"]
+    ) -> Float[Tensor, "batch {self.out_channels} rows columns"]:
+        _must_fit(self, x)
+        return super().forward(x)
+
+    def as_matrix(self, height: int, width: int) -> Float[Tensor, "outputs inputs"]:
+        """A with y = A x + b, for x and y laid out channel after channel, row after row."""
+        return _as_matrix(self, height, width)
+
+
+Convolution = Conv1d | Conv2d
+
+
+def _as_matrix(layer: Convolution, *size: int) -> Tensor:
+    """Column by column: what comes out where one input is 1 and all others are 0."""
+    inputs = layer.in_channels * prod(size)
+    basis = torch.eye(inputs, dtype=layer.weight.dtype, device=layer.weight.device)
+    basis = basis.reshape(inputs, layer.in_channels, *size)
+    _must_fit(layer, basis)
+    columns: Tensor = layer._conv_forward(basis, layer.weight, None).flatten(1)
+    return columns.T
+
+
+def _check(
+    axes: int,
+    in_channels: int,
+    out_channels: int,
+    groups: int,
+    padding_mode: str,
+    padding: Any,
+    windows: tuple[Any, ...],
+) -> None:
+    layer = f"conv.conv{axes}d"
+    at_least(1, layer, in_channels=in_channels, out_channels=out_channels, groups=groups)
+    if in_channels % groups or out_channels % groups:
+        channels = f"in_channels={in_channels}, out_channels={out_channels}"
+        raise GradlabError(f"{layer}: both numbers of channels must be multiples of groups={groups}, got {channels}.")
+    for name, size in zip(("kernel_size", "stride", "dilation"), windows, strict=True):
+        for_each_axis(axes, 1, layer, name, size)
+    for_each_axis(axes, 0, layer, "padding", padding)
+    if padding_mode not in ("zeros", "circular"):
+        raise GradlabError(f"{layer}: padding_mode must be 'zeros' or 'circular', got {padding_mode!r}.")
+
+
+def _must_fit(layer: Convolution, x: Tensor) -> None:
+    settings = zip(layer.kernel_size, layer.stride, layer.padding, layer.dilation, strict=True)
+    for n, setting in zip(x.shape[2:], settings, strict=True):
+        output_size(n, *setting)
+        if layer.padding_mode == "circular" and setting[2] > n:
+            raise ShapeError(f"Circular padding of {setting[2]} is more than once around {n} entries.")
