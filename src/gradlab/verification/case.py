@@ -100,7 +100,8 @@ class Case:
         return torch.Generator().manual_seed(zlib.crc32(f"{name} {self._seed}".encode()))  # torch looks at 32 bits
 
     def _normal(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        return torch.randn(shape, generator=self.generator(name), dtype=torch.float64).round(decimals=self._digits)
+        values = torch.randn(shape, generator=self.generator(name), dtype=torch.float64)
+        return values.round(decimals=self._digits) + 0.0  # no -0, which reads oddly in an example
 
     def _keep(self, name: str, value: Tensor) -> Tensor:
         self.drawn[name] = value
@@ -119,6 +120,7 @@ class Case:
                 with torch.no_grad():
                     for name, parameter in built.named_parameters():
                         parameter.copy_(0.7 * self._normal(name, tuple(parameter.shape)))
+            self.drawn |= {f"its {name}": value.detach().clone() for name, value in built.named_parameters()}
         return built
 
     def weights(self, block: nn.Module, *names: str) -> list[nn.Parameter]:

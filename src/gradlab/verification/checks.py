@@ -14,11 +14,12 @@ A check gets a `Case`, draws what it needs from it, and returns the size of the 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from gradlab.verification.case import Judge
 
 Kind = Literal["twin", "law", "peer"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 EXACT = 1e-9  # of the largest entry, in float64
 

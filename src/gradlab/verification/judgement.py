@@ -6,7 +6,7 @@ from typing import Any
 
 from gradlab.errors import GradlabError, unknown
 from gradlab.nn.blocks import blocks
-from gradlab.verification.checks import Check, checks
+from gradlab.verification.checks import KINDS, Check, checks
 from gradlab.verification.judging import CASES, Verdict, judge
 from gradlab.verification.subject import Subject
 
@@ -66,7 +66,7 @@ def judged(
     """All checks of a subject's block, made on it. `watch` hears of each before it begins."""
 
     def verdicts() -> Iterator[Verdict]:
-        for check in checks[subject.name]:
+        for check in sorted(checks[subject.name], key=lambda check: KINDS.index(check.kind)):
             watch(check)
             yield judge(check, subject, cases)
 

@@ -1,0 +1,32 @@
+"""What docs/verify.md says, done."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "verify.md").read_text()
+CONSOLE = re.findall(r"^```console\n\$ (.*?)\n(.*?)^```", TEXT, flags=re.M | re.S)
+
+
+@pytest.mark.parametrize(("command", "shown"), CONSOLE, ids=[command.split(":")[1].split()[0] for command, _ in CONSOLE])
+def test_the_commands_print_what_stands_under_them_in_that_order(command, shown):
+    done = subprocess.run([sys.executable, "-m", *command.split()], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == (0 if ":Right" in command else 3), done.stderr
+    printed = iter([_plain(line) for line in done.stdout.splitlines()])
+    for line in shown.splitlines():
+        if line != "...":
+            assert _plain(line) in printed, f"not printed, or not in this order: {line}"
+
+
+def _plain(line):
+    """Without the rounding errors, which are the processor's."""
+    return re.sub(r"\d+e-\d\d", "tiny", line.rstrip())
+
+
+def test_the_python_runs():
+    (code,) = re.findall(r"^```python\n(.*?)^```", TEXT, flags=re.M | re.S)
+    exec(compile(code, "verify.md", "exec"), {})
