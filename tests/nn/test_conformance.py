@@ -17,6 +17,8 @@ NAMES = sorted(blocks)
 MODULES = [name for name in NAMES if isinstance(blocks[name], type)]
 # PyTorch cannot compile its fused recurrent kernels without a break; their docstrings say so, and their cells compile.
 BREAKS_THE_GRAPH = {"recurrent.rnn", "recurrent.lstm", "recurrent.gru"}
+# Numbers drawn in one dtype are not those drawn in another.
+DRAWS = {"init.uniform", "init.normal", "init.xavier", "init.he", "init.orthogonal"}
 
 
 def made(name, dtype=torch.float32):
@@ -45,6 +47,7 @@ def test_results_have_the_dtype_of_the_inputs_and_nearly_the_same_values(name, d
     for got, wanted in zip(tensors(block(*inputs)), tensors(wanted_block(*wanted_inputs)), strict=True):
         if wanted.is_floating_point():
             assert got.dtype == dtype
+        if wanted.is_floating_point() and name not in DRAWS:
             scale = wanted.abs().max().item()
             assert_close(got.float(), wanted, rtol=wide, atol=wide * max(scale, 1e-3))
 
@@ -72,7 +75,7 @@ def test_gradients_are_the_same_with_checkpointing(name):
     assert_close(kept, gradients(block))
 
 
-@pytest.mark.parametrize("name", sorted(set(MODULES) - BREAKS_THE_GRAPH))
+@pytest.mark.parametrize("name", MODULES)
 def test_it_is_a_function_of_its_parameters_for_torch_func(name):
     block, inputs, _ = made(name, torch.float64)
     values = dict(block.named_parameters())
@@ -95,13 +98,22 @@ def matrix_times_vector(matrix, vector, **_):
     return 2 * matrix[0] * matrix[1]
 
 
+def fused_recurrent_layer(sequence, weight_ih, weight_hh, *_, **__):
+    """What oneDNN runs for a layer of an LSTM in float32: both matrices for each step of each example."""
+    steps, batch, _ = sequence
+    return 2 * steps * batch * (weight_ih[0] * weight_ih[1] + weight_hh[0] * weight_hh[1])
+
+
+COUNTED = {torch.ops.aten.mv: matrix_times_vector, torch.ops.aten.mkldnn_rnn_layer: fused_recurrent_layer}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_flops_in_the_docstring_are_those_counted(name):
     block, inputs, sizes = made(name)
     formula = re.search(r"^ *FLOPs: (.+)$", blocks[name].__doc__, re.MULTILINE)
     assert formula, "the docstring has a line 'FLOPs: …'"
     assert re.search(r"^ *Memory: .+$", blocks[name].__doc__, re.MULTILINE), "the docstring has a line 'Memory: …'"
-    with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.mv: matrix_times_vector}) as counter:
+    with FlopCounterMode(display=False, custom_mapping=COUNTED) as counter:
         block(*inputs)
     stated = formula[1].split(",")[0].strip()
     if stated.startswith("O("):

@@ -5,7 +5,22 @@ from scratch_helpers import agree, normal, right, same
 from torch.nn import functional as F
 
 from gradlab.scratch import Tensor
-from gradlab.scratch.attention import additive, attend, causal_mask, general, linear, multi_head, scaled_dot
+from gradlab.scratch.attention import (
+    additive,
+    attend,
+    boxcar,
+    causal_mask,
+    dot,
+    epanechnikov,
+    gaussian,
+    general,
+    hard,
+    linear,
+    multi_head,
+    reduced_rank,
+    scaled_dot,
+    triangular,
+)
 
 QUERIES, KEYS, DIM = 3, 4, 2
 MASK = np.array([[1, 0, 1, 1], [0, 0, 0, 1], [1, 1, 1, 1]], dtype=bool)
@@ -57,6 +72,64 @@ def test_general_scores(mask):
 
     right(lambda *a: general(*a, mask), q, k, v, weight)
     agree(lambda *a: general(*a, mask), theirs, q, k, v, weight)
+
+
+def test_the_dot_product_is_the_scaled_one_at_scale_1():
+    q, k, v = map(Tensor, triple(2))
+    same(dot(q, k, v), scaled_dot(q, k, v, scale=1.0).value)
+    same(
+        dot(q, k, v, MASK), F.scaled_dot_product_attention(*map(torch.tensor, triple(2)), torch.tensor(MASK), scale=1.0)
+    )
+
+
+@pytest.mark.parametrize("mask", [None, MASK], ids=["open", "masked"])
+def test_scores_of_low_rank(mask):
+    q, _, v = triple(2)
+    k, u, w = normal(2, KEYS, 3, seed=6), normal(2, DIM, seed=5), normal(2, 3, seed=7)
+    right(lambda *a: reduced_rank(*a, mask), q, k, v, u, w)
+    same(reduced_rank(*map(Tensor, (q, k, v, u, w)), mask), general(*map(Tensor, (q, k, v, u.T @ w)), mask).value)
+
+
+def test_hard_attention_takes_the_value_of_the_best_key():
+    q, k, v = triple(2)
+    best = np.argmax(q @ k.swapaxes(-1, -2), -1)
+    same(hard(*map(Tensor, (q, k, v))), np.take_along_axis(v, best[..., None], -2))
+    mask = MASK & np.array([[True], [False], [True]])
+    assert hard(*map(Tensor, (q, k, v)), mask).value[:, 1].tolist() == [[0] * 5] * 2
+    right(lambda v: hard(Tensor(q), Tensor(k), v), v)
+    same(hard(Tensor([[1.0]]), Tensor([[2.0], [2.0], [1.0]]), Tensor([[1.0], [5.0], [9.0]])), [[3.0]])
+
+
+KERNELS = {
+    gaussian: lambda u: torch.exp(-(u**2) / 2),
+    boxcar: lambda u: (u <= 1).double(),
+    epanechnikov: lambda u: torch.relu(1 - u**2),
+    triangular: lambda u: torch.relu(1 - u),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize("mask", [None, MASK], ids=["open", "masked"])
+@pytest.mark.parametrize("width", [1.0, 2.5])
+def test_kernel_regression(kernel, mask, width):
+    q, k, v = triple(2)
+
+    def theirs(q, k, v):
+        weights = KERNELS[kernel](torch.cdist(q, k) / width) * (1.0 if mask is None else torch.tensor(mask))
+        return weights @ v / weights.sum(-1, keepdim=True).clamp(min=1e-300)
+
+    right(lambda *a: kernel(*a, mask, width), q, k, v)
+    same(kernel(*map(Tensor, (q, k, v)), mask, width), theirs(*map(torch.tensor, (q, k, v))))
+
+
+@pytest.mark.parametrize("kernel", [boxcar, epanechnikov, triangular], ids=lambda kernel: kernel.__name__)
+def test_far_from_all_keys_a_bounded_kernel_gives_zero(kernel):
+    q, k, v = triple()
+    tensors = Tensor(q + 100), Tensor(k), Tensor(v)
+    y = kernel(*tensors)
+    y.sum().backward()
+    assert not y.value.any()
+    assert all(t.grad is None or not t.grad.any() for t in tensors)
 
 
 def test_the_general_score_with_the_identity_is_the_dot_product():
@@ -115,6 +188,19 @@ def test_many_heads_with_the_packed_weights_of_torch(heads, mask):
     agree(mine, theirs, q, k, v, *weights)
     if heads == 2:
         right(mine, q, k, v, *weights)
+
+
+def test_heads_without_biases():
+    q, k, v = triple(2, dim=4, values=4)
+    weights, zero = [normal(12, 4, seed=3), normal(4, 4, seed=5)], np.zeros
+    got = multi_head(*map(Tensor, (q, k, v)), 2, Tensor(weights[0]), None, Tensor(weights[1]), None)
+    biased = (Tensor(weights[0]), Tensor(zero(12)), Tensor(weights[1]), Tensor(zero(4)))
+    same(got, multi_head(*map(Tensor, (q, k, v)), 2, *biased).value)
+
+
+def test_the_last_query_stands_at_the_last_key():
+    assert causal_mask(2, 3).tolist() == [[True, True, False], [True, True, True]]
+    assert causal_mask(3, 1).tolist() == [[False], [False], [True]]
 
 
 def test_the_order_of_keys_is_nothing_to_attention_and_that_of_queries_is_kept():

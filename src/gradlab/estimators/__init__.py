@@ -1,7 +1,8 @@
-"""Networks as scikit-learn estimators, trained by the same loop as everything else."""
+"""scikit-learn estimators: networks, trained by the same loop as everything else, and kernels, which need none."""
 
 from gradlab.estimators.classifier import Classifier
+from gradlab.estimators.kernels import KernelClassifier, KernelRegressor
 from gradlab.estimators.loading import load_estimator
 from gradlab.estimators.regressor import Regressor
 
-__all__ = ["Classifier", "Regressor", "load_estimator"]
+__all__ = ["Classifier", "KernelClassifier", "KernelRegressor", "Regressor", "load_estimator"]

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from gradlab.scratch.dense import dense
-from gradlab.scratch.functions import Mask, elu, softmax, tanh
+from gradlab.scratch.functions import Mask, constant, elu, relu, softmax, sqrt, tanh, where
 from gradlab.scratch.tensor import Tensor
 
 
@@ -18,14 +18,34 @@ def attend(scores: Tensor, values: Tensor, mask: Mask | None = None) -> Tensor:
     return softmax(scores, mask=mask) @ values
 
 
-def scaled_dot(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None = None) -> Tensor:
+def dot(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None = None) -> Tensor:
+    """softmax(Q Kᵀ) V."""
+    return attend(queries @ keys.T, values, mask)
+
+
+def scaled_dot(
+    queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None = None, scale: float | None = None
+) -> Tensor:
     """softmax(Q Kᵀ / √d) V. The root keeps the variance of a score at 1 when the entries of q and k have 1."""
-    return attend(queries @ keys.T / math.sqrt(queries.shape[-1]), values, mask)
+    scale = 1 / math.sqrt(queries.shape[-1]) if scale is None else scale
+    return attend(queries @ keys.T * scale, values, mask)
 
 
 def general(queries: Tensor, keys: Tensor, values: Tensor, weight: Tensor, mask: Mask | None = None) -> Tensor:
     """Scores qᵀ W k, so that queries and keys may differ in length; with W = I they are dot products."""
     return attend(queries @ weight @ keys.T, values, mask)
+
+
+def reduced_rank(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    query_weight: Tensor,
+    key_weight: Tensor,
+    mask: Mask | None = None,
+) -> Tensor:
+    """Scores (U q)ᵀ (V k): general ones, with W = Uᵀ V of low rank."""
+    return attend(dense(queries, query_weight) @ dense(keys, key_weight).T, values, mask)
 
 
 def additive(
@@ -56,15 +76,58 @@ def linear(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     return q @ (k.T @ values) / (q @ k.sum(axis=-2, keepdims=True).T)
 
 
+def hard(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None = None) -> Tensor:
+    """The value of the key with the largest qᵀ k. To the queries and keys it is a constant."""
+    scores = (queries @ keys.T).value
+    seen = np.broadcast_to(True if mask is None else mask, scores.shape)
+    best = seen & (scores == np.max(scores, axis=-1, keepdims=True, where=seen, initial=-np.inf))
+    return constant(best / np.maximum(best.sum(axis=-1, keepdims=True), 1)) @ values
+
+
+def gaussian(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None = None, width: float = 1.0) -> Tensor:
+    """Weights in proportion to exp(-½ ‖q - k‖² / w²): their softmax is that of the exponents."""
+    return attend(-0.5 * squared_distances(queries, keys) / width**2, values, mask)
+
+
+def boxcar(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None = None, width: float = 1.0) -> Tensor:
+    """The mean of the values whose keys are within the width."""
+    near = squared_distances(queries, keys).value <= width**2
+    return pooled(constant(near.astype(np.float64)), values, mask)
+
+
+def epanechnikov(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None = None, width: float = 1.0) -> Tensor:
+    """Weights in proportion to max(0, 1 - ‖q - k‖² / w²)."""
+    return pooled(relu(1 - squared_distances(queries, keys) / width**2), values, mask)
+
+
+def triangular(queries: Tensor, keys: Tensor, values: Tensor, mask: Mask | None = None, width: float = 1.0) -> Tensor:
+    """Weights in proportion to max(0, 1 - ‖q - k‖ / w)."""
+    return pooled(relu(1 - sqrt(squared_distances(queries, keys)) / width), values, mask)
+
+
+def squared_distances(queries: Tensor, keys: Tensor) -> Tensor:
+    """‖qᵢ - kⱼ‖² of each pair."""
+    *before, n, d = queries.shape
+    differences = queries.reshape(*before, n, 1, d) - keys.reshape(*before, 1, -1, d)
+    return (differences**2).sum(axis=-1)
+
+
+def pooled(kernel: Tensor, values: Tensor, mask: Mask | None = None) -> Tensor:
+    """Σⱼ αⱼ vⱼ / Σⱼ αⱼ, and 0 where no α is above 0."""
+    kernel = kernel if mask is None else where(mask, kernel, 0.0)
+    total = kernel.sum(axis=-1, keepdims=True)
+    return kernel @ values / where(total.value > 0, total, 1.0)
+
+
 def multi_head(
     queries: Tensor,
     keys: Tensor,
     values: Tensor,
     heads: int,
     in_weight: Tensor,
-    in_bias: Tensor,
+    in_bias: Tensor | None,
     out_weight: Tensor,
-    out_bias: Tensor,
+    out_bias: Tensor | None,
     mask: Mask | None = None,
 ) -> Tensor:
     """Attention in several subspaces at once: their results side by side, mixed by one more dense layer.
@@ -75,7 +138,7 @@ def multi_head(
 
     def project(x: Tensor, part: int) -> Tensor:
         rows = slice(part * d, (part + 1) * d)
-        y = dense(x, in_weight[rows], in_bias[rows])
+        y = dense(x, in_weight[rows], None if in_bias is None else in_bias[rows])
         return y.reshape(*x.shape[:2], heads, d // heads).transpose(0, 2, 1, 3)
 
     q, k, v = (project(x, part) for part, x in enumerate((queries, keys, values)))
@@ -83,10 +146,11 @@ def multi_head(
     return dense(mixed, out_weight, out_bias)
 
 
-def causal_mask(length: int) -> Mask:
-    """True where the key is not later than the query.
+def causal_mask(queries: int, keys: int | None = None) -> Mask:
+    """True where the key is not later than the query. The last query stands at the last key.
 
     >>> causal_mask(3).astype(int).tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
-    return np.tri(length, dtype=bool)
+    keys = queries if keys is None else keys
+    return np.tri(queries, keys, keys - queries, dtype=bool)
