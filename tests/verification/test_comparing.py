@@ -1,6 +1,6 @@
 """How errors are measured."""
 
-from math import inf, isnan, nan
+from math import inf, nan
 
 import pytest
 import torch
@@ -27,8 +27,14 @@ def test_equal_infinities_are_equal_and_others_are_not():
     assert difference(tensor(inf), tensor(-inf)) == inf
 
 
-def test_nan_is_never_equal():
-    assert isnan(difference(tensor(nan, 1.0), tensor(nan, 1.0)))
+def test_nan_is_never_equal_and_never_lost():
+    assert difference(tensor(nan, 1.0), tensor(nan, 1.0)) == inf
+    assert difference((tensor(1.0), tensor(nan)), (tensor(1.0), tensor(1.0))) == inf
+    assert excess(tensor(nan, 0.0), 1.0) == inf
+    x = tensor(1.0, 2.0)
+    root = (x - x.detach()).sqrt()  # 0, with a slope that is no number
+    assert same(root * 0, x * 0, [x]) == inf
+    assert agreement(root * 0, lambda x: x * 0, x) == inf
 
 
 def test_the_worst_of_several_tensors_counts():

@@ -1,6 +1,7 @@
 """How far two computations are apart: the worst difference, relative to the largest entry of what is wanted."""
 
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ def difference(got: Any, wanted: Any) -> float:
 
 def excess(smaller: Tensor, larger: Tensor | float) -> float:
     """By how much the first is larger where it should not be: 0 when the inequality holds everywhere."""
-    return max(0.0, float((smaller - larger).detach().max()))
+    return max(0.0, _number((smaller - larger).detach().max()))
 
 
 def flat(values: Any) -> list[Tensor]:
@@ -83,4 +84,9 @@ def _worst(got: Tensor, wanted: Tensor) -> float:
     apart = torch.where(got == wanted, 0.0, (got - wanted).abs().to(torch.float64))  # equal infinities are equal
     finite: Iterable[Tensor] = wanted[wanted.isfinite()]
     scale = max((float(x.abs()) for x in finite), default=0.0)
-    return float(apart.max()) / max(scale, FLOOR) if apart.numel() else 0.0
+    return _number(apart.max() / max(scale, FLOOR)) if apart.numel() else 0.0
+
+
+def _number(error: Tensor) -> float:
+    """Infinity for NaN, which Python's `max` would lose on the way."""
+    return inf if error.isnan() else float(error)

@@ -1,0 +1,100 @@
+"""Room for the keys and values of a whole text, taken once: a new position is written in its place."""
+
+from typing import Any
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from gradlab.errors import GradlabError
+from gradlab.nn.sizes import at_least
+
+
+class LayerCache:
+    """The keys and values of one attention. What `append` gives are views: nothing is copied but what is new."""
+
+    def __init__(self, max_length: int) -> None:
+        at_least(1, "LayerCache", max_length=max_length)
+        self.max_length, self.length = max_length, 0
+        # Made when the first keys show their shape, dtype and device.
+        self._keys: Tensor | None = None
+        self._values: Tensor | None = None
+
+    def append(
+        self, keys: Float[Tensor, "batch *heads n key_dim"], values: Float[Tensor, "batch *heads n value_dim"]
+    ) -> tuple[Float[Tensor, "batch *heads m key_dim"], Float[Tensor, "batch *heads m value_dim"]]:
+        """Write new ones behind those there are, and give all of them."""
+        if self._keys is None or self._values is None:
+            self._keys, self._values = self._room_like(keys), self._room_like(values)
+        if len(keys) != len(self._keys):
+            raise GradlabError(f"A cache of {len(self._keys)} rows got keys of {len(keys)}.")
+        start, new = self.length, keys.shape[-2]
+        self.length = start + new
+        if self.length > self.max_length:
+            self.length = start
+            raise GradlabError(f"A cache for {self.max_length} positions has no room for {start + new}.")
+        self._keys.narrow(-2, start, new).copy_(keys)
+        self._values.narrow(-2, start, new).copy_(values)
+        return self._keys.narrow(-2, 0, self.length), self._values.narrow(-2, 0, self.length)
+
+    def reorder(self, rows: Int[Tensor, " kept"]) -> None:
+        """Row i becomes what row rows[i] was. There may be more of them than before, or fewer."""
+        if self._keys is not None and self._values is not None:
+            self._keys, self._values = self._taken(self._keys, rows), self._taken(self._values, rows)
+
+    def truncate(self, length: int) -> None:
+        """Forget what is behind the first so many positions."""
+        self.length = min(self.length, max(0, length))
+
+    def _room_like(self, first: Tensor) -> Tensor:
+        return first.new_empty(*first.shape[:-2], self.max_length, first.shape[-1])
+
+    def _taken(self, room: Tensor, rows: Tensor) -> Tensor:
+        """Only what is written is copied, into the same room where the number of rows stays."""
+        kept = room.narrow(-2, 0, self.length).index_select(0, rows)
+        room = room if len(rows) == len(room) else room.new_empty(len(rows), *room.shape[1:])
+        room.narrow(-2, 0, self.length).copy_(kept)
+        return room
+
+
+class StaticCache:
+    """The keys and values of every attention of a model, for texts of at most `max_length` tokens.
+
+    Layer i is given `cache[i]`. Writing in place is for decoding: no gradient can pass through it.
+
+    >>> import torch
+    >>> from gradlab.nn.transformer import DecoderLayer
+    >>> layers, x = [DecoderLayer(8, num_heads=2) for _ in range(3)], torch.randn(2, 5, 8)
+    >>> cache = StaticCache(num_layers=3, max_length=10)
+    >>> with torch.no_grad():
+    ...     for i, layer in enumerate(layers):
+    ...         x = layer(x, cache=cache[i])
+    >>> cache.length
+    5
+    """
+
+    def __init__(self, num_layers: int, max_length: int) -> None:
+        at_least(1, "StaticCache", num_layers=num_layers, max_length=max_length)
+        self.layers = [LayerCache(max_length) for _ in range(num_layers)]
+
+    def __getitem__(self, layer: int) -> LayerCache:
+        return self.layers[layer]
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    @property
+    def length(self) -> int:
+        """How many positions every layer has seen."""
+        return self.layers[-1].length
+
+    def reorder(self, rows: Int[Tensor, " kept"]) -> None:
+        """Row i becomes what row rows[i] was. There may be more of them than before, or fewer."""
+        self._each("reorder", rows)
+
+    def truncate(self, length: int) -> None:
+        """Forget what is behind the first so many positions."""
+        self._each("truncate", length)
+
+    def _each(self, method: str, argument: Any) -> None:
+        for layer in self.layers:
+            getattr(layer, method)(argument)

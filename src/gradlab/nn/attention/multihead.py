@@ -1,0 +1,177 @@
+"""Attention in several subspaces at once."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from gradlab.errors import GradlabError
+from gradlab.nn.attention.dot_product import ScaledDotAttention
+from gradlab.nn.attention.masks import for_scores, without_later_keys
+from gradlab.nn.blocks import ShapeError, block
+from gradlab.nn.sizes import at_least
+
+Positions = Callable[[Tensor, Tensor], Tensor]
+ScoreBias = Callable[[Tensor, Tensor], Tensor]
+
+
+@runtime_checkable
+class Cache(Protocol):
+    """What is kept of earlier positions, so that a new one costs one step."""
+
+    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Take in new keys and values, and give all there are, on the axis before the last."""
+
+
+@block("attention.multihead")
+class MultiheadAttention(nn.Module):
+    r"""Attention in h subspaces at once, whose results lie side by side and are mixed by one more affine map.
+
+    $$ O_a = \mathrm{softmax} \left( \frac{Q_a K_a^\top}{\sqrt{d/h}} \right) V_a, \qquad
+       Y = (O_1, \dots, O_h) \, W^\top + b $$
+
+    h is `num_heads`, d is `embed_dim`. Queries, keys and values each go through an affine map first, and head a has the
+    a-th d/h of their features. The results lie along the axis of features too, so that no position mixes with another
+    but by attention. A query that may look nowhere gets b. Without a key, keys and values are the queries
+    (self-attention); without a value, the values are the keys. Weights are named and laid out as in
+    torch.nn.MultiheadAttention, whose masks mean the opposite.
+
+    Parts can be put in: `attention`, a function of the heads' queries, keys, values and mask; `position`, a function of
+    the heads' queries or keys and of their positions, such as a rotation; `score_bias`, a function of the positions of
+    queries and of keys that gives what is added to the scores. The last query stands at the last key, also with a
+    `cache`, which adds the keys and values of earlier calls. Vaswani et al. 2017, arXiv:1706.03762.
+
+    FLOPs: 8·n·d² + 4·n²·d, for n positions that look at themselves
+    Memory: O(n·d), and O(n²·h) if the `attention` is not fused or the weights are asked for
+
+    >>> attention = MultiheadAttention(8, num_heads=2)
+    >>> x = torch.randn(1, 5, 8)
+    >>> attention(x).shape, attention.weights(x, is_causal=True).shape
+    (torch.Size([1, 5, 8]), torch.Size([1, 2, 5, 5]))
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        *,
+        attention: Callable[..., Tensor] | None = None,
+        position: Positions | None = None,
+        score_bias: ScoreBias | None = None,
+    ):
+        super().__init__()
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        at_least(1, "attention.multihead", embed_dim=embed_dim, num_heads=num_heads, kdim=self.kdim, vdim=self.vdim)
+        if embed_dim % num_heads:
+            raise GradlabError(
+                f"attention.multihead: embed_dim must be a multiple of num_heads, got {embed_dim} and {num_heads}."
+            )
+        self.head_dim = embed_dim // num_heads
+        if attention is not None and dropout:
+            raise GradlabError(f"attention.multihead: dropout={dropout} has no effect, the attention has its own.")
+        self.attention = ScaledDotAttention(dropout=dropout) if attention is None else attention
+        self.position, self.score_bias = position, score_bias
+        taken = inspect.signature(getattr(self.attention, "forward", self.attention)).parameters
+        self._takes_causal = "is_causal" in taken
+        if score_bias is not None and "bias" not in taken:
+            raise GradlabError("attention.multihead: score_bias needs an attention that takes a bias.")
+        if self._packed:
+            self.in_proj_weight = nn.Parameter(torch.empty(3 * embed_dim, embed_dim))
+        else:
+            self.q_proj_weight = nn.Parameter(torch.empty(embed_dim, embed_dim))
+            self.k_proj_weight = nn.Parameter(torch.empty(embed_dim, self.kdim))
+            self.v_proj_weight = nn.Parameter(torch.empty(embed_dim, self.vdim))
+        for weight in self.parameters(recurse=False):
+            nn.init.xavier_uniform_(weight)
+        self.in_proj_bias = nn.Parameter(torch.zeros(3 * embed_dim)) if bias else None
+        self.out_proj = nn.Linear(embed_dim, embed_dim, bias)
+        if bias:
+            nn.init.zeros_(self.out_proj.bias)
+
+    def forward(
+        self,
+        query: Float[Tensor, "*batch n {self.embed_dim}"],
+        key: Float[Tensor, "*batch m {self.kdim}"] | None = None,
+        value: Float[Tensor, "*batch m {self.vdim}"] | None = None,
+        mask: Bool[Tensor, "*#batch #n #all_keys"] | None = None,
+        *,
+        is_causal: bool = False,
+        cache: Cache | None = None,
+    ) -> Float[Tensor, "*batch n {self.embed_dim}"]:
+        key = self._instead(key, query, "key", self.kdim)
+        q, k, v = self._heads(query, key, self._instead(value, key, "value", self.vdim))
+        if cache is not None:
+            k, v = cache.append(k, v)
+        q, k, mask, told = self._placed(q, k, mask, is_causal)
+        pooled: Tensor = self.attention(q, k, v, mask, **told)
+        mixed: Tensor = self.out_proj(pooled.transpose(-3, -2).flatten(-2))
+        return mixed
+
+    def weights(
+        self,
+        query: Float[Tensor, "*batch n {self.embed_dim}"],
+        key: Float[Tensor, "*batch m {self.kdim}"] | None = None,
+        mask: Bool[Tensor, "*#batch #n #all_keys"] | None = None,
+        *,
+        is_causal: bool = False,
+    ) -> Float[Tensor, "*batch {self.num_heads} n all_keys"]:
+        """What each key counts for each query in each head, if the `attention` has weights to show."""
+        q, k = self._heads(query, self._instead(key, query, "key", self.kdim))
+        q, k, mask, told = self._placed(q, k, mask, is_causal)
+        return self.attention.weights(q, k, mask, **told)  # type: ignore[union-attr]
+
+    def _instead(self, given: Tensor | None, other: Tensor, name: str, size: int) -> Tensor:
+        """What stands in for a key or a value that is not given, if it has as many features."""
+        if given is None and other.shape[-1] != size:
+            raise ShapeError(f"attention.multihead: {name} must be given, since {name[0]}dim={size}.")
+        return other if given is None else given
+
+    def _heads(self, *inputs: Tensor) -> list[Tensor]:
+        """Inputs as the heads see them, (…, heads, length, d/h): queries, keys and, if there are three, values."""
+        if len(inputs) == 3 and inputs[0] is inputs[1] is inputs[2] and self._packed:
+            # One product gives all three.
+            projected = F.linear(inputs[0], self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
+        else:
+            projected = tuple(map(F.linear, inputs, *self._projections()))
+        return [x.reshape(*x.shape[:-1], self.num_heads, self.head_dim).transpose(-3, -2) for x in projected]
+
+    def _projections(self) -> tuple[Sequence[Tensor], Sequence[Tensor | None]]:
+        """The weights and the biases of queries, keys and values."""
+        apart = () if self._packed else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        return apart or self.in_proj_weight.chunk(3), biases
+
+    @property
+    def _packed(self) -> bool:
+        return self.kdim == self.vdim == self.embed_dim
+
+    def _placed(
+        self, q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool
+    ) -> tuple[Tensor, Tensor, Tensor | None, dict[str, Any]]:
+        """Queries and keys that know their positions, the mask for all heads, and what else to tell the attention."""
+        n, m, device = q.shape[-2], k.shape[-2], q.device
+        told: dict[str, Any] = {}
+        if mask is not None:
+            mask = for_scores(mask, torch.Size([*q.shape[:-3], n, m])).unsqueeze(-3)
+        if is_causal and self._takes_causal:
+            told["is_causal"] = True
+        elif is_causal:
+            mask = without_later_keys(mask, n, m, device)
+        of_queries, of_keys = torch.arange(m - n, m, device=device), torch.arange(m, device=device)
+        if self.score_bias is not None:
+            told["bias"] = self.score_bias(of_queries, of_keys)
+        if self.position is not None:
+            q, k = self.position(q, of_queries), self.position(k, of_keys)
+        return q, k, mask, told
+
+    def extra_repr(self) -> str:
+        return f"{self.embed_dim}, num_heads={self.num_heads}, bias={self.in_proj_bias is not None}"

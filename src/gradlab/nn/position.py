@@ -1,0 +1,234 @@
+"""Position: attention treats its inputs as a set, so where they stand is written into the vectors or into the scores.
+
+Added to the vectors: `LearnedPosition`, `SinusoidalPosition`. Turning queries and keys, but not values:
+`RotaryPosition`. Added to the scores: `ALiBi`, `RelativePosition`, of which the last query stands at the last key.
+"""
+
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from gradlab.errors import GradlabError, unknown
+from gradlab.nn.blocks import block
+from gradlab.nn.sizes import at_least
+
+Layout = Literal["interleaved", "halves"]
+
+
+@block("position.learned")
+class LearnedPosition(nn.Module):
+    r"""A learned vector for each position, added to what stands there.
+
+    $$ y_p = x_p + w_p $$
+
+    w is `weight`, a table of `max_length` rows: nothing is known of later positions. `offset` is the position of the
+    first vector, for decoding with a cache.
+
+    FLOPs: O(n·d)
+    Memory: 0
+
+    >>> position = LearnedPosition(max_length=10, dim=4)
+    >>> x = torch.zeros(10, 4)
+    >>> torch.equal(position(x)[7:], position(x[7:], offset=7))
+    True
+    """
+
+    def __init__(self, max_length: int, dim: int):
+        super().__init__()
+        at_least(1, "position.learned", max_length=max_length, dim=dim)
+        self.max_length, self.dim = max_length, dim
+        self.weight = nn.Parameter(torch.empty(max_length, dim))
+        nn.init.normal_(self.weight, std=0.02)
+
+    def forward(
+        self, x: Float[Tensor, "*batch length {self.dim}"], offset: int = 0
+    ) -> Float[Tensor, "*batch length {self.dim}"]:
+        stop = offset + x.shape[-2]
+        if not 0 <= offset <= stop <= self.max_length:
+            raise GradlabError(
+                f"position.learned: positions {offset} to {stop - 1} must be within 0 to {self.max_length - 1}."
+            )
+        return x + self.weight[offset:stop]
+
+    def extra_repr(self) -> str:
+        return f"{self.max_length}, {self.dim}"
+
+
+@block("position.sinusoidal")
+class SinusoidalPosition(nn.Module):
+    r"""Sines and cosines of the position at many speeds, added to what stands there.
+
+    $$ y_p = x_p + \mathrm{pe}_p, \qquad
+       \mathrm{pe}_{p, 2i} = \sin \frac{p}{b^{2i/d}}, \quad \mathrm{pe}_{p, 2i+1} = \cos \frac{p}{b^{2i/d}} $$
+
+    b is `base`, and p starts from `offset`. Moving by s turns each pair by an angle that depends on s alone, so that
+    a linear map can find what is s places before. Vaswani et al. 2017, arXiv:1706.03762.
+
+    FLOPs: O(n·d)
+    Memory: 0
+
+    >>> SinusoidalPosition(4)(torch.zeros(2, 4))
+    tensor([[0.0000, 1.0000, 0.0000, 1.0000],
+            [0.8415, 0.5403, 0.0100, 0.9999]])
+    """
+
+    def __init__(self, dim: int, base: float = 10000.0):
+        super().__init__()
+        _check_pairs("position.sinusoidal", dim, base)
+        self.dim, self.base = dim, base
+
+    def forward(
+        self, x: Float[Tensor, "*batch length {self.dim}"], offset: int = 0
+    ) -> Float[Tensor, "*batch length {self.dim}"]:
+        angles = _angles(x, offset, self.base)
+        return x + torch.stack([angles.sin(), angles.cos()], -1).flatten(-2).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.dim}, base={self.base}"
+
+
+@block("position.rotary")
+class RotaryPosition(nn.Module):
+    r"""Each pair of entries, turned by an angle that grows with the position: for queries and keys, not for values.
+
+    $$ \begin{pmatrix} y_a \\ y_b \end{pmatrix} =
+       \begin{pmatrix} \cos p \theta_i & -\sin p \theta_i \\ \sin p \theta_i & \cos p \theta_i \end{pmatrix}
+       \begin{pmatrix} x_a \\ x_b \end{pmatrix}, \qquad \theta_i = b^{-2i/d} $$
+
+    Lengths stay as they are, and the product of a query at p and a key at q depends on p - q alone. `layout` says which
+    entries are pair i: 2i and 2i + 1 (`interleaved`: RoFormer, GPT-J) or i and i + d/2 (`halves`: GPT-NeoX, Llama).
+    What was trained with one does not fit the other. b is `base`; p starts from `offset`, which may also be a tensor of
+    all positions. Su et al. 2021, arXiv:2104.09864.
+
+    FLOPs: O(n·d)
+    Memory: O(n·d)
+
+    >>> RotaryPosition(2)(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
+    tensor([[1.0000, 0.0000],
+            [0.5403, 0.8415]])
+    """
+
+    def __init__(self, dim: int, base: float = 10000.0, *, layout: Layout = "interleaved"):
+        super().__init__()
+        _check_pairs("position.rotary", dim, base)
+        if layout not in get_args(Layout):
+            raise unknown("layout of rotary pairs", layout, get_args(Layout))
+        self.dim, self.base, self.layout = dim, base, layout
+
+    def forward(
+        self, x: Float[Tensor, "*batch length {self.dim}"], offset: int | Int[Tensor, "*#batch length"] = 0
+    ) -> Float[Tensor, "*batch length {self.dim}"]:
+        angles = _angles(x, offset, self.base)
+        cos, sin = angles.cos(), angles.sin()
+        pairs = (x[..., ::2], x[..., 1::2]) if self.layout == "interleaved" else x.chunk(2, -1)
+        a, b = (part.to(angles.dtype) for part in pairs)
+        turned = a * cos - b * sin, a * sin + b * cos
+        y = torch.stack(turned, -1).flatten(-2) if self.layout == "interleaved" else torch.cat(turned, -1)
+        return y.to(x.dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.dim}, base={self.base}, layout={self.layout!r}"
+
+
+@block("position.alibi")
+class ALiBi(nn.Module):
+    r"""A penalty on the scores that grows with the distance, at a slope of each head's own; nothing is learned.
+
+    $$ b_{hij} = -2^{-8h/H} \, |p_i - j|, \qquad p_i = m - n + i, \qquad h = 1, \dots, H $$
+
+    For H = `num_heads` that is no power of two, the slopes are those of the next smaller one, followed by every other
+    one of its double, as in the authors' code. With `is_causal` keys after the query have -∞. n and m are numbers of
+    queries and keys, or tensors of their positions. Press et al. 2021, arXiv:2108.12409.
+
+    FLOPs: O(h·n·m)
+    Memory: 0
+
+    >>> ALiBi(8, is_causal=True)(2, 3)[0]
+    tensor([[-0.5000,  0.0000,    -inf],
+            [-1.0000, -0.5000,  0.0000]])
+    """
+
+    exponents: Tensor
+
+    def __init__(self, num_heads: int, *, is_causal: bool = False):
+        super().__init__()
+        at_least(1, "position.alibi", num_heads=num_heads)
+        self.num_heads, self.is_causal = num_heads, is_causal
+        power = 1 << num_heads.bit_length() - 1  # the largest power of two in it
+        whole = torch.arange(1, power + 1) * 8 / power
+        between = (torch.arange(num_heads - power) * 2 + 1) * 4 / power
+        # Kept instead of the slopes, since they are exact in every dtype.
+        self.register_buffer("exponents", torch.cat([whole, between]), persistent=False)
+
+    @property
+    def slopes(self) -> Float[Tensor, " {self.num_heads}"]:
+        """In float32 or wider."""
+        return torch.exp2(-self.exponents.to(torch.promote_types(self.exponents.dtype, torch.float32)))
+
+    def forward(self, n: int | Int[Tensor, " n"], m: int | Int[Tensor, " m"]) -> Float[Tensor, "{self.num_heads} n m"]:
+        difference = _differences(n, m, self.exponents.device)
+        bias = self.slopes[:, None, None] * -difference.abs()
+        if self.is_causal:
+            bias = bias.masked_fill(difference > 0, -torch.inf)
+        return bias.to(self.exponents.dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_heads}, is_causal={self.is_causal}"
+
+
+@block("position.relative")
+class RelativePosition(nn.Module):
+    r"""A learned number for each head and each difference of positions, added to the scores.
+
+    $$ b_{hij} = w_{h, \, \mathrm{clip}(j - p_i, \, -D, \, D)}, \qquad p_i = m - n + i $$
+
+    w is `weight`, with the difference -D first; D is `max_distance`, and what is farther away counts as D. n and m are
+    numbers of queries and keys, or tensors of their positions. It is the bias of T5 (Raffel et al. 2019,
+    arXiv:1910.10683) with the clipping of Shaw et al. 2018, arXiv:1803.02155.
+
+    FLOPs: O(h·n·m)
+    Memory: O(n·m)
+
+    >>> RelativePosition(num_heads=2, max_distance=8)(3, 5).shape
+    torch.Size([2, 3, 5])
+    """
+
+    def __init__(self, num_heads: int, max_distance: int):
+        super().__init__()
+        at_least(1, "position.relative", num_heads=num_heads)
+        at_least(0, "position.relative", max_distance=max_distance)
+        self.num_heads, self.max_distance = num_heads, max_distance
+        self.weight = nn.Parameter(torch.zeros(num_heads, 2 * max_distance + 1))
+
+    def forward(self, n: int | Int[Tensor, " n"], m: int | Int[Tensor, " m"]) -> Float[Tensor, "{self.num_heads} n m"]:
+        difference = _differences(n, m, self.weight.device).clamp(-self.max_distance, self.max_distance)
+        return self.weight[:, difference + self.max_distance]
+
+    def extra_repr(self) -> str:
+        return f"{self.num_heads}, {self.max_distance}"
+
+
+def _angles(x: Tensor, offset: int | Tensor, base: float) -> Tensor:
+    """p / b^(2i/d), (length, dim / 2), in float32 or wider: positions above 256 are not told apart in bf16."""
+    dtype, (length, dim) = torch.promote_types(x.dtype, torch.float32), x.shape[-2:]
+    if isinstance(offset, Tensor):
+        positions = offset.to(dtype)
+    else:
+        positions = torch.arange(offset, offset + length, dtype=dtype, device=x.device)
+    return positions[..., None] * base ** (-torch.arange(0, dim, 2, dtype=dtype, device=x.device) / dim)
+
+
+def _differences(n: int | Tensor, m: int | Tensor, device: torch.device) -> Tensor:
+    """The position of key j minus that of query i, (n, m)."""
+    keys = m if isinstance(m, Tensor) else torch.arange(m, device=device)
+    queries = n if isinstance(n, Tensor) else torch.arange(len(keys) - n, len(keys), device=device)
+    return keys - queries[:, None]
+
+
+def _check_pairs(name: str, dim: int, base: float) -> None:
+    if dim < 2 or dim % 2:
+        raise GradlabError(f"{name}: dim must be even, since entries go in pairs, got {dim}.")
+    if base <= 0:
+        raise GradlabError(f"{name}: base must be positive, got {base}.")
