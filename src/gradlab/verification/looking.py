@@ -32,7 +32,7 @@ def takes(case: Case, setting: str) -> bool:
     made = case.subject.made
     if isinstance(made, nn.Module):
         return setting in case.subject.fixed
-    if isinstance(made, type) and made.__init__ is nn.Module.__init__:
+    if isinstance(made, type) and inspect.getattr_static(made, "__init__") is nn.Module.__init__:
         return False
     parameters = inspect.signature(made).parameters
     return setting in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
