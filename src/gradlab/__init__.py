@@ -16,12 +16,28 @@ from gradlab.errors import GradlabError
 from gradlab.version import __version__
 
 if TYPE_CHECKING:
-    from gradlab.api import Classifier, Fit, Observer, Regressor, Run, fit, load_estimator, load_run, resume, train, verify
+    from gradlab.api import (
+        Classifier,
+        Fit,
+        KernelClassifier,
+        KernelRegressor,
+        Observer,
+        Regressor,
+        Run,
+        fit,
+        load_estimator,
+        load_run,
+        resume,
+        train,
+        verify,
+    )
 
 __all__ = [
     "Classifier",
     "Fit",
     "GradlabError",
+    "KernelClassifier",
+    "KernelRegressor",
     "Observer",
     "Regressor",
     "Run",

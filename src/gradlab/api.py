@@ -20,12 +20,14 @@ from gradlab.training.fit import Fit, fit
 from gradlab.training.observers import Observer
 
 if TYPE_CHECKING:
-    from gradlab.estimators import Classifier, Regressor, load_estimator
+    from gradlab.estimators import Classifier, KernelClassifier, KernelRegressor, Regressor, load_estimator
     from gradlab.verification import Judgement
 
 __all__ = [
     "Classifier",
     "Fit",
+    "KernelClassifier",
+    "KernelRegressor",
     "Observer",
     "Regressor",
     "Run",
@@ -41,7 +43,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The estimators, whose base classes take scikit-learn a second to load: not before they are asked for."""
-    if name in ("Classifier", "Regressor", "load_estimator"):
+    if name in ("Classifier", "KernelClassifier", "KernelRegressor", "Regressor", "load_estimator"):
         from gradlab import estimators
 
         return getattr(estimators, name)

@@ -104,7 +104,16 @@ def fused_recurrent_layer(sequence, weight_ih, weight_hh, *_, **__):
     return 2 * steps * batch * (weight_ih[0] * weight_ih[1] + weight_hh[0] * weight_hh[1])
 
 
-COUNTED = {torch.ops.aten.mv: matrix_times_vector, torch.ops.aten.mkldnn_rnn_layer: fused_recurrent_layer}
+def fused_attention(query, key, value, *_, **__):
+    batch, heads, n, d = query
+    return 2 * batch * heads * n * key[2] * (d + value[3])
+
+
+COUNTED = {
+    torch.ops.aten.mv: matrix_times_vector,
+    torch.ops.aten.mkldnn_rnn_layer: fused_recurrent_layer,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: fused_attention,
+}
 
 
 @pytest.mark.parametrize("name", NAMES)

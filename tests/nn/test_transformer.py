@@ -23,7 +23,7 @@ def test_any_attention_and_position_can_be_put_in_and_cached_equals_uncached(par
     x = torch.randn(3, 7, 8, dtype=torch.float64)
     cache = KeyValueCache()
     steps = [layer(chunk, cache=cache) for chunk in x.split([3, 1, 2, 1], 1)]
-    assert len(cache) == 7
+    assert cache.length == 7
     assert_close(torch.cat(steps, 1), layer(x))
 
 

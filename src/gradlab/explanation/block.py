@@ -14,7 +14,7 @@ from torch import nn
 from gradlab import scratch
 from gradlab.explanation.docstring import Docstring
 from gradlab.explanation.equations import terminal
-from gradlab.nn.blocks import Shape, blocks, find_block
+from gradlab.nn.blocks import Shape, blocks, find_block, settings_of
 from gradlab.verification import checks, examples
 
 
@@ -125,10 +125,9 @@ def _shapes(annotation: Any) -> Iterator[Shape]:
 
 def _settings_of(made: Callable[..., Any]) -> str:
     """The arguments of the constructor, or those of a function that are no tensors."""
-    parameters = inspect.signature(made).parameters.values()
     return ", ".join(
         p.name if p.default is p.empty else f"{p.name}={p.default!r}"
-        for p in parameters
+        for p in settings_of(made).values()
         if Shape.of(p.annotation) is None
     )
 

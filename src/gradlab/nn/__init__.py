@@ -32,6 +32,7 @@ from gradlab.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell, tru
 from gradlab.nn.regularisation import Dropout, StochasticDepth, Thinning
 from gradlab.nn.residual import DenseConnection, Highway, Residual
 from gradlab.nn.sizes import output_size
+from gradlab.nn.transformer import MLP, DecoderLayer, EncoderDecoder, EncoderLayer, GatedMLP
 
 __all__ = [
     "ALiBi",
@@ -43,13 +44,17 @@ __all__ = [
     "Behaviour",
     "Conv1d",
     "Conv2d",
+    "DecoderLayer",
     "DenseConnection",
     "Dropout",
     "ELU",
     "Embedding",
+    "EncoderDecoder",
+    "EncoderLayer",
     "GELU",
     "GRU",
     "GRUCell",
+    "GatedMLP",
     "GaussianBlur",
     "GroupNorm",
     "Highway",
@@ -60,6 +65,7 @@ __all__ = [
     "LeakyReLU",
     "LearnedPosition",
     "Linear",
+    "MLP",
     "MaxPool1d",
     "MaxPool2d",
     "Maxout",

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import torch
 from jaxtyping import AbstractArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from gradlab.errors import GradlabError, unknown
 
@@ -52,6 +52,13 @@ def find_block(name: str) -> Callable[..., Any]:
     if name not in blocks:
         raise unknown("block", name, blocks)
     return blocks[name]
+
+
+def settings_of(made: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """The arguments of a constructor or of a function; a module without a constructor of its own takes none."""
+    if isinstance(made, type) and next(c for c in made.__mro__ if "__init__" in vars(c)) is nn.Module:
+        return {}
+    return inspect.signature(made).parameters
 
 
 @dataclass(frozen=True)

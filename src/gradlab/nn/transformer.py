@@ -245,7 +245,8 @@ class KeyValueCache:
         self.keys: Tensor | None = None
         self.values: Tensor | None = None
 
-    def __len__(self) -> int:
+    @property
+    def length(self) -> int:
         return 0 if self.keys is None else self.keys.shape[-2]
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:

@@ -49,9 +49,7 @@ def agreement(got: Any, twin: Callable[..., Any], *leaves: Tensor) -> float:
     twins = [scratch.Tensor(leaf.detach().numpy()) for leaf in leaves]
     wanted = _flat_twin(twin(*twins))
     values = flat(got)
-    errors = [
-        _worst(value.detach(), torch.as_tensor(other.value)) for value, other in zip(values, wanted, strict=True)
-    ]
+    errors = [_worst(value.detach(), torch.as_tensor(other.value)) for value, other in zip(values, wanted, strict=True)]
     for value, other in zip(values, wanted, strict=True):
         other.backward(cotangent(value).numpy())
     for leaf, gradient, other in zip(leaves, gradients(got, leaves), twins, strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from gradlab.errors import GradlabError, one_line
-from gradlab.nn.blocks import find_block
+from gradlab.nn.blocks import find_block, settings_of
 
 
 class CannotBuild(GradlabError):
@@ -42,10 +42,10 @@ class Subject:
         fixed = dict(values)
         if isinstance(made, nn.Module):
             if values and isinstance(block, type):
-                sizes = [key for key in values if key not in _settings(block)]
+                sizes = [key for key in values if key not in settings_of(block)]
                 if sizes:
                     raise GradlabError(f"{name} has no setting {', '.join(sizes)}, and this module is built already.")
-            fixed = {key: _setting(made, key, block) for key in _settings(block) if hasattr(made, key)} | fixed
+            fixed = {key: _setting(made, key, block) for key in settings_of(block) if hasattr(made, key)} | fixed
         elif not callable(made):
             raise GradlabError(f"{made!r} is neither a module, a class of modules nor a function.")
         return cls(name, made, fixed)
@@ -67,19 +67,19 @@ class Subject:
             return copy.deepcopy(self.made)
         if not isinstance(block, type):
             return self.made
-        taken = _settings(self.made)
+        taken = settings_of(self.made)
         if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
             return self._made({**settings, **self.fixed})
         known = {key: value for key, value in settings.items() if key in taken}
         unknown = {key: value for key, value in settings.items() if key not in taken}
         self._want_fixed(unknown, "its constructor does not take {key}, which the check varies")
-        own = {key: value for key, value in self.fixed.items() if key in taken or key not in _settings(block)}
+        own = {key: value for key, value in self.fixed.items() if key in taken or key not in settings_of(block)}
         return self._made({**known, **own})
 
     def _want_fixed(self, settings: Mapping[str, Any], reason: str) -> None:
         """Settings that cannot be passed on must be the user's, or what the block does without being told."""
         for key, value in settings.items():
-            if key not in self.fixed and _settings(find_block(self.name))[key].default != value:
+            if key not in self.fixed and settings_of(find_block(self.name))[key].default != value:
                 raise Incomparable(f"{reason.format(key=key)}; fix it with {key}=…")
 
     def _made(self, settings: Mapping[str, Any]) -> Any:
@@ -94,9 +94,4 @@ class Subject:
 def _setting(module: nn.Module, key: str, block: Callable[..., Any]) -> Any:
     """What a module's attribute says of a setting; a flag such as `bias` is an attribute that is there or is None."""
     value = getattr(module, key)
-    return value is not None if isinstance(_settings(block)[key].default, bool) and value is not False else value
-
-
-def _settings(made: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """The arguments of a constructor or of a function that builds."""
-    return inspect.signature(made).parameters
+    return value is not None if isinstance(settings_of(block)[key].default, bool) and value is not False else value

@@ -15,18 +15,7 @@ from gradlab.nn.attention import (
     length_mask,
 )
 from gradlab.nn.position import ALiBi, RelativePosition, RotaryPosition
-
-
-class Kept:
-    """A cache."""
-
-    def __init__(self):
-        self.keys, self.values = [], []
-
-    def append(self, keys, values):
-        self.keys.append(keys)
-        self.values.append(values)
-        return torch.cat(self.keys, -2), torch.cat(self.values, -2)
+from gradlab.nn.transformer import KeyValueCache
 
 
 def of_torch(ours, **settings):
@@ -167,13 +156,13 @@ def test_a_bias_that_is_learned_learns():
 )
 @pytest.mark.parametrize("steps", [[1] * 6, [4, 1, 1], [2, 3, 1]], ids=str)
 def test_with_a_cache_tokens_may_come_one_by_one(parts, steps):
-    attention, x, cache = randomised(MultiheadAttention(8, 2, **parts)), torch.randn(2, 6, 8), Kept()
+    attention, x, cache = randomised(MultiheadAttention(8, 2, **parts)), torch.randn(2, 6, 8), KeyValueCache()
     pieces = [attention(part, is_causal=True, cache=cache) for part in x.split(steps, 1)]
     assert_close(torch.cat(pieces, 1), attention(x, is_causal=True), atol=1e-5, rtol=1e-4)
 
 
 def test_a_mask_with_a_cache_covers_all_keys():
-    attention, x, cache = randomised(MultiheadAttention(8, 2)), torch.randn(2, 6, 8), Kept()
+    attention, x, cache = randomised(MultiheadAttention(8, 2)), torch.randn(2, 6, 8), KeyValueCache()
     real = length_mask(torch.tensor([[6], [4]]), 6)
     attention(x[:, :4], cache=cache)
     assert_close(attention(x[:, 4:], mask=real, cache=cache), attention(x[:, 4:], x, mask=real))

@@ -15,13 +15,17 @@ from gradlab.nn.attention.masks import for_scores, without_later_keys
 from gradlab.nn.blocks import ShapeError, block
 from gradlab.nn.sizes import at_least
 
-Positions = Callable[[Tensor, Tensor], Tensor]
-ScoreBias = Callable[[Tensor, Tensor], Tensor]
+Positions = Callable[[Tensor, int], Tensor]
+ScoreBias = Callable[[int, int], Tensor]
 
 
 @runtime_checkable
 class Cache(Protocol):
     """What is kept of earlier positions, so that a new one costs one step."""
+
+    @property
+    def length(self) -> int:
+        """How many positions it has."""
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Take in new keys and values, and give all there are, on the axis before the last."""
@@ -41,9 +45,9 @@ class MultiheadAttention(nn.Module):
     torch.nn.MultiheadAttention, whose masks mean the opposite.
 
     Parts can be put in: `attention`, a function of the heads' queries, keys, values and mask; `position`, a function of
-    the heads' queries or keys and of their positions, such as a rotation; `score_bias`, a function of the positions of
-    queries and of keys that gives what is added to the scores. The last query stands at the last key, also with a
-    `cache`, which adds the keys and values of earlier calls. Vaswani et al. 2017, arXiv:1706.03762.
+    the heads' queries or keys and of the position of the first, such as a rotation; `score_bias`, a function of the
+    numbers of queries and keys that gives what is added to the scores. The last query stands at the last key. With a
+    `cache`, the keys are those after its own, and it gives all of them. Vaswani et al. 2017, arXiv:1706.03762.
 
     FLOPs: 8·n·d² + 4·n²·d, for n positions that look at themselves
     Memory: O(n·d), and O(n²·h) if the `attention` is not fused or the weights are asked for
@@ -109,9 +113,10 @@ class MultiheadAttention(nn.Module):
     ) -> Float[Tensor, "*batch n {self.embed_dim}"]:
         key = self._instead(key, query, "key", self.kdim)
         q, k, v = self._heads(query, key, self._instead(value, key, "value", self.vdim))
+        q, k = self._turned(q, k, start=0 if cache is None else cache.length)
         if cache is not None:
             k, v = cache.append(k, v)
-        q, k, mask, told = self._placed(q, k, mask, is_causal)
+        mask, told = self._told(q, k, mask, is_causal)
         pooled: Tensor = self.attention(q, k, v, mask, **told)
         mixed: Tensor = self.out_proj(pooled.transpose(-3, -2).flatten(-2))
         return mixed
@@ -126,7 +131,8 @@ class MultiheadAttention(nn.Module):
     ) -> Float[Tensor, "*batch {self.num_heads} n all_keys"]:
         """What each key counts for each query in each head, if the `attention` has weights to show."""
         q, k = self._heads(query, self._instead(key, query, "key", self.kdim))
-        q, k, mask, told = self._placed(q, k, mask, is_causal)
+        q, k = self._turned(q, k)
+        mask, told = self._told(q, k, mask, is_causal)
         return self.attention.weights(q, k, mask, **told)  # type: ignore[union-attr]
 
     def _instead(self, given: Tensor | None, other: Tensor, name: str, size: int) -> Tensor:
@@ -154,24 +160,25 @@ class MultiheadAttention(nn.Module):
     def _packed(self) -> bool:
         return self.kdim == self.vdim == self.embed_dim
 
-    def _placed(
-        self, q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool
-    ) -> tuple[Tensor, Tensor, Tensor | None, dict[str, Any]]:
-        """Queries and keys that know their positions, the mask for all heads, and what else to tell the attention."""
-        n, m, device = q.shape[-2], k.shape[-2], q.device
+    def _turned(self, q: Tensor, k: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
+        """Queries and keys that know their positions. The keys begin at `start`; the last query is at the last key."""
+        if self.position is None:
+            return q, k
+        return self.position(q, start + k.shape[-2] - q.shape[-2]), self.position(k, start)
+
+    def _told(self, q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tensor | None, dict[str, Any]]:
+        """The mask for all heads, and what else the attention is told."""
+        n, m = q.shape[-2], k.shape[-2]
         told: dict[str, Any] = {}
         if mask is not None:
             mask = for_scores(mask, torch.Size([*q.shape[:-3], n, m])).unsqueeze(-3)
         if is_causal and self._takes_causal:
             told["is_causal"] = True
         elif is_causal:
-            mask = without_later_keys(mask, n, m, device)
-        of_queries, of_keys = torch.arange(m - n, m, device=device), torch.arange(m, device=device)
+            mask = without_later_keys(mask, n, m, q.device)
         if self.score_bias is not None:
-            told["bias"] = self.score_bias(of_queries, of_keys)
-        if self.position is not None:
-            q, k = self.position(q, of_queries), self.position(k, of_keys)
-        return q, k, mask, told
+            told["bias"] = self.score_bias(n, m)
+        return mask, told
 
     def extra_repr(self) -> str:
         return f"{self.embed_dim}, num_heads={self.num_heads}, bias={self.in_proj_bias is not None}"
