@@ -61,6 +61,42 @@ def test_it_compiles_to_one_graph(name):
         assert_close(got, wanted)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # the compiler uses what it warns of
+@pytest.mark.parametrize("name", sorted(set(NAMES) - BREAKS_THE_GRAPH))
+def test_it_compiles_to_machine_code(name):
+    torch._dynamo.reset()
+    block, inputs, _ = made(name)
+    compiled = torch.compile(block, fullgraph=True)
+    torch.manual_seed(0)
+    wanted = tensors(block(*copied(inputs)))
+    torch.manual_seed(0)
+    for got, value in zip(tensors(compiled(*copied(inputs))), wanted, strict=True):
+        if name not in DRAWS:  # the compiler has random numbers of its own
+            assert_close(got, value, rtol=1e-4, atol=1e-5)
+
+
+def copied(inputs):
+    return [x.clone() if isinstance(x, Tensor) else x for x in inputs]
+
+
+@pytest.mark.filterwarnings(
+    "ignore:There is a performance drop"
+)  # torch maps fused attention by a loop, and its fused LSTM cell not at all
+@pytest.mark.parametrize("name", sorted(set(NAMES) - BREAKS_THE_GRAPH - DRAWS - {"recurrent.lstm_cell"}))
+def test_it_can_be_mapped_over_one_more_axis(name):
+    block, inputs, _ = made(name, torch.float64)
+    places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
+    if not places:
+        pytest.skip("it is given no tensor")
+    more = [torch.stack([x, x.flip(-1) if x.ndim else x]) if i in places else x for i, x in enumerate(inputs)]
+    mapped = torch.vmap(block, in_dims=tuple(0 if i in places else None for i in range(len(inputs))))(*more)
+    for row in (0, 1):
+        wanted = block(*(x[row] if i in places else x for i, x in enumerate(more)))
+        for got, value in zip(tensors(mapped), tensors(wanted), strict=True):
+            assert_close(got[row], value)
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_gradients_are_the_same_with_checkpointing(name):
     block, inputs, _ = made(name, torch.float64)

@@ -80,6 +80,17 @@ def test_heads_must_divide_the_features(made):
         made(8, 3)
 
 
+def test_layers_with_parts_of_ones_own_can_be_stacked():
+    def rotary(make):
+        return lambda dim, heads, *sizes, **options: make(
+            dim, heads, *sizes, attention=MultiheadAttention(dim, heads, position=RotaryPosition(4)), **options
+        )
+
+    model = EncoderDecoder(8, 2, 1, 1, encoder_layer=rotary(EncoderLayer), decoder_layer=rotary(DecoderLayer)).double()
+    source, target = torch.randn(1, 5, 8, dtype=torch.float64), torch.randn(1, 3, 8, dtype=torch.float64)
+    assert not torch.allclose(model(source.roll(1, 1), target), model(source, target))
+
+
 def test_a_sequence_that_is_all_padding_has_finite_gradients():
     model = EncoderDecoder(8, 2, 1, 1).double()
     source = torch.randn(2, 3, 8, dtype=torch.float64, requires_grad=True)

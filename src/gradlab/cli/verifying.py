@@ -66,9 +66,12 @@ def verify(
 
 
 def _judgements(what: tuple[str, ...], like: str | None, cases: int, quiet: bool) -> Iterator[Judgement]:
+    import torch
+
     from gradlab.verification import Subject, judged, judged_like, names_of
     from gradlab.verification.strangers import find, read_values
 
+    torch.set_num_threads(1)  # the cases are small: a second thread would only be waited for
     if like is None:
         if strangers := [word for word in what if ":" in word or "=" in word]:
             raise GradlabError(f"{strangers[0]!r} is no block. To check your own class, say which block: --like NAME.")

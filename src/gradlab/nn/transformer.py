@@ -265,7 +265,8 @@ class EncoderDecoder(nn.Module):
     $$ M = \mathrm{norm}(E_L \cdots E_1 \, x), \qquad y = \mathrm{norm}(D_L(\cdots D_1(t, M) \cdots, M)) $$
 
     x and t are embedded already, with their positions. `encode` and `decode` are its halves, for a source that is read
-    once and a target that grows. The masks of source and target are true at their real positions.
+    once and a target that grows. The masks of source and target are true at their real positions. `encoder_layer` and
+    `decoder_layer` make the layers, from the settings given here: put in a function that adds parts of your own.
 
     FLOPs: l·(8·n·d² + 4·n²·d + 4·n·d·h) + l·(12·m·d² + 4·n·d² + 4·m²·d + 4·m·n·d + 4·m·d·h), for a target of m
     Memory: O(l·(n + m)·(d + h))
@@ -288,19 +289,16 @@ class EncoderDecoder(nn.Module):
         *,
         norm_first: bool = True,
         norm: Norm = LayerNorm,
+        encoder_layer: Callable[..., nn.Module] = EncoderLayer,
+        decoder_layer: Callable[..., nn.Module] = DecoderLayer,
     ):
         super().__init__()
         name = "transformer.encoder_decoder"
         at_least(0, name, num_encoder_layers=num_encoder_layers, num_decoder_layers=num_decoder_layers)
         self.embed_dim, self.num_heads, self.norm_first = embed_dim, num_heads, norm_first
-        self.encoder = nn.ModuleList(
-            EncoderLayer(embed_dim, num_heads, hidden, dropout, norm_first=norm_first, norm=norm)
-            for _ in range(num_encoder_layers)
-        )
-        self.decoder = nn.ModuleList(
-            DecoderLayer(embed_dim, num_heads, hidden, dropout, cross=True, norm_first=norm_first, norm=norm)
-            for _ in range(num_decoder_layers)
-        )
+        sizes, options = (embed_dim, num_heads, hidden, dropout), {"norm_first": norm_first, "norm": norm}
+        self.encoder = nn.ModuleList(encoder_layer(*sizes, **options) for _ in range(num_encoder_layers))
+        self.decoder = nn.ModuleList(decoder_layer(*sizes, cross=True, **options) for _ in range(num_decoder_layers))
         self.encoder_norm, self.decoder_norm = norm(embed_dim), norm(embed_dim)
 
     def forward(
