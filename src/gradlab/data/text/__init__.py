@@ -1,0 +1,1 @@
+"""Text: where it is read from, how it becomes numbers, and how a model sees those."""

@@ -1,0 +1,129 @@
+"""Text as a source of data: a corpus, its tokenizer, and windows of its tokens."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, cast
+
+import numpy as np
+import torch
+
+from gradlab.data.dataset import Dataset, sources
+from gradlab.data.examples import Examples
+from gradlab.data.memory import memory_for_data
+from gradlab.data.raw import Targets
+from gradlab.data.text.corpus import Corpus, pydoc_topics, stdlib_source, text_files
+from gradlab.data.text.stream import Tokens, tokenised
+from gradlab.data.text.tokenizer import Tokenizer
+from gradlab.data.text.windows import Windows
+from gradlab.registry import Count, Fraction
+from gradlab.wording import count
+
+Kind = Literal["byte", "char", "word", "bpe"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """How a model sees text: so many tokens at once, by this tokenizer."""
+
+    context: int
+    tokenizer: str
+    """As JSON, in the format of the tokenizers library."""
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        return (self.context,)
+
+    def describe(self) -> dict[str, Any]:
+        """For data.json; the tokenizer has a file of its own."""
+        return {"context": self.context}
+
+
+@dataclass(frozen=True)
+class Text:
+    """A corpus that was read: what a user should know of it, and what it is known by."""
+
+    corpus: Corpus
+    key: str
+    notes: list[str] = field(default_factory=list)
+    reader: Any = None
+
+    def fingerprint(self) -> str:
+        return self.key
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextDataset(Dataset):
+    """Three splits of a text, as windows of tokens."""
+
+    raw: Text  # type: ignore[assignment]
+    preprocessing: Context  # type: ignore[assignment]
+
+
+def prepare_text(
+    corpus: Corpus,
+    *,
+    tokenizer: Annotated[Kind, "what a token is: a byte, a character, a word, or a piece of one (bpe)"] = "byte",
+    vocabulary: Annotated[
+        Count | None, "the most tokens there may be; default all characters, 10000 words, 1024 pieces"
+    ] = None,
+    context: Annotated[Count, "tokens that a model sees at once"] = 128,
+    validation: Annotated[
+        Fraction, "share of the text, after the training part, that is held out while training"
+    ] = 0.1,
+    test: Annotated[Fraction, "share of the text, at its end, that is held out for the final figures"] = 0.1,
+) -> TextDataset:
+    """Divide the text, make a tokenizer of the training part, and cut the tokens of each part into windows."""
+    parts = corpus.divide(validation, test)
+    sizes = {"word": 10_000, "bpe": 1024}
+    made = Tokenizer.train(tokenizer, parts[0].pieces(), vocabulary=vocabulary or sizes.get(tokenizer))
+    tokens = [tokenised(part, made) if len(part) else None for part in parts]
+    train, validated, tested = (_examples(part, context) for part in tokens)
+    assert tokens[0] is not None
+    statistics = tokens[0].statistics
+    notes = [
+        f"{count(corpus.size)} bytes of text, {count(statistics.tokens)} tokens to train on, "
+        f"{statistics.bytes / statistics.tokens:.2f} bytes each, of a vocabulary of {len(made):,}"
+    ]
+    key = "-".join(part.key for part in tokens if part is not None)
+    return TextDataset(
+        train=train,
+        validation=validated,
+        test=tested,
+        raw=Text(corpus, key, notes),
+        preprocessing=Context(context, made.to_json()),
+        targets=Targets(tokens=len(made), token_bytes=made.byte_counts.tolist() if made.lossless else []),
+    )
+
+
+def _examples(tokens: Tokens | None, context: int) -> Examples:
+    if tokens is None:
+        nothing = torch.zeros(0, context, dtype=torch.int64)
+        return Examples(nothing, nothing, np.zeros(0, dtype=np.int64))
+    windows = Windows(tokens.ids, context)
+    if tokens.ids.nbytes <= memory_for_data():
+        windows = windows.resident(torch.device("cpu"))
+    return Examples(windows, cast(torch.Tensor, windows.targets), np.arange(len(windows)))
+
+
+@sources.register("pydoc", shared=prepare_text)
+def pydoc(seed: int) -> Corpus:
+    """The English documentation of Python that every Python brings along: half a megabyte."""
+    return pydoc_topics()
+
+
+@sources.register("stdlib", shared=prepare_text)
+def stdlib(
+    seed: int, *, limit: Annotated[Count | None, "at most so many bytes, in whole files from the first on"] = None
+) -> Corpus:
+    """The source of Python's own library: some 12 megabytes."""
+    return stdlib_source(limit)
+
+
+@sources.register("text", shared=prepare_text)
+def text(
+    seed: int,
+    *,
+    path: Annotated[str, "a text file, or a folder of them"],
+    suffixes: Annotated[list[str], "which files of a folder are read"] = [".txt"],  # noqa: B006
+) -> Corpus:
+    """Your own text."""
+    return text_files(path, suffixes)

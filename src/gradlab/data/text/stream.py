@@ -1,0 +1,147 @@
+"""A corpus as one array of token numbers, made once and kept in the cache."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gradlab.data.cache import building, cache_folder, changed_guard
+from gradlab.data.progress import Tell, converting
+from gradlab.data.text.corpus import Corpus
+from gradlab.data.text.kinds import UNKNOWN
+from gradlab.data.text.tokenizer import Tokenizer
+from gradlab.errors import GradlabError
+
+_FORMAT = 1  # of what is in the cache: a change here makes texts be converted anew
+_LARGE = 2**24  # bytes above which the user is told what takes so long
+_TOGETHER = 2**18  # characters that are encoded at once, so that all cores have some
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics:
+    """What is in a token stream; `bytes` are those of the text as UTF-8, `used` how many tokens occur at all."""
+
+    documents: int
+    characters: int
+    bytes: int
+    tokens: int
+    used: int
+    unknown: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """Token numbers of documents one after the other, in a mapped file; document i begins at `starts[i]`."""
+
+    ids: npt.NDArray[Any]
+    starts: npt.NDArray[np.int64]
+    statistics: Statistics
+    key: str
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def tokenised(corpus: Corpus, tokenizer: Tokenizer, *, eos: bool = False) -> Tokens:
+    """The tokens of a corpus, from the cache or else into it; with `eos`, that token ends each document.
+
+    The numbers are as small as the vocabulary allows: one byte each, or two, or four. The text is read, encoded and
+    written a piece at a time, so that neither it nor its tokens need fit into memory.
+    """
+    if eos:
+        _ = tokenizer["<eos>"]  # refused before anything is read
+    with ExitStack() as guards:
+        files = {document.source for document in corpus if isinstance(document.source, Path)}
+        checks = [guards.enter_context(changed_guard(file)) for file in sorted(files)]
+        asked = [_FORMAT, corpus.key(), tokenizer.key(), eos]
+        key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+        folder = cache_folder("text", key)
+        if not folder.is_dir():
+            what = f"Encoding {corpus.name} ({corpus.size / 1e6:,.0f} MB), once: it will be in {folder}."
+            with building(folder) as temporary, converting(what, corpus.size, corpus.size > _LARGE) as tell:
+                _Encoding(corpus, tokenizer, eos, tell).write(temporary)
+                for check in checks:
+                    check()
+    return _read(folder, key)
+
+
+def _read(folder: Path, key: str) -> Tokens:
+    try:
+        ids = np.load(folder / "tokens.npy", mmap_mode="r", allow_pickle=False)
+        starts = np.load(folder / "starts.npy", allow_pickle=False)
+        statistics = Statistics(**json.loads((folder / "text.json").read_text()))
+    except (OSError, ValueError, TypeError, EOFError) as error:
+        raise GradlabError(f"The cache {folder} is damaged: {error}. Remove that folder.") from None
+    return Tokens(ids=ids, starts=starts, statistics=statistics, key=key)
+
+
+class _Encoding:
+    """One pass over a corpus."""
+
+    def __init__(self, corpus: Corpus, tokenizer: Tokenizer, eos: bool, tell: Tell):
+        self.corpus, self.tokenizer, self.tell = corpus, tokenizer, tell
+        self.last = np.array([tokenizer["<eos>"]] if eos else [], dtype=np.int64)
+        self.dtype = np.min_scalar_type(len(tokenizer) - 1)
+        self.starts = [0]
+        self.counts = np.zeros(len(tokenizer), dtype=np.int64)
+        self.characters = self.bytes = self.tokens = 0
+
+    def write(self, folder: Path) -> None:
+        """The tokens, the starts of the documents, and the statistics."""
+        with (folder / "tokens.npy").open("wb") as file:
+            # NumPy leaves room in the header for as long an array as there can be: it is written again at the end.
+            self._write_header(file)
+            for texts in _together(self.corpus):
+                for text, encoded in zip(texts, self.tokenizer.encode_many(texts), strict=True):
+                    self._add(encoded if text else self.last, file)
+                    if not text:
+                        self.starts.append(self.tokens)
+                self.characters += sum(map(len, texts))
+                self.bytes += sum(len(text.encode()) for text in texts)
+                self.tell(self.bytes)
+            file.seek(0)
+            self._write_header(file)
+        if not self.characters:
+            raise GradlabError(f"{self.corpus.name} is empty. There must be text in it.")
+        np.save(folder / "starts.npy", np.array(self.starts[:-1], dtype=np.int64))
+        (folder / "text.json").write_text(json.dumps(asdict(self._statistics())))
+
+    def _write_header(self, file: IO[bytes]) -> None:
+        described = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.tokens,)}
+        np.lib.format.write_array_header_1_0(file, described)
+
+    def _add(self, ids: npt.NDArray[np.int64], file: IO[bytes]) -> None:
+        self.counts += np.bincount(ids, minlength=len(self.counts))
+        self.tokens += len(ids)
+        file.write(ids.astype(self.dtype).tobytes())
+
+    def _statistics(self) -> Statistics:
+        unknown = self.tokenizer.special.get(UNKNOWN)
+        return Statistics(
+            documents=len(self.corpus),
+            characters=self.characters,
+            bytes=self.bytes,
+            tokens=self.tokens,
+            used=int(np.count_nonzero(self.counts)),
+            unknown=0 if unknown is None else int(self.counts[unknown]),
+        )
+
+
+def _together(corpus: Corpus) -> Iterator[list[str]]:
+    """Pieces, as many at a time as are encoded at once; an empty one ends each document."""
+    held: list[str] = []
+    size = 0
+    for piece in (piece for document in corpus for piece in chain(document, [""])):
+        held.append(piece)
+        size += len(piece)
+        if size >= _TOGETHER:
+            yield held
+            held, size = [], 0
+    yield held
