@@ -1,0 +1,34 @@
+"""Decoding: texts from any model that gives the logits of the next token."""
+
+from gradlab.sampling.beam import Found, beam_search
+from gradlab.sampling.constraints import Allowed, Prefix
+from gradlab.sampling.filters import Context, Filter, MinP, RepetitionPenalty, Temperature, TopK, TopP
+from gradlab.sampling.generation import generate, stream
+from gradlab.sampling.hypotheses import Beam
+from gradlab.sampling.models import Cache, CachedModel
+from gradlab.sampling.speculative import Draft, Lookup, speculate
+from gradlab.sampling.tree import Node, draw_tree
+
+__all__ = [
+    "Allowed",
+    "Beam",
+    "Cache",
+    "CachedModel",
+    "Context",
+    "Draft",
+    "Filter",
+    "Found",
+    "Lookup",
+    "MinP",
+    "Node",
+    "Prefix",
+    "RepetitionPenalty",
+    "Temperature",
+    "TopK",
+    "TopP",
+    "beam_search",
+    "draw_tree",
+    "generate",
+    "speculate",
+    "stream",
+]

@@ -1,0 +1,127 @@
+"""What can be decoded: any function that gives the logits of the next token, and, faster, one that keeps a cache."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int, Int64
+from torch import Tensor, nn
+
+from gradlab.errors import GradlabError
+
+Model = Callable[..., Any]
+"""`model(tokens)` gives logits (batch, length, vocabulary), or an object that has them as `logits`."""
+
+
+@runtime_checkable
+class Cache(Protocol):
+    """What a model keeps of the tokens it has read: keys and values, or a state."""
+
+    @property
+    def length(self) -> int:
+        """How many tokens of each row it stands for."""
+
+    def reorder(self, rows: Int[Tensor, " kept"]) -> None:
+        """Row i becomes what row rows[i] was. There may be more of them than before, or fewer."""
+
+
+@runtime_checkable
+class Shortened(Protocol):
+    """A cache that can go back. It may go back further than it was asked to: its length tells."""
+
+    def truncate(self, length: int) -> None:
+        """Forget what came after the first so many tokens."""
+
+
+@runtime_checkable
+class CachedModel(Protocol):
+    """A model that reads each token once."""
+
+    def new_cache(self, batch: int, max_length: int) -> Cache:
+        """A cache that has read nothing."""
+
+    def __call__(
+        self, tokens: Int64[Tensor, "batch new"], *, cache: Cache | None = None
+    ) -> Float[Tensor, "batch new vocabulary"]:
+        """The logits behind each of the tokens, which come after those that the cache stands for."""
+
+
+class Reader:
+    """A model that reads a text as it grows: from the start each time, or by a cache where the model has one."""
+
+    def __init__(self, model: Model, rows: int, max_length: int, known: Mapping[str, int] | None = None) -> None:
+        self.model, self.known = model, known or {}
+        """`known` are the largest of the tokens that must be in the vocabulary, by what they are."""
+        self.vocabulary: int | None = None
+        self._checked = False
+        self.cache: Cache | None = model.new_cache(rows, max_length) if isinstance(model, CachedModel) else None
+
+    def read(self, tokens: Int64[Tensor, "batch width"], length: int) -> Float[Tensor, "batch new vocabulary"]:
+        """The logits behind the first `length` tokens, at least behind the last of those that are new to it."""
+        start = 0 if self.cache is None else self.cache.length
+        new = tokens.narrow(1, start, length - start).contiguous()
+        if not self._checked and new.is_cuda:
+            self._want_known(new)  # a token outside the vocabulary would be the end of the process there
+        try:
+            given = self.model(new) if self.cache is None else self.model(new, cache=self.cache)
+        except IndexError:
+            self._want_known(new)
+            raise
+        logits = _logits(given)
+        if not isinstance(logits, Tensor) or logits.ndim != 3 or logits.shape[:2] != new.shape:
+            told = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            raise GradlabError(
+                f"The model must give logits of shape (batch={len(new)}, length={new.shape[1]}, vocabulary) "
+                f"for tokens of shape {tuple(new.shape)}, got {told}."
+            )
+        if self.cache is not None and self.cache.length != length:
+            raise GradlabError(f"The model's cache has length {self.cache.length} after {length} tokens were read.")
+        if not self._checked:
+            self.vocabulary, self._checked = logits.shape[-1], True
+            self._want_known(new)
+        return logits
+
+    def reorder(self, rows: Int64[Tensor, " kept"]) -> None:
+        """Go on with other rows than before."""
+        if self.cache is not None:
+            self.cache.reorder(rows)
+
+    def go_back(self, length: int) -> None:
+        """Unread what came after the first so many tokens."""
+        if self.cache is None or self.cache.length <= length:
+            return
+        if not isinstance(self.cache, Shortened):
+            raise GradlabError("A draft needs a cache that can go back: it must have truncate(length).")
+        self.cache.truncate(length)
+
+    def size_of_vocabulary(self, tokens: Int64[Tensor, "batch width"]) -> int:
+        """How many tokens the model knows, which its answer to any of them tells."""
+        if self.vocabulary is None:
+            self.vocabulary = int(_logits(self.model(torch.zeros_like(tokens[:1, :1]))).shape[-1])
+        return self.vocabulary
+
+    def _want_known(self, tokens: Tensor) -> None:
+        """Name a token that is not in the vocabulary."""
+        last = self.size_of_vocabulary(tokens) - 1
+        for name, token in self.known.items():
+            if token > last:
+                raise GradlabError(f"{name}: there is no token {token} in a vocabulary that ends with token {last}.")
+
+
+def _logits(given: Any) -> Any:
+    """What a model gave, or what it has as `logits`."""
+    return given if isinstance(given, Tensor) else getattr(given, "logits", given)
+
+
+@contextmanager
+def evaluating(*models: Any) -> Iterator[None]:
+    """No dropout meanwhile. Afterwards each part of the modules is in the mode in which it was."""
+    parts = [part for model in models if isinstance(model, nn.Module) for part in model.modules() if part.training]
+    for part in parts:
+        part.training = False
+    try:
+        yield
+    finally:
+        for part in parts:
+            part.training = True

@@ -1,0 +1,187 @@
+"""Speculative decoding: something fast guesses several tokens, and the model reads them all at once.
+
+The result is as if the model had written alone: the same text when decoding is greedy, the same distribution of texts
+when it is by chance. Leviathan et al. 2022, arXiv:2211.17192.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor
+
+from gradlab.errors import GradlabError
+from gradlab.nn.sizes import at_least
+from gradlab.sampling.choice import Watch, draw
+from gradlab.sampling.filters import Context, Filter, widened
+from gradlab.sampling.models import Model, Reader
+from gradlab.sampling.page import Page
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Guesses by another model of the same vocabulary, which should be much faster, `ahead` tokens at a time."""
+
+    model: Model
+    ahead: int = 4
+
+    def __post_init__(self) -> None:
+        at_least(1, "draft", ahead=self.ahead)
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Guesses that the text goes on as it did before, where its last tokens, at most `longest` of them, stood last.
+
+    It costs nothing and is right where a text repeats itself.
+
+    >>> Lookup(longest=2, ahead=3).guess([5, 1, 2, 3, 4, 9, 1, 2])
+    [3, 4, 9]
+    """
+
+    longest: int = 3
+    ahead: int = 8
+
+    def __post_init__(self) -> None:
+        at_least(1, "lookup", longest=self.longest, ahead=self.ahead)
+
+    def guess(self, tokens: list[int]) -> list[int]:
+        """What followed the last tokens when they last stood in the text."""
+        for size in range(min(self.longest, len(tokens) - 1), 0, -1):
+            ending = tokens[-size:]
+            for start in range(len(tokens) - size - 1, -1, -1):
+                if tokens[start : start + size] == ending:
+                    return tokens[start + size : start + size + self.ahead]
+        return []
+
+
+AnyDraft: TypeAlias = Draft | Lookup
+
+
+def speculate(
+    model: Model,
+    draft: AnyDraft,
+    page: Page,
+    filters: Sequence[Filter] = (),
+    generator: torch.Generator | None = None,
+) -> Iterator[list[int]]:
+    r"""Write a page of one row, and give the tokens that each reading of the model has added: at least one.
+
+    A guess y, which the draft made with probability q(y), is taken with probability min(1, p(y) / q(y)). If it is not,
+    the token is drawn from what p has more than q, and the guesses behind it are void:
+
+    $$ p'(i) \propto \max(0, \; p(i) - q(i)) $$
+
+    Both together give p. Behind the last guess the model adds a token of its own. Without a generator both are greedy,
+    and a guess is taken if it is the most probable token.
+    """
+    if page.rows != 1:
+        raise GradlabError(f"speculate: one row at a time, got {page.rows}.")
+    judge = _Judge(page, filters, generator)
+    reader = Reader(model, 1, page.width, page.known())
+    guesser = _Guesser(draft, judge)
+    length = page.start
+    while length < page.width:
+        guesses, drafted = guesser.guess(length, page.width - length - 1)
+        page.tokens[0, length : length + len(guesses)] = torch.tensor(guesses, dtype=torch.int64)
+        if length == page.start and guesses:
+            guesser.want_vocabulary(reader.size_of_vocabulary(page.tokens))
+        logits = reader.read(page.tokens, length + len(guesses))[0, -len(guesses) - 1 :]
+        written = judge.judge(logits, guesses, drafted, length)
+        page.tokens[0, length : length + len(written)] = torch.tensor(written, dtype=torch.int64)
+        length += len(written)
+        page.end = length  # what stands behind it are guesses that were not taken
+        # The last token has been written, but not read.
+        reader.go_back(length - 1)
+        guesser.go_back(length - 1)
+        yield written
+        if written[-1] in page.eos:
+            break
+    judge.watch.close()
+
+
+class _Judge:
+    """Decides, in the same way for the draft's tokens and for the model's, how logits become a token."""
+
+    def __init__(self, page: Page, filters: Sequence[Filter], generator: torch.Generator | None) -> None:
+        self.page, self.filters, self.generator = page, filters, generator
+        self.watch = Watch(page.lengths, page.first)
+
+    def filtered(self, logits: Float[Tensor, " vocabulary"], position: int) -> Float[Tensor, "1 vocabulary"]:
+        """The logits of the token at a position, those before it being written."""
+        row = widened(logits[None])
+        for change in self.filters:
+            row = change(row, Context(self.page.tokens[:, :position], self.page.lengths, first=self.page.first))
+        return row
+
+    def choose(self, logits: Float[Tensor, "1 vocabulary"], position: int) -> int:
+        """The most probable token, or one by chance."""
+        chosen, sound = logits.max(-1)[::-1] if self.generator is None else draw(logits, self._uniform(logits.device))
+        self.watch.see(sound, position)
+        return int(chosen)
+
+    def judge(
+        self, logits: Float[Tensor, "new vocabulary"], guesses: list[int], drafted: list[Tensor], start: int
+    ) -> list[int]:
+        """The guesses that are taken, and one token more."""
+        written: list[int] = []
+        for i, guess in enumerate(guesses):
+            row = self.filtered(logits[i], start + i)
+            if self.generator is None:
+                token = self.choose(row, start + i)
+            else:
+                self.watch.see(row.max(-1).values, start + i)
+                token = self._taken(row.softmax(-1, dtype=torch.float64)[0], guess, drafted[i] if drafted else None)
+            written.append(token)
+            if token != guess or token in self.page.eos:
+                return written
+        return [*written, self.choose(self.filtered(logits[-1], start + len(guesses)), start + len(guesses))]
+
+    def _taken(self, p: Float64[Tensor, " vocabulary"], guess: int, q: Float64[Tensor, " vocabulary"] | None) -> int:
+        """The guess, or another token: in distribution p."""
+        if q is None:  # the draft was sure
+            q = torch.zeros_like(p).index_fill(0, torch.tensor(guess, device=p.device), 1.0)
+        if float(self._uniform(p.device)) * float(q[guess]) < float(p[guess]):
+            return guess
+        more = (p - q).clamp(min=0)
+        more[guess] = 0  # also where rounding has left something
+        return int(draw(more.log()[None], self._uniform(p.device))[0]) if float(more.sum()) > 0 else guess
+
+    def _uniform(self, device: torch.device) -> Float64[Tensor, "1 1"]:
+        return torch.rand(1, 1, dtype=torch.float64, generator=self.generator).to(device)
+
+
+class _Guesser:
+    """A draft that follows the page."""
+
+    def __init__(self, draft: AnyDraft, judge: _Judge) -> None:
+        self.draft, self.judge, self.page = draft, judge, judge.page
+        rows = (1, judge.page.width, judge.page.known())
+        self.reader = Reader(draft.model, *rows) if isinstance(draft, Draft) else None
+
+    def guess(self, length: int, room: int) -> tuple[list[int], list[Float64[Tensor, " vocabulary"]]]:
+        """The next tokens, at most as many as there is room for, and the distributions from which they were drawn."""
+        page, count = self.page, min(self.draft.ahead, room)
+        if isinstance(self.draft, Lookup):
+            return self.draft.guess(page.tokens[0, :length].tolist())[:count], []
+        assert self.reader is not None
+        guesses, drafted = [], []
+        for position in range(length, length + count):
+            row = self.judge.filtered(self.reader.read(page.tokens, position)[0, -1], position)
+            if self.judge.generator is not None:
+                drafted.append(row.softmax(-1, dtype=torch.float64)[0])
+            guesses.append(self.judge.choose(row, position))
+            page.tokens[0, position] = guesses[-1]
+        return guesses, drafted
+
+    def want_vocabulary(self, size: int) -> None:
+        """Both must mean the same by a token."""
+        if self.reader is not None and self.reader.vocabulary != size:
+            raise GradlabError(f"The draft has a vocabulary of {self.reader.vocabulary}, the model one of {size}.")
+
+    def go_back(self, length: int) -> None:
+        """Unread what turned out otherwise."""
+        if self.reader is not None:
+            self.reader.go_back(length)

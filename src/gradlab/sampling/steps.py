@@ -1,0 +1,46 @@
+"""The loop: read, filter, choose, write."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from gradlab.sampling.choice import Chosen, Seed, Watch, draw, greedy, uniforms
+from gradlab.sampling.filters import Context, Filter, widened
+from gradlab.sampling.models import Model, Reader
+from gradlab.sampling.page import Page
+
+Choose = Callable[[Tensor, int], Chosen]
+
+
+def steps(model: Model, page: Page, choose: Choose, filters: Sequence[Filter] = ()) -> Iterator[Int64[Tensor, " rows"]]:
+    """Write the page, and give each of its columns as it is written, from the end of the shortest prompt on."""
+    reader, watch = Reader(model, page.rows, page.width, page.known()), Watch(page.lengths)
+    for position in range(page.start, page.width):
+        logits = reader.read(page.tokens, position).select(1, -1)
+        if filters:
+            logits = widened(logits)
+            context = Context(page.tokens.narrow(1, 0, position), page.lengths, ended=page.done)
+            for change in filters:
+                logits = change(logits, context)
+        chosen, sound = choose(logits, position)
+        watch.see(sound, position)
+        ended = page.write(chosen, position)
+        yield page.tokens.select(1, position)
+        if ended:
+            break
+    watch.close()
+
+
+def most_probable(logits: Tensor, position: int) -> Chosen:
+    """Greedy decoding."""
+    return greedy(logits)
+
+
+def by_chance(page: Page, seed: Seed) -> Choose:
+    """Sampling: the n-th token of a row is decided by the row's n-th number."""
+    drawn = uniforms(seed, page.rows, page.max_new_tokens).to(page.tokens.device)
+    places = page.prompts[:, None] + torch.arange(page.max_new_tokens, device=drawn.device)
+    placed = drawn.new_zeros(page.rows, page.width).scatter(1, places, drawn)
+    return lambda logits, position: draw(logits, placed.narrow(1, position, 1))
