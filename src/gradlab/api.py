@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch import nn
+from torch import Tensor, nn
 
-from gradlab.data import sources
+from gradlab.data import Raw, sources
 from gradlab.data.overview import Overview
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
@@ -32,6 +32,7 @@ __all__ = [
     "Regressor",
     "Run",
     "fit",
+    "generate",
     "load_estimator",
     "load_run",
     "prepare",
@@ -106,13 +107,26 @@ def resume(
 def look_at_data(source: str, values: Mapping[str, Any], page: Path | None = None, title: str = "") -> Overview:
     """Figures of a source of data, and a page to look at it if one is named."""
     resolved = sources.resolve(Part(source, dict(values)), "data")
-    raw = sources.build(resolved, resolved.values["seed"])
+    raw = sources.build(resolved, resolved.values.get("seed", 0))
+    if not isinstance(raw, Raw):
+        raise GradlabError(f"data={source} is text. `gradlab data show` looks at tables, pictures and arrays.")
     overview = Overview.of(raw)
     if page is not None:
         from gradlab.report.data_page import write_data_page
 
         write_data_page(title or source, raw, overview, page)
     return overview
+
+
+def generate(model: Any, tokens: Any, max_new_tokens: int, **options: Any) -> Tensor:
+    """Prompts (batch, length) and what a model writes after them: greedy, drawn, or searched for by `beam=k`.
+
+    The model is any function of token numbers that gives logits (batch, length, vocabulary). The options are those of
+    `gradlab.sampling.generate`: temperature, top_k, top_p, min_p, repetition_penalty, beam, eos, seed, draft and more.
+    """
+    from gradlab.sampling import generate as generated
+
+    return generated(model, tokens, max_new_tokens, **options)
 
 
 def verify(what: Any, like: str | None = None, *, cases: int = 50, **values: Any) -> "Judgement":

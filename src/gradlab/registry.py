@@ -162,14 +162,19 @@ class Registry(Generic[T]):
     def __init__(self, kind: str, shared: Callable[..., Any] | None = None):
         self.kind = kind
         self._shared = Schema(shared).knobs if shared else {}
+        self._shared_of: dict[str, dict[str, Knob]] = {}
         self._builders: dict[str, Callable[..., T]] = {}
 
-    def register(self, name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-        """Enter the decorated builder under `name`."""
+    def register(
+        self, name: str, shared: Callable[..., Any] | None = None
+    ) -> Callable[[Callable[..., T]], Callable[..., T]]:
+        """Enter the decorated builder under `name`; with knobs of its own `shared` in place of the registry's."""
 
         def enter(builder: Callable[..., T]) -> Callable[..., T]:
             assert name not in self._builders, f"two builders named {name!r}"
             self._builders[name] = builder
+            if shared is not None:
+                self._shared_of[name] = Schema(shared).knobs
             return builder
 
         return enter
@@ -187,7 +192,7 @@ class Registry(Generic[T]):
 
     def schema(self, name: str) -> Schema:
         schema = Schema(self[name])
-        schema.knobs = {**schema.knobs, **self._shared}
+        schema.knobs = {**schema.knobs, **self._shared_of.get(name, self._shared)}
         return schema
 
     def resolve(self, part: Part, where: str) -> Part:
@@ -196,12 +201,12 @@ class Registry(Generic[T]):
 
     def build(self, part: Part, *given: Any) -> T:
         """Call the builder with the positional `given` and the part's own values (not the shared ones)."""
-        own = {k: v for k, v in part.values.items() if k not in self._shared}
+        own = {k: v for k, v in part.values.items() if k not in self._shared_of.get(part.name, self._shared)}
         return self[part.name](*given, **own)
 
     def shared(self, part: Part) -> dict[str, Any]:
         """The part's values of the shared knobs."""
-        return {k: v for k, v in part.values.items() if k in self._shared}
+        return {k: v for k, v in part.values.items() if k in self._shared_of.get(part.name, self._shared)}
 
 
 _BOUNDS: list[tuple[Any, str, str]] = [(Ge, "ge", "≥"), (Gt, "gt", ">"), (Le, "le", "≤"), (Lt, "lt", "<")]

@@ -37,7 +37,7 @@ def test_every_recipe_resolves_and_goes_through_toml_exactly(name):
 def test_every_recipe_that_brings_its_data_can_be_built(name):
     experiment = Experiment.of(find(name), torch.device("cpu"))
     output = experiment.model.eval()(experiment.dataset.train.inputs[:3])
-    assert output.shape == (3, experiment.task.outputs)
+    assert (output.shape[0], output.shape[-1]) == (3, experiment.task.outputs)
     assert experiment.steps > 0
 
 

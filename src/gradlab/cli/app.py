@@ -11,6 +11,7 @@ from gradlab.cli.benchmarks import bench
 from gradlab.cli.cookbook import recipes
 from gradlab.cli.datasets import data
 from gradlab.cli.explaining import explain
+from gradlab.cli.generating import generate
 from gradlab.cli.history import compare, runs
 from gradlab.cli.sweeping import sweep
 from gradlab.cli.training import resume, train
@@ -33,6 +34,7 @@ commands: list[Callable[..., None]] = [
     sweep,
     evaluate,
     predict,
+    generate,
     recipes,
     runs,
     compare,

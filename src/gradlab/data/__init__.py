@@ -11,10 +11,13 @@ from gradlab.data.raw import Raw, Targets, Wants
 from gradlab.data.readers import reader_of
 from gradlab.data.reading import ArrayReader, Reader, Reading, read_inputs
 from gradlab.data.tables import csv_files  # noqa: F401
+from gradlab.data.text.source import Context, Text
+from gradlab.data.text.tokenizer import Tokenizer
 
 __all__ = [
     "ArrayReader",
     "Batch",
+    "Context",
     "Dataset",
     "Examples",
     "Inputs",
@@ -23,6 +26,8 @@ __all__ = [
     "Reader",
     "Reading",
     "Targets",
+    "Text",
+    "Tokenizer",
     "Wants",
     "load",
     "permutation",

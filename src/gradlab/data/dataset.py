@@ -99,11 +99,21 @@ def prepare(
     )
 
 
-sources: Registry[Raw] = Registry("data source", shared=prepare)
-"""Builders take the seed (for generated data) and their own knobs; the knobs of `prepare` are added to each."""
+sources: Registry[Any] = Registry("data source", shared=prepare)
+"""Builders take the seed (for generated data) and their own knobs; the knobs of `prepare`, or of another function that
+makes a dataset of what they return, are added to each."""
 
 
 def load(part: Part, wants: Wants | None = None) -> Dataset:
     """Read a resolved data part, with targets of the kind that a task wants, and prepare it."""
     shared: dict[str, Any] = sources.shared(part)
-    return prepare(sources.build(part, shared["seed"]).wanted(wants), **shared)
+    made = sources.build(part, shared.get("seed", 0))
+    if isinstance(made, Raw):
+        if wants == "tokens":
+            raise GradlabError(f"data={part.name} holds no text. Use a task of its own, or data=text.")
+        return prepare(made.wanted(wants), **shared)
+    from gradlab.data.text.source import prepare_text  # which registers its sources here
+
+    if wants != "tokens":
+        raise GradlabError(f"data={part.name} is text, of which only task=language can learn.")
+    return prepare_text(made, **shared)

@@ -1,7 +1,7 @@
 """One split, as a model sees it: in memory where it fits, otherwise read as it is needed."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     from gradlab.data.preprocessing import Preprocessing
+    from gradlab.data.text.windows import Windows
 
 Rows = npt.NDArray[np.int64]
 Batch = tuple[Tensor, ...]
@@ -55,7 +56,17 @@ class Streamed:
         return Streamed(self.source, self.rows, self.preprocessing, device)
 
 
-Inputs = Tensor | Streamed
+Inputs = Union[Tensor, Streamed, "Windows"]
+
+
+if TYPE_CHECKING:
+    Targets = Tensor
+else:
+    Targets = Any  # of a text, `Windows`, which have as much of a tensor's surface as is used of targets
+
+
+def _some(part: Any, chosen: Rows) -> Any:
+    return part[chosen] if isinstance(part, Tensor) else part.subset(chosen)
 
 
 @dataclass(frozen=True)
@@ -66,7 +77,7 @@ class Examples:
     """
 
     inputs: Inputs
-    targets: Tensor
+    targets: Targets
     rows: Rows
     weights: Tensor | None = None
 
@@ -81,9 +92,15 @@ class Examples:
     def sample(self, count: int) -> "Examples":
         """Some of them, evenly spread, since sources often have their classes one after the other."""
         chosen = np.arange(min(count, len(self))) * len(self) // max(1, min(count, len(self)))
-        inputs = self.inputs.subset(chosen) if isinstance(self.inputs, Streamed) else self.inputs[chosen]
         weights = None if self.weights is None else self.weights[chosen]
-        return Examples(inputs, self.targets[chosen], self.rows[chosen], weights)
+        return Examples(_some(self.inputs, chosen), _some(self.targets, chosen), self.rows[chosen], weights)
+
+    def for_epoch(self, seed: int, epoch: int) -> "Examples":
+        """The same, but for what differs from epoch to epoch: windows of a text begin at other places."""
+        if isinstance(self.inputs, (Tensor, Streamed)):
+            return self
+        windows: Any = self.targets
+        return replace(self, inputs=self.inputs.for_epoch(seed, epoch), targets=windows.for_epoch(seed, epoch))
 
     def to(self, device: torch.device) -> "Examples":
         weights = None if self.weights is None else self.weights.to(device)

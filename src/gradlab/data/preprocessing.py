@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -42,6 +42,10 @@ class Preprocessing:
     categories: dict[str, list[float]] = field(default_factory=dict)
     fill: list[float] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+
+    def describe(self) -> dict[str, Any]:
+        """For data.json."""
+        return asdict(self)
 
     @classmethod
     def fit(

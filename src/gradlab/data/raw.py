@@ -13,7 +13,7 @@ from gradlab.errors import GradlabError
 if TYPE_CHECKING:
     from gradlab.data.reading import Reader
 
-Wants = Literal["classes", "numbers"]
+Wants = Literal["classes", "numbers", "tokens"]
 """What a task can learn from."""
 
 _CHUNK = 2**21  # values that are looked at together: a file may be larger than memory
@@ -88,12 +88,17 @@ class Raw:
 
 @dataclass(frozen=True, kw_only=True)
 class Targets:
-    """What a task must know of the targets: the classes and their training counts, or mean and spread of numbers."""
+    """What a task must know of the targets: the classes and their training counts, or mean and spread of numbers.
+
+    Of text, `tokens` is the size of the vocabulary; `token_bytes` has the bytes of each token, where they are known.
+    """
 
     classes: list[str] | None = None
     counts: list[int] = field(default_factory=list)
     mean: list[float] = field(default_factory=list)
     std: list[float] = field(default_factory=list)
+    tokens: int = 0
+    token_bytes: list[int] = field(default_factory=list)
 
     @classmethod
     def of(cls, training: npt.NDArray[Any], classes: list[str] | None) -> "Targets":

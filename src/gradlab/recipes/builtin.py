@@ -173,3 +173,53 @@ def curve_fitting() -> Recipe:
     optimizer = Part("lbfgs", {"history": 50, "iterations": 50})
     train = {"epochs": 50, "batch_size": "full", "optimizer": optimizer, "lr": 1.0, "keep": "last"}
     return Recipe("curve-fitting", Part("sine"), Part("linear", {"degree": 9}), Part("regress"), train)
+
+
+@recipe
+def pydoc_gpt() -> Recipe:
+    """Python's own documentation, byte by byte, by a small transformer."""
+    train = {"steps": 2000, "batch_size": 32, "optimizer": "adamw", "lr": 1e-3, "weight_decay": 0.1, "clip": 1.0}
+    train |= {"schedule": Part("cosine", {"warmup": 100})}
+    return Recipe("pydoc-gpt", Part("pydoc"), Part("gpt"), Part("language"), train)
+
+
+@recipe
+def pydoc_ngram() -> Recipe:
+    """Python's own documentation, byte by byte, by counting trigrams."""
+    return Recipe("pydoc-ngram", Part("pydoc"), Part("ngram"), Part("language"), {"steps": 1})
+
+
+@recipe
+def pydoc_lstm() -> Recipe:
+    """Python's own documentation, byte by byte, by an LSTM."""
+    return _named("pydoc-lstm", pydoc_gpt(), model="rnn", train__lr=3e-3, train__weight_decay=0.0)
+
+
+@recipe
+def pydoc_gru() -> Recipe:
+    """Python's own documentation, byte by byte, by a GRU."""
+    return _named("pydoc-gru", pydoc_lstm(), model__cell="gru")
+
+
+@recipe
+def pydoc_rnn() -> Recipe:
+    """Python's own documentation, byte by byte, by a plain recurrent network."""
+    return _named("pydoc-rnn", pydoc_lstm(), model__cell="rnn", train__lr=1e-3)
+
+
+@recipe
+def stdlib_gpt() -> Recipe:
+    """The source of Python's own library, in byte pairs, by a small transformer."""
+    return _named("stdlib-gpt", pydoc_gpt(), data="stdlib", data__tokenizer="bpe", data__limit=4_000_000)
+
+
+@recipe
+def text_gpt() -> Recipe:
+    """Your own text (--data FILE or FOLDER), by a small transformer."""
+    return _named("text-gpt", pydoc_gpt(), data="text")
+
+
+@recipe
+def text_lstm() -> Recipe:
+    """Your own text (--data FILE or FOLDER), by an LSTM."""
+    return _named("text-lstm", pydoc_lstm(), data="text")

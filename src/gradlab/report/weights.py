@@ -39,7 +39,7 @@ def _grid(shown: list[Html]) -> Html:
 
 def _maps(run: "Run") -> npt.NDArray[Any] | None:
     """Weights (unit, height, width) of a layer that sees grey images whole, or through a window."""
-    shape = run.data["inputs"]["shape"]
+    shape = run.data["inputs"].get("shape", [])
     first = next(run.model.parameters(), None)
     if first is None or len(shape) != 3 or shape[0] != 1:
         return None

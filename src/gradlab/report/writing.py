@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
-from gradlab.report import classification, closing, columns, curves, headline, regression, weights
+from gradlab.report import classification, closing, columns, curves, headline, language, regression, weights
 from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
 
@@ -20,6 +20,7 @@ _TESTS: dict[str, Section] = {
     "bernoulli": classification.test_section,
     "regress": regression.test_section,
     "poisson": regression.counts_section,
+    "language": language.test_section,
 }
 
 

@@ -3,6 +3,7 @@
 recipe.toml        everything that was asked for, resolved
 environment.json   versions, hardware, threads, device, command
 data.json          shape and names of the inputs, fitted preprocessing, classes, fingerprint of the data
+tokenizer.json     of a language model, in the format of the tokenizers library
 metrics.jsonl      one line per log point
 checkpoints/       step-NNNNNNNN/: model, optimizer and best weights, state.json, SHA256SUMS
 result.json        final figures
@@ -26,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.claims import claimed
-from gradlab.data import Dataset, Preprocessing, Reader, Targets, load, reader_of
+from gradlab.data import Context, Dataset, Preprocessing, Reader, Targets, Tokenizer, load, reader_of
 from gradlab.errors import GradlabError, notice, one_line
 from gradlab.models import models
 from gradlab.recipe import Recipe
@@ -54,6 +55,8 @@ class Run:
             (temporary / "recipe.toml").write_text(recipe.to_toml())
             _write_json(temporary / "environment.json", environment)
             _write_json(temporary / "data.json", describe(dataset))
+            if isinstance(dataset.preprocessing, Context):
+                (temporary / "tokenizer.json").write_text(dataset.preprocessing.tokenizer)
             temporary.rename(path)
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -116,12 +119,23 @@ class Run:
     # Using the trained model.
 
     @cached_property
-    def preprocessing(self) -> Preprocessing:
+    def preprocessing(self) -> Preprocessing | Context:
+        if "context" in self.data["inputs"]:
+            return Context(self.data["inputs"]["context"], self._read("tokenizer.json"))
         return Preprocessing(**self.data["inputs"])
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """How the text of a language model becomes tokens."""
+        if not isinstance(self.preprocessing, Context):
+            raise GradlabError(f"{self.path} is no language model: it has no tokenizer.")
+        return Tokenizer.from_json(self.preprocessing.tokenizer, str(self.path / "tokenizer.json"))
 
     @cached_property
     def reader(self) -> Reader:
         """How files become raw inputs, as they did for training."""
+        if isinstance(self.preprocessing, Context):
+            raise GradlabError(f"{self.path} is a language model, which writes text: use gradlab generate {self.path}")
         return reader_of(self.data.get("reader"), tuple(self.preprocessing.shape))
 
     @cached_property
@@ -147,12 +161,14 @@ class Run:
 
     def outputs(self, raw: npt.ArrayLike | str | Path) -> Tensor:
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
-        values = self.reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
-        x = self.preprocessing(values)
+        reader, preprocessing = self.reader, self.preprocessing
+        assert isinstance(preprocessing, Preprocessing)
+        values = reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
+        x = preprocessing(values)
         # Where a reader knows the categories by name, it has told of unknown ones itself.
         named = [c["name"] for c in (self.data.get("reader") or {}).get("columns", [])]
         coded = [c for c in self.recipe.data.values.get("one_hot", []) if c not in named]
-        self.preprocessing.check_known(values, coded)
+        preprocessing.check_known(values, coded)
         return predict(self.model, x)
 
     @property
@@ -241,7 +257,7 @@ def read_lines(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
         yield line, text
 
 
-def build_model(recipe: Recipe, preprocessing: Preprocessing, task: Task) -> nn.Module:
+def build_model(recipe: Recipe, preprocessing: Preprocessing | Context, task: Task) -> nn.Module:
     """The recipe's model for these inputs and this task, with fresh weights."""
     part = models.resolve(recipe.model, "model")
     try:
@@ -253,7 +269,7 @@ def build_model(recipe: Recipe, preprocessing: Preprocessing, task: Task) -> nn.
 def describe(dataset: Dataset) -> dict[str, Any]:
     """What data.json holds."""
     return {
-        "inputs": asdict(dataset.preprocessing),
+        "inputs": dataset.preprocessing.describe(),
         "reader": dataset.raw.reader.describe() if dataset.raw.reader else None,
         "targets": asdict(dataset.targets),
         "sizes": {split: len(dataset.split(split)) for split in ("train", "validation", "test")},

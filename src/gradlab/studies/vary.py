@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from gradlab.data import Dataset
+from gradlab.data.text.source import TextDataset
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.run import Run, open_run
@@ -133,6 +134,8 @@ def _asked(recipe: Recipe, values: Mapping[str, list[Any]]) -> list[Asked]:
 
 def _draws_a_curve(dataset: Dataset) -> bool:
     raw = dataset.raw
+    if isinstance(dataset, TextDataset):
+        return False
     numbers = raw.classes is None and not raw.categorical and not raw.missing
     return numbers and raw.inputs.shape[1:] == (1,) and raw.targets.size == len(raw.targets)
 

@@ -5,6 +5,7 @@ from gradlab.tasks.bernoulli import Bernoulli
 from gradlab.tasks.calibration import calibrate, fit_temperature
 from gradlab.tasks.classify import Classify
 from gradlab.tasks.evaluation import evaluate, predict
+from gradlab.tasks.language import Language
 from gradlab.tasks.metrics import Metric
 from gradlab.tasks.poisson import Poisson
 from gradlab.tasks.regress import Regress
@@ -14,6 +15,7 @@ from gradlab.tasks.task import Task, tasks
 __all__ = [
     "Bernoulli",
     "Classify",
+    "Language",
     "Metric",
     "Poisson",
     "Regress",

@@ -12,6 +12,7 @@ from gradlab.tasks.metrics import Sums
 from gradlab.tasks.task import Task
 
 _ROWS = 4096  # examples at a time: enough to fill any device, small enough for its memory
+_NUMBERS = 2**24  # outputs at a time: those of a text are as many as its tokens times the vocabulary
 
 
 @contextmanager
@@ -56,6 +57,7 @@ def evaluate(
 
     Weights, one for each example, are for the loss; the metrics count every example the same.
     """
+    rows = min(rows, max(1, _NUMBERS // max(1, task.outputs * math.prod(targets.shape[1:]))))
     judged = (targets,) if weights is None else (targets, weights)
     merge = {metric.sums: metric.merge for metric in task.metrics.values()}  # each once, whoever shares it
     losses: list[Tensor] = []

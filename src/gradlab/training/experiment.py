@@ -20,7 +20,7 @@ from gradlab.recipe import Recipe
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound
 from gradlab.run.folder import build_model, new_path
-from gradlab.tasks import Classify, Task, calibrate, evaluate, settled, tasks, wants
+from gradlab.tasks import Classify, Language, Task, calibrate, evaluate, settled, tasks, wants
 from gradlab.tasks.evaluation import score
 from gradlab.training.capture import Mode, choose_mode
 from gradlab.training.checks import check_plan, check_precision
@@ -197,6 +197,14 @@ def _stopping_on_signals(training: Training) -> Iterator[None]:
             signal.signal(caught, handler)
 
 
+def _trivial(task: Task, train: Examples, judged: Examples) -> tuple[str, dict[str, float]]:
+    """The name and the figures of the trivial predictor."""
+    if isinstance(task, Language):
+        return task.compare(train, judged)
+    name, outputs = task.baseline(train.targets, len(judged))
+    return name, score(task, outputs, judged.targets)
+
+
 def _figures(experiment: Experiment, run: Run, training: Training) -> dict[str, Any]:
     """What result.json holds; every figure stands beside that of the trivial baseline."""
     task, progress = experiment.task, training.progress
@@ -206,8 +214,8 @@ def _figures(experiment: Experiment, run: Run, training: Training) -> dict[str, 
         examples = experiment.examples(split)
         if len(examples):
             figures[split] = evaluate(experiment.model, task, examples.inputs, examples.targets)
-            name, outputs = task.baseline(training.train.targets, len(examples))
-            baseline = {"name": name, **baseline, split: score(task, outputs, examples.targets)}
+            name, trivial = _trivial(task, experiment.examples("train"), examples)
+            baseline = {"name": name, **baseline, split: trivial}
     calibration: dict[str, Any] = {}
     if isinstance(task, Classify) and "validation" in figures:
         splits = [experiment.examples(split) for split in ("validation", "test")]

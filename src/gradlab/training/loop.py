@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from gradlab.data import Batch, Examples, permutation
 from gradlab.errors import TrainingError
+from gradlab.models.ngram import NGram
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
 from gradlab.tasks import Task, evaluate
 from gradlab.training.average import Average
@@ -27,7 +28,7 @@ from gradlab.training.observers import Observer
 from gradlab.training.optimizers import Lbfgs, Parameters, optimizers
 from gradlab.training.plan import Plan
 from gradlab.training.schedules import Plateau, schedules
-from gradlab.training.step import ClosureStep, GradientStep, NonFinite, Step, Stepped
+from gradlab.training.step import ClosureStep, CountStep, GradientStep, NonFinite, Step, Stepped
 
 # Training data up to this size are put in an epoch's order all at once: a slice costs less than a gather a batch.
 # On the CPU fresh memory costs page faults, so that this pays only for what fits into a cache.
@@ -138,6 +139,8 @@ class Training:
         return self.plan.lr * self.schedule(step) * self.progress.rate_factor
 
     def _make_step(self) -> Step:
+        if isinstance(self.model, NGram):
+            return CountStep(self.model, self.task, self.train)
         if isinstance(self.optimizer, Lbfgs):
             return ClosureStep(self.model, self.task, self.optimizer)
         step = GradientStep(self.model, self.task, self.optimizer, self.plan, self.progress.step, self.average)
@@ -147,7 +150,7 @@ class Training:
 
     def _batches(self, epoch: int) -> Iterator[Batch]:
         """The batches of an epoch, in its order."""
-        parts = self.train.parts
+        parts = self.train.for_epoch(self.plan.seed, epoch).parts
         order = permutation(len(self.train), self.plan.seed, epoch).to(self.device)
         sizes = self.plan.batch_sizes(len(self.train))
         if self.train.inputs.nbytes <= _GATHERED.get(self.device.type, 0):

@@ -9,7 +9,9 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from gradlab.data import Batch
+from gradlab.data import Batch, Examples
+from gradlab.data.text.windows import Windows
+from gradlab.models.ngram import NGram
 from gradlab.tasks import Task
 from gradlab.training.average import Average
 from gradlab.training.optimizers import Lbfgs, Optimizer
@@ -176,4 +178,23 @@ class ClosureStep:
         return math.hypot(*torch.stack(torch._foreach_norm(self._gradients())).tolist())
 
     def frozen_at(self) -> None:
+        return None
+
+
+class CountStep:
+    """The step of a model that learns by counting: one, over all of the text at once."""
+
+    def __init__(self, model: NGram, task: Task, train: Examples):
+        self.model, self.task, self.train = model, task, train
+
+    def __call__(self, batch: Batch, lr: float) -> Stepped:
+        assert isinstance(self.train.inputs, Windows)
+        self.model.fit(self.train.inputs.tokens)
+        with torch.no_grad():
+            return Stepped(*self.task.training_loss(self.model(batch[0]), batch[1]))
+
+    def gradient_norm(self) -> float:
+        return 0.0
+
+    def frozen_at(self) -> int | None:
         return None

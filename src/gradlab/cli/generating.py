@@ -1,0 +1,187 @@
+"""`gradlab generate`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from gradlab.cli.output import console, print_json
+from gradlab.cli.training import Json, Plain
+from gradlab.errors import GradlabError
+
+if TYPE_CHECKING:
+    from gradlab.run import Run
+
+_LENGTH = 200  # tokens that are written unless told, as far as the model can see
+
+
+def generate(
+    run: str,
+    /,
+    *,
+    prompt: str | None = None,
+    prompt_file: str | None = None,
+    max_tokens: int | None = None,
+    beam: int | None = None,
+    n_best: int = 1,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int = 0,
+    stream: Annotated[bool, Parameter(negative="--no-stream")] = True,
+    tree: Annotated[bool, Parameter(show_default=False)] = False,
+    plain: Plain = False,
+    as_json: Json = False,
+) -> None:
+    """Let a language model write.
+
+    Examples to copy:
+
+    - `gradlab generate runs/pydoc-gpt-3f2a --prompt "The import statement"`
+    - `gradlab generate runs/pydoc-gpt-3f2a --prompt "def " --temperature 0.8 --top-k 40 --seed 7`
+    - `gradlab generate runs/pydoc-gpt-3f2a --prompt "A class is" --beam 5 --n-best 3`
+    - `gradlab generate runs/pydoc-gpt-3f2a --prompt "A" --beam 3 --max-tokens 4 --tree`: the search, drawn
+
+    Without --temperature, --top-k, --top-p or --beam, tokens are drawn at temperature 1; 0 takes the most probable.
+
+    Parameters
+    ----------
+    run
+        The folder of a language model's run.
+    prompt
+        What the text begins with.
+    prompt_file
+        A file that it begins with.
+    max_tokens
+        How many tokens to write; default 200, or as many as the model can see.
+    beam
+        Search for the most probable text with so many beams.
+    n_best
+        How many texts of a beam search are shown.
+    temperature
+        Above 1 more daring, below 1 more careful, 0 always the most probable token.
+    top_k
+        Draw from so many most probable tokens.
+    top_p
+        Draw from the most probable tokens that together have this probability.
+    seed
+        The same seed writes the same text.
+    stream
+        Show the text while it is written.
+    tree
+        Draw the beam search as a tree with log-probabilities.
+    """
+    from gradlab.api import load_run
+
+    opened = load_run(run)
+    text = _prompt(prompt, prompt_file)
+    tokens = _tokens(opened, text)
+    length = _length(opened, len(tokens), max_tokens)
+    if beam is not None:
+        if temperature is not None or top_k is not None or top_p is not None:
+            raise GradlabError("A beam search draws nothing: leave out --temperature, --top-k and --top-p.")
+        _search(opened, tokens, length, beam, n_best, tree, plain, as_json, text)
+        return
+    if tree or n_best != 1:
+        raise GradlabError(f"{'--tree' if tree else '--n-best'} is of a beam search: give --beam K too.")
+    if temperature is None and top_k is None and top_p is None:
+        temperature = 1.0
+    options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    written = _write(opened, tokens, length, options, text, shown=stream and not as_json)
+    if as_json:
+        print_json({"run": run, "prompt": text, "texts": [{"text": written, "tokens": length}]})
+    elif not stream:
+        print(text + written)
+
+
+def _prompt(prompt: str | None, file: str | None) -> str:
+    if prompt is not None and file is not None:
+        raise GradlabError("--prompt and --prompt-file are two beginnings: choose one.")
+    if file is None:
+        return prompt if prompt is not None else "\n"
+    try:
+        return Path(file).read_text("utf-8")
+    except OSError as error:
+        raise GradlabError(f"The prompt file {file} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise GradlabError(f"The prompt file {file} is no UTF-8: byte {error.start} is not valid there.") from None
+
+
+def _tokens(run: Run, text: str) -> list[int]:
+    tokens: list[int] = run.tokenizer.encode(text, unknown="refuse").tolist()
+    if not tokens:
+        raise GradlabError("The prompt is empty. Give at least one character, or leave it out.")
+    return tokens
+
+
+def _length(run: Run, prompt: int, asked: int | None) -> int:
+    limit = getattr(run.model, "limit", None)
+    room = None if limit is None else limit - prompt
+    if room is not None and room < 1:
+        raise GradlabError(f"The prompt has {prompt} tokens, and the model sees at most {limit}. Give a shorter one.")
+    if asked is None:
+        return _LENGTH if room is None else min(_LENGTH, room)
+    if room is not None and asked > room:
+        raise GradlabError(
+            f"The model sees at most {limit} tokens, and the prompt has {prompt}: --max-tokens can be at most {room}."
+        )
+    return asked
+
+
+def _write(run: Run, tokens: list[int], length: int, options: dict[str, Any], text: str, shown: bool) -> str:
+    """The text after the prompt, shown as it is written."""
+    import torch
+
+    from gradlab.data.text.decoding import Decoding
+    from gradlab.sampling import stream
+
+    decoding = Decoding(run.tokenizer)
+    parts = []
+    columns = stream(run.model, torch.tensor([tokens]), length, **options)
+    if shown:
+        print(text, end="", flush=True)
+    for column in columns:
+        parts.append(decoding(int(column)))
+        if shown:
+            print(parts[-1], end="", flush=True)
+    parts.append(decoding.end())
+    if shown:
+        print(parts[-1])
+    return "".join(parts)
+
+
+def _search(
+    run: Run,
+    tokens: list[int],
+    length: int,
+    size: int,
+    n_best: int,
+    tree: bool,
+    plain: bool,
+    as_json: bool,
+    text: str,
+) -> None:
+    import torch
+
+    from gradlab.sampling import Beam, beam_search, draw_tree
+
+    found = beam_search(run.model, torch.tensor([tokens]), length, Beam(size, n_best=n_best), record=tree)
+    texts = [run.tokenizer.decode(row[len(tokens) :].tolist()) for row in found.tokens[0]]
+    scores = found.scores[0].tolist()
+    drawn = draw_tree(found.trees[0], lambda token: repr(run.tokenizer.decode([token]))) if tree else None
+    if as_json:
+        each = [{"text": t, "tokens": length, "score": s} for t, s in zip(texts, scores, strict=True)]
+        print_json({"run": str(run.path), "prompt": text, "texts": each, **({"tree": drawn} if tree else {})})
+        return
+    screen = console(plain)
+    if drawn is not None:
+        screen.print(Text(drawn), soft_wrap=True)
+    for written, score in zip(texts, scores, strict=True):
+        if n_best > 1:
+            screen.print(Text(f"{score:.3f}", "dim"))
+        sys.stdout.flush()
+        print(text + written)

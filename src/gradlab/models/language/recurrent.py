@@ -1,0 +1,87 @@
+"""Recurrent language models: all that was read is in a state of fixed size."""
+
+from typing import Annotated, Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from gradlab.errors import GradlabError
+from gradlab.models.registry import Shape, models
+from gradlab.nn.recurrent import GRU, LSTM, RNN
+from gradlab.nn.recurrent.cache import StateCache
+from gradlab.registry import Count, Fraction
+
+Cell = Literal["rnn", "lstm", "gru"]
+
+
+class RecurrentLanguageModel(nn.Module):
+    r"""An embedding of the tokens, recurrent layers, and logits for the next token.
+
+    $$ h_t = \mathrm{cell}(E_{x_t}, h_{t-1}), \qquad z_t = W h_t + b $$
+
+    W is the table E where they are tied, which needs as many features as hidden units. Every window starts from the
+    state 0, and the gradient goes back to its first token.
+
+    >>> model = RecurrentLanguageModel(10, dim=16, layers=2, cell="lstm")
+    >>> tokens = torch.tensor([[1, 2, 3, 4]])
+    >>> cache = model.new_cache(batch=1, max_length=8)
+    >>> steps = [model(tokens[:, i : i + 1], cache=cache) for i in range(4)]
+    >>> torch.allclose(torch.cat(steps, 1), model(tokens), atol=1e-5)
+    True
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        *,
+        dim: int,
+        layers: int,
+        cell: Cell,
+        hidden: int | None = None,
+        dropout: float = 0.0,
+        tied: bool = False,
+    ):
+        super().__init__()
+        hidden = dim if hidden is None else hidden
+        if tied and hidden != dim:
+            raise GradlabError(f"model.tied=true needs model.hidden ({hidden}) to be model.dim ({dim}).")
+        self.vocabulary, self.tied = vocabulary, tied
+        self.embedding = nn.Embedding(vocabulary, dim)
+        made = {"rnn": RNN, "lstm": LSTM, "gru": GRU}[cell]
+        self.recurrent = made(dim, hidden, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
+        self.dropout = nn.Dropout(dropout)
+        self.head = None if tied else nn.Linear(hidden, vocabulary)
+        self.bias = nn.Parameter(torch.zeros(vocabulary)) if tied else None
+        nn.init.normal_(self.embedding.weight, std=dim**-0.5)
+
+    def forward(
+        self, tokens: Int64[Tensor, "batch length"], *, cache: StateCache | None = None
+    ) -> Float[Tensor, "batch length vocabulary"]:
+        x, state = self.recurrent(self.dropout(self.embedding(tokens)), None if cache is None else cache.state)
+        if cache is not None:
+            cache.update(state, steps=tokens.shape[1])
+        x = self.dropout(x)
+        logits: Tensor = self.head(x) if self.head is not None else F.linear(x, self.embedding.weight, self.bias)
+        return logits
+
+    def new_cache(self, batch: int, max_length: int) -> StateCache:
+        """A state that has read nothing."""
+        return StateCache(batch_axis=1)
+
+
+@models.register("rnn")
+def rnn(
+    inputs: Shape,
+    outputs: int,
+    *,
+    cell: Annotated[Cell, "the kind of recurrent layer"] = "lstm",
+    layers: Annotated[Count, "recurrent layers, one above the other"] = 2,
+    dim: Annotated[Count, "features of a token"] = 128,
+    hidden: Annotated[Count | None, "units of a layer; default dim"] = None,
+    dropout: Annotated[Fraction, "probability of dropping a feature, between layers too"] = 0.0,
+    tied: Annotated[bool, "the last map is the table of embeddings"] = False,
+) -> nn.Module:
+    """A recurrent language model: RNN, LSTM or GRU."""
+    return RecurrentLanguageModel(outputs, dim=dim, layers=layers, cell=cell, hidden=hidden, dropout=dropout, tied=tied)

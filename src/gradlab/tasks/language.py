@@ -1,0 +1,101 @@
+"""Language modelling: the next token, at every place of a text."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from gradlab.data import Examples, Targets, Wants
+from gradlab.errors import GradlabError
+from gradlab.models.ngram import NGram
+from gradlab.tasks.metrics import Metric
+from gradlab.tasks.task import tasks
+
+_WINDOWS = 1024  # of a text that are looked at together
+
+Logits = Float[Tensor, "batch length tokens"]
+Next = Int64[Tensor, "batch length"]
+
+
+@tasks.register("language")
+@dataclass(eq=False)
+class Language:
+    r"""The next token, by cross-entropy, at every place of a window.
+
+    $$ \ell = -\frac{1}{T} \sum_t \log P(x_{t+1} \mid x_1, \dots, x_t) $$
+
+    The loss is in nats for each token. `perplexity` is its exponential, as if so many tokens were equally likely;
+    `bits_per_byte` does not depend on what a token is, so that models with different tokenizers can be compared.
+    """
+
+    targets: Targets
+    _: KW_ONLY
+
+    wants: ClassVar[Wants] = "tokens"
+
+    def __post_init__(self) -> None:
+        if not self.targets.tokens:
+            raise GradlabError("Language modelling needs text. Use data=text, or another task.")
+        self.outputs = self.targets.tokens
+        self.metrics: Mapping[str, Metric] = {
+            "perplexity": Metric(_surprise, lambda total: math.exp(min(700.0, float(total[0] / total[1]))), False)
+        }
+        if self.targets.token_bytes:
+            surprise = _surprise_and_bytes(torch.tensor(self.targets.token_bytes, dtype=torch.float64))
+            self.metrics["bits_per_byte"] = Metric(
+                surprise, lambda total: float(total[0] / total[1] / math.log(2)) if total[1] else math.nan, False
+            )
+
+    def encode(self, targets: Any) -> Any:
+        return targets
+
+    def loss(self, output: Logits, target: Next, weight: Tensor | None = None) -> tuple[Tensor, int]:
+        return F.cross_entropy(output.flatten(0, 1), target.flatten(), reduction="sum"), target.numel()
+
+    def training_loss(self, output: Logits, target: Next, weight: Tensor | None = None) -> tuple[Tensor, int]:
+        return self.loss(output, target)
+
+    def expected_initial_loss(self) -> tuple[float, str]:
+        return math.log(self.outputs), f"log {self.outputs:,} tokens"
+
+    def baseline(self, training: Tensor, count: int) -> tuple[str, Tensor]:
+        raise NotImplementedError("the outputs for a whole split would fit nowhere: see compare")
+
+    def compare(self, train: Examples, judged: Examples) -> tuple[str, dict[str, float]]:
+        """What counting trigrams of the training text gives on the same windows."""
+        tokens = train.inputs.tokens  # type: ignore[union-attr]
+        counted = NGram(self.outputs, order=3).fit(tokens)
+        totals = torch.zeros(3, dtype=torch.float64)
+        table = torch.tensor(self.targets.token_bytes or [0] * self.outputs, dtype=torch.float64)
+        for start in range(0, len(judged), _WINDOWS):
+            x, y = (part[start : start + _WINDOWS].cpu() for part in (judged.inputs, judged.targets))
+            totals += torch.stack([-counted.log_prob(x, y).double().sum(), table[y].sum(), table.new_tensor(y.numel())])
+        surprise, size, places = totals.tolist()
+        figures = {"loss": surprise / places, "perplexity": math.exp(min(700.0, surprise / places))}
+        if size:
+            figures["bits_per_byte"] = surprise / size / math.log(2)
+        return "counted trigrams", figures
+
+    def decode(self, output: Tensor) -> list[dict[str, Any]]:
+        raise GradlabError("A language model writes text: use gradlab generate.")
+
+
+def _surprise(logits: Logits, target: Next) -> Float[Tensor, "2"]:
+    """-Σ log P of the targets, and how many there are."""
+    loss = F.cross_entropy(logits.flatten(0, 1).float(), target.flatten(), reduction="sum")
+    return torch.stack([loss.double(), loss.new_tensor(target.numel(), dtype=torch.float64)])
+
+
+def _surprise_and_bytes(token_bytes: Float[Tensor, " tokens"]) -> Any:
+    """-Σ log P of the targets, and how many bytes they stand for."""
+
+    def sums(logits: Logits, target: Next) -> Float[Tensor, "2"]:
+        table = token_bytes.to(target.device)
+        return torch.stack([_surprise(logits, target)[0], table[target].sum()])
+
+    return sums

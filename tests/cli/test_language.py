@@ -1,0 +1,152 @@
+"""Language models: trained, judged, resumed, and let write."""
+
+import re
+from pathlib import Path
+
+import pytest
+from cli_helpers import ForkServer, check_refused, gradlab
+
+SMALL = ["model.dim=16", "model.layers=1", "data.context=16", "train.batch_size=8"]
+GPT = [*SMALL, "model.heads=2", "train.steps=30", "train.schedule=constant"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("language")
+    (made / "text.txt").write_text("the cat sat on the mat and the dog sat on the log.\n" * 60)
+    return made
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> Path:
+    ended = gradlab("train", "text-gpt", "--data", "text.txt", *GPT, "--out", "gpt", "--plain", cwd=folder)
+    assert ended.code == 0, ended.err
+    return folder / "gpt"
+
+
+def test_a_text_becomes_a_run_with_its_tokenizer_and_a_report(run: Path) -> None:
+    assert (run / "tokenizer.json").exists()
+    report = (run / "report.html").read_text()
+    assert "What it writes" in report
+    assert "gradlab generate" in report
+
+
+def test_the_figures_stand_beside_counted_trigrams(quick: ForkServer, run: Path, folder: Path) -> None:
+    figures = quick("evaluate", "gpt", "--json", cwd=folder).json
+    assert {"loss", "perplexity", "bits_per_byte"} <= set(figures)
+    assert "counted trigrams" in (run / "result.json").read_text()
+
+
+@pytest.mark.parametrize("recipe", ["text-lstm"])
+@pytest.mark.parametrize("cell", ["rnn", "gru"])
+def test_recurrent_models_train_too(quick: ForkServer, folder: Path, recipe: str, cell: str) -> None:
+    options = ["train.steps=5", "train.schedule=constant", f"model.cell={cell}"]
+    ended = quick("train", recipe, "--data", "text.txt", *SMALL, *options, "--out", cell, "--json", cwd=folder)
+    assert ended.code == 0, ended.err
+    assert ended.json["test"]["perplexity"] > 1
+
+
+@pytest.mark.parametrize("kind", ["char", "word", "bpe"])
+def test_every_kind_of_token(quick: ForkServer, folder: Path, kind: str) -> None:
+    options = [f"data.tokenizer={kind}", "data.vocabulary=300", "data.context=8"]
+    ended = quick("train", "text-gpt", "--data", "text.txt", *GPT, *options, "--out", kind, "--json", cwd=folder)
+    assert ended.code == 0, ended.err
+    assert ("bits_per_byte" in ended.json["test"]) == (kind != "word")
+    written = quick("generate", kind, "--prompt", "the cat", "--max-tokens", 1, "--json", cwd=folder)
+    assert written.code == 0, written.err
+
+
+def test_counted_trigrams_are_a_run_too(quick: ForkServer, folder: Path) -> None:
+    ended = quick("train", "pydoc-ngram", "--out", "ngram", "--json", cwd=folder)
+    assert ended.code == 0, ended.err
+    assert 2 < ended.json["test"]["bits_per_byte"] < 3
+    text = quick("generate", "ngram", "--prompt", "The ", "--max-tokens", 50, "--no-stream", cwd=folder).out
+    assert text.startswith("The ")
+    again = quick("evaluate", "ngram", "--json", cwd=folder).json
+    assert again["perplexity"] == pytest.approx(ended.json["test"]["perplexity"])
+
+
+def test_a_stopped_run_goes_on_to_the_same_bits(folder: Path, run: Path) -> None:
+    whole = ["train", "text-gpt", "--data", "text.txt", *GPT, "train.checkpoint_every=10"]
+    assert gradlab(*whole, "--out", "whole", cwd=folder).code == 0
+    assert gradlab(*whole, "--out", "half", cwd=folder).code == 0
+    for step in (20, 30):
+        for part in sorted((folder / "half" / "checkpoints").glob(f"step-*{step}")):
+            for file in part.iterdir():
+                file.unlink()
+            part.rmdir()
+    (folder / "half" / "result.json").unlink()
+    assert gradlab("resume", "half", cwd=folder).code == 0
+    last = [next((folder / name / "checkpoints").glob("step-*30")) for name in ("whole", "half")]
+    assert (last[0] / "model.safetensors").read_bytes() == (last[1] / "model.safetensors").read_bytes()
+
+
+def test_the_same_seed_writes_the_same_text_streamed_or_not(quick: ForkServer, run: Path, folder: Path) -> None:
+    asked = ["generate", "gpt", "--prompt", "the ", "--max-tokens", 10, "--temperature", 0.8, "--top-k", 20]
+    streamed, whole = quick(*asked, cwd=folder).out, quick(*asked, "--no-stream", cwd=folder).out
+    assert streamed == whole
+    assert streamed.startswith("the ")
+    assert quick(*asked, "--seed", 1, cwd=folder).out != streamed
+    (made,) = quick(*asked, "--json", cwd=folder).json["texts"]
+    assert f"the {made['text']}\n" == streamed
+
+
+def test_a_beam_search_shows_its_best_and_its_tree(quick: ForkServer, run: Path, folder: Path) -> None:
+    asked = ["generate", "gpt", "--prompt", "the ", "--max-tokens", 3, "--beam", 3]
+    shown = quick(*asked, "--n-best", 2, "--json", cwd=folder).json["texts"]
+    assert shown[0]["score"] >= shown[1]["score"]
+    tree = quick(*asked, "--tree", cwd=folder).out
+    assert tree.startswith("START\n")
+    assert re.search(r"├─ '.' −\d+\.\d ●", tree)
+
+
+def test_a_prompt_may_be_a_file(quick: ForkServer, run: Path, folder: Path) -> None:
+    (folder / "begin.txt").write_text("the dog")
+    out = quick("generate", "gpt", "--prompt-file", "begin.txt", "--max-tokens", 3, "--no-stream", cwd=folder).out
+    assert out.startswith("the dog")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--prompt", "a" * 17], "The prompt has 17 tokens, and the model sees at most 16"),
+        (["--prompt", ""], "The prompt is empty"),
+        (["--prompt", "a", "--max-tokens", "16"], "--max-tokens can be at most 15"),
+        (["--prompt", "a", "--max-tokens", "0"], "max_new_tokens"),
+        (["--prompt", "a", "--beam", "0"], "beam"),
+        (["--prompt", "a", "--temperature", "-1"], "temperature"),
+        (["--prompt", "a", "--top-k", "0"], "top_k"),
+        (["--prompt", "a", "--top-p", "1.5"], "top_p"),
+        (["--prompt", "a", "--beam", "2", "--temperature", "1"], "A beam search draws nothing"),
+        (["--prompt", "a", "--tree"], "give --beam K too"),
+        (["--prompt", "a", "--prompt-file", "b"], "choose one"),
+        (["--prompt-file", "absent.txt"], "absent.txt cannot be read"),
+    ],
+)
+def test_bad_input_is_told(quick: ForkServer, run: Path, folder: Path, arguments: list[str], told: str) -> None:
+    check_refused(quick("generate", "gpt", *arguments, cwd=folder), told)
+
+
+def test_text_that_cannot_be_learned_from_is_told(quick: ForkServer, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "short.txt").write_text("one\ntwo\nthree\n" * 3)
+    (tmp_path / "latin.txt").write_bytes(b"gr\xfc\xdfe\n" * 10)
+    for name, told in {
+        "empty.txt": "is empty",
+        "short.txt": "too short",
+        "latin.txt": "byte 2",
+        "absent.txt": "neither a file nor a folder",
+    }.items():
+        check_refused(quick("train", "text-gpt", "--data", name, "--out", "x", cwd=tmp_path), told)
+        assert not (tmp_path / "x").exists()
+
+
+def test_tasks_and_data_that_do_not_fit_are_told(quick: ForkServer, tmp_path: Path) -> None:
+    check_refused(quick("train", "digits-mlp", "task=language", "--out", "x", cwd=tmp_path), "holds no text")
+    check_refused(quick("train", "pydoc-gpt", "task=classify", "--out", "x", cwd=tmp_path), "is text")
+
+
+def test_a_language_model_does_not_predict_and_others_do_not_write(quick: ForkServer, run: Path, folder: Path) -> None:
+    check_refused(quick("predict", "gpt", "1,2", cwd=folder), "use gradlab generate")
+    assert quick("train", "iris-softmax", "--out", "iris", "--json", cwd=folder).code == 0
+    check_refused(quick("generate", "iris", "--prompt", "a", cwd=folder), "is no language model")
