@@ -30,7 +30,7 @@ try:
     thing = Thing()
     reference = weakref.ref(thing, callback)
     del thing
-    time.sleep(5)
+    for _ in range(500): time.sleep(0.01)
 except KeyboardInterrupt:
     print("interrupted")
 """
