@@ -24,6 +24,7 @@ def test_a_block_is_explained_in_the_terminal(quick: ForkServer, tmp_path: Path)
         "parameters   weight (2, 3, 4), bias (2, 3), in Maxout(in_features=4, out_features=3, pieces=2)",
         "FLOPs        2·n·k·d·h",
         "Memory       O(n·k·h)",
+        ">>> from gradlab.nn.activations import Maxout",
         "gradlab.nn.activations.Maxout",
         "gradlab.scratch.dense.maxout",
         "def maxout(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:",

@@ -90,6 +90,8 @@ def _show(screen: Console, found: Explanation) -> None:
         say(screen, key, formula)
     if found.peers:
         say(screen, "equal to", ", ".join(found.peers))
+    screen.print()
+    screen.print(Text(found.example), soft_wrap=True)
     if found.laws:
         screen.print(table("law", "", rows=([name, formula] for name, formula in found.laws.items())))
     _show_code(screen, [found.code, *found.twins])

@@ -78,6 +78,12 @@ class Explanation:
             [Code.of_twin(check.twin) for check in known if check.twin is not None],
         )
 
+    @property
+    def example(self) -> str:
+        """How it is used, from the import on."""
+        module, _, name = self.code.name.rpartition(".")
+        return f">>> import torch\n>>> from {module} import {name}\n{self.doc.example}"
+
     def plain(self) -> dict[str, Any]:
         """For JSON."""
         return {
@@ -92,7 +98,7 @@ class Explanation:
             "cost": self.doc.cost,
             "laws": self.laws,
             "peers": self.peers,
-            "example": self.doc.example,
+            "example": self.example,
             "code": {"name": self.code.name, "text": self.code.text},
             "twins": [{"name": twin.name, "text": twin.text} for twin in self.twins],
         }

@@ -38,11 +38,13 @@ def block_page(found: Explanation) -> Html:
     }
     if found.parameters:
         facts["Parameters"] += f", in {found.built}"
-    rows = [[name, value] for name, value in facts.items() if value]
+    rows = [[name, _inline(value)] for name, value in facts.items() if value]
     sections = [
         section("At a glance", table((), rows, class_="pairs")),
-        section("Use it", tag("div", _python(found.doc.example), class_="code")),
-        section("Laws", table((), [[name, formula] for name, formula in found.laws.items()])) if found.laws else "",
+        section("Use it", tag("div", _python(found.example), class_="code")),
+        section("Laws", table((), [[name, _inline(formula)] for name, formula in found.laws.items()]))
+        if found.laws
+        else "",
         section(
             "The block and its twin",
             tag(
@@ -89,8 +91,12 @@ def _picture(name: str) -> list[Html]:
 
 
 def _prose(text: str) -> Html:
-    """A paragraph, in which what stands between backticks is code."""
-    return tag("p", *(tag("code", part) if i % 2 else part for i, part in enumerate(text.split("`"))))
+    return tag("p", _inline(text))
+
+
+def _inline(text: str) -> Html:
+    """Text, in which what stands between backticks is code."""
+    return join(tag("code", part) if i % 2 else part for i, part in enumerate(text.split("`")))
 
 
 def _equation(latex: str) -> Html:
