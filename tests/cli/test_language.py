@@ -150,3 +150,11 @@ def test_a_language_model_does_not_predict_and_others_do_not_write(quick: ForkSe
     check_refused(quick("predict", "gpt", "1,2", cwd=folder), "use gradlab generate")
     assert quick("train", "iris-softmax", "--out", "iris", "--json", cwd=folder).code == 0
     check_refused(quick("generate", "iris", "--prompt", "a", cwd=folder), "is no language model")
+
+
+def test_a_learning_rate_is_found_for_text_and_checks_that_do_not_know_it_say_so(
+    quick: ForkServer, run: Path, folder: Path
+) -> None:
+    asked = ["train", "text-gpt", "--data", "text.txt", *GPT]
+    assert quick(*asked, "--find-lr", "--out", "rates", "--json", cwd=folder).code == 0
+    check_refused(quick(*asked, "--check", "--out", "checked", cwd=folder), "for a language model, leave it out")

@@ -18,7 +18,7 @@ from gradlab.data import Examples
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.registry import Part
 from gradlab.studies.practice import History, practice_plan, practise
-from gradlab.tasks import Task, evaluate, predict, tasks
+from gradlab.tasks import Language, Task, evaluate, predict, tasks
 from gradlab.tasks.evaluation import score
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
@@ -58,6 +58,8 @@ class ChecksFailed(GradlabError):
 
 def run_checks(experiment: Experiment) -> list[Check]:
     """All checks, in the order of the course: cheap ones first."""
+    if isinstance(experiment.task, Language):
+        raise GradlabError("--check knows tables and pictures; for a language model, leave it out.")
     short = _Short.of(experiment)
     checks: list[Callable[[], Check]] = [
         lambda: initial_loss(experiment),

@@ -110,7 +110,7 @@ class _Watch(Observer):
 
     def step(self, training: Training) -> None:
         with torch.no_grad():
-            total, count = training.task.training_loss(training.model(self.sample.inputs[:]), self.sample.targets)
+            total, count = training.task.training_loss(training.model(self.sample.inputs[:]), self.sample.targets[:])
         loss = total.item() / count
         if not math.isfinite(loss):
             self.stopped, training.interrupted = "a loss that is not finite", True
