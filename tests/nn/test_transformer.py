@@ -4,9 +4,10 @@ from torch.testing import assert_close
 
 from gradlab.errors import GradlabError
 from gradlab.nn.attention import LinearAttention, MultiheadAttention
+from gradlab.nn.attention.cache import KeyValueCache
 from gradlab.nn.normalisation import RMSNorm
 from gradlab.nn.position import ALiBi, RelativePosition, RotaryPosition
-from gradlab.nn.transformer import MLP, DecoderLayer, EncoderDecoder, EncoderLayer, GatedMLP, KeyValueCache
+from gradlab.nn.transformer import MLP, DecoderLayer, EncoderDecoder, EncoderLayer, GatedMLP
 
 PARTS = {
     "rotary": lambda: MultiheadAttention(8, 2, position=RotaryPosition(4)),

@@ -82,7 +82,8 @@ class Explanation:
     def example(self) -> str:
         """How it is used, from the import on."""
         module, _, name = self.code.name.rpartition(".")
-        return f">>> import torch\n>>> from {module} import {name}\n{self.doc.example}"
+        shown = self.doc.example.removeprefix(">>> import torch\n")
+        return f">>> import torch\n>>> from {module} import {name}\n{shown}"
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
 from gradlab.nn.activations import GELU, SiLU
+from gradlab.nn.attention.cache import KeyValueCache
 from gradlab.nn.attention.multihead import Cache, MultiheadAttention
 from gradlab.nn.blocks import block
 from gradlab.nn.normalisation import LayerNorm
@@ -27,6 +27,7 @@ class MLP(nn.Module):
     FLOPs: 4·n·d·h
     Memory: O(n·h)
 
+    >>> import torch
     >>> MLP(8)(torch.randn(2, 5, 8)).shape
     torch.Size([2, 5, 8])
     """
@@ -65,6 +66,7 @@ class GatedMLP(nn.Module):
     FLOPs: 6·n·d·h
     Memory: O(n·h)
 
+    >>> import torch
     >>> GatedMLP(6)(torch.randn(2, 5, 6)).shape
     torch.Size([2, 5, 6])
     """
@@ -149,6 +151,7 @@ class EncoderLayer(Layer):
 
     with n positions of d features, and h in the `hidden` layer.
 
+    >>> import torch
     >>> EncoderLayer(8, num_heads=2)(torch.randn(3, 5, 8)).shape
     torch.Size([3, 5, 8])
     """
@@ -194,6 +197,7 @@ class DecoderLayer(Layer):
 
     with n positions of d features, and h in the `hidden` layer.
 
+    >>> import torch
     >>> layer, x = DecoderLayer(8, num_heads=2), torch.randn(3, 5, 8)
     >>> cache = KeyValueCache()
     >>> steps = [layer(x[:, i : i + 1], cache=cache) for i in range(5)]
@@ -238,26 +242,6 @@ class DecoderLayer(Layer):
         return self._add(x, self.mlp, self.norm2)
 
 
-class KeyValueCache:
-    """The keys and values of all positions so far, of one attention."""
-
-    def __init__(self) -> None:
-        self.keys: Tensor | None = None
-        self.values: Tensor | None = None
-
-    @property
-    def length(self) -> int:
-        return 0 if self.keys is None else self.keys.shape[-2]
-
-    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Take in new ones, and give all there are."""
-        if self.keys is None or self.values is None:
-            self.keys, self.values = keys, values
-        else:
-            self.keys, self.values = torch.cat([self.keys, keys], -2), torch.cat([self.values, values], -2)
-        return self.keys, self.values
-
-
 @block("transformer.encoder_decoder")
 class EncoderDecoder(nn.Module):
     r"""A stack of encoder layers reads the source, and a stack of decoder layers writes the target, looking at it.
@@ -273,6 +257,7 @@ class EncoderDecoder(nn.Module):
 
     with l layers in either stack and n positions of the source. Vaswani et al. 2017, arXiv:1706.03762.
 
+    >>> import torch
     >>> model = EncoderDecoder(8, num_heads=2, num_encoder_layers=1, num_decoder_layers=1)
     >>> model(torch.randn(3, 7, 8), torch.randn(3, 5, 8)).shape
     torch.Size([3, 5, 8])

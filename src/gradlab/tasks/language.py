@@ -42,6 +42,7 @@ class Language:
         if not self.targets.tokens:
             raise GradlabError("Language modelling needs text. Use data=text, or another task.")
         self.outputs = self.targets.tokens
+        self.counted: NGram | None = None
         self.metrics: Mapping[str, Metric] = {
             "perplexity": Metric(_surprise, lambda total: math.exp(min(700.0, float(total[0] / total[1]))), False)
         }
@@ -68,13 +69,15 @@ class Language:
 
     def compare(self, train: Examples, judged: Examples) -> tuple[str, dict[str, float]]:
         """What counting trigrams of the training text gives on the same windows."""
-        tokens = train.inputs.tokens  # type: ignore[union-attr]
-        counted = NGram(self.outputs, order=3).fit(tokens)
+        if self.counted is None:  # once for all splits that are judged
+            self.counted = NGram(self.outputs, order=3).fit(train.inputs.tokens)  # type: ignore[union-attr]
         totals = torch.zeros(3, dtype=torch.float64)
         table = torch.tensor(self.targets.token_bytes or [0] * self.outputs, dtype=torch.float64)
         for start in range(0, len(judged), _WINDOWS):
             x, y = (part[start : start + _WINDOWS].cpu() for part in (judged.inputs, judged.targets))
-            totals += torch.stack([-counted.log_prob(x, y).double().sum(), table[y].sum(), table.new_tensor(y.numel())])
+            totals += torch.stack(
+                [-self.counted.log_prob(x, y).double().sum(), table[y].sum(), table.new_tensor(y.numel())]
+            )
         surprise, size, places = totals.tolist()
         figures = {"loss": surprise / places, "perplexity": math.exp(min(700.0, surprise / places))}
         if size:

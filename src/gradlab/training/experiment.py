@@ -214,7 +214,7 @@ def _figures(experiment: Experiment, run: Run, training: Training) -> dict[str, 
         examples = experiment.examples(split)
         if len(examples):
             figures[split] = evaluate(experiment.model, task, examples.inputs, examples.targets)
-            name, trivial = _trivial(task, experiment.examples("train"), examples)
+            name, trivial = _trivial(task, training.train, examples)
             baseline = {"name": name, **baseline, split: trivial}
     calibration: dict[str, Any] = {}
     if isinstance(task, Classify) and "validation" in figures:

@@ -14,8 +14,8 @@ from gradlab.nn.attention import (
     causal_mask,
     length_mask,
 )
+from gradlab.nn.attention.cache import KeyValueCache
 from gradlab.nn.position import ALiBi, RelativePosition, RotaryPosition
-from gradlab.nn.transformer import KeyValueCache
 
 
 def of_torch(ours, **settings):

@@ -1,7 +1,8 @@
-"""Room for the keys and values of a whole text, taken once: a new position is written in its place."""
+"""What attention keeps of earlier positions: keys and values, in a list that grows or in room that was taken once."""
 
 from typing import Any
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -9,8 +10,31 @@ from gradlab.errors import GradlabError
 from gradlab.nn.sizes import at_least
 
 
+class KeyValueCache:
+    """The keys and values of one attention, of all positions so far; gradients pass through it."""
+
+    def __init__(self) -> None:
+        self.keys: Tensor | None = None
+        self.values: Tensor | None = None
+
+    @property
+    def length(self) -> int:
+        return 0 if self.keys is None else self.keys.shape[-2]
+
+    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Take in new ones, and give all there are."""
+        if self.keys is None or self.values is None:
+            self.keys, self.values = keys, values
+        else:
+            self.keys, self.values = torch.cat([self.keys, keys], -2), torch.cat([self.values, values], -2)
+        return self.keys, self.values
+
+
 class LayerCache:
-    """The keys and values of one attention. What `append` gives are views: nothing is copied but what is new."""
+    """The same for decoding: room that is taken once, into which new positions are written.
+
+    What `append` gives are views: nothing is copied but what is new.
+    """
 
     def __init__(self, max_length: int) -> None:
         at_least(1, "LayerCache", max_length=max_length)
@@ -61,7 +85,6 @@ class StaticCache:
 
     Layer i is given `cache[i]`. Writing in place is for decoding: no gradient can pass through it.
 
-    >>> import torch
     >>> from gradlab.nn.transformer import DecoderLayer
     >>> layers, x = [DecoderLayer(8, num_heads=2) for _ in range(3)], torch.randn(2, 5, 8)
     >>> cache = StaticCache(num_layers=3, max_length=10)

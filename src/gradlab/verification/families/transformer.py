@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gradlab.nn.attention.cache import KeyValueCache
 from gradlab.nn.attention.multihead import MultiheadAttention
 from gradlab.nn.position import RotaryPosition
-from gradlab.nn.transformer import DecoderLayer, EncoderDecoder, EncoderLayer, GatedMLP, KeyValueCache
+from gradlab.nn.transformer import DecoderLayer, EncoderDecoder, EncoderLayer, GatedMLP
 from gradlab.scratch import Tensor as Twin
 from gradlab.scratch import transformer
 from gradlab.scratch.transformer import AttentionWeights, LayerWeights, MLPWeights, NormWeights

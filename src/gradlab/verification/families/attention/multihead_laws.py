@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.nn.attention import MultiheadAttention, ScaledDotAttention, causal_mask
-from gradlab.nn.transformer import KeyValueCache
+from gradlab.nn.attention.cache import KeyValueCache
 from gradlab.verification.case import Case
 from gradlab.verification.checks import law
 from gradlab.verification.comparing import difference, gradients, same
