@@ -100,6 +100,7 @@ _METRICS = {
     "rmse": "RMSE",
     "mae": "MAE",
     "r2": "R²",
+    "bits_per_byte": "bits per byte",
 }
 
 
