@@ -3,8 +3,11 @@
 import _thread
 import ctypes
 import os
+import signal
 import sys
 import threading
+import time
+from types import FrameType
 
 
 def prepare() -> None:
@@ -15,7 +18,9 @@ def prepare() -> None:
     giving the large ones back to the kernel each time costs a page fault per 4 KiB. And Ctrl-C is never lost.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    sys.unraisablehook = _interrupt_again
+    sys.unraisablehook = _told_or_interrupted_again
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored, as under nohup
+        signal.signal(signal.SIGINT, interrupt)
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         if hasattr(libc, "mallopt"):  # glibc; musl has no such call
@@ -24,9 +29,45 @@ def prepare() -> None:
             libc.mallopt(mmap_threshold, 2**30)
 
 
-def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
+class _Interrupt:
+    """Ctrl-C as Python has it, except that it waits for an import to end.
+
+    Some libraries catch whatever is raised while they load their parts: the interrupt would be lost, or leave a
+    module half loaded that fails in its own way later.
+    """
+
+    patience = 5.0  # seconds: a module that never ends loading can be left
+
+    def __init__(self) -> None:
+        self.raised = False  # what fails after that is its doing: some libraries turn it into an error of their own
+        self._since: float | None = None
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        if _importing(frame) and now - self._since < self.patience:
+            _interrupt_soon()
+        else:
+            self._since, self.raised = None, True
+            signal.default_int_handler(number, frame)
+
+
+interrupt = _Interrupt()
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+        frame = frame.f_back
+    return frame is not None
+
+
+def _interrupt_soon() -> None:
+    threading.Timer(0.01, _thread.interrupt_main).start()
+
+
+def _told_or_interrupted_again(unraisable: "sys.UnraisableHookArgs") -> None:
     """Ctrl-C in the middle of a callback of the interpreter, where nothing can be raised, comes again after it."""
     if isinstance(unraisable.exc_value, KeyboardInterrupt):
-        threading.Timer(0.01, _thread.interrupt_main).start()  # at once would still be inside of the callback
+        _interrupt_soon()  # at once would still be inside of the callback
     else:
         sys.__unraisablehook__(unraisable)

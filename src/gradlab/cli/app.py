@@ -56,15 +56,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         fail(f"{error}\nTry: gradlab --help", 2)
     except GradlabError as error:
         fail(str(error), error.exit_code)
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        fail("out of memory. Lower train.batch_size, raise train.accumulate, or take a smaller model.", 1)
     except KeyboardInterrupt:
         fail("interrupted", 130)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of a pipe has left: nobody is there to be told
         sys.exit(1)
+    except Exception as error:
+        if process.interrupt.raised:
+            fail("interrupted", 130)
+        if is_out_of_memory(error):
+            fail("out of memory. Lower train.batch_size, raise train.accumulate, or take a smaller model.", 1)
+        raise
     sys.exit(0)
 
 
