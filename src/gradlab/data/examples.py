@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any, Union
 import numpy as np
 import numpy.typing as npt
 import torch
+from jaxtyping import Int64
 from torch import Tensor
+
+from gradlab.data.order import permutation
 
 if TYPE_CHECKING:
     from gradlab.data.preprocessing import Preprocessing
@@ -101,6 +104,10 @@ class Examples:
             return self
         windows: Any = self.targets
         return replace(self, inputs=self.inputs.for_epoch(seed, epoch), targets=windows.for_epoch(seed, epoch))
+
+    def order(self, seed: int, epoch: int, batch_size: int) -> Int64[Tensor, " rows"]:
+        """The rows of an epoch, batch after batch: a pure function of (seed, epoch)."""
+        return permutation(len(self), seed, epoch)
 
     def to(self, device: torch.device) -> "Examples":
         weights = None if self.weights is None else self.weights.to(device)

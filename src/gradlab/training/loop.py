@@ -15,7 +15,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from gradlab.data import Batch, Examples, permutation
+from gradlab.data import Batch, Examples
 from gradlab.errors import TrainingError
 from gradlab.models.ngram import NGram
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
@@ -151,7 +151,7 @@ class Training:
     def _batches(self, epoch: int) -> Iterator[Batch]:
         """The batches of an epoch, in its order."""
         parts = self.train.for_epoch(self.plan.seed, epoch).parts
-        order = permutation(len(self.train), self.plan.seed, epoch).to(self.device)
+        order = self.train.order(self.plan.seed, epoch, self.batch_size).to(self.device)
         sizes = self.plan.batch_sizes(len(self.train))
         if self.train.inputs.nbytes <= _GATHERED.get(self.device.type, 0):
             return zip(*(torch.split(part[order], sizes) for part in parts), strict=True)
