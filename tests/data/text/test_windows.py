@@ -143,7 +143,7 @@ def test_the_training_loop_cuts_its_batches_from_windows(monkeypatch):
     inputs = Windows(np.arange(403, dtype=np.uint16), 4)
     examples = Examples(inputs, inputs.targets, np.arange(len(inputs)))
     loop = Training.__new__(Training)
-    loop.train, loop.device = examples, inputs.device
+    loop.train, loop.device, loop.batch_size = examples, inputs.device, 32
     loop.plan = type("Plan", (), {"seed": 3, "batch_sizes": lambda self, n: [32, 32, 32, n - 96]})()
     for gathered in (0, 2**22):
         monkeypatch.setattr("gradlab.training.loop._GATHERED", {"cpu": gathered})
