@@ -14,7 +14,9 @@ from gradlab.cli.training import Json, Plain
 from gradlab.errors import GradlabError
 
 if TYPE_CHECKING:
-    from gradlab.run import Run
+    from torch import nn
+
+    from gradlab.cli.writer import Writer
 
 _LENGTH = 200  # tokens that are written unless told, as far as the model can see
 
@@ -45,13 +47,15 @@ def generate(
     - `gradlab generate runs/pydoc-gpt-3f2a --prompt "def " --temperature 0.8 --top-k 40 --seed 7`
     - `gradlab generate runs/pydoc-gpt-3f2a --prompt "A class is" --beam 5 --n-best 3`
     - `gradlab generate runs/pydoc-gpt-3f2a --prompt "A" --beam 3 --max-tokens 4 --tree`: the search, drawn
+    - `gradlab generate ~/models/gpt2 --prompt "A class is"`: a model in the format of Hugging Face
 
     Without --temperature, --top-k, --top-p or --beam, tokens are drawn at temperature 1; 0 takes the most probable.
 
     Parameters
     ----------
     run
-        The folder of a language model's run.
+        The folder of a language model's run, or one of Hugging Face with config.json, model.safetensors and
+        tokenizer.json, of a GPT-2 or a Llama.
     prompt
         What the text begins with.
     prompt_file
@@ -75,25 +79,25 @@ def generate(
     tree
         Draw the beam search as a tree with log-probabilities.
     """
-    from gradlab.api import load_run
+    from gradlab.cli.writer import open_writer
 
-    opened = load_run(run)
+    writer = open_writer(Path(run))
     text = _prompt(prompt, prompt_file)
-    tokens = _tokens(opened, text)
-    length = _length(opened, len(tokens), max_tokens)
+    tokens = writer.encode(text)
+    length = _length(writer.model, len(tokens), max_tokens)
     if beam is not None:
         if temperature is not None or top_k is not None or top_p is not None:
             raise GradlabError("A beam search draws nothing: leave out --temperature, --top-k and --top-p.")
-        _search(opened, tokens, length, beam, n_best, tree, plain, as_json, text)
+        _search(writer, tokens, length, beam, n_best, tree, plain, as_json, text)
         return
     if tree or n_best != 1:
         raise GradlabError(f"{'--tree' if tree else '--n-best'} is of a beam search: give --beam K too.")
     if temperature is None and top_k is None and top_p is None:
         temperature = 1.0
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    written = _write(opened, tokens, length, options, text, shown=stream and not as_json)
+    written, count = _write(writer, tokens, length, options, text, shown=stream and not as_json)
     if as_json:
-        print_json({"run": run, "prompt": text, "texts": [{"text": written, "tokens": length}]})
+        print_json({"run": run, "prompt": text, "texts": [{"text": written, "tokens": count}]})
     elif not stream:
         print(text + written)
 
@@ -111,15 +115,8 @@ def _prompt(prompt: str | None, file: str | None) -> str:
         raise GradlabError(f"The prompt file {file} is no UTF-8: byte {error.start} is not valid there.") from None
 
 
-def _tokens(run: Run, text: str) -> list[int]:
-    tokens: list[int] = run.tokenizer.encode(text, unknown="refuse").tolist()
-    if not tokens:
-        raise GradlabError("The prompt is empty. Give at least one character, or leave it out.")
-    return tokens
-
-
-def _length(run: Run, prompt: int, asked: int | None) -> int:
-    limit = getattr(run.model, "limit", None)
+def _length(model: nn.Module, prompt: int, asked: int | None) -> int:
+    limit = getattr(model, "limit", None)
     room = None if limit is None else limit - prompt
     if room is not None and room < 1:
         raise GradlabError(f"The prompt has {prompt} tokens, and the model sees at most {limit}. Give a shorter one.")
@@ -132,16 +129,18 @@ def _length(run: Run, prompt: int, asked: int | None) -> int:
     return asked
 
 
-def _write(run: Run, tokens: list[int], length: int, options: dict[str, Any], text: str, shown: bool) -> str:
-    """The text after the prompt, shown as it is written."""
+def _write(
+    writer: Writer, tokens: list[int], length: int, options: dict[str, Any], text: str, shown: bool
+) -> tuple[str, int]:
+    """The text after the prompt, shown as it is written, and of how many tokens it is."""
     import torch
 
-    from gradlab.data.text.decoding import Decoding
     from gradlab.sampling import stream
 
-    decoding = Decoding(run.tokenizer)
+    decoding = writer.decoding(tokens, text)
     parts = []
-    columns = stream(run.model, torch.tensor([tokens]), length, **options)
+    options = {"allowed": writer.allowed, "eos": writer.eos or None, **options}
+    columns = stream(writer.model, torch.tensor([tokens]), length, **options)
     if shown:
         print(text, end="", flush=True)
     for column in columns:
@@ -151,11 +150,11 @@ def _write(run: Run, tokens: list[int], length: int, options: dict[str, Any], te
     parts.append(decoding.end())
     if shown:
         print(parts[-1])
-    return "".join(parts)
+    return "".join(parts), len(parts) - 1
 
 
 def _search(
-    run: Run,
+    writer: Writer,
     tokens: list[int],
     length: int,
     size: int,
@@ -167,15 +166,26 @@ def _search(
 ) -> None:
     import torch
 
-    from gradlab.sampling import Beam, beam_search, draw_tree
+    from gradlab.sampling import Allowed, Beam, beam_search, draw_tree
 
-    found = beam_search(run.model, torch.tensor([tokens]), length, Beam(size, n_best=n_best), record=tree)
-    texts = [run.tokenizer.decode(row[len(tokens) :].tolist()) for row in found.tokens[0]]
-    scores = found.scores[0].tolist()
-    drawn = draw_tree(found.trees[0], lambda token: repr(run.tokenizer.decode([token]))) if tree else None
+    found = beam_search(
+        writer.model,
+        torch.tensor([tokens]),
+        length,
+        Beam(size, n_best=n_best),
+        eos=writer.eos or None,
+        filters=[] if writer.allowed is None else [Allowed(writer.allowed)],
+        record=tree,
+    )
+    scores, lengths = found.scores[0].tolist(), found.lengths[0].tolist()
+    texts = []
+    for row, count in zip(found.tokens[0].tolist(), lengths, strict=True):
+        decoding = writer.decoding(tokens, text)
+        texts.append("".join(map(decoding, row[len(tokens) : len(tokens) + count])) + decoding.end())
+    drawn = draw_tree(found.trees[0], lambda token: repr(writer.tokenizer.decode([token]))) if tree else None
     if as_json:
-        each = [{"text": t, "tokens": length, "score": s} for t, s in zip(texts, scores, strict=True)]
-        print_json({"run": str(run.path), "prompt": text, "texts": each, **({"tree": drawn} if tree else {})})
+        each = [{"text": t, "tokens": n, "score": s} for t, n, s in zip(texts, lengths, scores, strict=True)]
+        print_json({"run": str(writer.path), "prompt": text, "texts": each, **({"tree": drawn} if tree else {})})
         return
     screen = console(plain)
     if drawn is not None:

@@ -47,6 +47,14 @@ class CachedModel(Protocol):
         """The logits behind each of the tokens, which come after those that the cache stands for."""
 
 
+@runtime_checkable
+class Reading(Protocol):
+    """A cache that reads new tokens by itself, faster than its model does with it."""
+
+    def read(self, tokens: Int64[Tensor, "batch new"], last: int) -> Float[Tensor, "batch last vocabulary"]:
+        """The logits behind the last so many of them."""
+
+
 class Reader:
     """A model that reads a text as it grows: from the start each time, or by a cache where the model has one."""
 
@@ -56,31 +64,37 @@ class Reader:
         self.vocabulary: int | None = None
         self._checked = False
         self.cache: Cache | None = model.new_cache(rows, max_length) if isinstance(model, CachedModel) else None
+        self._read = self.cache.read if isinstance(self.cache, Reading) else self._asked
 
-    def read(self, tokens: Int64[Tensor, "batch width"], length: int) -> Float[Tensor, "batch new vocabulary"]:
-        """The logits behind the first `length` tokens, at least behind the last of those that are new to it."""
+    def read(
+        self, tokens: Int64[Tensor, "batch width"], length: int, last: int = 1
+    ) -> Float[Tensor, "batch {last} vocabulary"]:
+        """The logits behind the last so many of the first `length` tokens; those must be new to it."""
         start = 0 if self.cache is None else self.cache.length
         new = tokens.narrow(1, start, length - start).contiguous()
         if not self._checked and new.is_cuda:
             self._want_known(new)  # a token outside the vocabulary would be the end of the process there
         try:
-            given = self.model(new) if self.cache is None else self.model(new, cache=self.cache)
+            logits = self._read(new, last)
         except IndexError:
             self._want_known(new)
             raise
-        logits = _logits(given)
-        if not isinstance(logits, Tensor) or logits.ndim != 3 or logits.shape[:2] != new.shape:
-            told = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-            raise GradlabError(
-                f"The model must give logits of shape (batch={len(new)}, length={new.shape[1]}, vocabulary) "
-                f"for tokens of shape {tuple(new.shape)}, got {told}."
-            )
         if self.cache is not None and self.cache.length != length:
             raise GradlabError(f"The model's cache has length {self.cache.length} after {length} tokens were read.")
         if not self._checked:
             self.vocabulary, self._checked = logits.shape[-1], True
             self._want_known(new)
         return logits
+
+    def _asked(self, new: Int64[Tensor, "batch new"], last: int) -> Float[Tensor, "batch {last} vocabulary"]:
+        logits = _logits(self.model(new) if self.cache is None else self.model(new, cache=self.cache))
+        if not isinstance(logits, Tensor) or logits.ndim != 3 or logits.shape[:2] != new.shape:
+            told = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            raise GradlabError(
+                f"The model must give logits of shape (batch={len(new)}, length={new.shape[1]}, vocabulary) "
+                f"for tokens of shape {tuple(new.shape)}, got {told}."
+            )
+        return logits[:, -last:]
 
     def reorder(self, rows: Int64[Tensor, " kept"]) -> None:
         """Go on with other rows than before."""

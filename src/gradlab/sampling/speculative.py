@@ -88,7 +88,7 @@ def speculate(
         page.tokens[0, length : length + len(guesses)] = torch.tensor(guesses, dtype=torch.int64)
         if length == page.start and guesses:
             guesser.want_vocabulary(reader.size_of_vocabulary(page.tokens))
-        logits = reader.read(page.tokens, length + len(guesses))[0, -len(guesses) - 1 :]
+        logits = reader.read(page.tokens, length + len(guesses), last=len(guesses) + 1)[0]
         written = judge.judge(logits, guesses, drafted, length)
         page.tokens[0, length : length + len(written)] = torch.tensor(written, dtype=torch.int64)
         length += len(written)

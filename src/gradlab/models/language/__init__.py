@@ -1,6 +1,18 @@
-"""Language models: called on token numbers, they give the logits of the token after each."""
+"""Transformers and recurrent networks over token numbers: language models, and encoders of whole texts."""
 
+from gradlab.models.language.bag import BagOfTokens
+from gradlab.models.language.encoder import MaskedLanguageModel, TextClassifier, TransformerEncoder
+from gradlab.models.language.presets import gpt2, llama
 from gradlab.models.language.recurrent import RecurrentLanguageModel
 from gradlab.models.language.transformer import TransformerLanguageModel
 
-__all__ = ["RecurrentLanguageModel", "TransformerLanguageModel"]
+__all__ = [
+    "BagOfTokens",
+    "MaskedLanguageModel",
+    "RecurrentLanguageModel",
+    "TextClassifier",
+    "TransformerEncoder",
+    "TransformerLanguageModel",
+    "gpt2",
+    "llama",
+]

@@ -1,13 +1,14 @@
 """The decoder-only transformer: GPT-2 and Llama are two settings of it."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
+from gradlab.models.language.decoding import Decoding
 from gradlab.models.registry import Shape, models
 from gradlab.nn.activations import GELU
 from gradlab.nn.attention import LinearAttention, MultiheadAttention, PerformerAttention
@@ -62,6 +63,25 @@ class TransformerLanguageModel(nn.Module):
     ):
         super().__init__()
         self.vocabulary, self.context, self.tied = vocabulary, context, tied
+        self.settings: dict[str, Any] = {  # to build the same model again
+            "vocabulary": vocabulary,
+            "context": context,
+            "dim": dim,
+            "layers": layers,
+            "heads": heads,
+            "hidden": hidden,
+            "dropout": dropout,
+            "attention": attention,
+            "position": position,
+            "norm": norm,
+            "norm_first": norm_first,
+            "gated": gated,
+            "tied": tied,
+            "bias": bias,
+            "eps": eps,
+            "rotary_base": rotary_base,
+            "approximate": approximate,
+        }
         self.limit = context if position == "learned" else None  # tokens beyond which it has no positions
         if attention != "softmax" and position in ("alibi", "relative"):
             raise GradlabError(f"model.position={position} is added to scores, which {attention} attention has not.")
@@ -123,12 +143,16 @@ class TransformerLanguageModel(nn.Module):
         x = self.dropout(x)
         for i, layer in enumerate(self.layers):
             x = layer(x, cache=None if cache is None else cache[i])
-        logits: Tensor = F.linear(self.norm(x), self.embedding.weight if self.head is None else self.head.weight)
-        return logits
+        return F.linear(self.norm(x), self._head)
 
-    def new_cache(self, batch: int, max_length: int) -> StaticCache:
+    @property
+    def _head(self) -> Tensor:
+        return self.embedding.weight if self.head is None else self.head.weight
+
+    def new_cache(self, batch: int, max_length: int) -> Decoding:
         """A cache that has read nothing; it has room for `max_length` tokens of each row."""
-        return StaticCache(len(self.layers), max_length)
+        layers = cast(list[DecoderLayer], list(self.layers))
+        return Decoding(self.embedding, self.position, layers, self.norm, self._head, max_length)
 
 
 def _inner(name: AttentionName, head_dim: int) -> nn.Module | None:

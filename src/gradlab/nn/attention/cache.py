@@ -49,7 +49,7 @@ class LayerCache:
         """Write new ones behind those there are, and give all of them."""
         if self._keys is None or self._values is None:
             self._keys, self._values = self._room_like(keys), self._room_like(values)
-        if len(keys) != len(self._keys):
+        if keys.shape[0] != self._keys.shape[0]:
             raise GradlabError(f"A cache of {len(self._keys)} rows got keys of {len(keys)}.")
         start, new = self.length, keys.shape[-2]
         self.length = start + new
@@ -70,7 +70,8 @@ class LayerCache:
         self.length = min(self.length, max(0, length))
 
     def _room_like(self, first: Tensor) -> Tensor:
-        return first.new_empty(*first.shape[:-2], self.max_length, first.shape[-1])
+        # Zeroed to touch it from end to end: pages that come as they are written lie apart, and are read more slowly.
+        return first.new_empty(*first.shape[:-2], self.max_length, first.shape[-1]).zero_()
 
     def _taken(self, room: Tensor, rows: Tensor) -> Tensor:
         """Only what is written is copied, into the same room where the number of rows stays."""

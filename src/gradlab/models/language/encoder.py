@@ -1,0 +1,244 @@
+"""The encoder-only transformer, in which every token sees all others, and two heads for it: BERT and a classifier."""
+
+from typing import Annotated, Any, Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
+
+from gradlab.errors import GradlabError
+from gradlab.models.registry import Shape, models
+from gradlab.nn.activations import GELU
+from gradlab.nn.normalisation import LayerNorm
+from gradlab.nn.position import LearnedPosition
+from gradlab.nn.transformer import MLP, EncoderLayer
+from gradlab.registry import Count, Fraction
+
+Tokens = Int64[Tensor, "batch length"]
+Mask = Bool[Tensor, "batch length"]
+Pooling = Literal["first", "mean"]
+
+
+class TransformerEncoder(nn.Module):
+    r"""Features of each token, of what stands before and after it: a stack of encoder layers over embeddings.
+
+    $$ y = E_L \cdots E_1 \, \mathrm{norm}(e_{x_t} + p_t + s_{c_t})_{t = 1, \dots, T} $$
+
+    e, p and s are tables of tokens, positions and, where `types` is not 0, of the kinds c of tokens, such as first and
+    second sentence; a kind is 0 unless told. With `norm_first` the norm is applied after the layers instead, not before
+    them. The mask is true at the tokens that may be looked at. Without one, these are all but the token `padding`,
+    or all if that is None. The defaults are BERT. Devlin et al. 2018, arXiv:1810.04805.
+
+    >>> encoder = TransformerEncoder(vocabulary=10, context=8, dim=16, layers=2, heads=2)
+    >>> alone, padded = torch.tensor([[4, 5, 6]]), torch.tensor([[4, 5, 6, 0, 0]])
+    >>> torch.allclose(encoder(padded)[:, :3], encoder(alone), atol=1e-5)
+    True
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        context: int,
+        *,
+        dim: int,
+        layers: int,
+        heads: int,
+        hidden: int | None = None,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        eps: float = 1e-12,
+        types: int = 0,
+        padding: int | None = 0,
+        approximate: Literal["none", "tanh"] = "none",
+    ):
+        super().__init__()
+        self.vocabulary, self.context, self.dim, self.padding = vocabulary, context, dim, padding
+        self.norm_first, self.eps, self.approximate = norm_first, eps, approximate
+        self.settings: dict[str, Any] = {  # to build the same encoder again
+            "vocabulary": vocabulary,
+            "context": context,
+            "dim": dim,
+            "layers": layers,
+            "heads": heads,
+            "hidden": hidden,
+            "dropout": dropout,
+            "norm_first": norm_first,
+            "eps": eps,
+            "types": types,
+            "padding": padding,
+            "approximate": approximate,
+        }
+
+        def make_norm(features: int) -> LayerNorm:
+            return LayerNorm(features, eps)
+
+        self.embedding = nn.Embedding(vocabulary, dim)
+        self.position = LearnedPosition(context, dim)
+        self.types = nn.Embedding(types, dim) if types else None
+        self.norm = make_norm(dim)
+        self.dropout = nn.Dropout(dropout)
+        self.layers = nn.ModuleList(
+            EncoderLayer(
+                dim,
+                heads,
+                dropout=dropout,
+                norm_first=norm_first,
+                mlp=MLP(dim, hidden, activation=GELU(approximate)),
+                norm=make_norm,
+            )
+            for _ in range(layers)
+        )
+        self.apply(_small_weights)
+
+    def forward(
+        self, tokens: Tokens, mask: Mask | None = None, types: Tokens | None = None
+    ) -> Float[Tensor, "batch length {self.dim}"]:
+        x = self.position(self.embedding(tokens))
+        if self.types is not None:
+            x = x + self.types(torch.zeros_like(tokens) if types is None else types)
+        elif types is not None:
+            raise GradlabError("The encoder has no types of tokens: build it with types=2 or more, or give none.")
+        x = self.dropout(x if self.norm_first else self.norm(x))
+        mask = self.real(tokens) if mask is None else mask
+        for layer in self.layers:
+            x = layer(x, None if mask is None else mask[:, None])
+        y: Tensor = self.norm(x) if self.norm_first else x
+        return y
+
+    def real(self, tokens: Tokens) -> Mask | None:
+        """Where the tokens are not padding, if there is such a token."""
+        return None if self.padding is None else tokens != self.padding
+
+
+class MaskedLanguageModel(nn.Module):
+    r"""An encoder with BERT's head: the logits of the token that stood at each place, before some were hidden.
+
+    $$ z_t = e \, \mathrm{norm}(\mathrm{gelu}(W y_t + b)) + c $$
+
+    y are the features of the encoder and e is its table of embeddings.
+
+    >>> encoder = TransformerEncoder(vocabulary=10, context=8, dim=16, layers=2, heads=2)
+    >>> MaskedLanguageModel(encoder)(torch.tensor([[4, 5, 6, 0, 0]])).shape
+    torch.Size([1, 5, 10])
+    """
+
+    def __init__(self, encoder: TransformerEncoder):
+        super().__init__()
+        self.encoder = encoder
+        self.dense = nn.Linear(encoder.dim, encoder.dim)
+        self.activation = GELU(encoder.approximate)
+        self.norm = LayerNorm(encoder.dim, encoder.eps)
+        self.bias = nn.Parameter(torch.zeros(encoder.vocabulary))
+        _small_weights(self.dense)
+
+    def forward(
+        self, tokens: Tokens, mask: Mask | None = None, types: Tokens | None = None
+    ) -> Float[Tensor, "batch length vocabulary"]:
+        y = self.norm(self.activation(self.dense(self.encoder(tokens, mask, types))))
+        return F.linear(y, self.encoder.embedding.weight, self.bias)
+
+
+class TextClassifier(nn.Module):
+    r"""An encoder, the features of a whole text, and logits of its classes.
+
+    $$ z = V \tanh(W y_1 + b) + c \qquad \text{or} \qquad z = V \frac{1}{|R|} \sum_{t \in R} y_t + c $$
+
+    With `pooling="first"`, as in BERT, the first token stands for the text; with `"mean"` all of R, the tokens that
+    may be looked at. `dropout` is of the pooled features.
+
+    >>> encoder = TransformerEncoder(vocabulary=10, context=8, dim=16, layers=2, heads=2)
+    >>> TextClassifier(encoder, classes=3)(torch.tensor([[4, 5, 6, 0, 0]])).shape
+    torch.Size([1, 3])
+    """
+
+    def __init__(self, encoder: TransformerEncoder, classes: int, *, pooling: Pooling = "first", dropout: float = 0.0):
+        super().__init__()
+        self.encoder, self.classes, self.pooling = encoder, classes, pooling
+        self.pooler = nn.Linear(encoder.dim, encoder.dim) if pooling == "first" else nn.Identity()
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(encoder.dim, classes)
+        for linear in (self.pooler, self.head):
+            _small_weights(linear)
+
+    def forward(
+        self, tokens: Tokens, mask: Mask | None = None, types: Tokens | None = None
+    ) -> Float[Tensor, "batch {self.classes}"]:
+        mask = self.encoder.real(tokens) if mask is None else mask
+        y = self.encoder(tokens, mask, types)
+        if self.pooling == "first":
+            pooled = torch.tanh(self.pooler(y[:, 0]))
+        elif mask is None:
+            pooled = y.mean(1)
+        else:
+            # A text of padding alone has no mean, and gets zeros.
+            pooled = (y * mask[..., None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
+        logits: Tensor = self.head(self.dropout(pooled))
+        return logits
+
+
+def _small_weights(module: nn.Module) -> None:
+    """As in BERT: normal weights of standard deviation 0.02, and no biases."""
+    for name, parameter in module.named_parameters(recurse=False):
+        if parameter.ndim >= 2:
+            nn.init.normal_(parameter, std=0.02)
+        elif name.endswith("bias"):
+            nn.init.zeros_(parameter)
+
+
+@models.register("bert")
+def bert(
+    inputs: Shape,
+    outputs: int,
+    *,
+    layers: Annotated[Count, "encoder layers"] = 4,
+    heads: Annotated[Count, "of each attention"] = 4,
+    dim: Annotated[Count, "features of a token, a multiple of heads"] = 128,
+    hidden: Annotated[Count | None, "features between the maps of an MLP; default 4 dim"] = None,
+    dropout: Annotated[Fraction, "probability of dropping a feature"] = 0.0,
+    norm_first: Annotated[bool, "normalise before each part, not after the sum as BERT does"] = False,
+) -> nn.Module:
+    """A transformer that fills in hidden tokens: every place sees all others. The token 0 is padding, and not seen."""
+    (context,) = inputs
+    encoder = TransformerEncoder(
+        outputs,
+        context,
+        dim=dim,
+        layers=layers,
+        heads=heads,
+        hidden=hidden,
+        dropout=dropout,
+        norm_first=norm_first,
+    )
+    return MaskedLanguageModel(encoder)
+
+
+@models.register("bert-classifier")
+def bert_classifier(
+    inputs: Shape,
+    outputs: int,
+    *,
+    layers: Annotated[Count, "encoder layers"] = 4,
+    heads: Annotated[Count, "of each attention"] = 4,
+    dim: Annotated[Count, "features of a token, a multiple of heads"] = 128,
+    hidden: Annotated[Count | None, "features between the maps of an MLP; default 4 dim"] = None,
+    dropout: Annotated[Fraction, "probability of dropping a feature"] = 0.0,
+    norm_first: Annotated[bool, "normalise before each part, not after the sum as BERT does"] = False,
+    pooling: Annotated[Pooling, "what stands for the text: its first token, or the mean of all"] = "first",
+) -> nn.Module:
+    """A transformer encoder that sorts texts into classes. The token 0 is padding, and not seen.
+
+    The shape of an input is (context, vocabulary): so many tokens, each one of so many.
+    """
+    context, vocabulary = inputs
+    encoder = TransformerEncoder(
+        vocabulary,
+        context,
+        dim=dim,
+        layers=layers,
+        heads=heads,
+        hidden=hidden,
+        dropout=dropout,
+        norm_first=norm_first,
+    )
+    return TextClassifier(encoder, outputs, pooling=pooling, dropout=dropout)

@@ -1,0 +1,163 @@
+"""From a folder of Hugging Face to a model of ours."""
+
+import json
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from gradlab.errors import GradlabError, one_line
+from gradlab.models.pretrained.architecture import Architecture, Config
+from gradlab.models.pretrained.decoders import GPT2, LLAMA
+from gradlab.models.pretrained.encoders import CLASSIFIER, ENCODER, MASKED
+
+Shapes = dict[str, tuple[int, ...]]
+ARCHITECTURES = {each.name: each for each in (GPT2, LLAMA, MASKED, CLASSIFIER, ENCODER)}
+WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
+
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}  # of norms, in files made from TensorFlow's
+_NAMED = 3  # tensors that a message names
+
+
+def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.Module:
+    """The model in a folder of Hugging Face: config.json, and model.safetensors or several such files and their index.
+
+    GPT2LMHeadModel and LlamaForCausalLM become a `TransformerLanguageModel`, BertForMaskedLM a `MaskedLanguageModel`,
+    BertForSequenceClassification a `TextClassifier`, and BertModel a `TransformerEncoder`, without its pooler. Logits
+    are the same, where no padding is looked at: an encoder leaves it out unless told by a mask. Keys and values that
+    several heads of a Llama share are written out for each. What a model here cannot do is refused.
+
+    The model is in evaluation mode, in the dtype of the file. `dropout` is for training on; without it, it is theirs,
+    if that is one probability for all places.
+    """
+    path = Path(folder)
+    config = read_config(path)
+    architecture = architecture_of(config, path)
+    values = architecture.arguments(config, str(path / CONFIG), dropout)
+    heads, key_heads = values["heads"], values.get("key_heads") or values["heads"]
+    with torch.device("meta"), _Undrawn():
+        model = architecture.build(values)
+    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    rows = [row for row in architecture.layered(values["layers"]) if row.ours in shapes]
+    wanted: Shapes = {}
+    for row in rows:
+        wanted |= zip(row.theirs, row.shapes(shapes[row.ours], heads, key_heads), strict=True)
+    tensors = _checked(_named(_read(path), architecture, wanted), architecture, wanted, path)
+    dtype = reduce(torch.promote_types, (tensor.dtype for tensor in tensors.values()))
+    state = {row.ours: row.join([tensors.pop(n) for n in row.theirs], heads, key_heads).to(dtype) for row in rows}
+    model.load_state_dict(state, assign=True)
+    return model.eval()
+
+
+class _Undrawn(TorchFunctionMode):
+    """No random numbers meanwhile: they would be for nothing, and on the device meta load the compiler for seconds."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function.__name__ in ("normal_", "uniform_", "kaiming_uniform_"):
+            return args[0] if args else kwargs["tensor"]
+        return function(*args, **(kwargs or {}))
+
+
+def read_config(folder: Path) -> Config:
+    """What config.json holds."""
+    return _read_json(folder / CONFIG)
+
+
+def architecture_of(config: Config, folder: Path) -> Architecture:
+    """The architecture that a config names, if it is one of ours."""
+    names = config.get("architectures")
+    name = names[0] if isinstance(names, list) and names else None
+    if name not in ARCHITECTURES:
+        told = f"the architecture {name}" if name else "no architecture"
+        raise GradlabError(
+            f"{folder / CONFIG} names {told}, which gradlab cannot read. It reads: {', '.join(ARCHITECTURES)}."
+        )
+    return ARCHITECTURES[name]
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise GradlabError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise GradlabError(f"{path} is damaged: {one_line(error)}.") from None
+    if not isinstance(content, dict):
+        raise GradlabError(f"{path} is damaged: it must hold a JSON object.")
+    return content
+
+
+def _read(folder: Path) -> dict[str, Tensor]:
+    """The tensors of all files, as these name them."""
+    files = [folder / WEIGHTS]
+    if not files[0].exists() and (folder / INDEX).exists():
+        places = _read_json(folder / INDEX).get("weight_map")
+        if not isinstance(places, dict) or not all(Path(str(name)).name == name for name in places.values()):
+            raise GradlabError(f"{folder / INDEX} is damaged: its weight_map must name files of its folder.")
+        files = [folder / name for name in sorted({*places.values()})]
+    tensors: dict[str, Tensor] = {}
+    for file in files:
+        if not file.exists():
+            pickles = [*folder.glob("*.bin")]
+            hint = f" {pickles[0].name} is a pickle, which may run any code and is not read." if pickles else ""
+            raise GradlabError(f"{file} is missing.{hint} Save the model again, in the format safetensors.")
+        try:
+            tensors |= load_file(file)
+        except (OSError, SafetensorError) as error:
+            raise GradlabError(f"{file} is damaged: {one_line(error)}.") from None
+    return tensors
+
+
+def _named(tensors: dict[str, Tensor], architecture: Architecture, wanted: Shapes) -> dict[str, Tensor]:
+    """The tensors by today's names: with the name of the base model before them, and of norms those of PyTorch."""
+
+    def known(name: str) -> bool:
+        return name in wanted or name in architecture.copies or _matches(name, architecture.unused)
+
+    def today(name: str) -> str:
+        for old, new in _OLD_NAMES.items():
+            name = name.removesuffix(old) + new if name.endswith(old) else name
+        return architecture.base + name if not known(name) and known(architecture.base + name) else name
+
+    return {today(name): tensor for name, tensor in tensors.items()}
+
+
+def _checked(tensors: dict[str, Tensor], architecture: Architecture, wanted: Shapes, folder: Path) -> dict[str, Tensor]:
+    """The tensors that are wanted, if they are there, of the right shapes, and nothing else is."""
+
+    def refuse(names: list[str], what: str) -> None:
+        if names:
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            raise GradlabError(
+                f"The weights in {folder} do not fit its config.json: {what} {', '.join(names[:_NAMED])}{more}."
+            )
+
+    def size(shape: Sequence[int]) -> str:
+        return " × ".join(map(str, shape))
+
+    refuse([name for name in wanted if name not in tensors], "there is no")
+    found = {name: tensors[name] for name in wanted}
+    refuse(
+        [f"{n} is {size(t.shape)} instead of {size(wanted[n])}" for n, t in found.items() if t.shape != wanted[n]],
+        "the shape of",
+    )
+    refuse([f"{n} is {t.dtype}" for n, t in found.items() if t.dtype not in _DTYPES], "the type of")
+    others = {n: t for n, t in tensors.items() if n not in wanted and not _matches(n, architecture.unused)}
+    copies = architecture.copies
+    refuse([n for n in others if n not in copies], f"a {architecture.name} has no")
+    refuse(
+        [n for n, t in others.items() if not torch.equal(t, tensors[copies[n]])], "tied to another, but not equal is"
+    )
+    return found
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,97 @@
+"""From a model of ours to a folder of Hugging Face."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from gradlab.errors import GradlabError
+from gradlab.models.language import MaskedLanguageModel, TextClassifier, TransformerLanguageModel
+from gradlab.models.pretrained.architecture import Architecture, Config
+from gradlab.models.pretrained.decoders import GPT2, LLAMA
+from gradlab.models.pretrained.encoders import CLASSIFIER, MASKED
+from gradlab.models.pretrained.reading import CONFIG, WEIGHTS
+
+
+def save_pretrained(model: nn.Module, folder: str | Path, *, tokenizer: str | None = None) -> Path:
+    """Write a model as Hugging Face does: config.json and model.safetensors, and a tokenizer.json if there is one.
+
+    `AutoModelForCausalLM.from_pretrained(folder)` then gives the same logits, as do `AutoModelForMaskedLM` and
+    `AutoModelForSequenceClassification` for encoders. A model that is none of theirs is refused. The folder appears
+    by one rename, or not at all. Dropout is written where they have it.
+    """
+    architecture = _architecture(model)
+    files = {CONFIG: json.dumps(_config(architecture, model), indent=2) + "\n"}
+    if tokenizer is not None:
+        files["tokenizer.json"] = tokenizer
+        # Otherwise their library takes the class that goes with the model, which need not fit.
+        files["tokenizer_config.json"] = json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}, indent=2) + "\n"
+    return _write(Path(folder), files, _weights(architecture, model))
+
+
+def _architecture(model: nn.Module) -> Architecture:
+    """The architecture that a model is of, or the setting that keeps it from being one."""
+    if isinstance(model, TransformerLanguageModel):
+        found = LLAMA if model.settings["position"] == "rotary" else GPT2
+    elif isinstance(model, MaskedLanguageModel | TextClassifier):
+        found = MASKED if isinstance(model, MaskedLanguageModel) else CLASSIFIER
+    else:
+        kinds = "TransformerLanguageModel, MaskedLanguageModel and TextClassifier"
+        raise GradlabError(f"A {type(model).__name__} has no format of Hugging Face here. These have one: {kinds}.")
+    values = found.describe(model)
+    for name, value in found.needs.items():
+        if values[name] != value:
+            told = f"{name}={_plain(values[name])}"
+            raise GradlabError(
+                f"The model has no format of Hugging Face: the nearest is {found.name}, which has {name}="
+                f"{_plain(value)}, and this model has {told}."
+            )
+    return found
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower()
+
+
+def _config(architecture: Architecture, model: nn.Module) -> Config:
+    values = architecture.describe(model)
+    return {
+        "architectures": [architecture.name],
+        "model_type": architecture.family,
+        **{setting.theirs: setting.write(values[setting.ours]) for setting in architecture.settings},
+        **dict.fromkeys(architecture.dropouts, values["dropout"]),
+        "bos_token_id": None,
+        "eos_token_id": None,
+        "dtype": str(next(model.parameters()).dtype).removeprefix("torch."),
+    }
+
+
+def _weights(architecture: Architecture, model: nn.Module) -> dict[str, Tensor]:
+    state = {name: tensor.detach().cpu() for name, tensor in architecture.state(model).items()}
+    rows = [row for row in architecture.layered(architecture.describe(model)["layers"]) if row.ours in state]
+    others = sorted(state.keys() - {row.ours for row in rows})
+    if others:
+        raise GradlabError(f"The model has weights that a {architecture.name} has not: {', '.join(others[:3])}.")
+    return {name: tensor for row in rows for name, tensor in row.split(state[row.ours]).items()}
+
+
+def _write(folder: Path, files: dict[str, str], weights: dict[str, Tensor]) -> Path:
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise GradlabError(f"{folder} exists already. Name another folder.")
+    temporary = folder.with_name(f".{folder.name}-{os.getpid()}")
+    try:
+        temporary.mkdir(parents=True)
+        for name, text in files.items():
+            (temporary / name).write_text(text, encoding="utf-8")
+        save_file(weights, temporary / WEIGHTS, metadata={"format": "pt"})
+        shutil.copymode(temporary / CONFIG, temporary / WEIGHTS)  # which is written readable to nobody else
+        temporary.rename(folder)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise GradlabError(f"{folder} cannot be written: {error}.") from None
+    return folder
