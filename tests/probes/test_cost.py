@@ -85,3 +85,13 @@ def test_frozen_parameters_do_not_count():
     model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
     model[0].requires_grad_(False)
     assert parameter_count(model) == 10
+
+
+@pytest.mark.parametrize("kind", [nn.RNN, nn.GRU, nn.LSTM])
+@pytest.mark.parametrize("packed", [False, True])
+def test_recurrent_layers_meet_each_weight_once_a_step(kind, packed):
+    """Torch's counter knows nothing of its fused recurrent layers."""
+    model, x = kind(3, 4, 2, batch_first=True), torch.randn(2, 5, 3)
+    inputs = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 3]), batch_first=True) if packed else x
+    gates = {nn.RNN: 1, nn.GRU: 3, nn.LSTM: 4}[kind]
+    assert forward_flops(model, inputs) == 2 * (8 if packed else 10) * gates * 4 * ((3 + 4) + (4 + 4))

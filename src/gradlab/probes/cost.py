@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from gradlab.probes.modes import evaluating
+
 
 def parameter_count(model: nn.Module) -> int:
     """Trainable numbers.
@@ -27,14 +29,8 @@ def forward_flops(model: nn.Module, inputs: Tensor) -> int:
     >>> forward_flops(nn.Linear(64, 128), torch.zeros(1, 64))
     16384
     """
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()  # neither dropout masks nor running statistics may move
-    try:
-        with torch.no_grad(), _Counter() as counter:
-            model(inputs)
-    finally:
-        for module, mode in modes:
-            module.training = mode
+    with evaluating(model), torch.no_grad(), _Counter() as counter:
+        model(inputs)
     return int(counter.flops)
 
 
@@ -84,12 +80,21 @@ def _attention(result: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: An
     return 2 * scores * (query.shape[-1] + value.shape[-1])
 
 
+def _recurrence(result: Any, data: Tensor, *others: Any) -> int:
+    """Every weight is met once for each step of each sequence."""
+    weights: list[Tensor] = next(other for other in others if isinstance(other, list))
+    packed = others[1] is not weights  # before them are the state and, where sequences are packed, sizes of batches
+    steps = data.shape[0] if packed else math.prod(data.shape[:-1])
+    return 2 * steps * sum(weight.numel() for weight in weights if weight.ndim == 2)
+
+
 _FORMULAS: dict[Any, Callable[..., int]] = {
     F.linear: _linear,
     F.scaled_dot_product_attention: _attention,
     **dict.fromkeys((torch.conv1d, torch.conv2d, torch.conv3d), _convolution),
     **dict.fromkeys((torch.matmul, torch.mm, torch.bmm, Tensor.matmul, Tensor.mm, Tensor.bmm), _product),
     **dict.fromkeys((Tensor.__matmul__, torch.mv, torch.dot), _product),
+    **dict.fromkeys((torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu), _recurrence),
     torch.addmm: _sum_with_product,
     torch.baddbmm: _sum_with_products,
 }

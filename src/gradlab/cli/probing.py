@@ -1,0 +1,89 @@
+"""`gradlab probe`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from rich.text import Text
+
+from gradlab.cli.output import console, print_json, say, table
+from gradlab.cli.training import Json, Plain
+from gradlab.errors import GradlabError
+from gradlab.wording import number
+
+
+def probe(
+    run: str,
+    inputs: str | None = None,
+    /,
+    *,
+    file: str | None = None,
+    split: Literal["train", "validation", "test"] | None = None,
+    examples: int | None = None,
+    html: str | None = None,
+    plain: Plain = False,
+    as_json: Json = False,
+) -> None:
+    """Look inside a trained run: activations and gradients of every layer, attention of every head, surprise by tokens.
+
+    Examples to copy:
+
+    - `gradlab probe runs/digits-mlp-3f2a`: on examples of the validation split
+    - `gradlab probe runs/pydoc-gpt-3f2a "The import statement"`: what it expects, and where its heads look
+    - `gradlab probe runs/pydoc-lstm-3f2a --file poem.txt --html poem.html`
+    - `gradlab probe runs/images-3f2a holiday.jpg`: feature maps of one picture
+    - `gradlab probe runs/csv-3f2a --split test --examples 256 --json`
+
+    Figures are printed as tables; the pictures are in a page that opens offline in any browser.
+
+    Parameters
+    ----------
+    run
+        The run folder.
+    inputs
+        What to look at: for a language model a text; for others a file or values, as `gradlab predict` takes them.
+    file
+        A file that holds the text.
+    split
+        Look at examples of this split; default validation.
+    examples
+        How many examples at most; default 32, or 8 texts.
+    html
+        Where to write the page; default probe.html in the run folder.
+    """
+    from gradlab.api import load_run
+    from gradlab.api import probe as look
+
+    opened = load_run(run)
+    if file is not None:
+        if inputs is not None:
+            raise GradlabError("INPUTS and --file are two things to look at: give one of them.")
+        inputs = _read(file)
+    found = look(opened, inputs, split=split, examples=examples)
+    page = found.to_html(html or opened.path / "probe.html")
+    if as_json:
+        print_json({"run": run, **found.plain(), "page": str(page)})
+        return
+    screen = console(plain)
+    say(screen, "on", found.on)
+    if found.loss is not None:
+        say(screen, "loss", number(found.loss))
+    for note in found.notes:
+        say(screen, "note", note)
+    for shown in found.tables():
+        screen.print(table(*shown.columns, rows=shown.rows, title=shown.title))
+        if shown.left_out:
+            screen.print(Text(f"… {shown.left_out:,} more; --json prints all of them."))
+    for finding in found.findings:
+        say(screen, "finding", finding)
+    say(screen, "page", str(page))
+
+
+def _read(file: str) -> str:
+    try:
+        return Path(file).read_text("utf-8")
+    except OSError as error:
+        raise GradlabError(f"{file} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise GradlabError(f"{file} is no UTF-8: byte {error.start} is not valid there.") from None

@@ -1,0 +1,163 @@
+"""What is probed, and on what: any module on a batch, or a run on the user's input or on examples that it held out."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gradlab.data import Context, Preprocessing, Tokenizer
+from gradlab.errors import GradlabError, unknown
+from gradlab.probes import attention_maps, feature_maps, layer_figures, record, recurrences, surprises
+from gradlab.probes.recording import Loss, Recording
+from gradlab.report.pictures import is_picture
+from gradlab.report.probing.probe import Probe
+from gradlab.run import Run
+from gradlab.tasks import Classify
+from gradlab.wording import counted
+
+_EXAMPLES, _TEXTS = 32, 8  # of a split, unless told
+_MOST_EXAMPLES = 256  # of a user's file
+_MOST_TOKENS = 512  # of a user's text
+
+
+def probe_model(model: nn.Module, x: Any, y: Any = None, loss: str | Loss | None = None) -> Probe:
+    """A module on a batch. With targets, the loss is by default cross-entropy for classes and else squared error."""
+    if x is None:
+        raise GradlabError("To look inside a module, give it a batch: probe(model, x), or probe(model, x, y).")
+    if isinstance(x, np.ndarray):
+        x = torch.from_numpy(x)
+    if isinstance(y, np.ndarray):
+        y = torch.from_numpy(y)
+    seen = record(model, x, y, _loss(y, loss))
+    return _probe(seen, type(model).__name__, "one batch", x, [])
+
+
+def probe_run(run: Run, inputs: Any = None, split: str | None = None, examples: int | None = None) -> Probe:
+    """A run on raw inputs (for a language model, on a text), or on examples of a split: default validation."""
+    if examples is not None and examples < 1:
+        raise GradlabError(f"At least one example is needed, got {examples}.")
+    if inputs is not None and split is not None:
+        raise GradlabError("An input and a split are two things to look at: give one of them.")
+    if inputs is None:
+        return _on_split(run, split, examples)
+    return _on_text(run, inputs) if isinstance(run.preprocessing, Context) else _on_inputs(run, inputs, examples)
+
+
+def _on_split(run: Run, split: str | None, examples: int | None) -> Probe:
+    dataset = run.dataset
+    name = split or ("validation" if len(dataset.validation) else "test")
+    is_text = isinstance(run.preprocessing, Context)
+    some = dataset.split(name).sample(examples or (_TEXTS if is_text else _EXAMPLES))
+    if not len(some):
+        raise GradlabError(f"{run.path} has no examples in its {name} split.")
+    x, y = some.inputs[:], run.task.encode(some.targets)[:]
+    seen = record(run.model, x, y, _loss_of(run))
+    what = counted(len(some), "text" if is_text else "example")
+    return _of_run(run, seen, f"{what} of the {name} split", x, [])
+
+
+def _on_text(run: Run, text: Any) -> Probe:
+    if not isinstance(text, str):
+        raise GradlabError(f"{run.path} is a language model: its input is a text, got {type(text).__name__}.")
+    tokens = torch.from_numpy(run.tokenizer.encode(text, unknown="refuse"))
+    if not len(tokens):
+        raise GradlabError("The text is empty. Give at least one character.")
+    notes = []
+    most = min(getattr(run.model, "limit", None) or _MOST_TOKENS, _MOST_TOKENS)
+    if len(tokens) > most:
+        notes.append(f"The text has {len(tokens):,} tokens; the model was shown the last {most}.")
+    x = tokens[-most:][None]
+    following = x[:, 1:]
+    loss = _loss_of(run) if following.numel() else None
+    if loss is None:
+        notes.append("One token foretells nothing that could be checked: there is no loss, and so no gradient.")
+    seen = record(run.model, x, following, loss)
+    return _of_run(run, seen, f"a text of {counted(x.shape[1], 'token')}", x, notes)
+
+
+def _on_inputs(run: Run, inputs: Any, examples: int | None) -> Probe:
+    preprocessing = run.preprocessing
+    assert isinstance(preprocessing, Preprocessing)
+    values = run.reader.read(str(inputs)).values if isinstance(inputs, (str, Path)) else np.asarray(inputs)
+    outputs = run.outputs(values[: examples or _MOST_EXAMPLES])  # which refuses what cannot be an input
+    x = preprocessing(values[: len(outputs)])
+    notes = []
+    if len(values) > len(outputs):
+        notes.append(f"There are {len(values):,} inputs; the model was shown the first {len(outputs)}.")
+    if isinstance(run.task, Classify):
+        notes.append("The loss, and so the gradient, is that of the classes it predicts: the true ones are not known.")
+        seen = record(run.model, x, run.task.class_logits(outputs).argmax(1), _loss_of(run))
+    else:
+        notes.append("The true values are not known: there is no loss, and so no gradient.")
+        seen = record(run.model, x)
+    return _of_run(run, seen, counted(len(x), "given input"), x, notes)
+
+
+def _of_run(run: Run, seen: Recording, on: str, x: Tensor, notes: list[str]) -> Probe:
+    if not isinstance(run.preprocessing, Context):
+        return _probe(seen, run.recipe.name, on, x, notes)
+    tokens, following = surprises(seen.output[0].detach(), x[0], _namer(run.tokenizer))
+    return _probe(seen, run.recipe.name, on, x, notes, tokens=tokens, following=following)
+
+
+def _probe(seen: Recording, name: str, on: str, x: Any, notes: list[str], **text: Any) -> Probe:
+    layers = layer_figures(seen)
+    maps = attention_maps(seen)
+    hidden = {f"The attention {a.name} has no weights to show: {a.reason}." for a in maps if a.weights is None}
+    if not layers:
+        notes = [*notes, "The model has no layers that compute: there are no activations to show."]
+    return Probe(
+        name=name,
+        on=on,
+        inputs=x,
+        loss=seen.loss,
+        layers=layers,
+        attention=maps,
+        recurrences=recurrences(seen),
+        feature_maps=feature_maps(seen),
+        notes=[*notes, *sorted(hidden)],
+        picture=x[0].detach() if isinstance(x, Tensor) and is_picture(list(x.shape[1:])) else None,
+        **text,
+    )
+
+
+def _loss_of(run: Run) -> Loss:
+    """The mean loss of the run's task; of a text, over the places whose next token is known."""
+
+    def loss(output: Tensor, y: Tensor) -> Tensor:
+        known = output[:, : y.shape[1]] if isinstance(run.preprocessing, Context) else output
+        total, count = run.task.loss(known, y)
+        return total / count
+
+    return loss
+
+
+def _loss(y: Any, loss: str | Loss | None) -> Loss | None:
+    named: dict[str, Loss] = {"cross_entropy": _cross_entropy, "mse": F.mse_loss}
+    if loss is None:
+        if not isinstance(y, Tensor):
+            return None
+        return F.mse_loss if y.is_floating_point() else _cross_entropy
+    if isinstance(loss, str):
+        if loss not in named:
+            raise unknown("loss", loss, named)
+        return named[loss]
+    return loss
+
+
+def _cross_entropy(output: Tensor, y: Tensor) -> Tensor:
+    """Classes on the last axis, as models of sequences give them too."""
+    return F.cross_entropy(output.reshape(-1, output.shape[-1]), y.reshape(-1))
+
+
+def _namer(tokenizer: Tokenizer) -> Callable[[int], str]:
+    special = {number: name for name, number in tokenizer.special.items()}
+
+    def name(token: int) -> str:
+        return special.get(token) or tokenizer.tokens[token].decode(errors="backslashreplace")
+
+    return name
