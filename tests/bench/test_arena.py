@@ -17,7 +17,7 @@ ALWAYS_HERE = ["gradlab", "gradlab-bare", "tutorial", "tutorial-1", "by-hand"]
 @pytest.fixture(scope="module")
 def table() -> Table:
     small = replace(CASES["digits"], rows=200, epochs=10)
-    return compete(small, ALWAYS_HERE, rounds=1, progress=lambda text: None)
+    return compete(small, 1, lambda text: None, ALWAYS_HERE)
 
 
 def test_every_contestant_does_the_same_work(table):
@@ -52,7 +52,7 @@ def test_the_faster_one_has_the_lower_median():
 def test_a_missing_contestant_is_said(monkeypatch):
     monkeypatch.setitem(ENTRIES, "keras", replace(ENTRIES["keras"], requires="no_such_library"))
     small = replace(CASES["digits"], rows=64, epochs=1)
-    table = compete(small, ["tutorial", "tutorial-1", "keras"], rounds=1, progress=lambda text: None)
+    table = compete(small, 1, lambda text: None, ["keras"])
     assert table.absent == {"keras": "no_such_library is not installed"}
     assert [row.contestant for row in table.rows if row.contestant == "keras"] == []
 
@@ -60,7 +60,7 @@ def test_a_missing_contestant_is_said(monkeypatch):
 def test_a_contestant_that_breaks_is_said():
     # torch takes a layer without units, scikit-learn does not.
     case = replace(CASES["digits"], rows=64, epochs=1, hidden=(0,))
-    table = compete(case, ["tutorial", "tutorial-1", "scikit-learn"], rounds=1, progress=lambda text: None)
+    table = compete(case, 1, lambda text: None, ["scikit-learn"])
     assert table.absent["scikit-learn"].startswith("failed: ValueError: hidden_layer_sizes must be > 0")
     assert [row.contestant for row in table.rows if row.contestant == "scikit-learn"] == []
 
@@ -68,7 +68,7 @@ def test_a_contestant_that_breaks_is_said():
 def test_nothing_is_compared_without_the_tutorial_loop():
     impossible = replace(CASES["digits"], model="lenet")  # 8×8 pixels are not 28×28
     with pytest.raises(GradlabError, match="'tutorial' failed: ValueError: cannot reshape"):
-        compete(impossible, ["gradlab", "tutorial", "tutorial-1"], rounds=1, progress=lambda text: None)
+        compete(impossible, 1, lambda text: None, ["gradlab"])
 
 
 @pytest.mark.parametrize(

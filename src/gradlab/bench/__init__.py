@@ -1,20 +1,34 @@
 """gradlab beside its peers, so that every claim can be measured again. Importing this imports nothing heavy."""
 
 from gradlab.bench.arena import Row, Table, bench_train
-from gradlab.bench.cases import CASES
+from gradlab.bench.attention import MECHANISMS, Growth, bench_attention
+from gradlab.bench.cases import CASES, TEXT_CASES
 from gradlab.bench.compiling import Compiling, bench_compile
-from gradlab.bench.contestants import ENTRIES
+from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
+from gradlab.bench.decode import Decoded, bench_decode
+from gradlab.bench.language import RECIPES, Learned, bench_language
 from gradlab.bench.precision import Precision, bench_precision
-from gradlab.bench.start import bench_start
+from gradlab.bench.start import StartRow, bench_start
 
 __all__ = [
     "CASES",
     "ENTRIES",
+    "MECHANISMS",
+    "RECIPES",
+    "TEXT_CASES",
+    "TEXT_ENTRIES",
     "Compiling",
+    "Decoded",
+    "Growth",
+    "Learned",
     "Precision",
     "Row",
+    "StartRow",
     "Table",
+    "bench_attention",
     "bench_compile",
+    "bench_decode",
+    "bench_language",
     "bench_precision",
     "bench_start",
     "bench_train",

@@ -1,4 +1,4 @@
-"""Contestants train in turn, in a new order each round, and are compared with the tutorial loop of the same round."""
+"""Contestants train in turn, in a new order each round, and are compared with the reference of the same round."""
 
 import random
 import statistics
@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 
-from gradlab.bench.cases import CASES, Case, check_case, check_rounds
-from gradlab.bench.contestants import ENTRIES, REFERENCES
+from gradlab.bench.cases import CASES, TEXT_CASES, Case, check_cases, check_rounds
+from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES, Entry, entries
 from gradlab.bench.processes import Worker, WorkerFailed
 from gradlab.errors import GradlabError, unknown
 
@@ -40,6 +40,7 @@ class Table:
     title: str
     steps: int
     batch_size: int
+    optimizer: str
     rounds: int
     reference: str
     rows: list[Row]
@@ -49,30 +50,34 @@ class Table:
 def bench_train(
     cases: Sequence[str], rounds: int, progress: Progress, contestants: Sequence[str] | None = None
 ) -> list[Table]:
-    """Train each case with each contestant `rounds` times. The tutorial loop is always among them."""
-    for name in cases:
-        check_case(name)
+    """Train each case with each contestant `rounds` times. The reference is always among them."""
+    every_case, every_name = CASES | TEXT_CASES, ENTRIES | TEXT_ENTRIES
+    check_cases(cases, every_case)
     for name in contestants or ():
-        if name not in ENTRIES:
-            raise unknown("contestant", name, ENTRIES)
-    chosen = [name for name in ENTRIES if contestants is None or name in contestants or name in REFERENCES]
-    return [compete(CASES[name], chosen, rounds, progress) for name in cases]
+        if name not in every_name:
+            raise unknown("contestant", name, every_name)
+    return [compete(every_case[name], rounds, progress, contestants) for name in cases]
 
 
-def compete(case: Case, contestants: Sequence[str], rounds: int, progress: Progress) -> Table:
+def compete(case: Case, rounds: int, progress: Progress, contestants: Sequence[str] | None = None) -> Table:
     """The table of one case."""
     check_rounds(rounds)
+    entered = {
+        name: entry
+        for name, entry in entries(case).items()
+        if contestants is None or name in contestants or entry.reference
+    }
     with ExitStack() as stack:
-        workers, absent = _set_up(case, contestants, stack, progress)
-        answers = _rounds(case, workers, absent, rounds, progress)
+        workers, absent = _set_up(case, entered, stack, progress)
+        answers = _rounds(case, entered, workers, absent, rounds, progress)
     wall = {name: [a["seconds"] for a in found] for name, found in answers.items()}
     cpu = {name: [a["cpu"] for a in found] for name, found in answers.items()}
-    reference = faster(wall, REFERENCES)
+    reference = faster(wall, [name for name in answers if entered[name].reference])
     walls, cpus = ratios(wall, reference), ratios(cpu, reference)
     rows = [
         Row(
             contestant=name,
-            title=ENTRIES[name].title,
+            title=entered[name].title,
             wall=walls[name],
             cpu=cpus[name],
             seconds=min(wall[name]),
@@ -88,6 +93,7 @@ def compete(case: Case, contestants: Sequence[str], rounds: int, progress: Progr
         title=case.title,
         steps=case.steps,
         batch_size=case.batch_size,
+        optimizer=case.optimizer,
         rounds=rounds,
         reference=reference,
         rows=sorted(rows, key=lambda row: row.wall),
@@ -118,15 +124,12 @@ def ratios(samples: Samples, reference: str) -> dict[str, float]:
 
 
 def _set_up(
-    case: Case, contestants: Sequence[str], stack: ExitStack, progress: Progress
+    case: Case, entered: Mapping[str, Entry], stack: ExitStack, progress: Progress
 ) -> tuple[dict[str, Worker], dict[str, str]]:
     """A warmed-up process for each contestant, and the reason where there is none."""
     workers: dict[str, Worker] = {}
     absent: dict[str, str] = {}
-    for name in contestants:
-        entry = ENTRIES[name]
-        if entry.cases and case.name not in entry.cases:
-            continue
+    for name, entry in entered.items():
         if not entry.installed:
             absent[name] = f"{entry.requires} is not installed"
             continue
@@ -136,12 +139,17 @@ def _set_up(
             worker.ask({"contestant": name, "case": asdict(case)})
             workers[name] = worker
         except WorkerFailed as error:
-            absent[name] = _failure(name, error)
+            absent[name] = _failure(name, entry, error)
     return workers, absent
 
 
 def _rounds(
-    case: Case, workers: dict[str, Worker], absent: dict[str, str], rounds: int, progress: Progress
+    case: Case,
+    entered: Mapping[str, Entry],
+    workers: dict[str, Worker],
+    absent: dict[str, str],
+    rounds: int,
+    progress: Progress,
 ) -> dict[str, list[dict[str, float]]]:
     answers: dict[str, list[dict[str, float]]] = {name: [] for name in workers}
     shuffle = random.Random(0).shuffle  # noise that comes and goes with time hits everybody alike
@@ -153,13 +161,13 @@ def _rounds(
             try:
                 answers[name].append(workers[name].ask({}))
             except WorkerFailed as error:
-                absent[name] = _failure(name, error)
+                absent[name] = _failure(name, entered[name], error)
                 del answers[name]
     return answers
 
 
-def _failure(name: str, error: WorkerFailed) -> str:
-    """A peer that breaks is said; without the tutorial loop there is nothing to compare with."""
-    if name in REFERENCES:
+def _failure(name: str, entry: Entry, error: WorkerFailed) -> str:
+    """A peer that breaks is said; without the reference there is nothing to compare with."""
+    if entry.reference:
         raise GradlabError(f"The contestant {name!r} failed: {error}")
     return f"failed: {error}"

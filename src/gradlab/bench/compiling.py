@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from gradlab.bench.arena import Progress
-from gradlab.bench.cases import CASES, check_case, check_rounds
+from gradlab.bench.cases import CASES, check_cases, check_rounds
 from gradlab.bench.processes import Worker, WorkerFailed
 from gradlab.errors import GradlabError
 
@@ -30,8 +30,7 @@ class Compiling:
 def bench_compile(cases: Sequence[str], rounds: int, progress: Progress) -> list[Compiling]:
     """Compile each case's step in a new process, then run eager and compiled steps in turn."""
     check_rounds(rounds)
-    for name in cases:
-        check_case(name)
+    check_cases(cases, CASES)
     return [_measure(name, rounds, progress) for name in cases]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from gradlab.bench.arena import Progress
-from gradlab.bench.cases import CASES, check_case, check_rounds
+from gradlab.bench.cases import CASES, check_cases, check_rounds
 from gradlab.bench.processes import Worker, WorkerFailed
 from gradlab.errors import GradlabError
 
@@ -25,8 +25,7 @@ class Precision:
 def bench_precision(cases: Sequence[str], rounds: int, progress: Progress) -> list[Precision]:
     """Time float32 and bf16 steps of each case in turn, in one process, with the threads a training would have."""
     check_rounds(rounds)
-    for name in cases:
-        check_case(name)
+    check_cases(cases, CASES)
     return [_measure(name, rounds, progress) for name in cases]
 
 

@@ -5,8 +5,11 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
+
+from gradlab.errors import GradlabError
 
 _PATIENCE = 10.0  # seconds that a worker has to end by itself
 
@@ -18,6 +21,14 @@ def environment(**more: str) -> dict[str, str]:
     contestant measured that way would punish the next one.
     """
     return {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "KERAS_BACKEND": "torch", **more}
+
+
+def call(arguments: Sequence[str]) -> str:
+    """Run Python to its end, and give what it printed."""
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment())
+    if done.returncode:
+        raise GradlabError(f"`python {' '.join(arguments)}` failed: {done.stderr.strip()[-500:]}")
+    return done.stdout
 
 
 class WorkerFailed(Exception):

@@ -2,18 +2,15 @@
 
 import os
 import random
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from gradlab.bench.arena import Progress, ratios
 from gradlab.bench.cases import check_rounds
-from gradlab.bench.processes import environment
-from gradlab.errors import GradlabError
+from gradlab.bench.processes import call
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,15 +87,9 @@ def first_step(entrant: Entrant) -> tuple[float, float]:
     """Wall seconds to the first step and CPU seconds of the whole process."""
     with tempfile.TemporaryDirectory(prefix="gradlab-bench-") as folder:
         used, began = _children_cpu(), time.time_ns()
-        _call(entrant.command(Path(folder)))
+        call(entrant.command(Path(folder)))
         ended = (Path(folder) / entrant.stamp).stat().st_mtime_ns
         return (ended - began) / 1e9, _children_cpu() - used
-
-
-def _call(arguments: Sequence[str]) -> None:
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment())
-    if done.returncode:
-        raise GradlabError(f"`python {' '.join(arguments)}` failed: {done.stderr.strip()[-500:]}")
 
 
 def _children_cpu() -> float:

@@ -1,6 +1,8 @@
 """A case made real: its arrays, and its model with the same first weights for everybody."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -8,9 +10,14 @@ import torch
 from torch import nn
 
 from gradlab.bench.cases import Case
+from gradlab.data.text.corpus import pydoc_topics
 from gradlab.models import lenet, mlp
+from gradlab.models.language import RecurrentLanguageModel, TransformerLanguageModel
+
+HEADS = 4  # of each attention
 
 _CLASSES = 10
+_CHARACTERS = 65  # as many as Tiny Shakespeare has
 _SIDE = 28  # of an image of MNIST
 _BLOCK = 4  # pixels of equal colour each way, so that convolutions find something too
 _BLUR = 2.0
@@ -21,11 +28,13 @@ class Work:
     """Arrays, not tensors: what every contestant's users have in hand."""
 
     case: Case
-    inputs: npt.NDArray[np.float32]
+    inputs: npt.NDArray[Any]
     targets: npt.NDArray[np.int64]
 
     @classmethod
     def of(cls, case: Case) -> "Work":
+        if case.length:
+            return cls(case, *_windows(case.rows, case.length))
         inputs, targets = _digits() if case.data == "digits" else _prototypes(case.rows)
         if case.model == "lenet":
             inputs = inputs.reshape(-1, 1, _SIDE, _SIDE)
@@ -37,18 +46,32 @@ class Work:
         rows = min(self.case.rows, 4 * self.case.batch_size)
         return Work(replace(self.case, rows=rows, epochs=1), self.inputs[:rows], self.targets[:rows])
 
+    @property
+    def tokens(self) -> npt.NDArray[np.int64]:
+        """The text that the windows were cut from."""
+        return np.append(self.inputs, self.targets[-1, -1])
+
+    @property
+    def vocabulary(self) -> int:
+        return _CHARACTERS
+
     def model(self) -> nn.Module:
         torch.manual_seed(0)
+        case = self.case
+        if case.model == "lstm":
+            return RecurrentLanguageModel(_CHARACTERS, dim=case.hidden[0], layers=len(case.hidden), cell="lstm")
+        if case.model == "gpt":
+            return TransformerLanguageModel(
+                _CHARACTERS, case.length, dim=case.hidden[0], layers=len(case.hidden), heads=HEADS
+            )
         shape = self.inputs.shape[1:]
-        return (
-            lenet(shape, _CLASSES) if self.case.model == "lenet" else mlp(shape, _CLASSES, hidden=[*self.case.hidden])
-        )
+        return lenet(shape, _CLASSES) if case.model == "lenet" else mlp(shape, _CLASSES, hidden=[*case.hidden])
 
     def loss(self, logits: npt.NDArray[np.floating]) -> float:
         """Mean cross-entropy over the training data: how far the contestant got."""
-        wide = logits.astype(np.float64)
+        wide = logits.astype(np.float64).reshape(-1, logits.shape[-1])
         wide = wide - wide.max(axis=1, keepdims=True)
-        own = wide[np.arange(len(wide)), self.targets]
+        own = wide[np.arange(len(wide)), self.targets.ravel()]
         return float((np.log(np.exp(wide).sum(axis=1)) - own).mean())
 
 
@@ -69,3 +92,13 @@ def _prototypes(rows: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int6
     pictures = prototypes[targets] + _BLUR * rng.standard_normal((rows, coarse, coarse), dtype=np.float32)
     fine = np.kron(pictures, np.ones((1, _BLOCK, _BLOCK), dtype=np.float32)).reshape(rows, _SIDE**2)
     return fine + rng.standard_normal(fine.shape, dtype=np.float32), targets
+
+
+def _windows(rows: int, length: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Python's own documentation in its most frequent bytes; one token stands for all others."""
+    text = "".join(pydoc_topics().pieces()).encode()[: rows * length + 1]
+    frequent = [byte for byte, _ in Counter(text).most_common(_CHARACTERS - 1)]
+    table = np.full(256, _CHARACTERS - 1)
+    table[frequent] = np.arange(len(frequent))
+    tokens = table[np.frombuffer(text, np.uint8)]
+    return tokens[:-1].reshape(rows, length), tokens[1:].reshape(rows, length)

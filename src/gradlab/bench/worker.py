@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from gradlab.bench.cases import Case
-from gradlab.bench.contestants import ENTRIES
+from gradlab.bench.contestants import entries
 from gradlab.process import prepare
 
 if TYPE_CHECKING:  # imported below, after `prepare`, which must come before torch
@@ -45,7 +45,7 @@ def measure(contestant: "Contestant", work: "Work") -> dict[str, Any]:
 
 
 def _set_up(name: str, case: Case) -> "tuple[Contestant, Work]":
-    entry = ENTRIES[name]
+    entry = entries(case)[name]
     if entry.prepared:
         prepare()
     import torch

@@ -1,124 +1,179 @@
-"""`gradlab bench`."""
+"""`gradlab bench`: each benchmark is a command of its own, with the options that it takes."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+import cyclopts
+from cyclopts import Parameter
 from rich.console import Console
 
-from gradlab.bench import (
-    CASES,
-    ENTRIES,
-    Compiling,
-    Precision,
-    Table,
-    bench_compile,
-    bench_precision,
-    bench_start,
-    bench_train,
-)
-from gradlab.bench.start import StartRow
-from gradlab.cli.output import console, print_json, table
+from gradlab import bench as benches
+from gradlab.cli import benchmark_tables as tables
+from gradlab.cli.output import console, print_json
 from gradlab.cli.training import Json, Plain
-from gradlab.wording import number
 
+Rounds = Annotated[int, Parameter(help="How often everything is measured; ratios are medians over rounds.")]
 
-def bench(
-    name: Literal["train", "start", "compile", "precision"] = "train",
-    /,
-    *cases: str,
-    rounds: int = 7,
-    plain: Plain = False,
-    as_json: Json = False,
-) -> None:
-    """Measure gradlab beside its peers on this machine, as ratios in one run.
+bench = cyclopts.App(
+    name="bench",
+    sort_key=100,  # the last
+    help="""Measure gradlab beside its peers on this machine, as ratios in one run.
 
     Examples to copy:
 
     - `gradlab bench train`: the same training by gradlab, the usual PyTorch loop, Lightning, Keras and skorch
-    - `gradlab bench train digits --rounds 15`
+    - `gradlab bench train gpt --rounds 15`: a small GPT beside nanoGPT's loop
     - `gradlab bench start`: from the start of the process to the first training step
+    - `gradlab bench decode`: how fast a model writes, beside Hugging Face
+    - `gradlab bench attention`: how time and memory grow with the length of a text
+    - `gradlab bench language`: which language model predicts best after two minutes of training
     - `gradlab bench compile`: what compiling the step costs and saves
     - `gradlab bench precision`: a step in bf16 beside one in float32, on this CPU
 
-    Peers take part where they are installed: `pip install "gradlab[bench]"`.
+    `gradlab bench` alone is `gradlab bench train`.
+    """,
+)
+
+
+@bench.default
+@bench.command(sort_key=0)
+def train(*cases: str, rounds: Rounds = 7, plain: Plain = False, as_json: Json = False) -> None:
+    """Train the same with gradlab and its peers.
+
+    Each contestant is a process of its own, and the order is drawn anew in each round. Peers take part where they are
+    installed: `pip install "gradlab[bench]"`. Of them, only Lightning learns texts (lstm, gpt).
+
+    Example: `gradlab bench train digits lstm --rounds 15`
 
     Parameters
     ----------
-    name
-        What to measure.
+    cases
+        Which trainings: digits, mlp, lenet, lstm, gpt; default all.
+    """
+    chosen = cases or [*benches.CASES, *benches.TEXT_CASES]
+    _told(benches.bench_train(chosen, rounds, _progress), tables.show_training, plain, as_json)
+
+
+@bench.command(sort_key=1)
+def start(*, rounds: Rounds = 7, plain: Plain = False, as_json: Json = False) -> None:
+    """Time from the start of the process to the end of the first training step.
+
+    Example: `gradlab bench start --rounds 15`
+    """
+    _told(benches.bench_start(rounds, _progress), tables.show_start, plain, as_json)
+
+
+@bench.command(sort_key=2)
+def decode(*batches: int, rounds: Rounds = 7, tokens: int = 256, plain: Plain = False, as_json: Json = False) -> None:
+    """Let a small GPT-2 write, by gradlab and by Hugging Face's `generate` with its cache, from the same weights.
+
+    Example: `gradlab bench decode 1 64 --tokens 512`
+
+    Parameters
+    ----------
+    batches
+        How many texts at once; default 1 and 16.
+    tokens
+        How many tokens each text gets.
+    """
+    _told(benches.bench_decode(batches or [1, 16], rounds, _progress, new=tokens), tables.show_decode, plain, as_json)
+
+
+@bench.command(sort_key=2)
+def attention(
+    *mechanisms: str,
+    device: Literal["cpu", "cuda"] = "cpu",
+    memory: float = 2.0,
+    seconds: float = 5.0,
+    longest: int = 32768,
+    plain: Plain = False,
+    as_json: Json = False,
+) -> None:
+    """Time and memory of a training step (forward and backward) of a one-layer GPT against the length of the text.
+
+    The length doubles from 256 on, until a step takes more than it may. Each point is a process of its own, so that its
+    peak of memory is real. The exponent b of a·nᵇ is fitted to the upper half of the lengths.
+
+    Example: `gradlab bench attention linear written-out --memory 4`
+
+    Parameters
+    ----------
+    mechanisms
+        Which attention: softmax (fused), written-out (softmax with its full matrix), linear, performer; default all.
+    device
+        Where to measure.
+    memory
+        GiB that a step may take beyond what the process has before it.
+    seconds
+        After a step that takes longer, no longer text is tried.
+    longest
+        The most tokens.
+    """
+    options: dict[str, Any] = {"device": device, "memory": memory, "seconds": seconds, "longest": longest}
+    found = benches.bench_attention(mechanisms or [*benches.MECHANISMS], _progress, **options)
+    _told(found, tables.show_attention, plain, as_json)
+
+
+@bench.command(sort_key=3)
+def language(
+    *recipes: str, minutes: float = 2.0, threads: int | None = None, plain: Plain = False, as_json: Json = False
+) -> None:
+    """Train each kind of language model for the same time on the CPU, and judge it on text it has not seen.
+
+    A few steps show how many there is time for; the training then has that many, so that its learning rate falls to the
+    end of its schedule.
+
+    Example: `gradlab bench language pydoc-lstm pydoc-gpt --minutes 5`
+
+    Parameters
+    ----------
+    recipes
+        Which: pydoc-ngram, pydoc-rnn, pydoc-lstm, pydoc-gru, pydoc-gpt; default all.
+    minutes
+        Of training, for each.
+    threads
+        Of the CPU, for each; default one for each core.
+    """
+    found = benches.bench_language(recipes or benches.RECIPES, minutes, _progress, threads)
+    _told(found, tables.show_language, plain, as_json)
+
+
+@bench.command(name="compile", sort_key=4)
+def compiling(*cases: str, rounds: Rounds = 7, plain: Plain = False, as_json: Json = False) -> None:
+    """What compiling the step costs once and saves each time.
+
+    Example: `gradlab bench compile digits`
+
+    Parameters
+    ----------
     cases
         Which trainings: digits, mlp, lenet; default all.
-    rounds
-        How often each contestant trains; the order is drawn anew each time.
     """
-    chosen = list(cases) or list(CASES)
-    measure, show = _BENCHES[name]
-    found = measure(chosen, rounds)
+    _told(benches.bench_compile(cases or [*benches.CASES], rounds, _progress), tables.show_compiling, plain, as_json)
+
+
+@bench.command(sort_key=5)
+def precision(*cases: str, rounds: Rounds = 7, plain: Plain = False, as_json: Json = False) -> None:
+    """A step in bf16 beside one in float32, on this CPU.
+
+    Example: `gradlab bench precision mlp`
+
+    Parameters
+    ----------
+    cases
+        Which trainings: digits, mlp, lenet; default all.
+    """
+    _told(benches.bench_precision(cases or [*benches.CASES], rounds, _progress), tables.show_precision, plain, as_json)
+
+
+def _told(found: Sequence[Any], show: Callable[[Console, Sequence[Any]], None], plain: bool, as_json: bool) -> None:
     if as_json:
         print_json([asdict(one) for one in found])
     else:
         show(console(plain), found)
 
 
-def _tell(text: str) -> None:
+def _progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-def _show_training(screen: Console, found: list[Table]) -> None:
-    for one in found:
-        rows = (
-            [
-                r.title,
-                f"{r.wall:.2f}",
-                f"{r.cpu:.2f}",
-                f"{1e6 * r.seconds / r.steps:,.0f}",
-                str(r.steps),
-                number(r.loss),
-            ]
-            for r in one.rows
-        )
-        title = f"{one.title}, batch {one.batch_size}, Adam: ratio to the {ENTRIES[one.reference].title}"
-        columns = ("", "wall", "CPU", "best µs/step", "steps", "final loss")
-        screen.print(table(*columns, rows=rows, title=title))
-        screen.print(f"Medians over {one.rounds} rounds; each contestant is a process of its own.")
-        for name, reason in one.absent.items():
-            screen.print(f"Not taking part: {ENTRIES[name].title} ({reason}).")
-
-
-def _show_start(screen: Console, found: list[StartRow]) -> None:
-    rows = ([r.title, f"{r.wall:.2f}", f"{r.cpu:.2f}", f"{r.seconds:.2f}"] for r in found)
-    title = "From the start of the process to the end of the first step: ratio to the tutorial script"
-    screen.print(table("", "wall", "CPU, whole process", "least seconds", rows=rows, title=title))
-
-
-def _show_compiling(screen: Console, found: list[Compiling]) -> None:
-    rows = (
-        [
-            r.title,
-            f"{r.compile:.1f}",
-            f"{r.recompile:.1f}",
-            f"{1e6 * r.eager_step:,.0f}",
-            f"{1e6 * r.compiled_step:,.0f}",
-            "never" if r.pays_after is None else f"{r.pays_after:,.0f}",
-        ]
-        for r in found
-    )
-    columns = ("", "compile, s", "again, s", "eager µs/step", "compiled µs/step", "pays after steps")
-    screen.print(table(*columns, rows=rows, title="What torch.compile costs and saves"))
-
-
-def _show_precision(screen: Console, found: list[Precision]) -> None:
-    rows = ([r.title, f"{1e6 * r.float32:,.0f}", f"{1e6 * r.bf16:,.0f}", f"{r.ratio:.2f}"] for r in found)
-    screen.print(
-        table("", "float32 µs/step", "bf16 µs/step", "ratio", rows=rows, title="bf16 beside float32 on the CPU")
-    )
-
-
-_BENCHES: dict[str, tuple[Callable[[list[str], int], list[Any]], Callable[[Console, list[Any]], None]]] = {
-    "train": (lambda cases, rounds: bench_train(cases, rounds, _tell), _show_training),
-    "start": (lambda cases, rounds: bench_start(rounds, _tell), _show_start),
-    "compile": (lambda cases, rounds: bench_compile(cases, rounds, _tell), _show_compiling),
-    "precision": (lambda cases, rounds: bench_precision(cases, rounds, _tell), _show_precision),
-}

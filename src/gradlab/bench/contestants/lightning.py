@@ -17,8 +17,7 @@ class Lightning(Contestant):
     """A LightningModule around the model, and a Trainer."""
 
     def __init__(self) -> None:
-        warnings.filterwarnings("ignore", module="lightning")
-        logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+        quiet()
 
     def train(self, model: nn.Module, work: Work) -> int:
         data = TensorDataset(torch.from_numpy(work.inputs), torch.from_numpy(work.targets))
@@ -32,6 +31,12 @@ class Lightning(Contestant):
         )
         trainer.fit(_Module(model, work.case.lr), DataLoader(data, batch_size=work.case.batch_size, shuffle=True))
         return int(trainer.global_step)
+
+
+def quiet() -> None:
+    """Without its advice."""
+    warnings.filterwarnings("ignore", module="lightning")
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 
 
 class _Module(lightning.LightningModule):  # type: ignore[misc, unused-ignore]  # untyped where it is not installed

@@ -1,0 +1,1 @@
+"""Ways to train a language model on windows of a text."""

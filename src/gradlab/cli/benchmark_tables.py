@@ -1,0 +1,132 @@
+"""What `gradlab bench` found, as tables."""
+
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+
+from gradlab.bench import Compiling, Decoded, Growth, Learned, Precision, StartRow, Table
+from gradlab.bench.attention import Point
+from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
+from gradlab.cli.output import table
+from gradlab.wording import count, counted, duration, number
+
+
+def show_training(screen: Console, found: Sequence[Table]) -> None:
+    titles = {name: entry.title for name, entry in (ENTRIES | TEXT_ENTRIES).items()}
+    for one in found:
+        rows = (
+            [
+                r.title,
+                f"{r.wall:.2f}",
+                f"{r.cpu:.2f}",
+                f"{1e6 * r.seconds / r.steps:,.0f}",
+                str(r.steps),
+                number(r.loss),
+            ]
+            for r in one.rows
+        )
+        title = f"{one.title}, batch {one.batch_size}, {one.optimizer}: ratio to the {titles[one.reference]}"
+        columns = ("", "wall", "CPU", "best µs/step", "steps", "final loss")
+        screen.print(table(*columns, rows=rows, title=title))
+        screen.print(f"Medians over {one.rounds} rounds; each contestant is a process of its own.")
+        for name, reason in one.absent.items():
+            screen.print(f"Not taking part: {titles[name]} ({reason}).")
+
+
+def show_start(screen: Console, found: Sequence[StartRow]) -> None:
+    rows = ([r.title, f"{r.wall:.2f}", f"{r.cpu:.2f}", f"{r.seconds:.2f}"] for r in found)
+    title = "From the start of the process to the end of the first step: ratio to the tutorial script"
+    screen.print(table("", "wall", "CPU, whole process", "least seconds", rows=rows, title=title))
+
+
+def show_decode(screen: Console, found: Sequence[Decoded]) -> None:
+    for one in found:
+        rows = (
+            [
+                r.title,
+                f"{r.speed:.2f}",
+                f"{r.microseconds:,.0f}",
+                *("" if q is None else f"{q:,.0f}" for q in (r.early, r.late)),
+            ]
+            for r in one.rows
+        )
+        title = f"{one.new} tokens for {counted(one.batch, 'text')} at once, {one.model}: times as fast as Hugging Face"
+        columns = ("", "speed", "µs a token", "first quarter", "last quarter")
+        screen.print(table(*columns, rows=rows, title=title))
+        screen.print("All wrote the same tokens." if one.same else "They did not write the same tokens.")
+
+
+def show_attention(screen: Console, found: Sequence[Growth]) -> None:
+    _show_growth(
+        screen, "Milliseconds of a step", found, lambda p: p.milliseconds, [one.time_exponent for one in found]
+    )
+    _show_growth(
+        screen, "MiB at the peak of a step", found, lambda p: p.mebibytes, [one.memory_exponent for one in found]
+    )
+    for one in found:
+        last = one.points[-1].length
+        if one.ended == "memory":
+            screen.print(f"{one.title}: out of memory at {last:,} tokens.")
+        elif one.ended == "time":
+            screen.print(f"{one.title}: the time was up after {last:,} tokens.")
+
+
+def _show_growth(
+    screen: Console,
+    title: str,
+    found: Sequence[Growth],
+    figure: Callable[[Point], float | None],
+    exponents: Sequence[float | None],
+) -> None:
+    """A table of lengths and kinds of attention, and below it how each kind grows."""
+    measured = [{p.length: _cell(figure(p)) for p in one.points} for one in found]
+    lengths = sorted({length for cells in measured for length in cells})
+    rows = [[f"{length:,}", *(cells.get(length, "–") for cells in measured)] for length in lengths]
+    rows.append(["exponent", *("–" if e is None else f"{e:.2f}" for e in exponents)])
+    screen.print(table("tokens", *(one.title for one in found), rows=rows, title=title))
+
+
+def _cell(figure: float | None) -> str:
+    if figure is None:
+        return "out of memory"
+    return f"{figure:,.1f}" if figure < 100 else f"{figure:,.0f}"
+
+
+def show_language(screen: Console, found: Sequence[Learned]) -> None:
+    rows = (
+        [
+            r.recipe,
+            f"{r.bits_per_byte:.3f}",
+            f"{r.perplexity:.2f}",
+            count(r.parameters) if r.parameters else "–",
+            f"{r.steps:,}" if r.steps else "–",
+            count(r.tokens) if r.tokens else "–",
+            duration(r.seconds) if r.steps else "–",
+        ]
+        for r in found
+    )
+    columns = ("", "bits per byte", "perplexity", "parameters", "steps", "tokens seen", "training")
+    screen.print(table(*columns, rows=rows, title="Text that was not trained on, after the same time of training"))
+
+
+def show_compiling(screen: Console, found: Sequence[Compiling]) -> None:
+    rows = (
+        [
+            r.title,
+            f"{r.compile:.1f}",
+            f"{r.recompile:.1f}",
+            f"{1e6 * r.eager_step:,.0f}",
+            f"{1e6 * r.compiled_step:,.0f}",
+            "never" if r.pays_after is None else f"{r.pays_after:,.0f}",
+        ]
+        for r in found
+    )
+    columns = ("", "compile, s", "again, s", "eager µs/step", "compiled µs/step", "pays after steps")
+    screen.print(table(*columns, rows=rows, title="What torch.compile costs and saves"))
+
+
+def show_precision(screen: Console, found: Sequence[Precision]) -> None:
+    rows = ([r.title, f"{1e6 * r.float32:,.0f}", f"{1e6 * r.bf16:,.0f}", f"{r.ratio:.2f}"] for r in found)
+    screen.print(
+        table("", "float32 µs/step", "bf16 µs/step", "ratio", rows=rows, title="bf16 beside float32 on the CPU")
+    )

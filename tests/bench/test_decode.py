@@ -1,0 +1,25 @@
+"""`gradlab bench decode`: the same text from both, and ratios that are what they say."""
+
+import pytest
+
+from gradlab.bench import bench_decode
+from gradlab.errors import GradlabError
+
+
+@pytest.mark.slow
+def test_everybody_writes_the_same():
+    pytest.importorskip("transformers")
+    (found,) = bench_decode([2], 1, lambda text: None, new=8, prompt=3)
+    assert found.same
+    assert {row.title for row in found.rows if row.speed == 1} <= {
+        "Hugging Face generate",
+        "Hugging Face generate, 1 thread",
+    }
+    assert all(row.microseconds > 0 for row in found.rows)
+    assert all((row.early is not None) == row.title.startswith("gradlab") for row in found.rows)
+
+
+@pytest.mark.parametrize(("batches", "rounds", "new"), [([0], 1, 8), ([1], 0, 8), ([1], 1, 0)])
+def test_nothing_to_measure_is_refused(batches, rounds, new):
+    with pytest.raises(GradlabError, match="at least"):
+        bench_decode(batches, rounds, lambda text: None, new=new)

@@ -1,0 +1,82 @@
+"""`gradlab bench`: commands with their own options, refusals before anything starts, and tables that tell all."""
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from cli_helpers import ForkServer, check_refused
+from rich.console import Console
+
+from gradlab.bench import MECHANISMS, Growth, Learned
+from gradlab.bench.attention import Point
+from gradlab.cli.benchmark_tables import show_attention, show_language
+
+BENCHES = ["train", "start", "attention", "language", "compile", "precision"]
+
+
+@pytest.mark.parametrize("name", BENCHES)
+def test_each_benchmark_has_its_own_help_with_an_example(quick: ForkServer, tmp_path: Path, name: str) -> None:
+    assert f" {name} " in quick("bench", "--help", cwd=tmp_path).out
+    ended = quick("bench", name, "--help", cwd=tmp_path)
+    assert ended.code == 0
+    assert f"gradlab bench {name}" in ended.out.partition("Example")[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["train", "digit"], ["no case 'digit'", "Did you mean 'digits'"]),
+        (["digits", "--rounds", "0"], ["at least one round"]),
+        (["precision", "gpt"], ["no case 'gpt'"]),
+        (["attention", "sofmax"], ["no kind of attention 'sofmax'"]),
+        (["attention", "--memory", "0"], ["must be positive"]),
+        (["attention", "--rounds", "3"], ["--rounds"]),
+        (["language", "pydoc-gtp"], ["Did you mean 'pydoc-gpt'"]),
+        (["language", "--minutes", "-1"], ["--minutes must be positive"]),
+    ],
+)
+def test_bad_requests_are_refused(quick: ForkServer, tmp_path: Path, arguments: list[str], words: list[str]) -> None:
+    check_refused(quick("bench", *arguments, cwd=tmp_path), *words)
+
+
+def test_one_length_is_measured_and_told_as_json(quick: ForkServer, tmp_path: Path) -> None:
+    ended = quick("bench", "attention", "linear", "--longest", "256", "--json", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    (growth,) = ended.json
+    assert growth["mechanism"] == "linear"
+    (point,) = growth["points"]
+    assert point["length"] == 256
+    assert point["milliseconds"] > 0
+    assert ended.err == "linear: 256 tokens\n"
+
+
+def printed(show, found):
+    screen = Console(file=io.StringIO(), width=100)
+    show(screen, found)
+    return screen.file.getvalue()
+
+
+def test_lengths_without_memory_and_lengths_not_tried_are_told_apart():
+    def growth(name, ended, milliseconds):
+        points = [Point(length=256 * 2**i, milliseconds=m, mebibytes=m) for i, m in enumerate(milliseconds)]
+        title, exponents = MECHANISMS[name], {"time_exponent": 1.96, "memory_exponent": None}
+        return Growth(mechanism=name, title=title, points=points, ended=ended, **exponents)
+
+    text = printed(
+        show_attention, [growth("written-out", "memory", [4.0, None]), growth("linear", "length", [1.0, 2.0, 1234.5])]
+    )
+    times = text.partition("MiB")[0]
+    rows = {line.split()[0]: re.split(r"\s{2,}", line.strip())[1:] for line in times.splitlines() if line.strip()}
+    assert rows["256"] == ["4.0", "1.0"]
+    assert rows["512"] == ["out of memory", "2.0"]
+    assert rows["1,024"] == ["–", "1,234"]
+    assert rows["exponent"] == ["1.96", "1.96"]
+    assert "softmax, written out: out of memory at 512 tokens." in text
+
+
+def test_what_a_recipe_reached_stands_beside_what_it_had():
+    values = {"parameters": 1_086_017, "steps": 512, "tokens": 2_100_000, "seconds": 118.2}
+    text = printed(show_language, [Learned(recipe="pydoc-gpt", bits_per_byte=1.7648, perplexity=3.398, **values)])
+    row = next(line for line in text.splitlines() if "pydoc-gpt" in line)
+    assert re.split(r"\s{2,}", row.strip())[1:] == ["1.765", "3.40", "1.09 M", "512", "2.1 M", "1 min 58 s"]
