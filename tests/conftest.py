@@ -13,6 +13,7 @@ torch.set_num_threads(1)
 # The same examples in every run: a test that is red is red again.
 settings.register_profile("gradlab", derandomize=True, deadline=None, database=None, max_examples=40)
 settings.load_profile("gradlab")
+settings.register_profile("few", settings.get_profile("gradlab"), max_examples=2)
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "gradlab"
 REGISTRIES = [sources, models, tasks, optimizers, schedules, activations]
 BUILDERS = [(registry, name) for registry in REGISTRIES for name in registry]
-ROOMS = ["data", "models", "nn", "probes", "recipes", "run", "tasks"]
+ROOMS = ["data", "models", "nn", "probes", "recipes", "run", "sampling", "tasks"]
 
 
 def every_module():

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
-from gradlab.data import Raw, sources
+from gradlab.data import Raw, Tokenizer, sources
 from gradlab.data.overview import Overview
+from gradlab.data.text.texts import Texts
 from gradlab.errors import GradlabError
+from gradlab.models import pretrained
+from gradlab.models.pretrained import from_pretrained
 from gradlab.recipe import Recipe
 from gradlab.recipes import find
 from gradlab.registry import Part
@@ -21,6 +24,7 @@ from gradlab.training.observers import Observer
 
 if TYPE_CHECKING:
     from gradlab.estimators import Classifier, KernelClassifier, KernelRegressor, Regressor, load_estimator
+    from gradlab.report.probing import Probe
     from gradlab.verification import Judgement
 
 __all__ = [
@@ -32,11 +36,14 @@ __all__ = [
     "Regressor",
     "Run",
     "fit",
+    "from_pretrained",
     "generate",
     "load_estimator",
     "load_run",
     "prepare",
+    "probe",
     "resume",
+    "save_pretrained",
     "train",
     "verify",
 ]
@@ -108,7 +115,7 @@ def look_at_data(source: str, values: Mapping[str, Any], page: Path | None = Non
     """Figures of a source of data, and a page to look at it if one is named."""
     resolved = sources.resolve(Part(source, dict(values)), "data")
     raw = sources.build(resolved, resolved.values.get("seed", 0))
-    if not isinstance(raw, Raw):
+    if not isinstance(raw, Raw) or isinstance(raw, Texts):
         raise GradlabError(f"data={source} is text. `gradlab data show` looks at tables, pictures and arrays.")
     overview = Overview.of(raw)
     if page is not None:
@@ -127,6 +134,60 @@ def generate(model: Any, tokens: Any, max_new_tokens: int, **options: Any) -> Te
     from gradlab.sampling import generate as generated
 
     return generated(model, tokens, max_new_tokens, **options)
+
+
+def save_pretrained(model: nn.Module | Run, folder: str | Path, *, tokenizer: Tokenizer | None = None) -> Path:
+    """Write a model, or a run's model and its tokenizer, as Hugging Face's `from_pretrained` reads them.
+
+    gl.save_pretrained(gl.load_run("runs/text-gpt-3f2a"), "my-gpt")
+    AutoModelForCausalLM.from_pretrained("my-gpt")
+    """
+    if isinstance(model, Run):
+        if tokenizer is None and (model.path / "tokenizer.json").exists():
+            tokenizer = model.tokenizer
+        model = model.model
+    if tokenizer is not None:
+        vocabulary = getattr(getattr(model, "encoder", model), "vocabulary", None)
+        check_fits(tokenizer, vocabulary, "The tokenizer")
+    return pretrained.save_pretrained(model, folder, tokenizer=None if tokenizer is None else tokenizer.to_json())
+
+
+def check_fits(tokenizer: Tokenizer, vocabulary: int | None, where: str) -> None:
+    """Refuse a tokenizer with tokens of which a model has no embeddings; it may have some for more."""
+    tokens = 1 + max(tokenizer.inner.get_vocab().values())
+    if vocabulary is not None and tokens > vocabulary:
+        raise GradlabError(
+            f"{where} does not fit the weights: it has {tokens:,} tokens, and the model has embeddings of "
+            f"{vocabulary:,}. Take the tokenizer with which the model was trained."
+        )
+
+
+def probe(
+    what: str | Path | Run | nn.Module,
+    inputs: Any = None,
+    targets: Any = None,
+    *,
+    loss: Any = None,
+    split: str | None = None,
+    examples: int | None = None,
+) -> "Probe":
+    """Look inside a run, or inside any module on a batch: layers, attention, states over time, surprise by tokens.
+
+    print(gl.probe("runs/pydoc-gpt-3f2a", "The import statement"))
+    gl.probe(my_module, x, y, loss=torch.nn.functional.mse_loss).to_html("probe.html")
+
+    A run takes raw inputs as `predict` does, a text if it is a language model, or, without any, examples of a split. A
+    module takes a batch: a tensor, a tuple of arguments or a dictionary of them. There are gradients where there is a
+    loss: `loss` is a function of (output, target), or of the output alone where there are no targets; with targets
+    alone it is the cross-entropy of classes, or the squared error of numbers.
+    """
+    from gradlab.report.probing import probe_model, probe_run
+
+    if isinstance(what, nn.Module):
+        return probe_model(what, inputs, targets, loss)
+    if targets is not None or loss is not None:
+        raise GradlabError("A run has its own targets and loss: they are given with a module alone.")
+    return probe_run(what if isinstance(what, Run) else open_run(what), inputs, split, examples)
 
 
 def verify(what: Any, like: str | None = None, *, cases: int = 50, **values: Any) -> "Judgement":

@@ -13,6 +13,7 @@ COMMANDS = [
     "resume",
     "evaluate",
     "predict",
+    "probe",
     "recipes",
     "runs",
     "compare",

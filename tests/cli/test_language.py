@@ -1,5 +1,6 @@
 """Language models: trained, judged, resumed, and let write."""
 
+import json
 import re
 from pathlib import Path
 
@@ -34,7 +35,16 @@ def test_a_text_becomes_a_run_with_its_tokenizer_and_a_report(run: Path) -> None
 def test_the_figures_stand_beside_counted_trigrams(quick: ForkServer, run: Path, folder: Path) -> None:
     figures = quick("evaluate", "gpt", "--json", cwd=folder).json
     assert {"loss", "perplexity", "bits_per_byte"} <= set(figures)
-    assert "counted trigrams" in (run / "result.json").read_text()
+    result = json.loads((run / "result.json").read_text())
+    assert figures["baselines"] == result["baselines"]["test"]
+    assert list(figures["baselines"]) == ["uniform", "counted trigrams"]
+    assert figures["baselines"]["uniform"]["perplexity"] == pytest.approx(256, rel=1e-5)
+    assert result["baseline"]["name"] == "counted trigrams"
+    assert result["baseline"]["test"] == figures["baselines"]["counted trigrams"]
+    shown = quick("evaluate", "gpt", "--split", "train", cwd=folder).out
+    assert re.search(r"bits_per_byte +\d\.\d+ +8\.0000 +[01]\.\d+", shown)
+    assert "baseline (counted trigrams), train" in " ".join(shown.split())
+    assert re.search(r"uniform</dt><dd>256\..{,60}counted trigrams", (run / "report.html").read_text(), re.DOTALL)
 
 
 @pytest.mark.parametrize("recipe", ["text-lstm"])
@@ -64,19 +74,32 @@ def test_counted_trigrams_are_a_run_too(quick: ForkServer, folder: Path) -> None
     assert text.startswith("The ")
     again = quick("evaluate", "ngram", "--json", cwd=folder).json
     assert again["perplexity"] == pytest.approx(ended.json["test"]["perplexity"])
+    assert list(again["baselines"]) == ["uniform", "counted bigrams"]
 
 
-def test_a_stopped_run_goes_on_to_the_same_bits(folder: Path, run: Path) -> None:
+def test_counting_is_told_as_one_pass_and_draws_no_curves(quick: ForkServer, folder: Path) -> None:
+    asked = ["train", "text-gpt", "--data", "text.txt", "model=ngram"]
+    told = quick(*asked, "train.steps=1", "train.schedule=constant", "--out", "counted", "--plain", cwd=folder).out
+    assert "one pass over the training text" in told
+    assert "learning rate" not in told
+    report = (folder / "counted" / "report.html").read_text()
+    assert "for 1 epoch (1 step)" in report
+    assert "Gradient norm" not in report
+    assert "train sample" not in report
+    check_refused(quick(*asked, "train.schedule=constant", cwd=folder), "learns in one step")
+
+
+def test_a_stopped_run_goes_on_to_the_same_bits(quick: ForkServer, folder: Path, run: Path) -> None:
     whole = ["train", "text-gpt", "--data", "text.txt", *GPT, "train.checkpoint_every=10"]
-    assert gradlab(*whole, "--out", "whole", cwd=folder).code == 0
-    assert gradlab(*whole, "--out", "half", cwd=folder).code == 0
+    assert quick(*whole, "--out", "whole", cwd=folder).code == 0
+    assert quick(*whole, "--out", "half", cwd=folder).code == 0
     for step in (20, 30):
         for part in sorted((folder / "half" / "checkpoints").glob(f"step-*{step}")):
             for file in part.iterdir():
                 file.unlink()
             part.rmdir()
     (folder / "half" / "result.json").unlink()
-    assert gradlab("resume", "half", cwd=folder).code == 0
+    assert quick("resume", "half", cwd=folder).code == 0
     last = [next((folder / name / "checkpoints").glob("step-*30")) for name in ("whole", "half")]
     assert (last[0] / "model.safetensors").read_bytes() == (last[1] / "model.safetensors").read_bytes()
 
@@ -113,10 +136,12 @@ def test_a_prompt_may_be_a_file(quick: ForkServer, run: Path, folder: Path) -> N
         (["--prompt", ""], "The prompt is empty"),
         (["--prompt", "a", "--max-tokens", "16"], "--max-tokens can be at most 15"),
         (["--prompt", "a", "--max-tokens", "0"], "max_new_tokens"),
+        (["--prompt", "a", "--max-tokens", "-3"], "max_new_tokens"),
         (["--prompt", "a", "--beam", "0"], "beam"),
         (["--prompt", "a", "--temperature", "-1"], "temperature"),
         (["--prompt", "a", "--top-k", "0"], "top_k"),
         (["--prompt", "a", "--top-p", "1.5"], "top_p"),
+        (["--prompt", "a", "--top-p", "0"], "top_p"),
         (["--prompt", "a", "--beam", "2", "--temperature", "1"], "A beam search draws nothing"),
         (["--prompt", "a", "--tree"], "give --beam K too"),
         (["--prompt", "a", "--prompt-file", "b"], "choose one"),
@@ -130,11 +155,14 @@ def test_bad_input_is_told(quick: ForkServer, run: Path, folder: Path, arguments
 def test_text_that_cannot_be_learned_from_is_told(quick: ForkServer, tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("")
     (tmp_path / "short.txt").write_text("one\ntwo\nthree\n" * 3)
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "a.csv").write_text("1,2")
     (tmp_path / "latin.txt").write_bytes(b"gr\xfc\xdfe\n" * 10)
     for name, told in {
         "empty.txt": "is empty",
         "short.txt": "too short",
-        "latin.txt": "byte 2",
+        "latin.txt": "latin.txt is not UTF-8: byte 2 (from 0) is 0xfc",
+        "tables": "has no file in it that ends in .txt",
         "absent.txt": "neither a file nor a folder",
     }.items():
         check_refused(quick("train", "text-gpt", "--data", name, "--out", "x", cwd=tmp_path), told)
@@ -152,9 +180,35 @@ def test_a_language_model_does_not_predict_and_others_do_not_write(quick: ForkSe
     check_refused(quick("generate", "iris", "--prompt", "a", cwd=folder), "is no language model")
 
 
-def test_a_learning_rate_is_found_for_text_and_checks_that_do_not_know_it_say_so(
-    quick: ForkServer, run: Path, folder: Path
-) -> None:
-    asked = ["train", "text-gpt", "--data", "text.txt", *GPT]
+def test_unknown_characters_of_a_prompt_are_told(quick: ForkServer, folder: Path) -> None:
+    asked = ["train", "text-gpt", "--data", "text.txt", *SMALL, "model.heads=2", "data.tokenizer=char"]
+    short = ["train.steps=1", "train.schedule=constant"]
+    assert quick(*asked, *short, "--out", "letters", "--json", cwd=folder).code == 0
+    check_refused(quick("generate", "letters", "--prompt", "the ⊕", cwd=folder), "'⊕'")
+
+
+def test_temperature_zero_is_the_likeliest_token_each_time(quick: ForkServer, run: Path, folder: Path) -> None:
+    asked = ["generate", "gpt", "--prompt", "the ", "--max-tokens", 8, "--temperature", 0]
+    texts = {quick(*asked, "--seed", seed, cwd=folder).out for seed in (0, 1)}
+    assert len(texts) == 1
+
+
+def test_studies_of_a_text(quick: ForkServer, run: Path, folder: Path) -> None:
+    asked = ["train", "text-gpt", "--data", "text.txt", *GPT, "train.steps=3"]
     assert quick(*asked, "--find-lr", "--out", "rates", "--json", cwd=folder).code == 0
-    check_refused(quick(*asked, "--check", "--out", "checked", cwd=folder), "for a language model, leave it out")
+    points = quick(*asked, "--curve", "--out", "curve", "--json", cwd=folder).json["points"]
+    assert [p["examples"] for p in points] == sorted({p["examples"] for p in points})
+    assert points[0]["train"]["perplexity"] > 1
+    varied = quick(*asked, "--vary", "train.lr=1e-3,1e-2", "--out", "varied", "--json", cwd=folder)
+    assert varied.code == 0, varied.err
+    swept = quick("sweep", *asked[1:], "train.lr=1e-3,1e-2", "--trials", 2, "--out", "swept", "--json", cwd=folder)
+    assert swept.code == 0, swept.err
+    check_refused(quick(*asked, "--folds", 3, "--out", "folds", cwd=folder), "--vary train.seed=1:5")
+
+
+def test_a_language_model_is_checked_before_it_is_trained(quick: ForkServer, folder: Path) -> None:
+    asked = ["train", "text-gpt", "--data", "text.txt", *GPT, "train.lr=1e-2", "train.steps=60", "--check"]
+    ended = quick(*asked, "--out", "checked", "--plain", cwd=folder)
+    assert ended.code == 0, ended.out + ended.err
+    for name in ("initial loss", "by heart", "inputs matter"):
+        assert re.search(f"passed +[^\n]*{name}", ended.out), ended.out

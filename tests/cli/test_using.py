@@ -36,18 +36,22 @@ def test_evaluate_reproduces_the_figures_of_the_result(quick: ForkServer, run: P
     figures = quick("evaluate", run, "--split", split, "--json", cwd=run.parent).json
     assert figures.pop("split") == split
     assert figures.pop("run") == str(run)
+    assert figures.pop("baselines") == json.loads((run / "result.json").read_text())["baselines"][split]
     assert figures == result_of(run)[split]
 
 
 def test_evaluate_in_a_process_of_its_own_says_the_same(digits: Path) -> None:
     ended = gradlab("evaluate", "digits", "--json", cwd=digits.parent)
     assert ended.code == 0, ended.err
-    assert ended.json == {"run": "digits", "split": "test", **result_of(digits)["test"]}
+    said = ended.json
+    assert said.pop("baselines")["majority class"]["accuracy"] < 0.2
+    assert said == {"run": "digits", "split": "test", **result_of(digits)["test"]}
 
 
 def test_evaluate_prints_a_table_for_people(quick: ForkServer, digits: Path) -> None:
     ended = quick("evaluate", digits, cwd=digits.parent)
     assert f"{result_of(digits)['test']['accuracy']:.4f}" in ended.out
+    assert "baseline (majority class), test" in ended.out
     assert "\x1b" not in ended.out
 
 

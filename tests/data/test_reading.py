@@ -28,7 +28,7 @@ def refused(source, shape):
         read_inputs(str(source), shape)
     said = str(caught.value)
     del caught
-    gc.collect()  # a file left open is told here, by a warning, and not in some later test
+    gc.collect(1)  # a file left open is told here, by a warning, and not in some later test
     return said
 
 

@@ -38,6 +38,11 @@ EXACT = {
         "train.schedule=plateau", "train.schedule.patience=2", "train.schedule.factor=0.9", "train.lr=0.003",
         "train.epochs=12", "train.log_every=5", "train.evaluate_every=3", "train.checkpoint_every=7",
     ],
+    "carried": [
+        "train", "pydoc-lstm", "data.context=64", "model.dim=8", "model.layers=1", "model.dropout=0.2",
+        "train.batch_size=64", "train.steps=120", "train.schedule.warmup=10", "train.log_every=3",
+        "train.evaluate_every=25", "train.checkpoint_every=7",
+    ],
 }  # fmt: skip
 
 

@@ -6,12 +6,12 @@ import torch
 import torch.nn.functional as F
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss
+from torch import nn
 from torch.testing import assert_close
 
 from gradlab.data import Targets
 from gradlab.errors import GradlabError
-from gradlab.tasks import Bernoulli, Classify
-from gradlab.tasks.evaluation import score
+from gradlab.tasks import Bernoulli, Classify, evaluate
 
 TARGETS = Targets(classes=["no", "yes"], counts=[75, 25])
 TASK = Bernoulli(TARGETS)
@@ -45,7 +45,7 @@ def test_it_is_the_model_of_the_two_logits_0_and_z(knobs):
     pair = torch.cat([torch.zeros_like(z), z], 1)
     for judge in ("loss", "training_loss"):
         assert_close(getattr(one, judge)(z, y, weight), getattr(two, judge)(pair, y, weight))
-    assert score(one, z.detach(), y) == score(two, pair.detach(), y)
+    assert evaluate(nn.Identity(), one, z.detach(), y) == evaluate(nn.Identity(), two, pair.detach(), y)
     assert one.decode(z.detach()) == two.decode(pair.detach())
 
 
@@ -65,17 +65,21 @@ def test_predictions_name_the_class_and_give_both_probabilities():
 def test_a_model_that_knows_nothing_costs_log_2():
     value, formula = TASK.expected_initial_loss()
     assert formula == "log 2"
-    assert score(TASK, torch.zeros(8, 1), torch.arange(8) % 2)["loss"] == pytest.approx(value) == math.log(2)
+    assert (
+        evaluate(nn.Identity(), TASK, torch.zeros(8, 1), torch.arange(8) % 2)["loss"]
+        == pytest.approx(value)
+        == math.log(2)
+    )
 
 
-def test_the_baseline_is_the_odds_of_training():
+def test_the_baseline_is_the_odds_of_training(baseline):
     training, target = torch.tensor([1, 1, 1, 0]), torch.tensor([1, 0, 1])
-    name, outputs = TASK.baseline(training, 3)
+    name, outputs = baseline(TASK, training, 3)
     judge = DummyClassifier(strategy="prior").fit(np.zeros((4, 1)), training).predict_proba(np.zeros((3, 1)))
     assert name == "majority class"
     assert outputs.shape == (3, 1)
     assert_close(outputs.double().sigmoid()[:, 0], torch.from_numpy(judge[:, 1]), atol=1e-6, rtol=0)
-    figures = score(TASK, outputs, target)
+    figures = evaluate(nn.Identity(), TASK, outputs, target)
     assert figures["loss"] == pytest.approx(log_loss(target, judge))
     assert figures["auroc"] == 0.5
 

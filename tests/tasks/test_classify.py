@@ -14,7 +14,6 @@ from gradlab.data import Targets
 from gradlab.errors import GradlabError
 from gradlab.registry import Part
 from gradlab.tasks import Classify, evaluate, tasks
-from gradlab.tasks.evaluation import score
 
 TASK = Classify(Targets(classes=["ant", "bee", "cat"]))
 
@@ -31,24 +30,24 @@ def test_the_loss_is_the_sum_of_negative_log_probabilities_and_their_count():
 def test_a_model_that_knows_nothing_costs_the_logarithm_of_the_number_of_classes():
     value, formula = TASK.expected_initial_loss()
     assert (value, formula) == (math.log(3), "log 3")
-    assert score(TASK, torch.zeros(9, 3), torch.arange(9) % 3)["loss"] == pytest.approx(value)
+    assert evaluate(nn.Identity(), TASK, torch.zeros(9, 3), torch.arange(9) % 3)["loss"] == pytest.approx(value)
 
 
-def test_the_baseline_is_the_most_frequent_class_with_the_training_frequencies():
+def test_the_baseline_is_the_most_frequent_class_with_the_training_frequencies(baseline):
     training, target = torch.tensor([0, 1, 1, 1, 2, 2]), torch.tensor([1, 1, 0, 2])
-    name, outputs = TASK.baseline(training, 4)
+    name, outputs = baseline(TASK, training, 4)
     judge = DummyClassifier(strategy="prior").fit(np.zeros((6, 1)), training)
     assert name == "majority class"
     assert_close(
         outputs.double().softmax(1), torch.from_numpy(judge.predict_proba(np.zeros((4, 1)))), atol=1e-6, rtol=0
     )
-    figures = score(TASK, outputs, target)
+    figures = evaluate(nn.Identity(), TASK, outputs, target)
     assert figures["accuracy"] == judge.score(np.zeros((4, 1)), target) == 0.5
     assert figures["loss"] == pytest.approx(log_loss(target, judge.predict_proba(np.zeros((4, 1))), labels=[0, 1, 2]))
 
 
-def test_a_class_that_training_lacks_does_not_make_the_baseline_infinite():
-    _, outputs = TASK.baseline(torch.tensor([0, 0, 1]), 1)
+def test_a_class_that_training_lacks_does_not_make_the_baseline_infinite(baseline):
+    _, outputs = baseline(TASK, torch.tensor([0, 0, 1]), 1)
     assert outputs.isfinite().all()
 
 
@@ -118,7 +117,7 @@ def test_evaluation_and_expectation_are_of_the_plain_loss(smoothing, weights):
     task, (logits, target) = with_knobs(smoothing, weights), batch()
     plain = F.cross_entropy(logits, target).item()
     assert task.loss(logits, target)[0].item() / 9 == pytest.approx(plain, rel=1e-6)
-    assert score(task, logits.detach(), target)["loss"] == pytest.approx(plain, rel=1e-6)
+    assert evaluate(nn.Identity(), task, logits.detach(), target)["loss"] == pytest.approx(plain, rel=1e-6)
     assert evaluate(nn.Identity(), task, logits.detach(), target)["loss"] == pytest.approx(plain, rel=1e-6)
     assert task.expected_initial_loss() == TASK.expected_initial_loss()
 

@@ -7,7 +7,9 @@ import torch
 from gradlab.data import Examples, Targets
 from gradlab.data.text.windows import Windows
 from gradlab.errors import GradlabError
-from gradlab.tasks import Language, evaluate
+from gradlab.models import NGram
+from gradlab.tasks import Language, compare, counted, evaluate
+from gradlab.tasks.counted import ngram_baselines
 
 
 class Fixed(torch.nn.Module):
@@ -60,12 +62,42 @@ def test_where_the_bytes_are_not_known_there_are_no_bits_per_byte():
     assert set(judged([0.25] * 4, token_bytes=())) == {"loss", "perplexity"}
 
 
-def test_trigrams_are_what_it_is_compared_with():
-    windows = Windows(torch.tensor([0, 1, 2, 3] * 50), length=20)
-    examples = Examples(windows, windows.targets, np.arange(len(windows)))
-    name, figures = task().compare(examples, examples)
-    assert name == "counted trigrams"
-    assert figures["perplexity"] < 1.5
+def examples(tokens, length=20):
+    windows = Windows(torch.as_tensor(tokens), length)
+    return Examples(windows, windows.targets, np.arange(len(windows)))
+
+
+def test_it_is_compared_with_equal_probabilities_and_with_trigrams():
+    text = examples([0, 1, 2, 3] * 50)
+    uniform, trigrams = compare(task().baselines(text, Fixed([0.25] * 4)), task(), text).items()
+    assert (uniform[0], trigrams[0]) == ("uniform", "counted trigrams")
+    assert uniform[1]["perplexity"] == pytest.approx(4)
+    assert trigrams[1]["perplexity"] < 1.5
+
+
+@pytest.mark.parametrize(
+    ("order", "names"),
+    [
+        (1, ["uniform"]),
+        (2, ["uniform", "counted unigrams"]),
+        (3, ["uniform", "counted bigrams"]),
+        (5, ["uniform", "counted trigrams"]),
+    ],
+)
+def test_counted_ngrams_are_compared_with_shorter_ones(order, names):
+    baselines = task().baselines(examples([0, 1, 2, 3] * 50), NGram(4, order))
+    assert list(baselines) == names
+    assert [baseline.order for baseline in baselines.values()][1:] == [min(3, order - 1)] * (order > 1)
+
+
+def test_of_a_long_text_pieces_from_its_beginning_to_its_end_are_counted(monkeypatch):
+    monkeypatch.setattr(counted, "_COUNTED", 400)
+    monkeypatch.setattr(counted, "_PIECE", 100)
+    text = torch.tensor([0] * 300 + [1] * 300 + [2] * 300 + [3] * 300)
+    assert "counted unigrams" in ngram_baselines(text[:400], 4, order=1)
+    (_, model) = ngram_baselines(text, 4, order=1).values()
+    assert model.counts.tolist() == [100, 100, 100, 100]
+    assert list(ngram_baselines(text, 4, order=1)) == ["uniform", "counted unigrams of 400 tokens"]
 
 
 def test_what_is_no_text_is_refused():

@@ -3,12 +3,12 @@ import pytest
 import torch
 from sklearn.dummy import DummyRegressor
 from sklearn.metrics import mean_squared_error, root_mean_squared_error
+from torch import nn
 from torch.testing import assert_close
 
 from gradlab.data import Targets
 from gradlab.errors import GradlabError
-from gradlab.tasks import Regress
-from gradlab.tasks.evaluation import score
+from gradlab.tasks import Regress, evaluate
 
 
 @pytest.fixture
@@ -36,15 +36,15 @@ def test_rmse_is_in_the_units_of_the_raw_target(raw):
     task = Regress(Targets.of(raw, None))
     output = torch.randn(30, 1)
     values = [p["value"] for p in task.decode(output)]
-    got = score(task, output, task.encode(torch.from_numpy(raw)))["rmse"]
+    got = evaluate(nn.Identity(), task, output, task.encode(torch.from_numpy(raw)))["rmse"]
     assert got == pytest.approx(root_mean_squared_error(raw, values), rel=1e-5)
 
 
-def test_the_baseline_is_the_training_mean_whose_loss_is_the_variance(raw):
+def test_the_baseline_is_the_training_mean_whose_loss_is_the_variance(raw, baseline):
     task = Regress(Targets.of(raw, None))
     target = task.encode(torch.from_numpy(raw))
-    name, outputs = task.baseline(target, 30)
-    figures = score(task, outputs, target)
+    name, outputs = baseline(task, target, 30)
+    figures = evaluate(nn.Identity(), task, outputs, target)
     judge = DummyRegressor().fit(np.zeros((30, 1)), raw).predict(np.zeros((30, 1)))
     assert name == "training mean"
     assert figures["loss"] == pytest.approx(task.expected_initial_loss()[0], rel=1e-5)

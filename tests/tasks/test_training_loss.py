@@ -46,6 +46,7 @@ def test_every_task_says_what_it_learns_from():
         "bernoulli": "classes",
         "classify": "classes",
         "language": "tokens",
+        "masked": "masked",
         "poisson": "numbers",
         "regress": "numbers",
     }

@@ -13,6 +13,7 @@ from gradlab.cli.datasets import data
 from gradlab.cli.explaining import explain
 from gradlab.cli.generating import generate
 from gradlab.cli.history import compare, runs
+from gradlab.cli.probing import probe
 from gradlab.cli.sweeping import sweep
 from gradlab.cli.training import resume, train
 from gradlab.cli.using import evaluate, predict
@@ -35,16 +36,17 @@ commands: list[Callable[..., None]] = [
     evaluate,
     predict,
     generate,
+    probe,
     recipes,
     runs,
     compare,
     explain,
     verify,
-    bench,
 ]
 for order, command in enumerate(commands):
     app.command(command, sort_key=order)
 app.command(data)
+app.command(bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

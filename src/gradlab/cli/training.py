@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from rich.console import Console
 from gradlab.cli.output import console, figures_table, print_json, say, table
 from gradlab.errors import GradlabError
 from gradlab.recipes import DEFAULT
-from gradlab.wording import count, duration, number
+from gradlab.wording import count, counted, duration, number
 
 if TYPE_CHECKING:
     from gradlab.api import Observer, Run
@@ -160,7 +161,9 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         "data": f"{recipe.data.name}: {sizes[0]:,} train, {sizes[1]:,} validation, {sizes[2]:,} test examples",
         "model": f"{recipe.model.name}: {experiment.parameters:,} parameters, {flops}",
         "plan": f"{experiment.steps:,} steps of {plan.examples_per_step(sizes[0]):,} examples, "
-        f"{plan.optimizer.name}, learning rate {plan.lr:g}, {plan.schedule.name} schedule",
+        f"{plan.optimizer.name}, learning rate {plan.lr:g}, {plan.schedule.name} schedule"
+        if experiment.parameters
+        else "one pass over the training text, which counts",
         "schedule": preview(plan, experiment.steps),
         "device": f"{experiment.device.type}{threads}, {experiment.mode} step",
         "initial loss": f"{number(experiment.initial_loss())}, expected {number(value)} ({formula})",
@@ -191,7 +194,7 @@ def result_object(run: Run) -> dict[str, Any]:
 
 
 def show_result(screen: Console, run: Run, as_json: bool) -> None:
-    """The final figures beside the trivial baseline, and where to look."""
+    """The final figures beside the trivial baselines, and where to look."""
     result = run.finished
     if as_json:
         print_json(result_object(run))
@@ -200,15 +203,19 @@ def show_result(screen: Console, run: Run, as_json: bool) -> None:
     say(
         screen,
         "done",
-        f"{result['steps']:,} steps in {duration(result['seconds'])}{ended}; weights: {result['weights']}",
+        f"{counted(result['steps'], 'step')} in {duration(result['seconds'])}{ended}; weights: {result['weights']}",
     )
     columns = {"test": result["test"], "validation": result["validation"]}
-    if result["baseline"]:
-        columns[f"baseline ({result['baseline']['name']}), test"] = result["baseline"].get("test", {})
-    screen.print(figures_table(columns))
+    baselines = result.get("baselines", {}).get("test", {})
+    screen.print(figures_table(columns | baseline_columns(baselines, "test")))
     show_calibration(screen, result)
     say(screen, "run", str(run.path))
     say(screen, "report", str((run.path / "report.html").absolute()))
+
+
+def baseline_columns(baselines: Mapping[str, Mapping[str, float]], split: str) -> dict[str, Mapping[str, float]]:
+    """The figures of trivial predictors, to stand beside those of a model."""
+    return {f"baseline ({name}), {split}": figures for name, figures in baselines.items()}
 
 
 def show_calibration(screen: Console, result: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from gradlab.cli.output import console, figures_table, print_json, table
-from gradlab.cli.training import Json, Plain
+from gradlab.cli.training import Json, Plain, baseline_columns
 from gradlab.errors import GradlabError
 from gradlab.wording import number
 
@@ -19,7 +19,7 @@ _SHOWN = 20  # predictions printed in full; more go to a file or --json
 def evaluate(
     run: str, /, *, split: Literal["train", "validation", "test"] = "test", plain: Plain = False, as_json: Json = False
 ) -> None:
-    """Judge a trained run again on one of its splits.
+    """Judge a trained run again on one of its splits, beside the trivial baselines.
 
     Example: `gradlab evaluate runs/digits-mlp-3f2a --split validation`
 
@@ -32,11 +32,12 @@ def evaluate(
     """
     from gradlab.api import load_run
 
-    figures = load_run(run).evaluate(split)
+    opened = load_run(run)
+    figures, baselines = opened.evaluate(split), opened.baselines(split)
     if as_json:
-        print_json({"run": run, "split": split, **figures})
+        print_json({"run": run, "split": split, **figures, "baselines": baselines})
     else:
-        console(plain).print(figures_table({split: figures}))
+        console(plain).print(figures_table({split: figures} | baseline_columns(baselines, split)))
 
 
 def predict(

@@ -11,12 +11,15 @@ from gradlab.data.raw import Raw, Targets, Wants
 from gradlab.data.readers import reader_of
 from gradlab.data.reading import ArrayReader, Reader, Reading, read_inputs
 from gradlab.data.tables import csv_files  # noqa: F401
+from gradlab.data.text import classes  # noqa: F401
 from gradlab.data.text.source import Context, Text
+from gradlab.data.text.texts import Beginning
 from gradlab.data.text.tokenizer import Tokenizer
 
 __all__ = [
     "ArrayReader",
     "Batch",
+    "Beginning",
     "Context",
     "Dataset",
     "Examples",

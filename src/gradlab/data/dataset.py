@@ -15,7 +15,12 @@ from gradlab.data.splits import Split, check_folds, divide, hold_out
 from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction, Natural, Part, Registry, Seed
 
-Folds = Annotated[int, Ge(2)]
+Validation = Annotated[Fraction, "share of the examples not in the test split that is held out while training"]
+Test = Annotated[Fraction | None, "share held out for the final figures; default the source's own split, or 0.2"]
+Folds = Annotated[Annotated[int, Ge(2)] | None, "cut the examples into so many folds; one of them is the test split"]
+Fold = Annotated[Natural, "which fold is the test split, from 0"]
+Limit = Annotated[Count | None, "use only this many training examples"]
+SplitSeed = Annotated[Seed, "of the splits and of generated data"]
 
 _TEST_SHARE = 0.2
 
@@ -39,21 +44,46 @@ class Dataset:
 def prepare(
     raw: Raw,
     *,
-    validation: Annotated[
-        Fraction, "share of the examples not in the test split that is held out while training"
-    ] = 0.15,
-    test: Annotated[
-        Fraction | None, "share held out for the final figures; default the source's own split, or 0.2"
-    ] = None,
-    folds: Annotated[Folds | None, "cut the examples into so many folds; one of them is the test split"] = None,
-    fold: Annotated[Natural, "which fold is the test split, from 0"] = 0,
-    limit: Annotated[Count | None, "use only this many training examples"] = None,
+    validation: Validation = 0.15,
+    test: Test = None,
+    folds: Folds = None,
+    fold: Fold = 0,
+    limit: Limit = None,
     preprocess: Annotated[Method, "fitted on the training split"] = "standardise",
     one_hot: Annotated[list[str], "columns of categories, coded one-hot"] = [],  # noqa: B006
     levels: Annotated[Count, "categories of a column that get a code of their own, the most frequent first"] = 100,
-    seed: Annotated[Seed, "of the splits and of generated data"] = 0,
+    seed: SplitSeed = 0,
 ) -> Dataset:
     """Split, then fit the preprocessing on the training split and apply it to all three."""
+    train, validated, tested = split_rows(
+        raw, validation=validation, test=test, folds=folds, fold=fold, limit=limit, seed=seed
+    )
+    codes = [*raw.categorical, *(c for c in one_hot if c not in raw.categorical)]
+    preprocessing = Preprocessing.fit(
+        raw.inputs, preprocess, raw.features, codes, rows=train, levels=levels, missing=raw.missing
+    )
+    resident = 4 * math.prod(preprocessing.output_shape) * len(raw.inputs) <= memory_for_data()
+
+    def examples(rows: Rows) -> Examples:
+        kind = torch.int64 if raw.classes is not None else torch.float32
+        targets = torch.from_numpy(raw.targets[rows]).to(kind)
+        inputs = preprocessing(raw.inputs[rows]) if resident else Streamed(raw.inputs, rows, preprocessing)
+        return Examples(inputs, targets, rows)
+
+    return Dataset(
+        train=examples(train),
+        validation=examples(validated),
+        test=examples(tested),
+        raw=raw,
+        preprocessing=preprocessing,
+        targets=Targets.of(raw.targets[train], raw.classes),
+    )
+
+
+def split_rows(
+    raw: Raw, *, validation: float, test: float | None, folds: int | None, fold: int, limit: int | None, seed: int
+) -> tuple[Rows, Rows, Rows]:
+    """Which examples are for training, for validation and for test: each class in its share, and groups whole."""
     if test is not None and (folds or raw.test_from is not None):
         reason = "data.folds says what it is" if folds else "this source comes with a test split of its own"
         raise GradlabError(f"data.test cannot be set: {reason}.")
@@ -77,26 +107,7 @@ def prepare(
     train, validated, tested = divide(split, len(raw.inputs), labels, raw.groups)
     if limit is not None and limit < len(train):
         train = hold_out(train, limit / len(train), seed + 2, labels)[1]
-    codes = [*raw.categorical, *(c for c in one_hot if c not in raw.categorical)]
-    preprocessing = Preprocessing.fit(
-        raw.inputs, preprocess, raw.features, codes, rows=train, levels=levels, missing=raw.missing
-    )
-    resident = 4 * math.prod(preprocessing.output_shape) * len(raw.inputs) <= memory_for_data()
-
-    def examples(rows: Rows) -> Examples:
-        kind = torch.int64 if raw.classes is not None else torch.float32
-        targets = torch.from_numpy(raw.targets[rows]).to(kind)
-        inputs = preprocessing(raw.inputs[rows]) if resident else Streamed(raw.inputs, rows, preprocessing)
-        return Examples(inputs, targets, rows)
-
-    return Dataset(
-        train=examples(train),
-        validation=examples(validated),
-        test=examples(tested),
-        raw=raw,
-        preprocessing=preprocessing,
-        targets=Targets.of(raw.targets[train], raw.classes),
-    )
+    return train, validated, tested
 
 
 sources: Registry[Any] = Registry("data source", shared=prepare)
@@ -108,12 +119,18 @@ def load(part: Part, wants: Wants | None = None) -> Dataset:
     """Read a resolved data part, with targets of the kind that a task wants, and prepare it."""
     shared: dict[str, Any] = sources.shared(part)
     made = sources.build(part, shared.get("seed", 0))
-    if isinstance(made, Raw):
-        if wants == "tokens":
-            raise GradlabError(f"data={part.name} holds no text. Use a task of its own, or data=text.")
-        return prepare(made.wanted(wants), **shared)
-    from gradlab.data.text.source import prepare_text  # which registers its sources here
+    # They register their sources here, and so cannot be imported before there are any.
+    from gradlab.data.text.source import prepare_text
+    from gradlab.data.text.texts import Texts, prepare_texts
 
-    if wants != "tokens":
-        raise GradlabError(f"data={part.name} is text, of which only task=language can learn.")
-    return prepare_text(made, **shared)
+    if isinstance(made, Raw):
+        if wants in ("tokens", "masked"):
+            holds = "holds texts with classes" if isinstance(made, Texts) else "holds no text"
+            raise GradlabError(f"data={part.name} {holds}. Use a task of its own, or data=text.")
+        return (prepare_texts if isinstance(made, Texts) else prepare)(made.wanted(wants), **shared)
+    if wants not in ("tokens", "masked"):
+        raise GradlabError(
+            f"data={part.name} is text, of which task=language and task=masked can learn. "
+            "Texts with classes are data=texts."
+        )
+    return prepare_text(made, masks=wants == "masked", **shared)

@@ -10,9 +10,11 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from gradlab.data.order import permutation
+from gradlab.data.text.sequences import Padded, length_batches
 
 if TYPE_CHECKING:
     from gradlab.data.preprocessing import Preprocessing
+    from gradlab.data.text.masking import Masked
     from gradlab.data.text.windows import Windows
 
 Rows = npt.NDArray[np.int64]
@@ -59,7 +61,7 @@ class Streamed:
         return Streamed(self.source, self.rows, self.preprocessing, device)
 
 
-Inputs = Union[Tensor, Streamed, "Windows"]
+Inputs = Union[Tensor, Streamed, Padded, "Windows", "Masked"]
 
 
 if TYPE_CHECKING:
@@ -92,21 +94,32 @@ class Examples:
         """What a batch is cut from."""
         return (self.inputs, self.targets) if self.weights is None else (self.inputs, self.targets, self.weights)
 
-    def sample(self, count: int) -> "Examples":
-        """Some of them, evenly spread, since sources often have their classes one after the other."""
-        chosen = np.arange(min(count, len(self))) * len(self) // max(1, min(count, len(self)))
+    def sample(self, count: int, stretches: int | None = None) -> "Examples":
+        """Some of them, evenly spread, since sources often have their classes one after the other.
+
+        Each by itself, or in so many stretches of neighbours, which a model can read on from one to the next.
+        """
+        count = min(count, len(self))
+        apart = max(1, min(count, stretches or count))
+        starts = np.arange(apart) * len(self) // apart
+        chosen = (starts[:, None] + np.arange(count // apart)).ravel()
         weights = None if self.weights is None else self.weights[chosen]
         return Examples(_some(self.inputs, chosen), _some(self.targets, chosen), self.rows[chosen], weights)
 
     def for_epoch(self, seed: int, epoch: int) -> "Examples":
-        """The same, but for what differs from epoch to epoch: windows of a text begin at other places."""
-        if isinstance(self.inputs, (Tensor, Streamed)):
+        """The same, but for what differs from epoch to epoch: where windows of a text begin, and what they hide."""
+        if isinstance(self.inputs, (Tensor, Streamed, Padded)):
             return self
         windows: Any = self.targets
         return replace(self, inputs=self.inputs.for_epoch(seed, epoch), targets=windows.for_epoch(seed, epoch))
 
     def order(self, seed: int, epoch: int, batch_size: int) -> Int64[Tensor, " rows"]:
-        """The rows of an epoch, batch after batch: a pure function of (seed, epoch)."""
+        """The rows of an epoch, batch after batch: a pure function of (seed, epoch).
+
+        Texts come in batches of similar lengths, which need little padding.
+        """
+        if isinstance(self.inputs, Padded):
+            return torch.cat(length_batches(self.inputs.lengths, batch_size, seed, epoch))
         return permutation(len(self), seed, epoch)
 
     def to(self, device: torch.device) -> "Examples":

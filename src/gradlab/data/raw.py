@@ -13,7 +13,7 @@ from gradlab.errors import GradlabError
 if TYPE_CHECKING:
     from gradlab.data.reading import Reader
 
-Wants = Literal["classes", "numbers", "tokens"]
+Wants = Literal["classes", "numbers", "tokens", "masked"]
 """What a task can learn from."""
 
 _CHUNK = 2**21  # values that are looked at together: a file may be larger than memory
@@ -25,11 +25,12 @@ _FEW_CLASSES, _MOST_CLASSES = 20, 1000
 class Raw:
     """Examples before any split or preprocessing.
 
-    `inputs` is (examples, features) for tables and (examples, channels, height, width) for images; it may be a
-    memory-mapped file. `targets` holds class indices where `classes` names them, otherwise numbers. Rows from
-    `validation_from` and `test_from` on are the source's own splits. `categorical` names the features that are codes
-    of categories; with `missing`, NaN in an input stands for a value that is not known. Examples with equal `groups`
-    belong together, and never go to different splits. `notes` are what the user should know of what was read.
+    `inputs` is (examples, features) for tables, (examples, channels, height, width) for images, and an array of
+    documents for texts; it may be a memory-mapped file. `targets` holds class indices where `classes` names them,
+    otherwise numbers. Rows from `validation_from` and `test_from` on are the source's own splits. `categorical` names
+    the features that are codes of categories; with `missing`, NaN in an input stands for a value that is not known.
+    Examples with equal `groups` belong together, and never go to different splits. `notes` are what the user should
+    know of what was read.
     """
 
     inputs: npt.NDArray[Any]
@@ -90,7 +91,8 @@ class Raw:
 class Targets:
     """What a task must know of the targets: the classes and their training counts, or mean and spread of numbers.
 
-    Of text, `tokens` is the size of the vocabulary; `token_bytes` has the bytes of each token, where they are known.
+    Of text, `tokens` is the size of the vocabulary; `token_bytes` has the bytes of each token, where they are known;
+    `masked` is how many tokens of a window are to be filled in.
     """
 
     classes: list[str] | None = None
@@ -99,6 +101,7 @@ class Targets:
     std: list[float] = field(default_factory=list)
     tokens: int = 0
     token_bytes: list[int] = field(default_factory=list)
+    masked: int = 0
 
     @classmethod
     def of(cls, training: npt.NDArray[Any], classes: list[str] | None) -> "Targets":

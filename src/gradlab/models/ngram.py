@@ -77,7 +77,7 @@ class NGram(nn.Module):
         self, tokens: Int[Tensor, "batch length"], *, cache: "ReadTokens | None" = None
     ) -> Float[Tensor, "batch length {self.vocabulary}"]:
         """Log-probabilities of the token after each place; with a cache, after the tokens that it has read."""
-        read = tokens if cache is None else cache.read(tokens)
+        read = tokens if cache is None else cache.append(tokens)
         old = read.shape[1] - tokens.shape[1]
         history = self._history(read[:, max(0, old - self.order + 1) :])[:, min(old, self.order - 1) :]
         return self._probabilities(history.flatten(0, 1)).log().view(*tokens.shape, self.vocabulary)
@@ -149,7 +149,7 @@ class ReadTokens:
     def length(self) -> int:
         return 0 if self.tokens is None else self.tokens.shape[1]
 
-    def read(self, tokens: Int[Tensor, "batch new"]) -> Int[Tensor, "batch length"]:
+    def append(self, tokens: Int[Tensor, "batch new"]) -> Int[Tensor, "batch length"]:
         """All tokens, with these."""
         self.tokens = tokens if self.tokens is None else torch.cat([self.tokens, tokens], dim=1)
         return self.tokens

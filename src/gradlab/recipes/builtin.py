@@ -178,9 +178,10 @@ def curve_fitting() -> Recipe:
 @recipe
 def pydoc_gpt() -> Recipe:
     """Python's own documentation, byte by byte, by a small transformer."""
-    train = {"steps": 2000, "batch_size": 32, "optimizer": "adamw", "lr": 1e-3, "weight_decay": 0.1, "clip": 1.0}
+    train = {"steps": 2000, "batch_size": 16, "optimizer": "adamw", "lr": 3e-3, "weight_decay": 0.1, "clip": 1.0}
     train |= {"schedule": Part("cosine", {"warmup": 100})}
-    return Recipe("pydoc-gpt", Part("pydoc"), Part("gpt"), Part("language"), train)
+    model = Part("gpt", {"position": "rotary", "gated": True})
+    return Recipe("pydoc-gpt", Part("pydoc"), model, Part("language"), train)
 
 
 @recipe
@@ -192,7 +193,8 @@ def pydoc_ngram() -> Recipe:
 @recipe
 def pydoc_lstm() -> Recipe:
     """Python's own documentation, byte by byte, by an LSTM."""
-    return _named("pydoc-lstm", pydoc_gpt(), model="rnn", train__lr=3e-3, train__weight_decay=0.0)
+    changes = {"train__batch_size": 32, "train__lr": 3e-3, "train__weight_decay": 0.0, "train__carry": True}
+    return _named("pydoc-lstm", pydoc_gpt(), model="rnn", **changes)
 
 
 @recipe
@@ -210,16 +212,54 @@ def pydoc_rnn() -> Recipe:
 @recipe
 def stdlib_gpt() -> Recipe:
     """The source of Python's own library, in byte pairs, by a small transformer."""
-    return _named("stdlib-gpt", pydoc_gpt(), data="stdlib", data__tokenizer="bpe", data__limit=4_000_000)
+    changes = {"data": "stdlib", "data__tokenizer": "bpe", "data__size": 4_000_000, "model": "gpt"}
+    return _named("stdlib-gpt", pydoc_gpt(), **changes)
 
 
 @recipe
 def text_gpt() -> Recipe:
     """Your own text (--data FILE or FOLDER), by a small transformer."""
-    return _named("text-gpt", pydoc_gpt(), data="text")
+    return _named("text-gpt", pydoc_gpt(), data="text", model="gpt")
 
 
 @recipe
 def text_lstm() -> Recipe:
     """Your own text (--data FILE or FOLDER), by an LSTM."""
     return _named("text-lstm", pydoc_lstm(), data="text")
+
+
+@recipe
+def pydoc_bert() -> Recipe:
+    """Hidden words of Python's own documentation, by a small transformer that sees both sides of them."""
+    data = Part("pydoc", {"tokenizer": "word", "context": 64})
+    model = Part("bert", {"layers": 2, "dim": 64, "norm_first": True})
+    train = {"steps": 1000, "batch_size": 32, "optimizer": "adamw", "lr": 3e-3, "weight_decay": 0.01, "clip": 1.0}
+    train |= {"schedule": Part("cosine", {"warmup": 100})}
+    return Recipe("pydoc-bert", data, model, Part("masked"), train)
+
+
+@recipe
+def text_bert() -> Recipe:
+    """Hidden words of your own text (--data FILE or FOLDER), by a small transformer that sees both sides of them."""
+    return _named("text-bert", pydoc_bert(), data="text", data__tokenizer="word", data__context=64)
+
+
+@recipe
+def text_classifier() -> Recipe:
+    """Texts of one's own in classes (--data FILE.csv or FOLDER, data.text, data.target), by a small transformer."""
+    model = Part("bert-classifier", {"layers": 2, "pooling": "mean", "norm_first": True, "dropout": 0.1})
+    train = {"epochs": 8, "batch_size": 32, "optimizer": "adamw", "lr": 1e-3, "weight_decay": 0.01, "clip": 1.0}
+    train |= {"schedule": Part("cosine", {"warmup": 50})}
+    return Recipe("text-classifier", Part("texts"), model, Part("classify"), train)
+
+
+@recipe
+def docstrings_bert() -> Recipe:
+    """Which package of Python's library a docstring is of, by a small transformer."""
+    return _named("docstrings-bert", text_classifier(), data="docstrings")
+
+
+@recipe
+def docstrings_bag() -> Recipe:
+    """Which package of Python's library a docstring is of, by its words alone, whatever their order."""
+    return _named("docstrings-bag", docstrings_bert(), model="text-bag", train__lr=1e-2, train__epochs=20)

@@ -1,4 +1,4 @@
-"""The top of the report: what was trained, and how well it does beside the trivial baseline."""
+"""The top of the report: what was trained, and how well it does beside the trivial baselines."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,12 +66,12 @@ def _how(run: "Run", result: dict[str, Any]) -> str:
 
 
 def _card(run: "Run", split: str, metric: str) -> Html:
-    """One figure, large, with its baseline; its colour says whether it beats that."""
+    """One figure, large, with its baselines; its colour says whether it beats the strongest."""
     result = run.finished
-    value, baseline = result[split][metric], result["baseline"][split][metric]
+    value, to_beat = result[split][metric], result["baseline"][split][metric]
     higher = metric in run.task.metrics and run.task.metrics[metric].higher_is_better
-    better = value > baseline if higher else value < baseline
-    beside = [(result["baseline"]["name"], baseline)]
+    better = value > to_beat if higher else value < to_beat
+    beside = [(name, figures[metric]) for name, figures in result.get("baselines", {}).get(split, {}).items()]
     if split == "test" and metric in result["validation"]:
         beside.append(("validation", result["validation"][metric]))
     return tag(

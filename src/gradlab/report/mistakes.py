@@ -14,15 +14,17 @@ if TYPE_CHECKING:
     from gradlab.run import Run
 
 _PICTURES, _ROWS = 18, 12
+_CHARACTERS = 400  # of a text
 
 
 def mistakes(run: "Run", judged: Judged) -> Html:
-    """Pictures where the inputs are images, otherwise a table; the most confident first."""
+    """Pictures where the inputs are images, texts where they are that, otherwise a table; the most confident first."""
     wrong = np.flatnonzero(judged.said != judged.actual)
     worst = wrong[np.argsort(-judged.confidence[wrong], kind="stable")]
     if len(worst) == 0:
         return Html()
-    show = _pictures if is_picture(run.data["inputs"]["shape"]) else _table
+    shape = run.data["inputs"].get("shape")
+    show = _texts if shape is None else _pictures if is_picture(shape) else _table
     title = tag("h3", "The most confident mistakes")
     return tag("div", tag("figure", title, show(run, judged, worst)), class_="charts")
 
@@ -52,14 +54,30 @@ def _table(run: "Run", judged: Judged, worst: npt.NDArray[np.int64]) -> Html:
     shown = worst[:_ROWS]
     rows = [
         [
-            judged.classes[judged.actual[i]],
-            tag("span", judged.classes[judged.said[i]], class_="said"),
-            f"{judged.confidence[i]:.3f}",
+            *_said(judged, i),
             *(_as_read(value, names.get(feature)) for feature, value in zip(features, values.tolist(), strict=False)),
         ]
         for i, values in zip(shown, judged.raw(run, shown), strict=True)
     ]
     return table(["actual", "predicted", "probability", *features], rows, class_="numbers")
+
+
+def _texts(run: "Run", judged: Judged, worst: npt.NDArray[np.int64]) -> Html:
+    shown = worst[:_ROWS]
+    rows = [
+        [*_said(judged, i), tag("div", _shortened(document.read()), style="white-space: pre-wrap; text-align: left")]
+        for i, document in zip(shown, judged.raw(run, shown), strict=True)
+    ]
+    return table(["actual", "predicted", "probability", "text"], rows, class_="numbers")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…"
+
+
+def _said(judged: Judged, i: int) -> list[str]:
+    actual, said = judged.classes[judged.actual[i]], judged.classes[judged.said[i]]
+    return [actual, tag("span", said, class_="said"), f"{judged.confidence[i]:.3f}"]
 
 
 def _as_read(value: float, categories: list[str] | None) -> str:

@@ -18,7 +18,8 @@ _MOST = 20_000  # examples that are looked at: there may be more than memory hol
 
 
 def has_regions(run: "Run") -> bool:
-    return run.data["inputs"]["shape"] == [2] and not run.data["inputs"]["categories"]
+    inputs = run.data["inputs"]
+    return inputs.get("shape") == [2] and not inputs["categories"]
 
 
 def regions(run: "Run", judged: Judged) -> Html:

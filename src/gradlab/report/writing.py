@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
-from gradlab.report import classification, closing, columns, curves, headline, language, regression, weights
+from gradlab.report import classification, closing, columns, curves, headline, language, masked, regression, weights
 from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
 
@@ -21,16 +21,18 @@ _TESTS: dict[str, Section] = {
     "regress": regression.test_section,
     "poisson": regression.counts_section,
     "language": language.test_section,
+    "masked": masked.test_section,
 }
 
 
 def write_report(run: "Run") -> Path:
     """Write `report.html` into the folder of a finished run, whole or not at all."""
+    curved = run.finished["steps"] > 1  # counting n-grams is one step, which makes no curve
     parts = [
         headline.headline(run),
-        curves.learning_section(run),
+        curves.learning_section(run) if curved else Html(),
         _or_reason("Test split", _TESTS.get(run.recipe.task.name, _nothing), run),
-        curves.health_section(run),
+        curves.health_section(run) if curved else Html(),
         columns.columns_section(run),
         _or_reason("First layer", weights.weights_section, run),
         closing.recipe_section(run),

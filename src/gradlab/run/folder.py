@@ -3,7 +3,7 @@
 recipe.toml        everything that was asked for, resolved
 environment.json   versions, hardware, threads, device, command
 data.json          shape and names of the inputs, fitted preprocessing, classes, fingerprint of the data
-tokenizer.json     of a language model, in the format of the tokenizers library
+tokenizer.json     of a model of text, in the format of the tokenizers library
 metrics.jsonl      one line per log point
 checkpoints/       step-NNNNNNNN/: model, optimizer and best weights, state.json, SHA256SUMS
 result.json        final figures
@@ -16,7 +16,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,23 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.claims import claimed
-from gradlab.data import Context, Dataset, Preprocessing, Reader, Targets, Tokenizer, load, reader_of
+from gradlab.data import (
+    Beginning,
+    Context,
+    Dataset,
+    Examples,
+    Preprocessing,
+    Reader,
+    Targets,
+    Tokenizer,
+    load,
+    reader_of,
+)
 from gradlab.errors import GradlabError, notice, one_line
 from gradlab.models import models
 from gradlab.recipe import Recipe
 from gradlab.run import checkpoint
-from gradlab.tasks import Task, evaluate, predict, tasks, wants
+from gradlab.tasks import Task, compare, evaluate, predict, tasks, wants
 
 
 class Run:
@@ -120,13 +131,16 @@ class Run:
 
     @cached_property
     def preprocessing(self) -> Preprocessing | Context:
-        if "context" in self.data["inputs"]:
-            return Context(self.data["inputs"]["context"], self._read("tokenizer.json"))
-        return Preprocessing(**self.data["inputs"])
+        inputs = self.data["inputs"]
+        if "vocabulary" in inputs:
+            return Beginning(inputs["context"], self._read("tokenizer.json"), inputs["vocabulary"])
+        if "context" in inputs:
+            return Context(inputs["context"], self._read("tokenizer.json"))
+        return Preprocessing(**inputs)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """How the text of a language model becomes tokens."""
+        """How text becomes tokens."""
         if not isinstance(self.preprocessing, Context):
             raise GradlabError(f"{self.path} is no language model: it has no tokenizer.")
         return Tokenizer.from_json(self.preprocessing.tokenizer, str(self.path / "tokenizer.json"))
@@ -134,7 +148,11 @@ class Run:
     @cached_property
     def reader(self) -> Reader:
         """How files become raw inputs, as they did for training."""
+        if isinstance(self.preprocessing, Beginning):
+            return reader_of(self.data.get("reader"), ())
         if isinstance(self.preprocessing, Context):
+            if self.recipe.task.name == "masked":
+                raise GradlabError(f"{self.path} is a model that fills in hidden tokens: its report.html shows some.")
             raise GradlabError(f"{self.path} is a language model, which writes text: use gradlab generate {self.path}")
         return reader_of(self.data.get("reader"), tuple(self.preprocessing.shape))
 
@@ -162,8 +180,10 @@ class Run:
     def outputs(self, raw: npt.ArrayLike | str | Path) -> Tensor:
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
         reader, preprocessing = self.reader, self.preprocessing
-        assert isinstance(preprocessing, Preprocessing)
         values = reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
+        if isinstance(preprocessing, Beginning):
+            return predict(self.model, preprocessing(values))
+        assert isinstance(preprocessing, Preprocessing)
         x = preprocessing(values)
         # Where a reader knows the categories by name, it has told of unknown ones itself.
         named = [c["name"] for c in (self.data.get("reader") or {}).get("columns", [])]
@@ -200,10 +220,20 @@ class Run:
 
     def evaluate(self, split: str = "test") -> dict[str, float]:
         """Loss and metrics on a split, computed anew."""
+        examples = self._encoded(split)
+        carry = self.recipe.train.get("carry", False)
+        return evaluate(self.model, self.task, examples.inputs, examples.targets, carry=carry)
+
+    def baselines(self, split: str = "test") -> dict[str, dict[str, float]]:
+        """The figures of the trivial predictors on a split, by name, the strongest last."""
+        return compare(self.task.baselines(self._encoded("train"), self.model), self.task, self._encoded(split))
+
+    def _encoded(self, split: str) -> Examples:
+        """A split with its targets as the loss takes them."""
         examples = self.dataset.split(split)
         if len(examples) == 0:
             raise GradlabError(f"{self.path} has no examples in its {split} split.")
-        return evaluate(self.model, self.task, examples.inputs, self.task.encode(examples.targets))
+        return replace(examples, targets=self.task.encode(examples.targets))
 
     def locked(self) -> AbstractContextManager[None]:
         """Only one process may train a run."""
@@ -262,6 +292,11 @@ def build_model(recipe: Recipe, preprocessing: Preprocessing | Context, task: Ta
     part = models.resolve(recipe.model, "model")
     try:
         return models.build(part, preprocessing.output_shape, task.outputs)
+    except GradlabError:
+        raise
+    except ValueError:  # its builder takes a shape of another length apart
+        shape = preprocessing.output_shape
+        raise GradlabError(f"model={part.name} does not take inputs of shape {shape}, such as these data.") from None
     except RuntimeError as error:
         raise GradlabError(f"The model {part.name} cannot be made: {one_line(error)}") from None
 

@@ -18,8 +18,7 @@ from gradlab.data import Examples
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.registry import Part
 from gradlab.studies.practice import History, practice_plan, practise
-from gradlab.tasks import Language, Task, evaluate, predict, tasks
-from gradlab.tasks.evaluation import score
+from gradlab.tasks import Task, compare, evaluate, predict, tasks
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
@@ -33,6 +32,7 @@ _NEAR, _FAR = 2.0, 5.0  # times the expected initial loss, either way
 _FIRST_STEPS = 20  # whose updates are judged
 _SHORT = 200  # steps of a short training
 _JUDGED = 500  # examples that it is judged by
+_TOGETHER = 32  # of them, whose outputs are in memory at once
 _BEYOND_CHANCE = 1.64  # standard errors: one in twenty would be so far above zero by chance
 _SUBSET, _SUBSET_STEPS = 24, 500
 _FITTED = 0.05  # of the loss of the best constant: what counts as overfitted
@@ -58,8 +58,6 @@ class ChecksFailed(GradlabError):
 
 def run_checks(experiment: Experiment) -> list[Check]:
     """All checks, in the order of the course: cheap ones first."""
-    if isinstance(experiment.task, Language):
-        raise GradlabError("--check knows tables and pictures; for a language model, leave it out.")
     short = _Short.of(experiment)
     checks: list[Callable[[], Check]] = [
         lambda: initial_loss(experiment),
@@ -229,9 +227,13 @@ class _Short:
 
 def _losses(model: nn.Module, task: Task, examples: Examples) -> list[float]:
     """The loss of each example."""
-    outputs = predict(model, examples.inputs)
-    pairs = (task.loss(outputs[i : i + 1], examples.targets[i : i + 1]) for i in range(len(examples)))
-    return [total.item() / count for total, count in pairs]
+    losses = []
+    for start in range(0, len(examples), _TOGETHER):
+        rows = slice(start, start + _TOGETHER)
+        outputs, targets = predict(model, examples.inputs[rows]), examples.targets[rows]
+        pairs = (task.loss(outputs[i : i + 1], targets[i : i + 1]) for i in range(len(targets)))
+        losses += [total.item() / count for total, count in pairs]
+    return losses
 
 
 def _blank(examples: Examples) -> Examples:
@@ -250,7 +252,7 @@ def _overfit(experiment: Experiment, subset: Examples, plan: Plan) -> _Overfitte
     """Train on the subset alone until it is known by heart, or the patience is at its end."""
     task = _plain_task(experiment)
     model = _without_dropout(experiment.model)
-    watch = _UntilFitted(task, subset)
+    watch = _UntilFitted(task, subset, model)
     try:
         practise(experiment, plan, subset, model=model, task=task, observers=[watch])
     except TrainingError:
@@ -263,13 +265,13 @@ class _UntilFitted(Observer):
 
     every = 10
 
-    def __init__(self, task: Task, subset: Examples):
+    def __init__(self, task: Task, subset: Examples, model: nn.Module):
         self.task, self.subset = task, subset
         self.fitted, self.steps, self.words = False, 0, ""
-        _, constant = task.baseline(subset.targets, len(subset))
+        constant, *_ = task.baselines(subset, model).values()
         # The least loss of a count is not zero, but its least deviance is.
         self.measure = "deviance" if "deviance" in task.metrics else "loss"
-        self.constant = score(task, constant, subset.targets)[self.measure]
+        self.constant = compare({"constant": constant}, task, subset)["constant"][self.measure]
 
     def step(self, training: Training) -> None:
         self._look(training)
@@ -293,7 +295,8 @@ def _subset(experiment: Experiment) -> Examples:
     """A few training examples, each class in turn, and no more than the model has weights for."""
     train = experiment.dataset.train
     classes = len(experiment.dataset.targets.classes or [])
-    most = max(classes, 2, min(_SUBSET, experiment.parameters // experiment.task.outputs))
+    outputs = predict(experiment.model, train.inputs[:1].to(experiment.device)).numel()
+    most = max(classes, 2, min(_SUBSET, experiment.parameters // outputs))
     rows = _each_class_in_turn(train.targets) if classes else np.arange(len(train)) * 7919 % len(train)
     chosen = np.sort(rows[: min(most, len(train))])
     picked = Examples(train.inputs[torch.from_numpy(chosen)], train.targets[chosen], train.rows[chosen])

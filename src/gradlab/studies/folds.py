@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from gradlab.data import sources
+from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.studies.folder import StudyFolder, plain_recipe
 from gradlab.studies.members import Asked, Figures, Member, Tell, train_members
@@ -90,6 +92,11 @@ def cross_validate(
     Each fold is the test split once; preprocessing is fitted anew inside the training split of each. A study that was
     stopped goes on where it was.
     """
+    if "folds" not in sources.schema(recipe.data.name).knobs:
+        raise GradlabError(
+            f"data={recipe.data.name} has no folds: a text is divided in its own order. To see how far figures spread, "
+            "vary the seed: --vary train.seed=1:5"
+        )
     first = Experiment.of(_fold(recipe, folds, 0).recipe, device)  # what would fail is refused before there is a folder
     asked = [_fold(recipe, folds, i) for i in range(folds)]
     higher = {name: metric.higher_is_better for name, metric in first.task.metrics.items()}

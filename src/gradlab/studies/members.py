@@ -13,6 +13,7 @@ from gradlab.report import write_report
 from gradlab.run import Run, open_run
 from gradlab.studies.folder import StudyFolder
 from gradlab.tasks import evaluate
+from gradlab.tasks.evaluation import STRIPS
 from gradlab.training import experiment
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
@@ -113,7 +114,8 @@ def trained(path: Path, recipe: Recipe, device: torch.device, observers: Sequenc
 
 def _member(one: Asked, run: Run) -> Member:
     result, task = run.finished, run.task
-    some = run.dataset.train.sample(_JUDGED)
+    carry = run.recipe.train.get("carry", False)
+    some = run.dataset.train.sample(_JUDGED, STRIPS if carry else None)
     return Member(
         name=one.name,
         changes=dict(one.changes),
@@ -122,7 +124,7 @@ def _member(one: Asked, run: Run) -> Member:
         steps=result["steps"],
         seconds=result["seconds"],
         parameters=result["parameters"],
-        train=evaluate(run.model, task, some.inputs, task.encode(some.targets)),
+        train=evaluate(run.model, task, some.inputs, task.encode(some.targets), carry=carry),
         validation=result["validation"],
         test=result["test"],
         baseline=result["baseline"],

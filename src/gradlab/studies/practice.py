@@ -29,10 +29,10 @@ class History(Observer):
 
 
 def practice_plan(plan: Plan, steps: int, **changes: Any) -> Plan:
-    """The plan for a few steps at a constant rate, each of them logged, without averages or early ends."""
+    """The plan for a few steps at a constant rate, each logged, without averages, carried states or early ends."""
     constant = Part("constant")
     quiet = {"schedule": constant, "log_every": 1, "evaluate_every": steps, "patience": None, "keep": "last"}
-    return replace(plan, steps=steps, ema=None, **{**quiet, **changes})
+    return replace(plan, steps=steps, ema=None, carry=False, **{**quiet, **changes})
 
 
 def practise(

@@ -1,11 +1,12 @@
-"""What is learned: the loss, the metrics, the trivial baseline, and how the trained thing is used."""
+"""What is learned: the loss, the metrics, the baselines, and how the trained thing is used."""
 
 from gradlab.tasks.auto import settled, wants
 from gradlab.tasks.bernoulli import Bernoulli
 from gradlab.tasks.calibration import calibrate, fit_temperature
 from gradlab.tasks.classify import Classify
-from gradlab.tasks.evaluation import evaluate, predict
+from gradlab.tasks.evaluation import compare, evaluate, predict
 from gradlab.tasks.language import Language
+from gradlab.tasks.masked import MaskedLanguage
 from gradlab.tasks.metrics import Metric
 from gradlab.tasks.poisson import Poisson
 from gradlab.tasks.regress import Regress
@@ -16,12 +17,14 @@ __all__ = [
     "Bernoulli",
     "Classify",
     "Language",
+    "MaskedLanguage",
     "Metric",
     "Poisson",
     "Regress",
     "Reliability",
     "Task",
     "calibrate",
+    "compare",
     "evaluate",
     "fit_temperature",
     "predict",

@@ -1,11 +1,13 @@
 """Classification of two classes by a single output."""
 
 import torch.nn.functional as F
-from jaxtyping import Float, Int64
-from torch import Tensor
+from jaxtyping import Float
+from torch import Tensor, nn
 
+from gradlab.data import Examples
 from gradlab.errors import GradlabError
 from gradlab.tasks.classify import Classify
+from gradlab.tasks.constant import Constant
 from gradlab.tasks.task import tasks
 
 
@@ -27,7 +29,6 @@ class Bernoulli(Classify):
     def class_logits(self, output: Float[Tensor, "batch 1"]) -> Float[Tensor, "batch 2"]:
         return F.pad(output, (1, 0))
 
-    def baseline(self, training: Int64[Tensor, " examples"], count: int) -> tuple[str, Float[Tensor, "count 1"]]:
+    def baselines(self, train: Examples, model: nn.Module) -> dict[str, Constant]:
         """The logarithm of the odds in training."""
-        name, frequencies = super().baseline(training, count)
-        return name, frequencies[:, 1:] - frequencies[:, :1]
+        return {name: Constant(two.output.diff()) for name, two in super().baselines(train, model).items()}

@@ -8,11 +8,12 @@ from typing import Annotated, Any, ClassVar, Literal
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int64
-from torch import Tensor
+from torch import Tensor, nn
 
-from gradlab.data import Targets, Wants
+from gradlab.data import Examples, Targets, Wants
 from gradlab.errors import GradlabError
 from gradlab.registry import Fraction
+from gradlab.tasks.constant import Constant
 from gradlab.tasks.metrics import Metric, class_metrics, viewed
 from gradlab.tasks.task import tasks
 
@@ -86,10 +87,10 @@ class Classify:
     def expected_initial_loss(self) -> tuple[float, str]:
         return math.log(len(self.classes)), f"log {len(self.classes)}"
 
-    def baseline(self, training: Int64[Tensor, " examples"], count: int) -> tuple[str, Float[Tensor, "count outputs"]]:
+    def baselines(self, train: Examples, model: nn.Module) -> dict[str, Constant]:
         """Log frequencies of the training classes: the majority class wins, and the loss is their cross-entropy."""
-        frequency = torch.bincount(training, minlength=len(self.classes)).float() + 1e-9
-        return "majority class", torch.log(frequency / frequency.sum()).expand(count, -1)
+        frequency = torch.bincount(train.targets, minlength=len(self.classes)).float() + 1e-9
+        return {"majority class": Constant(torch.log(frequency / frequency.sum()))}
 
     def decode(self, output: Float[Tensor, "batch outputs"]) -> list[dict[str, Any]]:
         probabilities = self.class_logits(output).double().softmax(1)

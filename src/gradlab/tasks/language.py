@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int64
-from torch import Tensor
+from torch import Tensor, nn
 
 from gradlab.data import Examples, Targets, Wants
+from gradlab.data.text.windows import Windows
 from gradlab.errors import GradlabError
 from gradlab.models.ngram import NGram
+from gradlab.tasks.counted import ngram_baselines
 from gradlab.tasks.metrics import Metric
 from gradlab.tasks.task import tasks
-
-_WINDOWS = 1024  # of a text that are looked at together
 
 Logits = Float[Tensor, "batch length tokens"]
 Next = Int64[Tensor, "batch length"]
@@ -42,7 +42,6 @@ class Language:
         if not self.targets.tokens:
             raise GradlabError("Language modelling needs text. Use data=text, or another task.")
         self.outputs = self.targets.tokens
-        self.counted: NGram | None = None
         self.metrics: Mapping[str, Metric] = {
             "perplexity": Metric(_surprise, lambda total: math.exp(min(700.0, float(total[0] / total[1]))), False)
         }
@@ -64,25 +63,11 @@ class Language:
     def expected_initial_loss(self) -> tuple[float, str]:
         return math.log(self.outputs), f"log {self.outputs:,} tokens"
 
-    def baseline(self, training: Tensor, count: int) -> tuple[str, Tensor]:
-        raise NotImplementedError("the outputs for a whole split would fit nowhere: see compare")
-
-    def compare(self, train: Examples, judged: Examples) -> tuple[str, dict[str, float]]:
-        """What counting trigrams of the training text gives on the same windows."""
-        if self.counted is None:  # once for all splits that are judged
-            self.counted = NGram(self.outputs, order=3).fit(train.inputs.tokens)  # type: ignore[union-attr]
-        totals = torch.zeros(3, dtype=torch.float64)
-        table = torch.tensor(self.targets.token_bytes or [0] * self.outputs, dtype=torch.float64)
-        for start in range(0, len(judged), _WINDOWS):
-            x, y = (part[start : start + _WINDOWS].cpu() for part in (judged.inputs, judged.targets))
-            totals += torch.stack(
-                [-self.counted.log_prob(x, y).double().sum(), table[y].sum(), table.new_tensor(y.numel())]
-            )
-        surprise, size, places = totals.tolist()
-        figures = {"loss": surprise / places, "perplexity": math.exp(min(700.0, surprise / places))}
-        if size:
-            figures["bits_per_byte"] = surprise / size / math.log(2)
-        return "counted trigrams", figures
+    def baselines(self, train: Examples, model: nn.Module) -> dict[str, NGram]:
+        """All tokens alike, and counted trigrams; for a model that counts by itself, n-grams shorter than its own."""
+        order = min(3, model.order - 1) if isinstance(model, NGram) else 3
+        tokens = train.inputs.tokens if isinstance(train.inputs, Windows) else train.inputs[:].flatten()
+        return ngram_baselines(tokens, self.outputs, order)
 
     def decode(self, output: Tensor) -> list[dict[str, Any]]:
         raise GradlabError("A language model writes text: use gradlab generate.")

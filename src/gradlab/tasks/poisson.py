@@ -5,11 +5,12 @@ from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from gradlab.data import Targets, Wants
+from gradlab.data import Examples, Targets, Wants
 from gradlab.errors import GradlabError
 from gradlab.nn.losses import poisson_nll
+from gradlab.tasks.constant import Constant
 from gradlab.tasks.metrics import Metric, deviance, mae, r2, rmse, viewed
 from gradlab.tasks.task import tasks
 
@@ -61,10 +62,8 @@ class Poisson:
     def expected_initial_loss(self) -> tuple[float, str]:
         return 1.0, "of the training mean"
 
-    def baseline(
-        self, training: Float[Tensor, "examples outputs"], count: int
-    ) -> tuple[str, Float[Tensor, "count outputs"]]:
-        return "training mean", training.mean(0).clamp(min=1e-9).log().expand(count, -1)
+    def baselines(self, train: Examples, model: nn.Module) -> dict[str, Constant]:
+        return {"training mean": Constant(train.targets.mean(0).clamp(min=1e-9).log())}
 
     def decode(self, output: Float[Tensor, "batch outputs"]) -> list[dict[str, Any]]:
         values = output.cpu().double().exp() * self.scale.double()

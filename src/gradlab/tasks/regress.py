@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from gradlab.data import Targets, Wants
+from gradlab.data import Examples, Targets, Wants
 from gradlab.errors import GradlabError
+from gradlab.tasks.constant import Constant
 from gradlab.tasks.metrics import Metric, mae, r2, rmse
 from gradlab.tasks.task import tasks
 
@@ -52,10 +53,8 @@ class Regress:
     def expected_initial_loss(self) -> tuple[float, str]:
         return 1.0, "variance of the standardised target"
 
-    def baseline(
-        self, training: Float[Tensor, "examples outputs"], count: int
-    ) -> tuple[str, Float[Tensor, "count outputs"]]:
-        return "training mean", training.mean(0).expand(count, -1)
+    def baselines(self, train: Examples, model: nn.Module) -> dict[str, Constant]:
+        return {"training mean": Constant(train.targets.mean(0))}
 
     def decode(self, output: Float[Tensor, "batch outputs"]) -> list[dict[str, Any]]:
         values = output.cpu().double() * self.std.double() + self.mean.double()

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from gradlab.data import Wants
+from gradlab.data import Examples, Wants
 from gradlab.registry import Registry
 from gradlab.tasks.metrics import Metric
 
@@ -40,8 +40,11 @@ class Task(Protocol):
     def expected_initial_loss(self) -> tuple[float, str]:
         """What a model that knows nothing yet should cost, and the formula in words."""
 
-    def baseline(self, training: Tensor, count: int) -> tuple[str, Tensor]:
-        """The trivial predictor's name and its `count` outputs, from the encoded training targets alone."""
+    def baselines(self, train: Examples, model: nn.Module) -> Mapping[str, nn.Module]:
+        """What a model should beat, by name, the strongest last: models too, made of the training examples alone.
+
+        The targets of `train` are encoded. `model` is the one to be judged, which must not be compared with itself.
+        """
 
     def decode(self, output: Tensor) -> list[dict[str, Any]]:
         """Model outputs in the user's terms, one dictionary per example."""

@@ -34,28 +34,29 @@ def compiled(step: GradientStep) -> Step:
 
 
 class GraphStep:
-    """The same step, recorded once for each batch size and replayed by the device without Python.
+    """The same step, recorded once for each shape of a batch and replayed by the device without Python.
 
-    The first steps of each size run as they are, so that resuming and starting do the same arithmetic.
+    The first steps of each shape run as they are, so that resuming and starting do the same arithmetic. There are few
+    shapes: a last batch may be smaller, and texts are padded to one of sixteen widths.
     """
 
     def __init__(self, step: GradientStep):
         self.step = step
         self.frozen_at, self.gradient_norm = step.frozen_at, step.gradient_norm
         self.lr = torch.zeros((), device=step.bad.device)
-        self.seen: dict[int, int] = {}
-        self.captured: dict[int, _Captured] = {}
+        self.seen: dict[torch.Size, int] = {}
+        self.captured: dict[torch.Size, _Captured] = {}
         self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
 
     def __call__(self, batch: Batch, lr: float) -> Stepped:
         self.lr.fill_(lr)
-        size = len(batch[0])
-        if size not in self.captured:
-            self.seen[size] = self.seen.get(size, 0) + 1
-            if self.seen[size] <= _WARMUP:
+        shape = batch[0].shape
+        if shape not in self.captured:
+            self.seen[shape] = self.seen.get(shape, 0) + 1
+            if self.seen[shape] <= _WARMUP:
                 return self._eager(batch)
-            self.captured[size] = self._capture(batch)
-        return self.captured[size].replay(self.step, batch)
+            self.captured[shape] = self._capture(batch)
+        return self.captured[shape].replay(self.step, batch)
 
     def _eager(self, batch: Batch) -> Stepped:
         # On a side stream, as a capture's warm-up must be.

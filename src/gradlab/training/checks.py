@@ -3,13 +3,19 @@
 import torch
 from torch import nn
 
+from gradlab.data import Examples
+from gradlab.data.text.windows import Windows
 from gradlab.errors import GradlabError
+from gradlab.models import NGram
+from gradlab.training.carry import state_cache
 from gradlab.training.plan import Plan
 from gradlab.training.schedules import schedules
 
 
 def check_plan(plan: Plan, model: nn.Module, examples: int, validation: int) -> None:
     """Does the plan go with this model and so many examples to train on and to judge by?"""
+    if isinstance(model, NGram) and plan.total_steps(examples) > 1:
+        raise GradlabError("The model ngram learns in one step, which counts all of the text. Set train.steps=1.")
     schedules.build(plan.schedule, plan.total_steps(examples))
     if plan.schedule.name == "plateau" and not validation:
         raise GradlabError(
@@ -22,6 +28,28 @@ def check_plan(plan: Plan, model: nn.Module, examples: int, validation: int) -> 
             "raise train.batch_size" if plan.accumulate == 1 else "raise train.batch_size or lower train.accumulate"
         )
         raise GradlabError(f"Batch normalisation cannot learn from one example at a time: {remedy}.")
+
+
+def check_carry(plan: Plan, model: nn.Module, train: Examples) -> None:
+    """With `carry`: is there a state, and a text to carry it along?"""
+    if not plan.carry:
+        return
+    if not isinstance(train.inputs, Windows):
+        raise GradlabError(
+            "train.carry=true is for a text that is read in order, to predict the next token (task=language); these "
+            "examples stand alone. Set train.carry=false."
+        )
+    state_cache(model)
+    if plan.accumulate > 1:
+        raise GradlabError(
+            f"train.accumulate={plan.accumulate} does not go with train.carry: the parts of a batch would each need "
+            "their rows of the state. Lower train.batch_size instead, or leave one of them out."
+        )
+    if plan.batch_size == "full" or plan.batch_size >= len(train):
+        raise GradlabError(
+            f"train.carry=true cuts the text into train.batch_size={plan.batch_size} strips, and {len(train):,} "
+            "windows do not make so many. Lower it, or set train.carry=false."
+        )
 
 
 def check_precision(plan: Plan, device: torch.device) -> None:

@@ -6,10 +6,14 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.tasks import Task
+from gradlab.training.carry import Carried
 
 
-def explain_divergence(model: nn.Module, task: Task, x: Tensor, y: Tensor) -> str:
-    """Name the first module, in the order of the forward pass, whose output is not finite, or the bad gradients."""
+def explain_divergence(model: nn.Module, task: Task, x: Tensor, y: Tensor, carried: Carried | None = None) -> str:
+    """Name the first module, in the order of the forward pass, whose output is not finite, or the bad gradients.
+
+    A carried state is that before the bad step, which left it alone.
+    """
     found: list[str] = []
 
     def watch(name: str) -> Any:
@@ -23,7 +27,7 @@ def explain_divergence(model: nn.Module, task: Task, x: Tensor, y: Tensor) -> st
     leaves = [(name, module) for name, module in model.named_modules() if not list(module.children())]
     handles = [module.register_forward_hook(watch(name or "the model")) for name, module in leaves]
     try:
-        total, _ = task.training_loss(model(x), y)
+        total, _ = task.training_loss((carried or model)(x), y)
     finally:
         for handle in handles:
             handle.remove()

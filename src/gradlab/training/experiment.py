@@ -20,10 +20,9 @@ from gradlab.recipe import Recipe
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound
 from gradlab.run.folder import build_model, new_path
-from gradlab.tasks import Classify, Language, Task, calibrate, evaluate, settled, tasks, wants
-from gradlab.tasks.evaluation import score
+from gradlab.tasks import Classify, Task, calibrate, compare, evaluate, settled, tasks, wants
 from gradlab.training.capture import Mode, choose_mode
-from gradlab.training.checks import check_plan, check_precision
+from gradlab.training.checks import check_carry, check_plan, check_precision
 from gradlab.training.environment import choose_threads, describe_environment, settings
 from gradlab.training.loop import Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
@@ -82,6 +81,7 @@ class Experiment:
         flops = forward_flops(model, dataset.train.inputs[:1])
         examples = len(dataset.train)
         # What would fail in the training is refused before there is a run folder.
+        check_carry(plan, model, dataset.train)
         check_plan(plan, model, examples, len(dataset.validation))
         # The backward pass costs about twice the forward one: a product for the inputs, one for the weights.
         step_flops = 3.0 * flops * plan.examples_per_step(examples)
@@ -197,25 +197,16 @@ def _stopping_on_signals(training: Training) -> Iterator[None]:
             signal.signal(caught, handler)
 
 
-def _trivial(task: Task, train: Examples, judged: Examples) -> tuple[str, dict[str, float]]:
-    """The name and the figures of the trivial predictor."""
-    if isinstance(task, Language):
-        return task.compare(train, judged)
-    name, outputs = task.baseline(train.targets, len(judged))
-    return name, score(task, outputs, judged.targets)
-
-
 def _figures(experiment: Experiment, run: Run, training: Training) -> dict[str, Any]:
-    """What result.json holds; every figure stands beside that of the trivial baseline."""
+    """What result.json holds; every figure stands beside those of the trivial baselines."""
     task, progress = experiment.task, training.progress
-    figures: dict[str, dict[str, float]] = {}
-    baseline: dict[str, Any] = {}
-    for split in ("validation", "test"):
-        examples = experiment.examples(split)
-        if len(examples):
-            figures[split] = evaluate(experiment.model, task, examples.inputs, examples.targets)
-            name, trivial = _trivial(task, training.train, examples)
-            baseline = {"name": name, **baseline, split: trivial}
+    judged = {split: experiment.examples(split) for split in ("validation", "test")}
+    judged = {split: examples for split, examples in judged.items() if len(examples)}
+    carry = experiment.plan.carry
+    figures = {s: evaluate(experiment.model, task, e.inputs, e.targets, carry=carry) for s, e in judged.items()}
+    trivial = task.baselines(training.train, experiment.model) if judged else {}
+    baselines = {split: compare(trivial, task, examples) for split, examples in judged.items()}
+    to_beat = list(trivial)[-1] if trivial else ""
     calibration: dict[str, Any] = {}
     if isinstance(task, Classify) and "validation" in figures:
         splits = [experiment.examples(split) for split in ("validation", "test")]
@@ -232,6 +223,7 @@ def _figures(experiment: Experiment, run: Run, training: Training) -> dict[str, 
         "weights": kept + ", averaged" * (training.average is not None),
         "validation": figures.get("validation", {}),
         "test": figures.get("test", {}),
-        "baseline": baseline,
+        "baseline": {"name": to_beat, **{s: beside[to_beat] for s, beside in baselines.items()}} if trivial else {},
+        "baselines": baselines,
         **calibration,
     }

@@ -13,16 +13,21 @@ from itertools import islice
 from typing import Any, Literal
 
 import torch
+from jaxtyping import Int64
 from torch import Tensor, nn
 
 from gradlab.data import Batch, Examples
+from gradlab.data.text.sequences import Padded
+from gradlab.data.text.windows import Windows
 from gradlab.errors import TrainingError
 from gradlab.models.ngram import NGram
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
 from gradlab.tasks import Task, evaluate
+from gradlab.tasks.evaluation import STRIPS
 from gradlab.training.average import Average
 from gradlab.training.capture import GraphStep, Mode, compiled
-from gradlab.training.checks import check_plan
+from gradlab.training.carry import Carried
+from gradlab.training.checks import check_carry, check_plan
 from gradlab.training.divergence import explain_divergence
 from gradlab.training.observers import Observer
 from gradlab.training.optimizers import Lbfgs, Parameters, optimizers
@@ -74,15 +79,18 @@ class Training:
     ):
         self.model, self.task, self.train, self.plan, self.observers = model, task, train, plan, observers
         self.validation = validation if validation is not None and len(validation) else None
-        self.sample = train.sample(len(self.validation) if self.validation else 0)
+        self.sample = train.sample(len(self.validation) if self.validation else 0, STRIPS if plan.carry else None)
         self.device = train.inputs.device
         self.batch_size = plan.examples_per_step(len(train))
+        check_carry(plan, model, train)
         check_plan(plan, model, len(train), len(self.validation) if self.validation else 0)
-        self.steps_per_epoch = plan.steps_per_epoch(len(train))
+        counts = isinstance(model, NGram)  # all of the text in one step
+        self.steps_per_epoch = 1 if counts else plan.steps_per_epoch(len(train))
         self.total_steps = plan.total_steps(len(train))
         self.parameters = Parameters(model, plan.weight_decay, plan.decay_all)
         self.optimizer = optimizers.build(plan.optimizer, self.parameters)
         self.average = Average(self.parameters, plan.ema) if plan.ema is not None else None
+        self.carried = Carried(model, self.batch_size, self.device) if plan.carry else None
         self.schedule = schedules.build(plan.schedule, self.total_steps)
         self.mode = mode
         self.progress = Progress()
@@ -109,6 +117,8 @@ class Training:
             due = self._next_due()
             while not progress.ended:
                 epoch, position = divmod(progress.step, self.steps_per_epoch)
+                if self.carried is not None and position == 0:
+                    self.carried.reset()
                 for batch in islice(self._batches(epoch), position, None):
                     watched = progress.step + 1 == due
                     before = [v.clone() for v in self.layers.values()] if watched and self._logs(due) else None
@@ -143,7 +153,8 @@ class Training:
             return CountStep(self.model, self.task, self.train)
         if isinstance(self.optimizer, Lbfgs):
             return ClosureStep(self.model, self.task, self.optimizer)
-        step = GradientStep(self.model, self.task, self.optimizer, self.plan, self.progress.step, self.average)
+        extras = self.average, self.carried
+        step = GradientStep(self.model, self.task, self.optimizer, self.plan, self.progress.step, *extras)
         if self.mode == "graph":
             return GraphStep(step)
         return compiled(step) if self.mode == "compiled" else step
@@ -151,11 +162,18 @@ class Training:
     def _batches(self, epoch: int) -> Iterator[Batch]:
         """The batches of an epoch, in its order."""
         parts = self.train.for_epoch(self.plan.seed, epoch).parts
-        order = self.train.order(self.plan.seed, epoch, self.batch_size).to(self.device)
+        order = self._order(epoch).to(self.device)
         sizes = self.plan.batch_sizes(len(self.train))
-        if self.train.inputs.nbytes <= _GATHERED.get(self.device.type, 0):
+        ragged = isinstance(self.train.inputs, Padded)  # together they would all be padded to the longest
+        if not ragged and self.train.inputs.nbytes <= _GATHERED.get(self.device.type, 0):
             return zip(*(torch.split(part[order], sizes) for part in parts), strict=True)
         return (tuple([part.index_select(0, rows) for part in parts]) for rows in torch.split(order, sizes))
+
+    def _order(self, epoch: int) -> Int64[Tensor, " rows"]:
+        if self.carried is None:
+            return self.train.order(self.plan.seed, epoch, self.batch_size)
+        assert isinstance(self.train.inputs, Windows)
+        return self.train.inputs.sequential(self.batch_size).flatten()
 
     # What happens between steps, and when.
 
@@ -243,7 +261,8 @@ class Training:
 
     def _judge(self, examples: Examples) -> dict[str, float]:
         with self._judged():
-            return evaluate(self.model, self.task, examples.inputs, examples.targets, weights=examples.weights)
+            judged = examples.inputs, examples.targets
+            return evaluate(self.model, self.task, *judged, weights=examples.weights, carry=self.plan.carry)
 
     def _judged(self) -> AbstractContextManager[None]:
         """Meanwhile the model has the weights that the run is judged by: the average, where there is one."""
@@ -263,7 +282,7 @@ class Training:
         clip = "" if isinstance(self.optimizer, Lbfgs) else " or set train.clip=1"
         return TrainingError(
             f"Training diverged in step {self.progress.step + 1} (epoch {epoch + 1}): "
-            f"{explain_divergence(self.model, self.task, x, y)}. The weights were not updated with it. "
+            f"{explain_divergence(self.model, self.task, x, y, self.carried)}. The weights were not updated with it. "
             f"Lower train.lr (now {self.plan.lr:g}){clip}."
         )
 
@@ -274,11 +293,14 @@ class Training:
         self._fold()
         progress = self.progress
         progress.seconds = time.perf_counter() - self.began
-        averaged = {} if self.average is None else self.average.snapshot()
+        beside = self.optimizer.snapshot()
+        for part in (self.average, self.carried):
+            if part is not None:
+                beside |= part.snapshot()
         return Checkpoint(
             step=progress.step,
             model=copied(self.model.state_dict()),
-            optimizer=copied(self.optimizer.snapshot() | averaged),
+            optimizer=copied(beside),
             state={"progress": asdict(progress), "rng": rng_state(self.device)},
             best=self._other_weights(),
         )
@@ -295,8 +317,9 @@ class Training:
         """Stand where the checkpoint was taken."""
         self.model.load_state_dict(checkpoint.model)
         self.optimizer.restore(checkpoint.optimizer)
-        if self.average is not None:
-            self.average.restore(checkpoint.optimizer)
+        for part in (self.average, self.carried):
+            if part is not None:
+                part.restore(checkpoint.optimizer)
         set_rng_state(checkpoint.state["rng"], self.device)
         self.progress = Progress(**checkpoint.state["progress"])
         if self.progress.ended == "interrupted":

@@ -33,6 +33,7 @@ class Plan:
     clip: Annotated[Positive | None, "largest gradient norm; longer gradients are shortened to it"] = None
     ema: Annotated[Share | None, "decay of a moving average of the weights, which is judged and kept instead"] = None
     accumulate: Annotated[Count, "parts a batch is run in, one after the other; memory falls, gradients add up"] = 1
+    carry: Annotated[bool, "read a text in order, each window from the state of the last; gradients stop there"] = False
     patience: Annotated[Count | None, "stop after this many evaluations without a better validation loss"] = None
     keep: Annotated[Literal["best", "last"], "weights the run ends with: best by validation loss, or last"] = "best"
     evaluate_every: Annotated[Count | None, "steps between evaluations; default one epoch"] = None
@@ -70,9 +71,12 @@ class Plan:
     def batch_sizes(self, examples: int) -> list[int]:
         """The batches of an epoch; a single example that is left over joins the batch before it.
 
-        Alone, it would be the noisiest step of the epoch, and batch normalisation cannot learn from it at all.
+        Alone, it would be the noisiest step of the epoch, and batch normalisation cannot learn from it at all. With
+        `carry` every batch has a window of each strip: see `Windows.sequential`.
         """
         size = self.examples_per_step(examples)
+        if self.carry:
+            return [size] * ((examples - 1) // size)
         whole, rest = divmod(examples, size)
         if rest == 1 and size > 1:
             return [size] * (whole - 1) + [size + 1]

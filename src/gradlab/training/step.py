@@ -1,7 +1,7 @@
-"""One training step: forward, backward, guard, clip, penalise, update, constrain, average."""
+"""One training step: forward, backward, guard, clip, penalise, update, constrain, average, carry."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,6 +14,7 @@ from gradlab.data.text.windows import Windows
 from gradlab.models.ngram import NGram
 from gradlab.tasks import Task
 from gradlab.training.average import Average
+from gradlab.training.carry import Carried
 from gradlab.training.optimizers import Lbfgs, Optimizer
 from gradlab.training.plan import Plan
 from gradlab.training.regularisation import add_l1, limit_rows
@@ -63,8 +64,10 @@ class GradientStep:
         plan: Plan,
         start: int = 0,
         average: Average | None = None,
+        carried: Carried | None = None,
     ):
-        self.model, self.task, self.optimizer, self.average = model, task, optimizer, average
+        self.task, self.optimizer, self.average, self.carried = task, optimizer, average, carried
+        self.forward: Callable[[Tensor], Tensor] = model if carried is None else carried
         self.parameters = tuple(optimizer.parameters.tensors)
         self.parts, self.clip, self.l1, self.max_norm = plan.accumulate, plan.clip, plan.l1, plan.max_norm
         self.weights = [p.detach() for p in self.parameters if p.ndim >= 2]
@@ -82,7 +85,7 @@ class GradientStep:
 
     def loss(self, x: Tensor, *judged: Tensor) -> tuple[Tensor, int]:
         with self.precision:
-            return self.task.training_loss(self.model(x), *judged)
+            return self.task.training_loss(self.forward(x), *judged)
 
     def __call__(self, batch: Batch, lr: float | Tensor) -> Stepped:
         if self.parts == 1:
@@ -113,6 +116,8 @@ class GradientStep:
             limit_rows(self.weights, self.max_norm, skip)
         if self.average is not None:
             self.average.update(self.optimizer.step, skip)
+        if self.carried is not None:
+            self.carried.advance(skip)
         return Stepped(total.detach(), count)
 
     def _backward(self, total: Tensor, count: int) -> Sequence[Tensor | None]:

@@ -6,8 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradlab.data import Examples
 from gradlab.data.text import sequences as module
-from gradlab.data.text.sequences import Sequences, length_batches
+from gradlab.data.text.sequences import Padded, Sequences, length_batches
 from gradlab.errors import GradlabError
 
 LISTS = st.lists(st.lists(st.integers(1, 99), max_size=7), min_size=1, max_size=9)
@@ -35,8 +36,7 @@ def test_batches_have_each_row_once_and_depend_on_seed_and_epoch_alone(lengths, 
     lengths = np.array(lengths, dtype=np.int64)
     batches = length_batches(lengths, batch_size, seed, epoch)
     assert sorted(torch.cat([*batches, torch.zeros(0, dtype=torch.int64)]).tolist()) == list(range(len(lengths)))
-    sizes = sorted((len(batch) for batch in batches), reverse=True)
-    assert all(size == batch_size for size in sizes[:-1])
+    assert all(len(batch) == batch_size for batch in batches[:-1])
     again = length_batches(lengths, batch_size, seed, epoch)
     assert all(torch.equal(one, other) for one, other in zip(batches, again, strict=True))
 
@@ -65,3 +65,37 @@ def test_what_makes_no_batches_is_told():
         length_batches(np.array([1]), 0, 0, 0)
     with pytest.raises(GradlabError, match="There are no sequences"):
         Sequences.of([], padding=0)
+
+
+def padded(lists, longest):
+    sequences = Sequences.of(lists, padding=0)
+    return Padded.of(sequences.tokens, sequences.starts, longest)
+
+
+@given(LISTS, st.integers(1, 40), st.data())
+def test_texts_come_cut_and_padded_to_the_next_of_sixteen_widths(lists, longest, data):
+    lists = [each or [1] for each in lists]
+    rows = data.draw(st.lists(st.integers(0, len(lists) - 1), min_size=1, max_size=9))
+    inputs = padded(lists, longest)
+    tokens = inputs[torch.tensor(rows)]
+    needed = max(min(len(lists[r]), longest) for r in rows)
+    assert needed <= tokens.shape[1] <= min(longest, needed + longest // 16 + 1)
+    assert [row[row != 0].tolist() for row in tokens] == [lists[r][:longest] for r in rows]
+    assert torch.equal(inputs.subset(np.array(rows))[:], tokens)
+    assert inputs.shape == (len(lists), longest)
+
+
+def test_there_are_at_most_sixteen_widths():
+    inputs = padded([[1] * length for length in range(1, 301)], 256)
+    assert len({inputs[torch.tensor([row])].shape[1] for row in range(300)}) == 16
+
+
+def test_the_order_of_texts_splits_into_batches_of_similar_lengths(rng):
+    lists = [[1] * int(length) for length in rng.integers(1, 101, size=998)]
+    examples = Examples(padded(lists, 100), torch.zeros(998, dtype=torch.int64), np.arange(998))
+    order = examples.order(0, 3, 16)
+    assert sorted(order.tolist()) == list(range(998))
+    widths = [examples.inputs.lengths[batch] for batch in torch.split(order, 16)]
+    assert np.median([np.ptp(each) for each in widths]) <= 3
+    assert torch.equal(order, examples.order(0, 3, 16))
+    assert not torch.equal(order, examples.order(0, 4, 16))

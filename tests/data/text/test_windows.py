@@ -7,12 +7,15 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from torch import nn
 from torch.testing import assert_close
 
-from gradlab.data import Examples, permutation
+from gradlab.data import Examples, Targets, permutation
 from gradlab.data.text.windows import Windows
 from gradlab.errors import GradlabError
+from gradlab.tasks import Language
 from gradlab.training.loop import Training
+from gradlab.training.plan import Plan
 
 CPU = torch.device("cpu")
 
@@ -142,9 +145,8 @@ def test_the_training_loop_cuts_its_batches_from_windows(monkeypatch):
     """As it does from tensors, whether an epoch is put in order at once or a batch at a time."""
     inputs = Windows(np.arange(403, dtype=np.uint16), 4)
     examples = Examples(inputs, inputs.targets, np.arange(len(inputs)))
-    loop = Training.__new__(Training)
-    loop.train, loop.device, loop.batch_size = examples, inputs.device, 32
-    loop.plan = type("Plan", (), {"seed": 3, "batch_sizes": lambda self, n: [32, 32, 32, n - 96]})()
+    task = Language(Targets(tokens=403))
+    loop = Training(nn.Embedding(403, 403), task, examples, None, Plan(seed=3, batch_size=32))
     for gathered in (0, 2**22):
         monkeypatch.setattr("gradlab.training.loop._GATHERED", {"cpu": gathered})
         batches = list(loop._batches(epoch=5))

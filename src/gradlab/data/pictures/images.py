@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -11,21 +10,19 @@ import numpy as np
 
 from gradlab.data.cache import building, cache_folder, file_key
 from gradlab.data.dataset import sources
+from gradlab.data.folders import ClassFolders
 from gradlab.data.pictures.reader import (
     DamagedPicture,
     PictureReader,
     Resize,
-    files_below,
     is_picture,
     look,
     look_through,
 )
 from gradlab.data.progress import Tell, converting
 from gradlab.data.raw import Raw
-from gradlab.data.tables.csv_files import check_classes
 from gradlab.errors import GradlabError
 from gradlab.registry import Count
-from gradlab.wording import counted
 
 T = TypeVar("T")
 
@@ -33,12 +30,6 @@ _FORMAT = 1  # of what is in the cache: a change here makes folders be converted
 _OWN_SIZE, _COMMON_SIZE = 128, 64  # pictures of one size keep it up to the first; others are brought to the second
 _MANY = 5000  # pictures above which the user is told what takes so long
 _NAMED = 10  # damaged files that are named
-
-_SPLITS = {
-    "train": ("train", "training"),
-    "validation": ("val", "valid", "validation", "dev"),
-    "test": ("test", "testing"),
-}
 
 
 @sources.register("images")
@@ -58,7 +49,7 @@ def images(
         raise GradlabError(
             f"{path} is not a folder. Name a folder with a folder of pictures for each class: --data FOLDER."
         )
-    found = _Folder(root)
+    found = ClassFolders(root, "picture", is_picture)
     before = found.states()
     reader = _reader(found, size, colour, resize)
     parts = [[str(p.relative_to(root)), label, file_key(p)] for p, label in zip(found.files, found.labels, strict=True)]
@@ -87,72 +78,7 @@ def images(
     )
 
 
-@dataclass
-class _Folder:
-    """The pictures below a folder in a fixed order: those of train first, then of validation, then of test."""
-
-    root: Path
-    files: list[Path] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    starts: dict[str, int] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    stray: list[Path] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        by_name = {p.name.lower(): p for p in self._folders(self.root)}
-        splits = {split: next((by_name[n] for n in names if n in by_name), None) for split, names in _SPLITS.items()}
-        if splits["train"] is None:
-            self._add_classes(self.root)
-        else:
-            self.stray += self._files(self.root)
-            for other in by_name.values():
-                if other not in splits.values():
-                    self.notes.append(f"Left out the folder {other.name}: it stands beside the one to train on.")
-            for split, folder in splits.items():
-                if folder is not None:
-                    if split != "train":
-                        self.starts[split] = len(self.files)
-                    self._add_classes(folder)
-        first = min(self.starts.values(), default=len(self.labels))
-        self.classes = sorted(set(self.labels[:first]))
-        if not self.classes:
-            raise GradlabError(
-                f"{self.root} has no pictures in folders: it needs a folder for each class, with its pictures in it."
-            )
-        check_classes(self.classes, str(self.root))
-        for file, label in zip(self.files, self.labels, strict=True):
-            if label not in self.classes:
-                raise GradlabError(f"{file}: the class {label!r} has no picture to train on.")
-        if self.stray:
-            others = f" and {counted(len(self.stray) - 1, 'other file')}" if len(self.stray) > 1 else ""
-            self.notes.append(f"Passed over {self.stray[0].relative_to(self.root)}{others}: not pictures of a class.")
-
-    def _folders(self, folder: Path) -> list[Path]:
-        return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-
-    def _files(self, folder: Path) -> list[Path]:
-        return sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
-
-    def _add_classes(self, folder: Path) -> None:
-        self.stray += self._files(folder)
-        for each in self._folders(folder):
-            files = files_below(each)
-            pictures = [p for p in files if is_picture(p)]
-            self.stray += [p for p in files if not is_picture(p)]
-            if not pictures:
-                self.notes.append(f"Left out the folder {each.relative_to(self.root)}: it has no picture.")
-            self.files += pictures
-            self.labels += [each.name] * len(pictures)
-
-    def states(self) -> list[tuple[int, int]]:
-        try:
-            found = [p.stat() for p in self.files]
-        except OSError as error:
-            raise GradlabError(f"{self.root} changed while it was read: {error}.") from None
-        return [(s.st_size, s.st_mtime_ns) for s in found]
-
-
-def _reader(found: _Folder, size: int | None, colour: str, resize: Resize) -> PictureReader:
+def _reader(found: ClassFolders, size: int | None, colour: str, resize: Resize) -> PictureReader:
     """One shape for all of them."""
     try:
         looks = list(_each(found.files, look))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import tokenizers
 
 Kind = Literal["byte", "char", "word", "bpe"]
-SPECIAL = ("<unk>", "<pad>", "<bos>", "<eos>", "<mask>")
+SPECIAL = ("<pad>", "<unk>", "<bos>", "<eos>", "<mask>")  # in this order: padding is 0, where there is any
 UNKNOWN = "<unk>"
 
 _SIZE = {"word": 10_000, "bpe": 4096}  # of the vocabulary where none is asked for

@@ -13,6 +13,7 @@ from gradlab.data.order import permutation
 from gradlab.errors import GradlabError
 
 _POOL = 100  # batches whose examples are sorted together: a few unlike neighbours keep the batches of epochs apart
+_WIDTHS = 16  # to which rows are padded, evenly up to the longest: the padding they add is at most a sixteenth of that
 
 
 class Sequences:
@@ -23,12 +24,28 @@ class Sequences:
     ([[8, 0, 0], [5, 6, 7]], [[True, False, False], [True, True, True]])
     """
 
-    def __init__(self, tokens: npt.NDArray[Any], starts: npt.NDArray[np.int64], padding: int):
-        """`starts` is where each begins; the last one ends with the tokens. `Tokens.starts` is such an array."""
+    def __init__(
+        self,
+        tokens: npt.NDArray[Any],
+        starts: npt.NDArray[np.int64],
+        padding: int,
+        *,
+        longest: int | None = None,
+        multiple: int = 1,
+    ):
+        """`starts` is where each begins; the last one ends with the tokens. `Tokens.starts` is such an array.
+
+        Of a sequence longer than `longest` there is the beginning. Rows are padded to a multiple of `multiple`.
+        """
         if not len(starts):
             raise GradlabError("There are no sequences. Give at least one.")
-        self.tokens, self.starts, self.padding = np.asarray(tokens), np.asarray(starts), padding
-        self.lengths = np.diff(self.starts, append=len(tokens))
+        self.tokens, self.starts, self.padding, self.multiple = (
+            np.asarray(tokens),
+            np.asarray(starts),
+            padding,
+            multiple,
+        )
+        self.lengths = np.minimum(np.diff(self.starts, append=len(tokens)), len(tokens) if longest is None else longest)
 
     @classmethod
     def of(cls, sequences: Sequence[Sequence[int] | npt.NDArray[Any]], padding: int) -> "Sequences":
@@ -44,11 +61,59 @@ class Sequences:
         self, rows: Int64[Tensor, " batch"]
     ) -> tuple[Int64[Tensor, "batch longest"], Bool[Tensor, "batch longest"]]:
         chosen = rows.cpu().numpy()
-        places = np.arange(self.lengths[chosen].max(initial=0))
+        width = -(-self.lengths[chosen].max(initial=0) // self.multiple) * self.multiple
+        places = np.arange(width)
         mask = places < self.lengths[chosen, None]
         found = np.full(mask.shape, self.padding, dtype=np.int64)
         found[mask] = self.tokens[(self.starts[chosen, None] + places)[mask]]
         return torch.from_numpy(found).to(rows.device), torch.from_numpy(mask).to(rows.device)
+
+
+class Padded:
+    """Texts as inputs: rows of sequences, padded on the right to about the longest of those asked for together.
+
+    Like `data.examples.Streamed`, it has as much of a tensor's surface as training and evaluation use. Widths are
+    multiples of a sixteenth of the longest there may be, so that a step need be recorded for few shapes.
+    """
+
+    def __init__(
+        self, sequences: Sequences, longest: int, rows: npt.NDArray[np.int64], device: torch.device | None = None
+    ):
+        self.sequences, self.longest, self.rows = sequences, longest, rows
+        self.device = device or torch.device("cpu")
+        self.lengths = sequences.lengths[rows]
+        self.shape = torch.Size((len(rows), longest))
+
+    @classmethod
+    def of(cls, tokens: npt.NDArray[Any], starts: npt.NDArray[np.int64], longest: int, padding: int = 0) -> "Padded":
+        """All sequences of an array, the beginnings of those that are longer than `longest`."""
+        multiple = -(-longest // _WIDTHS)
+        return cls(
+            Sequences(tokens, starts, padding, longest=longest, multiple=multiple), longest, np.arange(len(starts))
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, chosen: slice | Tensor | npt.NDArray[np.int64]) -> Int64[Tensor, "rows width"]:
+        rows = self.rows[chosen.cpu().numpy() if isinstance(chosen, Tensor) else chosen]
+        tokens, _ = self.sequences[torch.from_numpy(rows)]
+        return tokens[:, : self.longest].to(self.device)
+
+    def index_select(self, axis: int, chosen: Int64[Tensor, " rows"]) -> Int64[Tensor, "rows width"]:
+        assert axis == 0
+        return self[chosen]
+
+    def subset(self, chosen: npt.NDArray[np.int64]) -> "Padded":
+        return Padded(self.sequences, self.longest, self.rows[chosen], self.device)
+
+    def to(self, device: torch.device) -> "Padded":
+        return Padded(self.sequences, self.longest, self.rows, device)
+
+    @property
+    def nbytes(self) -> int:
+        """Of all examples as a tensor."""
+        return 8 * self.shape.numel()
 
 
 def length_batches(
@@ -57,7 +122,7 @@ def length_batches(
     """Rows of an epoch in batches of similar lengths, in random order: a pure function of (seed, epoch).
 
     The rows are shuffled, then sorted by length a hundred batches at a time; so there is little padding, and yet other
-    rows come together in each epoch. One batch may be smaller than the others.
+    rows come together in each epoch. A batch that is smaller than the others is the last.
 
     >>> [batch.tolist() for batch in length_batches(np.array([7, 1, 8, 2]), 2, seed=0, epoch=0)]
     [[0, 2], [1, 3]]
@@ -68,4 +133,5 @@ def length_batches(
     pool = np.arange(len(order)) // (_POOL * batch_size)
     batches = torch.split(torch.from_numpy(order[np.lexsort((lengths[order], pool))]), batch_size)
     # The 2 keeps this draw apart from the first, and from that of `Windows.for_epoch`.
-    return [batches[i] for i in np.random.default_rng([seed, epoch, 2]).permutation(len(batches))]
+    whole = len(lengths) // batch_size
+    return [*(batches[i] for i in np.random.default_rng([seed, epoch, 2]).permutation(whole)), *batches[whole:]]

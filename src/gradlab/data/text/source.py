@@ -1,16 +1,17 @@
 """Text as a source of data: a corpus, its tokenizer, and windows of its tokens."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 import torch
 
-from gradlab.data.dataset import Dataset, sources
+from gradlab.data.dataset import Dataset, Limit, sources
 from gradlab.data.examples import Examples
 from gradlab.data.memory import memory_for_data
 from gradlab.data.raw import Targets
 from gradlab.data.text.corpus import Corpus, pydoc_topics, stdlib_source, text_files
+from gradlab.data.text.masking import Masked
 from gradlab.data.text.stream import Tokens, tokenised
 from gradlab.data.text.tokenizer import Tokenizer
 from gradlab.data.text.windows import Windows
@@ -60,6 +61,7 @@ class TextDataset(Dataset):
 
 def prepare_text(
     corpus: Corpus,
+    masks: bool = False,
     *,
     tokenizer: Annotated[Kind, "what a token is: a byte, a character, a word, or a piece of one (bpe)"] = "byte",
     vocabulary: Annotated[
@@ -70,17 +72,26 @@ def prepare_text(
         Fraction, "share of the text, after the training part, that is held out while training"
     ] = 0.1,
     test: Annotated[Fraction, "share of the text, at its end, that is held out for the final figures"] = 0.1,
+    limit: Limit = None,
+    masked: Annotated[Fraction, "share of the tokens that task=masked hides; others hide none"] = 0.15,
 ) -> TextDataset:
-    """Divide the text, make a tokenizer of the training part, and cut the tokens of each part into windows."""
+    """Divide the text, make a tokenizer of the training part, and cut the tokens of each part into windows.
+
+    With `masks`, a share of the tokens of each window is to be filled in; else all are, each from those before it.
+    """
     parts = corpus.divide(validation, test)
     sizes = {"word": 10_000, "bpe": 1024}
-    made = Tokenizer.train(tokenizer, parts[0].pieces(), vocabulary=vocabulary or sizes.get(tokenizer))
+    special = ["<pad>", "<mask>"] if masks else []
+    made = Tokenizer.train(tokenizer, parts[0].pieces(), vocabulary=vocabulary or sizes.get(tokenizer), special=special)
     tokens = [tokenised(part, made) if len(part) else None for part in parts]
-    train, validated, tested = (_examples(part, context) for part in tokens)
+    if limit is not None and tokens[0] is not None:
+        tokens[0] = replace(tokens[0], ids=tokens[0].ids[: limit * context + 1])
+    hidden = max(1, round(masked * context)) if masks else 0
+    train, validated, tested = (_examples(part, context, made, hidden) for part in tokens)
     assert tokens[0] is not None
     statistics = tokens[0].statistics
     notes = [
-        f"{count(corpus.size)} bytes of text, {count(statistics.tokens)} tokens to train on, "
+        f"{count(corpus.size)} bytes of text, {count(len(tokens[0]))} tokens to train on, "
         f"{statistics.bytes / statistics.tokens:.2f} bytes each, of a vocabulary of {len(made):,}"
     ]
     key = "-".join(part.key for part in tokens if part is not None)
@@ -90,18 +101,24 @@ def prepare_text(
         test=tested,
         raw=Text(corpus, key, notes),
         preprocessing=Context(context, made.to_json()),
-        targets=Targets(tokens=len(made), token_bytes=made.byte_counts.tolist() if made.lossless else []),
+        targets=Targets(
+            tokens=len(made), token_bytes=made.byte_counts.tolist() if made.lossless else [], masked=hidden
+        ),
     )
 
 
-def _examples(tokens: Tokens | None, context: int) -> Examples:
+def _examples(tokens: Tokens | None, context: int, tokenizer: Tokenizer, hidden: int) -> Examples:
     if tokens is None:
         nothing = torch.zeros(0, context, dtype=torch.int64)
         return Examples(nothing, nothing, np.zeros(0, dtype=np.int64))
     windows = Windows(tokens.ids, context)
     if tokens.ids.nbytes <= memory_for_data():
         windows = windows.resident(torch.device("cpu"))
-    return Examples(windows, cast(torch.Tensor, windows.targets), np.arange(len(windows)))
+    inputs: Windows | Masked = windows
+    if hidden:
+        first, vocabulary = max(tokenizer.special.values()) + 1, len(tokenizer)
+        inputs = Masked(windows=windows, chosen=hidden, mask=tokenizer["<mask>"], first=first, vocabulary=vocabulary)
+    return Examples(inputs, cast(torch.Tensor, inputs.targets), np.arange(len(windows)))
 
 
 @sources.register("pydoc", shared=prepare_text)
@@ -112,10 +129,10 @@ def pydoc(seed: int) -> Corpus:
 
 @sources.register("stdlib", shared=prepare_text)
 def stdlib(
-    seed: int, *, limit: Annotated[Count | None, "at most so many bytes, in whole files from the first on"] = None
+    seed: int, *, size: Annotated[Count | None, "at most so many bytes, in whole files from the first on"] = None
 ) -> Corpus:
     """The source of Python's own library: some 12 megabytes."""
-    return stdlib_source(limit)
+    return stdlib_source(size)
 
 
 @sources.register("text", shared=prepare_text)

@@ -118,7 +118,7 @@ class Windows:
         For models that carry their state: the text is cut into `batch_size` strips of equal length. Windows left over
         are not met, nor is the last, which an offset may have moved.
         """
-        steps = (len(self.tokens) - self.length) // self.length // batch_size
+        steps = (len(self) - 1) // batch_size
         if steps < 1 or self.rows is not None:
             raise GradlabError(
                 f"The text is too short: its {counted(len(self), 'window')} of {self.length} tokens do not make "

@@ -21,8 +21,8 @@ class RecurrentLanguageModel(nn.Module):
 
     $$ h_t = \mathrm{cell}(E_{x_t}, h_{t-1}), \qquad z_t = W h_t + b $$
 
-    W is the table E where they are tied, which needs as many features as hidden units. Every window starts from the
-    state 0, and the gradient goes back to its first token.
+    W is the table E where they are tied, which needs as many features as hidden units. A window starts from the state
+    0, or with a cache from the state that is in it, and the gradient goes back to its first token.
 
     >>> model = RecurrentLanguageModel(10, dim=16, layers=2, cell="lstm")
     >>> tokens = torch.tensor([[1, 2, 3, 4]])
@@ -50,7 +50,9 @@ class RecurrentLanguageModel(nn.Module):
         self.vocabulary, self.tied = vocabulary, tied
         self.embedding = nn.Embedding(vocabulary, dim)
         made = {"rnn": RNN, "lstm": LSTM, "gru": GRU}[cell]
-        self.recurrent = made(dim, hidden, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
+        # One by one: of several layers together, cuDNN would draw the dropout between them from a state of its own,
+        # which no checkpoint can hold.
+        self.layers = nn.ModuleList(made(hidden if i else dim, hidden, batch_first=True) for i in range(layers))
         self.dropout = nn.Dropout(dropout)
         self.head = None if tied else nn.Linear(hidden, vocabulary)
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if tied else None
@@ -59,10 +61,15 @@ class RecurrentLanguageModel(nn.Module):
     def forward(
         self, tokens: Int64[Tensor, "batch length"], *, cache: StateCache | None = None
     ) -> Float[Tensor, "batch length vocabulary"]:
-        x, state = self.recurrent(self.dropout(self.embedding(tokens)), None if cache is None else cache.state)
+        before = [None] * len(self.layers) if cache is None or cache.state is None else cache.state
+        after = []
+        x = self.dropout(self.embedding(tokens))
+        for layer, state in zip(self.layers, before, strict=True):
+            x, state = layer(x, state)
+            x = self.dropout(x)
+            after.append(state)
         if cache is not None:
-            cache.update(state, steps=tokens.shape[1])
-        x = self.dropout(x)
+            cache.update(after, steps=tokens.shape[1])
         logits: Tensor = self.head(x) if self.head is not None else F.linear(x, self.embedding.weight, self.bias)
         return logits
 

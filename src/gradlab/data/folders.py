@@ -1,0 +1,90 @@
+"""Files of one's own that are sorted into folders: a folder for each class, perhaps within one for each split."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gradlab.data.pictures.reader import files_below
+from gradlab.data.tables.csv_files import check_classes
+from gradlab.errors import GradlabError
+from gradlab.wording import counted
+
+_SPLITS = {
+    "train": ("train", "training"),
+    "validation": ("val", "valid", "validation", "dev"),
+    "test": ("test", "testing"),
+}
+
+
+@dataclass
+class ClassFolders:
+    """The files below a folder with a folder for each class, or with splits of those, in a fixed order.
+
+    Those of train come first, then those of validation, then those of test. `noun` is what a file is called that is
+    `wanted`; others are passed over, and told of in `notes`.
+    """
+
+    root: Path
+    noun: str
+    wanted: Callable[[Path], bool]
+    files: list[Path] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    starts: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    stray: list[Path] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        by_name = {p.name.lower(): p for p in self._folders(self.root)}
+        splits = {split: next((by_name[n] for n in names if n in by_name), None) for split, names in _SPLITS.items()}
+        if splits["train"] is None:
+            self._add_classes(self.root)
+        else:
+            self.stray += self._files(self.root)
+            for other in by_name.values():
+                if other not in splits.values():
+                    self.notes.append(f"Left out the folder {other.name}: it stands beside the one to train on.")
+            for split, folder in splits.items():
+                if folder is not None:
+                    if split != "train":
+                        self.starts[split] = len(self.files)
+                    self._add_classes(folder)
+        first = min(self.starts.values(), default=len(self.labels))
+        self.classes = sorted(set(self.labels[:first]))
+        if not self.classes:
+            raise GradlabError(
+                f"{self.root} has no {self.noun}s in folders: "
+                f"it needs a folder for each class, with its {self.noun}s in it."
+            )
+        check_classes(self.classes, str(self.root))
+        for file, label in zip(self.files, self.labels, strict=True):
+            if label not in self.classes:
+                raise GradlabError(f"{file}: the class {label!r} has no {self.noun} to train on.")
+        if self.stray:
+            others = f" and {counted(len(self.stray) - 1, 'other file')}" if len(self.stray) > 1 else ""
+            self.notes.append(
+                f"Passed over {self.stray[0].relative_to(self.root)}{others}: not {self.noun}s of a class."
+            )
+
+    def _folders(self, folder: Path) -> list[Path]:
+        return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+
+    def _files(self, folder: Path) -> list[Path]:
+        return sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
+
+    def _add_classes(self, folder: Path) -> None:
+        self.stray += self._files(folder)
+        for each in self._folders(folder):
+            files = files_below(each)
+            wanted = [p for p in files if self.wanted(p)]
+            self.stray += [p for p in files if not self.wanted(p)]
+            if not wanted:
+                self.notes.append(f"Left out the folder {each.relative_to(self.root)}: it has no {self.noun}.")
+            self.files += wanted
+            self.labels += [each.name] * len(wanted)
+
+    def states(self) -> list[tuple[int, int]]:
+        try:
+            found = [p.stat() for p in self.files]
+        except OSError as error:
+            raise GradlabError(f"{self.root} changed while it was read: {error}.") from None
+        return [(s.st_size, s.st_mtime_ns) for s in found]

@@ -1,0 +1,82 @@
+"""New texts for a classifier."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gradlab.data.pictures.reader import files_below
+from gradlab.data.reading import Reading
+from gradlab.data.tables.records import SEPARATORS, Records
+from gradlab.data.text.documents import Document
+from gradlab.data.text.texts import as_array
+from gradlab.errors import GradlabError, unknown
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextReader:
+    """Reads texts from a column of a CSV file, where training had one, a text file, a folder, or the command line."""
+
+    column: str | None = None
+    separator: str = ","
+    encoding: str = "utf-8"
+    suffixes: list[str] = field(default_factory=lambda: [".txt"])
+
+    kind = "texts"
+
+    def describe(self) -> dict[str, Any]:
+        """As data.json holds it."""
+        return {"kind": self.kind, **asdict(self)}
+
+    @classmethod
+    def read_back(cls, described: Mapping[str, Any]) -> "TextReader":
+        return cls(**{key: value for key, value in described.items() if key != "kind"})
+
+    def read(self, source: str) -> Reading:
+        if any(character.isspace() for character in source) and not _exists(source):
+            return Reading(as_array([source]))
+        path = Path(source)
+        if path.is_dir():
+            files = [file for file in files_below(path) if file.name.endswith(tuple(self.suffixes))]
+            if not files:
+                raise GradlabError(f"{source} has no file in it that ends in {' or '.join(self.suffixes)}.")
+            names = [str(file.relative_to(path)) for file in files]
+            return Reading(as_array([_told(Document.at(file)) for file in files]), names)
+        if not path.is_file():
+            raise GradlabError(
+                f"{source} is neither a file nor a folder. A text itself is given in quotes, with a blank in it."
+            )
+        if path.suffix.lower() in (".csv", ".tsv"):
+            return self._from_table(path)
+        return Reading(as_array([_told(Document.at(path))]), [path.name])
+
+    def _from_table(self, path: Path) -> Reading:
+        if self.column is None:
+            raise GradlabError(
+                f"{path} is a table, but this run was not trained on one. Give a text file, or a folder of them."
+            )
+        # Another separator than the one of training is welcome, unless that one could not be guessed.
+        records = Records(path, "auto" if self.separator in SEPARATORS else self.separator, self.encoding)
+        if self.column not in records.names:
+            raise unknown(f"column in {path},", self.column, records.names)
+        found = []
+        for chunk in records:
+            for row, text in enumerate(chunk.columns[records.names.index(self.column)]):
+                found.append(_told(Document.of(f"{path}, {chunk.where(row)}", text)))
+        if not found:
+            raise GradlabError(f"{path} has a line of column names, but no row below it.")
+        return Reading(as_array(found))
+
+
+def _told(document: Document) -> str:
+    text = document.read().strip()
+    if not text:
+        raise GradlabError(f"{document.name}: the text is empty. There is nothing to tell its class by.")
+    return text
+
+
+def _exists(source: str) -> bool:
+    try:
+        return Path(source).exists()
+    except OSError:  # most texts are longer than any name of a file
+        return False

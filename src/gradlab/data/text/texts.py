@@ -1,0 +1,108 @@
+"""Texts with classes: split, cut into tokens by a tokenizer made of the training split, and padded batch by batch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from gradlab.data.dataset import Dataset, Fold, Folds, Limit, SplitSeed, Test, Validation, split_rows
+from gradlab.data.examples import Examples, Rows
+from gradlab.data.raw import Raw, Targets
+from gradlab.data.text.corpus import Corpus
+from gradlab.data.text.documents import Document
+from gradlab.data.text.sequences import Padded
+from gradlab.data.text.source import Context, Kind
+from gradlab.data.text.stream import tokenised
+from gradlab.data.text.tokenizer import Tokenizer
+from gradlab.errors import GradlabError
+from gradlab.registry import Count
+from gradlab.wording import count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts(Raw):
+    """Documents with targets, before any split."""
+
+
+@dataclass(frozen=True)
+class Beginning(Context):
+    """How a classifier sees a text: its first tokens, so many at most, by this tokenizer. The token 0 is padding."""
+
+    vocabulary: int
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """So many tokens, each one of so many."""
+        return self.context, self.vocabulary
+
+    def describe(self) -> dict[str, Any]:
+        return {"context": self.context, "vocabulary": self.vocabulary}
+
+    def __call__(self, texts: npt.NDArray[Any]) -> Padded:
+        """Texts, or documents of them, for the model."""
+        read = [text.read() if isinstance(text, Document) else str(text) for text in texts]
+        for row, text in enumerate(read):
+            if not text.strip():
+                raise GradlabError(f"Text {row} (from 0) is empty: there is nothing to tell its class by.")
+        encoded = self._tokenizer.encode_many(read)
+        lengths = np.array([len(tokens) for tokens in encoded])
+        return Padded.of(np.concatenate(encoded), np.cumsum(lengths) - lengths, self.context)
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer.from_json(self.tokenizer)
+
+
+def prepare_texts(
+    raw: Raw,
+    *,
+    tokenizer: Annotated[Kind, "what a token is: a byte, a character, a word, or a piece of one (bpe)"] = "word",
+    vocabulary: Annotated[
+        Count | None, "the most tokens there may be; default all characters, 10000 words, 4096 pieces"
+    ] = None,
+    context: Annotated[Count, "tokens that a model sees of a text, from its beginning on"] = 256,
+    validation: Validation = 0.15,
+    test: Test = None,
+    folds: Folds = None,
+    fold: Fold = 0,
+    limit: Limit = None,
+    seed: SplitSeed = 0,
+) -> Dataset:
+    """Split, make a tokenizer of the training split, and cut all texts into its tokens."""
+    train, validated, tested = split_rows(
+        raw, validation=validation, test=test, folds=folds, fold=fold, limit=limit, seed=seed
+    )
+    learned = (piece for document in raw.inputs[train] for piece in document)
+    made = Tokenizer.train(tokenizer, learned, vocabulary=vocabulary, special=["<pad>"])
+    tokens = tokenised(Corpus(name="the texts", documents=list(raw.inputs)), made)
+    padded = Padded.of(tokens.ids, tokens.starts, context)
+    lengths = np.diff(tokens.starts, append=len(tokens))
+    notes = [f"{count(len(lengths))} texts of {np.median(lengths):.0f} tokens (median), vocabulary {len(made):,}"]
+    if longer := int((lengths > context).sum()):
+        notes.append(f"Cut {longer:,} texts that are longer than {context} tokens; see data.context.")
+
+    def examples(rows: Rows) -> Examples:
+        # The longest first: neighbours, which are judged together, then need little padding.
+        ordered = rows[np.argsort(-padded.lengths[rows], kind="stable")]
+        kind = torch.int64 if raw.classes is not None else torch.float32
+        return Examples(padded.subset(ordered), torch.from_numpy(raw.targets[ordered]).to(kind), ordered)
+
+    return Dataset(
+        train=examples(train),
+        validation=examples(validated),
+        test=examples(tested),
+        raw=replace(raw, notes=[*raw.notes, *notes]),
+        preprocessing=Beginning(context, made.to_json(), len(made)),  # type: ignore[arg-type]
+        targets=Targets.of(raw.targets[train], raw.classes),
+    )
+
+
+def as_array(documents: Sequence[Any]) -> npt.NDArray[Any]:
+    """Documents, or texts, as they are: NumPy would look into them for numbers."""
+    array = np.empty(len(documents), dtype=object)
+    array[:] = documents
+    return array
