@@ -111,7 +111,6 @@ def test_what_cannot_be_shown_is_left_out():
 
 def test_a_language_model_has_its_layers():
     model = RecurrentLanguageModel(10, dim=8, layers=2, cell="lstm")
-    (found,) = recurrences(record(model, torch.randint(10, (2, 6)), loss=lambda logits: logits.logsumexp(-1).sum()))
-    assert found.name == "recurrent"
-    assert found.labels == ["layer 0", "layer 1"]
-    assert found.reach.shape == (2, 6)
+    found = recurrences(record(model, torch.randint(10, (2, 6)), loss=lambda logits: logits.logsumexp(-1).sum()))
+    assert [layer.name for layer in found] == ["layers.0", "layers.1"]
+    assert all(layer.reach.shape == (1, 6) for layer in found)
