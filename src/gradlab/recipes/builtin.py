@@ -180,7 +180,8 @@ def pydoc_gpt() -> Recipe:
     """Python's own documentation, byte by byte, by a small transformer."""
     train = {"steps": 2000, "batch_size": 16, "optimizer": "adamw", "lr": 3e-3, "weight_decay": 0.1, "clip": 1.0}
     train |= {"schedule": Part("cosine", {"warmup": 100})}
-    model = Part("gpt", {"position": "rotary", "gated": True})
+    # The shape of Llama: at this size it learns more in the same time than that of GPT-2.
+    model = Part("gpt", {"position": "rotary", "norm": "rms", "gated": True, "bias": False})
     return Recipe("pydoc-gpt", Part("pydoc"), model, Part("language"), train)
 
 
@@ -212,14 +213,13 @@ def pydoc_rnn() -> Recipe:
 @recipe
 def stdlib_gpt() -> Recipe:
     """The source of Python's own library, in byte pairs, by a small transformer."""
-    changes = {"data": "stdlib", "data__tokenizer": "bpe", "data__size": 4_000_000, "model": "gpt"}
-    return _named("stdlib-gpt", pydoc_gpt(), **changes)
+    return _named("stdlib-gpt", pydoc_gpt(), data="stdlib", data__tokenizer="bpe", data__size=4_000_000)
 
 
 @recipe
 def text_gpt() -> Recipe:
     """Your own text (--data FILE or FOLDER), by a small transformer."""
-    return _named("text-gpt", pydoc_gpt(), data="text", model="gpt")
+    return _named("text-gpt", pydoc_gpt(), data="text")
 
 
 @recipe
