@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.text import Text
 
+from gradlab.cli.files import read_text
 from gradlab.cli.output import console, print_json
 from gradlab.cli.training import Json, Plain
 from gradlab.errors import GradlabError
@@ -105,14 +106,9 @@ def generate(
 def _prompt(prompt: str | None, file: str | None) -> str:
     if prompt is not None and file is not None:
         raise GradlabError("--prompt and --prompt-file are two beginnings: choose one.")
-    if file is None:
-        return prompt if prompt is not None else "\n"
-    try:
-        return Path(file).read_text("utf-8")
-    except OSError as error:
-        raise GradlabError(f"The prompt file {file} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise GradlabError(f"The prompt file {file} is no UTF-8: byte {error.start} is not valid there.") from None
+    if file is not None:
+        return read_text(file)
+    return prompt if prompt is not None else "\n"
 
 
 def _length(model: nn.Module, prompt: int, asked: int | None) -> int:

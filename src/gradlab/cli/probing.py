@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from rich.text import Text
 
+from gradlab.cli.files import read_text
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
 from gradlab.errors import GradlabError
@@ -59,7 +59,7 @@ def probe(
     if file is not None:
         if inputs is not None:
             raise GradlabError("INPUTS and --file are two things to look at: give one of them.")
-        inputs = _read(file)
+        inputs = read_text(file)
     found = look(opened, inputs, split=split, examples=examples)
     page = found.to_html(html or opened.path / "probe.html")
     if as_json:
@@ -78,12 +78,3 @@ def probe(
     for finding in found.findings:
         say(screen, "finding", finding)
     say(screen, "page", str(page))
-
-
-def _read(file: str) -> str:
-    try:
-        return Path(file).read_text("utf-8")
-    except OSError as error:
-        raise GradlabError(f"{file} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise GradlabError(f"{file} is no UTF-8: byte {error.start} is not valid there.") from None

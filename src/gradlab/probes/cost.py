@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from gradlab.probes.modes import evaluating
+from gradlab.nn.modes import evaluating
 
 
 def parameter_count(model: nn.Module) -> int:

@@ -18,8 +18,8 @@ from torch.utils.hooks import RemovableHandle
 
 from gradlab.errors import GradlabError, one_line
 from gradlab.nn.activations import Behaviour
+from gradlab.nn.modes import evaluating
 from gradlab.probes.behaviours import behaviour_of, saturated_share
-from gradlab.probes.modes import evaluating
 
 Loss = Callable[..., Tensor]
 Storage = tuple[int, int, int]

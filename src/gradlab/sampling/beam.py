@@ -11,7 +11,7 @@ from torch import Tensor
 from gradlab.sampling.choice import Watch
 from gradlab.sampling.filters import Context, Filter, widened
 from gradlab.sampling.hypotheses import Beam, Hypotheses
-from gradlab.sampling.models import Model, Reader, evaluating
+from gradlab.sampling.models import Model, Reader
 from gradlab.sampling.page import Page, Prompts, Tokens
 from gradlab.sampling.tree import Node, Recorder
 

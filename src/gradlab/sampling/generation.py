@@ -8,12 +8,13 @@ from jaxtyping import Int, Int64
 from torch import Tensor
 
 from gradlab.errors import GradlabError
+from gradlab.nn.modes import evaluating
 from gradlab.sampling.beam import beam_search
 from gradlab.sampling.choice import Seed, generators
 from gradlab.sampling.constraints import Allowed, Prefix, Rule
 from gradlab.sampling.filters import Filter, MinP, RepetitionPenalty, Temperature, TopK, TopP
 from gradlab.sampling.hypotheses import Beam
-from gradlab.sampling.models import Model, evaluating
+from gradlab.sampling.models import Model
 from gradlab.sampling.page import Page, Prompts, Tokens
 from gradlab.sampling.speculative import AnyDraft, Draft, speculate
 from gradlab.sampling.steps import by_chance, most_probable, steps

@@ -1,12 +1,11 @@
 """What can be decoded: any function that gives the logits of the next token, and, faster, one that keeps a cache."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int, Int64
-from torch import Tensor, nn
+from torch import Tensor
 
 from gradlab.errors import GradlabError
 
@@ -126,16 +125,3 @@ class Reader:
 def _logits(given: Any) -> Any:
     """What a model gave, or what it has as `logits`."""
     return given if isinstance(given, Tensor) else getattr(given, "logits", given)
-
-
-@contextmanager
-def evaluating(*models: Any) -> Iterator[None]:
-    """No dropout meanwhile. Afterwards each part of the modules is in the mode in which it was."""
-    parts = [part for model in models if isinstance(model, nn.Module) for part in model.modules() if part.training]
-    for part in parts:
-        part.training = False
-    try:
-        yield
-    finally:
-        for part in parts:
-            part.training = True

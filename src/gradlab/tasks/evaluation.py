@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from gradlab.data import Examples, Inputs
 from gradlab.data.text.sequences import Padded
+from gradlab.nn.modes import evaluating
 from gradlab.tasks.metrics import Sums
 from gradlab.tasks.task import Task
 
@@ -21,15 +22,9 @@ _NUMBERS = 2**24  # outputs at a time: those of a text are as many as its tokens
 
 @contextmanager
 def inference(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode without gradients; afterwards each submodule is in the mode it had."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
+    """Evaluation mode without gradients."""
+    with torch.inference_mode(), evaluating(model):
+        yield
 
 
 def predict(model: nn.Module, inputs: Inputs, rows: int = _ROWS) -> Tensor:
