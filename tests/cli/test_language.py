@@ -172,6 +172,10 @@ def test_text_that_cannot_be_learned_from_is_told(quick: ForkServer, tmp_path: P
 def test_tasks_and_data_that_do_not_fit_are_told(quick: ForkServer, tmp_path: Path) -> None:
     check_refused(quick("train", "digits-mlp", "task=language", "--out", "x", cwd=tmp_path), "holds no text")
     check_refused(quick("train", "pydoc-gpt", "task=classify", "--out", "x", cwd=tmp_path), "is text")
+    for recipe in ("pydoc-gpt", "docstrings-bag"):
+        check_refused(quick("train", recipe, "model=mlp", "--out", "x", cwd=tmp_path), "model=mlp cannot read")
+    check_refused(quick("train", "pydoc-gpt", "model=bert", "--out", "x", cwd=tmp_path), "use task=masked")
+    assert not (tmp_path / "x").exists()
 
 
 def test_a_language_model_does_not_predict_and_others_do_not_write(quick: ForkServer, run: Path, folder: Path) -> None:

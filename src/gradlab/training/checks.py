@@ -7,6 +7,8 @@ from gradlab.data import Examples
 from gradlab.data.text.windows import Windows
 from gradlab.errors import GradlabError
 from gradlab.models import NGram
+from gradlab.tasks import Language, Task
+from gradlab.tasks.evaluation import inference
 from gradlab.training.carry import state_cache
 from gradlab.training.plan import Plan
 from gradlab.training.schedules import schedules
@@ -64,4 +66,20 @@ def check_precision(plan: Plan, device: torch.device) -> None:
         raise GradlabError(
             "train.precision=bf16 would be slower here than float32: this CPU has no bf16 instructions (avx512_bf16). "
             "Leave it out, or use --device cuda."
+        )
+
+
+def check_causal(model: nn.Module, task: Task, train: Examples) -> None:
+    """What a language model says of a token must not depend on it, nor on those after it."""
+    if not isinstance(task, Language) or train.inputs.shape[1] < 2:
+        return
+    tokens = train.inputs[:1]
+    other = tokens.clone()
+    other[:, -1] = (other[:, -1] + 1) % task.outputs
+    with inference(model):
+        logits, changed = (model(x)[:, :-1] for x in (tokens, other))
+    if not torch.allclose(logits, changed, atol=1e-4 * float(logits.abs().max())):
+        raise GradlabError(
+            f"{type(model).__name__} sees the tokens that it should predict: changing the last one changes what it "
+            "says before. task=language is for models that read from left to right; use task=masked."
         )

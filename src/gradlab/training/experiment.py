@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from gradlab.data import Dataset, Examples, load, sources
-from gradlab.errors import GradlabError, Interrupted, notice, one_line
+from gradlab.errors import GradlabError, Interrupted, is_out_of_memory, notice, one_line
 from gradlab.models import models
 from gradlab.probes import forward_flops, parameter_count
 from gradlab.recipe import Recipe
@@ -22,7 +22,7 @@ from gradlab.run.checkpoint import newest_sound
 from gradlab.run.folder import build_model, new_path
 from gradlab.tasks import Classify, Task, calibrate, compare, evaluate, settled, tasks, wants
 from gradlab.training.capture import Mode, choose_mode
-from gradlab.training.checks import check_carry, check_plan, check_precision
+from gradlab.training.checks import check_carry, check_causal, check_plan, check_precision
 from gradlab.training.environment import choose_threads, describe_environment, settings
 from gradlab.training.loop import Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
@@ -78,7 +78,8 @@ class Experiment:
             model = build_model(recipe, dataset.preprocessing, task)
         for split in ("train", "validation", "test"):
             task.encode(dataset.split(split).targets)  # which refuses targets that the task cannot learn
-        flops = forward_flops(model, dataset.train.inputs[:1])
+        flops = _first_pass(recipe, model, dataset)
+        check_causal(model, task, dataset.train)
         examples = len(dataset.train)
         # What would fail in the training is refused before there is a run folder.
         check_carry(plan, model, dataset.train)
@@ -115,6 +116,18 @@ class Experiment:
         """A split on the device, its targets as the loss takes them."""
         examples = self.dataset.split(split)
         return replace(examples, targets=self.task.encode(examples.targets)).to(self.device)
+
+
+def _first_pass(recipe: Recipe, model: nn.Module, dataset: Dataset) -> int:
+    """The operations of a forward pass for one example, if the model can read it."""
+    try:
+        return forward_flops(model, dataset.train.inputs[:1])
+    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+        if is_out_of_memory(error):
+            raise
+        raise GradlabError(
+            f"model={recipe.model.name} cannot read data={recipe.data.name}: {one_line(error)}. Take another model."
+        ) from None
 
 
 def start(experiment: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:
