@@ -194,7 +194,7 @@ def pydoc_ngram() -> Recipe:
 @recipe
 def pydoc_lstm() -> Recipe:
     """Python's own documentation, byte by byte, by an LSTM."""
-    changes = {"train__batch_size": 32, "train__lr": 3e-3, "train__weight_decay": 0.0, "train__carry": True}
+    changes = {"train__batch_size": 32, "train__lr": 1e-2, "train__weight_decay": 0.0, "train__carry": True}
     return _named("pydoc-lstm", pydoc_gpt(), model="rnn", **changes)
 
 
@@ -207,7 +207,7 @@ def pydoc_gru() -> Recipe:
 @recipe
 def pydoc_rnn() -> Recipe:
     """Python's own documentation, byte by byte, by a plain recurrent network."""
-    return _named("pydoc-rnn", pydoc_lstm(), model__cell="rnn", train__lr=1e-3)
+    return _named("pydoc-rnn", pydoc_lstm(), model__cell="rnn")
 
 
 @recipe

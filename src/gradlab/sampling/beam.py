@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
+from gradlab.nn.modes import evaluating
 from gradlab.sampling.choice import Watch
 from gradlab.sampling.filters import Context, Filter, widened
 from gradlab.sampling.hypotheses import Beam, Hypotheses

@@ -88,3 +88,10 @@ def test_scores_that_linear_attention_has_not_cannot_be_biased():
 def test_tied_recurrent_weights_need_one_width():
     with pytest.raises(GradlabError, match=r"model.tied=true needs model.hidden \(4\) to be model.dim \(8\)"):
         recurrent("lstm", tied=True, hidden=4)
+
+
+def test_an_lstm_first_remembers():
+    for layer in RecurrentLanguageModel(11, dim=8, layers=2, cell="lstm").layers:
+        inward, forget, cell, outward = layer.bias_ih_l0.chunk(4)
+        assert torch.equal(forget, torch.ones(8))
+        assert all(part.abs().max() < 8**-0.5 for part in (inward, cell, outward))

@@ -1,6 +1,6 @@
 """Recurrent language models: all that was read is in a state of fixed size."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -56,7 +56,19 @@ class RecurrentLanguageModel(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.head = None if tied else nn.Linear(hidden, vocabulary)
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if tied else None
-        nn.init.normal_(self.embedding.weight, std=dim**-0.5)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Features of size 1, which cells tell apart at once, unless they are weights of the last map too.
+
+        An LSTM first remembers: with a forget gate half closed, a token is forgotten after two more. Jozefowicz et al.
+        2015.
+        """
+        nn.init.normal_(self.embedding.weight, std=self.embedding.embedding_dim**-0.5 if self.tied else 1.0)
+        for layer in self.layers:
+            if isinstance(layer, LSTM):
+                size = layer.hidden_size
+                nn.init.ones_(cast(Tensor, layer.bias_ih_l0)[size : 2 * size])
 
     def forward(
         self, tokens: Int64[Tensor, "batch length"], *, cache: StateCache | None = None
