@@ -82,7 +82,8 @@ class TransformerLanguageModel(nn.Module):
             "rotary_base": rotary_base,
             "approximate": approximate,
         }
-        self.limit = context if position == "learned" else None  # tokens beyond which it has no positions
+        # Tokens beyond which it has no positions, or none that it has learned to read.
+        self.limit = context if position in ("learned", "sinusoidal", "rotary") else None
         if attention != "softmax" and position in ("alibi", "relative"):
             raise GradlabError(f"model.position={position} is added to scores, which {attention} attention has not.")
 
