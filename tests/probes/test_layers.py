@@ -1,6 +1,7 @@
 """Figures of layers, beside the same computed by hand."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import nn
 
 from gradlab import nn as blocks
 from gradlab.models import lenet, mlp
+from gradlab.models.language import TransformerLanguageModel
 from gradlab.nn.attention import MultiheadAttention
 from gradlab.probes import findings, layer_figures, parameter_count, record
 from gradlab.registry import Part
@@ -113,3 +115,12 @@ def test_dead_layers_vanished_gradients_and_numbers_that_are_none_are_found():
 )
 def test_every_parameter_belongs_to_one_line(model, x):
     assert sum(line.parameters for line in figures(model, x).values()) == parameter_count(model)
+
+
+@pytest.mark.parametrize("learns", [False, True])
+def test_a_gradient_vanishes_only_where_something_should_learn(learns):
+    model = TransformerLanguageModel(11, 8, dim=16, layers=2, heads=2, position="rotary")
+    figures = layer_figures(record(model, torch.randint(11, (4, 8)), loss=lambda logits: logits.logsumexp(-1).mean()))
+    chosen = next(layer for layer in figures if bool(layer.parameters) == learns)
+    faded = [replace(layer, gradient=1e-12) if layer is chosen else layer for layer in figures]
+    assert any("vanishes" in finding for finding in findings(faded)) == learns

@@ -21,7 +21,9 @@ def findings(layers: Sequence[Layer]) -> list[str]:
             found.append(f"{where} has {layer.dead} of {layer.units} units dead: they are 0 for every example.")
         elif (layer.saturated or 0.0) >= _MANY and layer.zeros < _MANY:
             found.append(f"{where} is saturated at {layer.saturated:.0%} of its inputs: little gradient passes there.")
-    weak = [layer for layer in layers if layer.gradient is not None and layer.gradient < _VANISHING * largest]
+    # Only where something should learn: the scores of a fresh attention hardly matter yet, and nothing waits for them.
+    reached = [layer for layer in layers if layer.parameters and layer.gradient is not None]
+    weak = [layer for layer in reached if (layer.gradient or 0.0) < _VANISHING * largest]
     if weak:
         least = min(weak, key=lambda layer: layer.gradient or 0.0)
         share = (least.gradient or 0.0) / largest
