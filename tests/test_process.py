@@ -5,13 +5,13 @@ import sys
 from gradlab import process
 
 
-def test_waiting_threads_sleep_unless_the_user_has_said_otherwise(monkeypatch):
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+def test_waiting_threads_spin_for_a_moment_unless_the_user_has_said_otherwise(monkeypatch):
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
     process.prepare()
-    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
-    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    assert os.environ["GOMP_SPINCOUNT"] == "30000"
+    monkeypatch.setenv("GOMP_SPINCOUNT", "0")
     process.prepare()
-    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+    assert os.environ["GOMP_SPINCOUNT"] == "0"
 
 
 def test_an_interrupt_inside_a_callback_of_the_interpreter_comes_again_without_a_traceback():

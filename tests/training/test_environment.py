@@ -19,7 +19,7 @@ def cores(monkeypatch):
 
 @pytest.mark.parametrize(
     ("flops", "available", "threads"),
-    [(0, 8, 1), (199e6, 8, 1), (399e6, 8, 1), (400e6, 8, 2), (1e12, 8, 8), (1e12, 1, 1)],
+    [(0, 8, 1), (99e6, 8, 1), (199e6, 8, 1), (200e6, 8, 2), (1e12, 8, 8), (1e12, 1, 1)],
 )
 def test_a_thread_is_woken_only_for_enough_work(make_plan, cores, flops, available, threads):
     cores(available)

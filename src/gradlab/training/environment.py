@@ -15,9 +15,9 @@ from gradlab.errors import GradlabError
 from gradlab.training.plan import Plan
 from gradlab.version import __version__
 
-# A thread must have this many floating-point operations of a step to itself before it is worth waking:
+# A thread must have this many floating-point operations of a step to itself before it is worth its place:
 # below, waiting for the others costs more than they help.
-_FLOPS_PER_THREAD = 200e6
+_FLOPS_PER_THREAD = 100e6
 
 
 def find_device(name: str = "auto") -> torch.device:
