@@ -5,6 +5,7 @@
     run.test["accuracy"]; run.predict(x)
     gl.fit(my_module, (X, y), loss="cross_entropy", epochs=5)
     gl.Classifier(hidden=(64, 64)).fit(X, y).predict(X)
+    with gl.doctor(): my_own_training_loop()
     gl.verify(MyAttention, like="attention.multihead", embed_dim=8, num_heads=2)
 
 Importing gradlab imports nothing heavy; the first use of a name below does.
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         Observer,
         Regressor,
         Run,
+        doctor,
         fit,
         from_pretrained,
         generate,
@@ -46,6 +48,7 @@ __all__ = [
     "Regressor",
     "Run",
     "__version__",
+    "doctor",
     "fit",
     "from_pretrained",
     "generate",

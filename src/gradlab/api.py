@@ -23,6 +23,7 @@ from gradlab.training.fit import Fit, fit
 from gradlab.training.observers import Observer
 
 if TYPE_CHECKING:
+    from gradlab.diagnosis.doctor import Doctor
     from gradlab.estimators import Classifier, KernelClassifier, KernelRegressor, Regressor, load_estimator
     from gradlab.report.probing import Probe
     from gradlab.verification import Judgement
@@ -35,6 +36,7 @@ __all__ = [
     "Observer",
     "Regressor",
     "Run",
+    "doctor",
     "fit",
     "from_pretrained",
     "generate",
@@ -188,6 +190,21 @@ def probe(
     if targets is not None or loss is not None:
         raise GradlabError("A run has its own targets and loss: they are given with a module alone.")
     return probe_run(what if isinstance(what, Run) else open_run(what), inputs, split, examples)
+
+
+def doctor(*, steps: int | None = None, deep: bool = False, tell: bool = True) -> "Doctor":
+    """Watch whatever PyTorch code trains inside of a `with` block, and say what is wrong with the training.
+
+        with gl.doctor() as d:
+            my_own_training_loop()
+        d.verdict.findings
+
+    After the block the verdict is told on stderr, unless `tell` is off. `steps` ends the block after so many optimiser
+    steps; `deep` takes the time for all probes.
+    """
+    from gradlab.diagnosis.doctor import Doctor
+
+    return Doctor(steps=steps, deep=deep, tell=tell)
 
 
 def verify(what: Any, like: str | None = None, *, cases: int = 50, **values: Any) -> "Judgement":

@@ -14,6 +14,7 @@ COMMANDS = [
     "evaluate",
     "predict",
     "probe",
+    "doctor",
     "recipes",
     "runs",
     "compare",

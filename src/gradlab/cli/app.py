@@ -10,6 +10,7 @@ from gradlab import process
 from gradlab.cli.benchmarks import bench
 from gradlab.cli.cookbook import recipes
 from gradlab.cli.datasets import data
+from gradlab.cli.diagnosing import before_the_script, doctor
 from gradlab.cli.explaining import explain
 from gradlab.cli.generating import generate
 from gradlab.cli.history import compare, runs
@@ -37,6 +38,7 @@ commands: list[Callable[..., None]] = [
     predict,
     generate,
     probe,
+    doctor,
     recipes,
     runs,
     compare,
@@ -51,7 +53,11 @@ app.command(bench)
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit with its code: 0, or that of the error, told in a line or two on stderr."""
-    process.prepare()
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments[:1] == ["doctor"]:  # its process is the script's, whose settings are none of ours
+        arguments[1:] = before_the_script(arguments[1:])
+    else:
+        process.prepare()
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:

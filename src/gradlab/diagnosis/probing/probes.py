@@ -1,0 +1,226 @@
+"""The probes, in order of what they cost."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from gradlab.diagnosis.probing.cuts import cuts
+from gradlab.diagnosis.probing.replay import Replay
+from gradlab.diagnosis.record import Record
+from gradlab.diagnosis.series import Series
+
+_SHARE, _LEAST = 0.1, 0.4
+
+
+def probe(record: Record, deep: bool) -> list[str]:
+    """Run what the time allows: a tenth of the script's, or, if `deep`, as long as it takes. Gives what failed."""
+    faults: list[str] = []
+    deadline = time.perf_counter() + (3600.0 if deep else max(_LEAST, _SHARE * record.seconds))
+    main = [c for c in record.captures if c.root.trained >= 5]
+    probes: list[Callable[[Record, Replay, float], None]] = [cuts, leak, by_time, by_heart]
+    if deep:
+        probes += [mixing, modes, rates, first_loss]
+    devices = range(torch.cuda.device_count())
+    with torch.random.fork_rng(devices=devices):
+        for capture in main[:2]:
+            replay = Replay(capture)
+            for one in probes:
+                if time.perf_counter() > deadline:
+                    return faults
+                torch.manual_seed(0)
+                try:
+                    with torch.enable_grad():
+                        one(record, replay, deadline)
+                except (
+                    Exception
+                ) as error:  # a stranger's model may refuse to run again; that is no fault of its training
+                    faults.append(f"probe {one.__name__}: {type(error).__name__}: {error}"[:300])
+    return faults
+
+
+def leak(record: Record, replay: Replay, deadline: float) -> None:
+    """Whether a model that predicts what comes next sees it: do outputs up to t change with inputs after t?"""
+    capture = replay.capture
+    sequence = capture.args[0] if capture.args and isinstance(capture.args[0], Tensor) else None
+    if sequence is None or sequence.ndim < 2 or sequence.shape[1] < 4 or not _predicts_next(record, replay, sequence):
+        return
+    model = replay.model(training=False)
+    with torch.no_grad():
+        before = _first(replay.output(model))
+        middle = sequence.shape[1] // 2
+        other = sequence.clone()
+        if sequence.is_floating_point():
+            other[:, middle:] = other[:, middle:].flip(0) + 1.0
+        else:
+            other[:, middle:] = (other[:, middle:] + 1) % (int(sequence.max()) + 1)
+        after = _first(replay.output(model, (other, *capture.args[1:])))
+    if before is None or after is None or before.shape != after.shape:
+        return
+    axis = _time_axis(before, sequence)
+    if axis is None:
+        return
+    early = before.narrow(axis, 0, middle) - after.narrow(axis, 0, middle)
+    record.probed.future = float(early.abs().max() / before.abs().max().clamp(min=1e-12))
+
+
+def _predicts_next(record: Record, replay: Replay, sequence: Tensor) -> bool:
+    """Whether the targets are the inputs, one place later."""
+    length = sequence.shape[1]
+    for target in (replay.capture.target, *(j.first_targets for j in record.judged if j.training)):
+        if target is None or target.dtype != sequence.dtype:
+            continue
+        for shape in (sequence.shape, (len(sequence), length - 1, *sequence.shape[2:])):
+            if target.numel() != math.prod(shape):
+                continue
+            rows = target.reshape(shape)
+            # With all of them as input, target t is input t + 1.
+            same = rows[:, : length - 1] == sequence.to(rows.device)[:, 1 : 1 + rows[:, : length - 1].shape[1]]
+            if float(same.float().mean()) > 0.8:
+                return True
+    return False
+
+
+def _time_axis(output: Tensor, sequence: Tensor) -> int | None:
+    """Along which axis an output has the places of its input."""
+    if output.ndim >= 2 and output.shape[0] == sequence.shape[0] and output.shape[1] == sequence.shape[1]:
+        return 1
+    if output.ndim >= 3 and output.shape[-1] == sequence.shape[1]:
+        return output.ndim - 1
+    return None
+
+
+def by_time(record: Record, replay: Replay, deadline: float) -> None:
+    """How the gradient of the loss fades or grows on its way back through the time steps of a sequence."""
+    capture = replay.capture
+    sequence = capture.args[0] if capture.args and isinstance(capture.args[0], Tensor) else None
+    recurrent = any(isinstance(m, (nn.RNNBase, nn.RNNCellBase)) for m in capture.model.modules())
+    if sequence is None or not replay.has_loss or sequence.ndim < 2 or not (recurrent or record.stuck()):
+        return
+    model = replay.model()
+    found: list[Tensor] = []
+    if sequence.is_floating_point():
+        if sequence.ndim != 3:
+            return
+        given = sequence.clone().requires_grad_(True)
+        found.append(given)
+        loss = replay.loss(model, (given, *capture.args[1:]))
+    else:
+        hooks = [
+            m.register_forward_hook(lambda _m, _i, out: found.append(out))
+            for m in model.modules()
+            if isinstance(m, nn.Embedding)
+        ]
+        loss = replay.loss(model)
+        for hook in hooks:
+            hook.remove()
+    found = [t for t in found if t.requires_grad and t.ndim == 3 and sequence.shape[1] in t.shape[:2]]
+    if not found:
+        return
+    gradient: Tensor | None = torch.autograd.grad(loss, found[0], allow_unused=True)[0]
+    if gradient is None:
+        return
+    times_first = (
+        gradient.shape[0] == sequence.shape[1]
+        and gradient.shape[1] == sequence.shape[0]
+        and sequence.shape[0] != sequence.shape[1]
+    )
+    by = gradient.float().norm(dim=(1, 2) if times_first else (0, 2))
+    series = Series()
+    for t, value in enumerate(by.tolist()):
+        series.add(t, value)
+    record.recurrent[capture.root.name] = series
+
+
+def by_heart(record: Record, replay: Replay, deadline: float) -> None:
+    """Whether a copy can learn one small batch by heart, with an optimiser that suits everything."""
+    if not replay.sound() or not (record.stuck() or record.left() > 0.5):
+        return
+    model = replay.model()
+    for part in model.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    losses: list[float] = []
+    for _ in range(300):
+        optimizer.zero_grad()
+        loss = replay.loss(model)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        losses.append(float(loss.detach()))
+        if time.perf_counter() > deadline or losses[-1] < 0.05 * losses[0]:
+            break
+    if len(losses) >= 30:
+        record.probed.by_heart = (losses[0], min(losses[-5:]), len(losses))
+
+
+def mixing(record: Record, replay: Replay, deadline: float) -> None:
+    """Whether an example's output depends on the others of its batch, in evaluation mode."""
+    capture = replay.capture
+    if replay.rows < 3 or not capture.args or not isinstance(capture.args[0], Tensor):
+        return
+    model = replay.model(training=False)
+    order = torch.arange(replay.rows).flip(0)
+    args = tuple(a[order] if isinstance(a, Tensor) and a.ndim and len(a) == replay.rows else a for a in capture.args)
+    with torch.no_grad():
+        before, after = _first(replay.output(model)), _first(replay.output(model, args))
+    if before is not None and after is not None and len(before) == replay.rows and before.shape == after.shape:
+        size = before.abs().max().clamp(min=1e-12)
+        record.probed.mixing = float((before[order] - after).abs().max() / size)
+
+
+def modes(record: Record, replay: Replay, deadline: float) -> None:
+    """The loss of the same batch in training and in evaluation mode, with the weights of the end."""
+    module = replay.capture.root.module
+    if module is None or not replay.has_loss:
+        return
+    with torch.no_grad():
+        model = replay.model()
+        model.load_state_dict(module.state_dict())
+        train = float(replay.loss(model.train()))
+        judged = float(replay.loss(model.eval()))
+    record.probed.modes = (train, judged)
+
+
+def rates(record: Record, replay: Replay, deadline: float) -> None:
+    """Thirty steps from the first weights at a tenth, once, and ten times the script's rate."""
+    optimizer = max(record.optimizers, key=lambda o: o.steps, default=None)
+    if optimizer is None or not replay.sound():
+        return
+    for factor in (0.01, 0.1, 1.0, 10.0):
+        model = replay.model()
+        make = getattr(torch.optim, optimizer.kind, torch.optim.SGD)
+        if make is torch.optim.LBFGS:
+            return
+        stepping = make(model.parameters(), lr=factor * optimizer.rate.largest)
+        value = math.nan
+        for _ in range(30):
+            stepping.zero_grad()
+            loss = replay.loss(model)
+            loss.backward()  # type: ignore[no-untyped-call]
+            stepping.step()
+            value = float(loss.detach())
+        record.probed.rates[factor * optimizer.rate.largest] = value
+
+
+def first_loss(record: Record, replay: Replay, deadline: float) -> None:
+    """The loss before any step, beside what it should be for a model that knows nothing."""
+    if not replay.sound():
+        return
+    classes = replay.capture.view[0][1] if replay.capture.view and len(replay.capture.view[0]) > 1 else 0
+    expected = math.log(classes) if replay.capture.kind == "cross_entropy" and classes > 1 else math.nan
+    if replay.capture.kind in ("binary_cross_entropy", "binary_cross_entropy_with_logits"):
+        expected = math.log(2)
+    record.probed.first_loss = (replay.capture.loss, expected)
+
+
+def _first(output: object) -> Tensor | None:
+    if isinstance(output, Tensor):
+        return output
+    if isinstance(output, (tuple, list)):
+        return next((t for t in output if isinstance(t, Tensor)), None)
+    return getattr(output, "logits", None)

@@ -1,0 +1,119 @@
+"""What holds a training back: decay, dropout and clipping that are far too strong."""
+
+from collections.abc import Iterator
+
+from gradlab.diagnosis.record import Record
+from gradlab.diagnosis.rules.base import Seen, rule
+from gradlab.wording import number
+
+
+@rule(
+    "weight_decay_too_strong",
+    title="weight decay is stronger than what is learnt",
+    meaning="Each step takes away more than the gradient gives: the weights shrink to nothing.",
+    follows=("init_too_large",),
+)
+def weight_decay_too_strong(record: Record) -> Iterator[Seen]:
+    for optimizer in record.optimizers:
+        weights = [p for p in record.trained_weights() if p.optimizer == optimizer.number and len(p.weight) >= 5]
+        if len(optimizer.decay) < 5 or not weights:
+            continue
+        shrunk = [p for p in weights if p.weight.tail() < 0.3 * p.weight.first]
+        ratio = optimizer.decay.tail(0.5)
+        if ratio < 0.3 or len(shrunk) < 0.5 * len(weights) or not (record.stuck() or record.left() > 0.7):
+            continue
+        decay = optimizer.settings.get("weight_decay", 0.0)
+        one = min(shrunk, key=lambda p: p.weight.tail() / max(p.weight.first, 1e-30))
+        yield Seen(
+            severity="error",
+            confidence=0.93,
+            where=f"{optimizer.kind} made at {optimizer.site}; {one.name}",
+            since=0,
+            evidence=(
+                f"The decay's part of a step is {ratio:.2g} times the size of the gradient's; {len(shrunk)} of "
+                f"{len(weights)} weights shrank "
+                f"to less than a third ({one.name} from {number(one.weight.first)} to {number(one.weight.tail())})."
+            ),
+            fix=f"weight_decay=1e-4  # now {decay:g}",
+            series=one.weight,
+        )
+
+
+@rule(
+    "dropout_too_strong",
+    title="dropout leaves too little to learn from",
+    meaning="With nearly all units dropped, the training batches are noise and the network cannot even fit them.",
+    topic="regularisation.dropout",
+)
+def dropout_too_strong(record: Record) -> Iterator[Seen]:
+    strong = [
+        m for m in record.modules.values() if "Dropout" in m.kind and m.settings.get("p", 0.0) >= 0.7 and m.trained >= 5
+    ]
+    if not strong or not (record.stuck() or record.left() > 0.5):
+        return
+    worst = max(strong, key=lambda m: m.settings["p"])
+    loss = record.main
+    yield Seen(
+        severity="error",
+        confidence=0.7 + 0.25 * worst.settings["p"],
+        where=", ".join(m.path for m in strong[:3]),
+        since=0,
+        evidence=(
+            f"{worst.path} drops {worst.settings['p']:.0%} of its inputs; the training loss went from "
+            f"{number(loss.start) if loss else '–'} to only {number(loss.end) if loss else '–'}."
+        ),
+        fix=(
+            f"nn.Dropout(p={min(0.2, 1 - worst.settings['p']):.1g})  # p is the share that is dropped; now "
+            f"{worst.settings['p']:g}"
+        ),
+        series=loss.values if loss else None,
+    )
+
+
+@rule(
+    "clipping_always_binds",
+    title="clipping cuts every gradient to almost nothing",
+    meaning="With the limit far below every norm, all steps have one tiny length, whatever was measured.",
+)
+def clipping_always_binds(record: Record) -> Iterator[Seen]:
+    for one in record.clippings:
+        if one.by_value or one.count < 10 or one.bound < 0.95 * one.count:
+            continue
+        cut = one.norm.median() / max(one.limit, 1e-30)
+        poor = record.stuck() or record.left() > 0.8
+        if cut < 20:
+            continue
+        yield Seen(
+            severity="error" if poor else "note",
+            confidence=0.93 if poor else 0.5,
+            where=f"clip_grad_norm_ at {one.site}",
+            since=one.norm.steps[0],
+            evidence=(
+                f"{one.bound} of {one.count} calls cut the gradient, typically from a norm of "
+                f"{number(one.norm.median())} to {one.limit:g}: "
+                f"by a factor of {number(cut)}."
+            ),
+            fix=f"clip_grad_norm_(model.parameters(), {2 * one.norm.median():.1g})  # a little above typical norms",
+            series=one.norm,
+        )
+
+
+@rule(
+    "clipping_never_binds",
+    title="clipping never does anything",
+    meaning="The limit is far above every norm that occurs, so that it would not catch an outlier either.",
+)
+def clipping_never_binds(record: Record) -> Iterator[Seen]:
+    for one in record.clippings:
+        if not one.by_value and one.count >= 50 and one.bound == 0 and one.limit > 100 * one.norm.largest:
+            yield Seen(
+                severity="note",
+                confidence=0.6,
+                where=f"clip_grad_norm_ at {one.site}",
+                since=one.norm.steps[0],
+                evidence=(
+                    f"The limit is {one.limit:g}; the largest of {one.count} norms was {number(one.norm.largest)}."
+                ),
+                fix=f"clip_grad_norm_(model.parameters(), {2 * one.norm.largest:.1g})",
+                series=one.norm,
+            )

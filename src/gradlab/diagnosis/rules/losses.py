@@ -1,0 +1,278 @@
+"""Losses that are not what they look like: a softmax too many, a wrong axis, shapes that broadcast."""
+
+import math
+from collections.abc import Iterator
+
+from gradlab.diagnosis.record import Graph, Loss, Record
+from gradlab.diagnosis.rules.base import Seen, rule
+from gradlab.diagnosis.rules.chains import VIEWS, sources
+from gradlab.wording import number
+
+_CLASS_LOSSES = ("NllLoss", "NllLoss2D", "NllLossNd")
+
+
+def _graphs(record: Record) -> Iterator[tuple[Loss, Graph]]:
+    for loss in record.losses:
+        for graph in loss.graphs[:1]:
+            yield loss, graph
+
+
+def _trained_graphs(record: Record) -> Iterator[tuple[Loss, Graph]]:
+    """With the last one too: what holds must hold in both."""
+    for loss in record.losses:
+        for graph in filter(None, (loss.graphs[0] if loss.graphs else None, loss.last_graph)):
+            yield loss, graph
+
+
+@rule(
+    "softmax_before_ce",
+    title="probabilities go into a loss that wants logits",
+    meaning=(
+        "Cross-entropy takes the softmax itself: of numbers between 0 and 1 it can never get near zero, and "
+        "gradients shrink."
+    ),
+    topic="loss.cross_entropy",
+)
+def softmax_before_ce(record: Record) -> Iterator[Seen]:
+    """NllLoss from LogSoftmax from Softmax, or inputs of cross_entropy that are rows of probabilities."""
+    for loss, graph in _graphs(record):
+        for index, _ in graph.named(*_CLASS_LOSSES):
+            for inner, node in sources(graph, index):
+                if node.name != "LogSoftmax":
+                    continue
+                for _, before in sources(graph, inner):
+                    if before.name == "Softmax":
+                        yield _twice(record, loss, "softmax", before.module or "the model's output", node.shape)
+                        return
+    for judged in record.judged:
+        probable = judged.rows_sum_to_one and judged.input_low >= 0 and len(judged.input_mean) >= 3
+        if judged.training and judged.kind == "cross_entropy" and judged.targets and probable:
+            yield _twice(record, None, "probabilities", str(judged.site), judged.input_shape)
+            return
+
+
+def _twice(record: Record, loss: Loss | None, what: str, where: str, shape: tuple[int, ...]) -> Seen:
+    classes = shape[1] if len(shape) > 1 else 2
+    floor = math.log(math.e + classes - 1) - 1
+    site = loss.site if loss else where
+    end = loss.end if loss else record.main.end if record.main else math.nan
+    return Seen(
+        severity="error",
+        confidence=0.98,
+        where=f"{where}; loss at {site}",
+        since=0,
+        evidence=(
+            f"The input of cross-entropy is already a softmax ({what}): with {classes} classes the loss cannot go "
+            "below "
+            f"{floor:.2f}; it ended at {number(end)}."
+        ),
+        fix="return logits  # drop the softmax from the model; take it only to show probabilities",
+        series=loss.values if loss else None,
+    )
+
+
+@rule(
+    "sigmoid_before_bce_logits",
+    title="a sigmoid stands before a loss that takes one itself",
+    meaning="Of numbers between 0 and 1 the loss takes the sigmoid again: confident outputs cannot be expressed.",
+    topic="loss.binary_cross_entropy",
+)
+def sigmoid_before_bce_logits(record: Record) -> Iterator[Seen]:
+    for loss, graph in _graphs(record):
+        for index, _ in graph.named("BinaryCrossEntropyWithLogits"):
+            for _, node in sources(graph, index):
+                if node.name == "Sigmoid":
+                    yield Seen(
+                        severity="error",
+                        confidence=0.98,
+                        where=f"{node.module or 'the model’s output'}; loss at {loss.site}",
+                        since=0,
+                        evidence=(
+                            "The input of binary cross-entropy with logits is a sigmoid's result, between 0 and 1: "
+                            "the loss of a positive "
+                            f"cannot go below 0.31, that of a negative not below 0.69; it ended at {number(loss.end)}."
+                        ),
+                        fix=(
+                            "criterion = nn.BCELoss()  # or drop the sigmoid and keep BCEWithLogitsLoss, which is "
+                            "more exact"
+                        ),
+                        series=loss.values,
+                    )
+                    return
+
+
+@rule(
+    "double_log",
+    title="a logarithm is taken twice",
+    meaning="The loss is that of the logarithm of a log-probability, which has no meaning and often no value.",
+)
+def double_log(record: Record) -> Iterator[Seen]:
+    for loss, graph in _graphs(record):
+        for index, node in graph.named("Log", "LogSoftmax", "Log2", "Log10", "Log1P"):
+            for _, before in sources(graph, index, VIEWS | {"Neg", "Clamp", "ClampMin", "ClampMax", "Abs"}):
+                if before.name not in ("LogSoftmax", "Log", "LogSigmoid"):
+                    continue
+                # A softmax's logarithm may be normalised again: nothing changes.
+                if node.name == "LogSoftmax" and before.name == "LogSoftmax":
+                    continue
+                yield Seen(
+                    severity="error",
+                    confidence=0.93,
+                    where=f"{node.module or before.module or 'the loss'}; loss at {loss.site}",
+                    since=0,
+                    evidence=(
+                        f"{before.name} is followed by {node.name}; the loss began at {number(loss.start)} and "
+                        f"ended at {number(loss.end)}."
+                    ),
+                    fix=(
+                        "loss = F.nll_loss(F.log_softmax(logits, dim=1), y)  # one logarithm; or "
+                        "F.cross_entropy(logits, y)"
+                    ),
+                    series=loss.values,
+                )
+                return
+
+
+@rule(
+    "wrong_softmax_dim",
+    title="a softmax runs along the wrong axis",
+    meaning="Its outputs sum to 1 over the examples of a batch (or the queries), so that rows depend on each other.",
+    topic="activation.softmax",
+)
+def wrong_softmax_dim(record: Record) -> Iterator[Seen]:
+    judged = [j for j in record.judged if j.training and j.targets and len(j.target_shape) == 1]
+    for loss, graph in _graphs(record):
+        for index, node in graph.named("Softmax", "LogSoftmax"):
+            dim, shape = node.dim, node.shape
+            if dim is None or len(shape) < 2:
+                continue
+            dim %= len(shape)
+            batch = {j.target_shape[0] for j in judged if j.input_shape == shape}
+            if len(shape) == 2 and dim == 0 and shape[0] in batch:
+                yield _axis(loss, node.module, dim, shape, 0.96)
+                return
+            # Attention: weights (…, queries, keys) are multiplied with values; they must sum to 1 over the keys.
+            if len(shape) >= 3 and dim != len(shape) - 1 and _weights(graph, index):
+                yield _axis(loss, node.module, dim, shape, 0.9)
+                return
+
+
+def _axis(loss: Loss, module: str | None, dim: int, shape: tuple[int, ...], sure: float) -> Seen:
+    return Seen(
+        severity="error",
+        confidence=sure,
+        where=f"{module or 'a softmax'}; loss at {loss.site}",
+        since=0,
+        evidence=f"The softmax of a tensor of shape {shape} runs along axis {dim}, of size {shape[dim]}.",
+        fix="F.softmax(x, dim=-1)  # along the classes, or the keys",
+        series=loss.values,
+    )
+
+
+def _weights(graph: Graph, index: int) -> bool:
+    """Whether a softmax's result goes into a product of matrices."""
+    users: dict[int, list[int]] = {}
+    for i, node in enumerate(graph.nodes):
+        for j in node.inputs:
+            users.setdefault(j, []).append(i)
+    waiting, seen = list(users.get(index, [])), set[int]()
+    while waiting:
+        i = waiting.pop()
+        if graph.nodes[i].name in ("Bmm", "Mm", "Baddbmm", "Mv"):
+            return True
+        if graph.nodes[i].name in VIEWS | {"NativeDropout", "Mul"} and i not in seen:
+            seen.add(i)
+            waiting += users.get(i, [])
+    return False
+
+
+@rule(
+    "wrong_loss_axis",
+    title="the loss takes the wrong axis for the classes",
+    meaning="Cross-entropy expects (batch, classes, …): of (batch, places, classes) it compares places, not classes.",
+    topic="loss.cross_entropy",
+)
+def wrong_loss_axis(record: Record) -> Iterator[Seen]:
+    """A linear layer gives classes along its last axis; what normalises along axis 1 must have been transposed."""
+    for loss, graph in _graphs(record):
+        for index, _ in graph.named(*_CLASS_LOSSES):
+            for inner, before in sources(graph, index):
+                if before.name != "LogSoftmax" or len(before.shape) < 3 or before.dim not in (1, 1 - len(before.shape)):
+                    continue
+                chain = list(_unmoved(graph, inner))
+                if any(graph.nodes[i].name in ("Addmm", "Mm", "UnsafeView", "_UnsafeView") for i in chain):
+                    yield Seen(
+                        severity="error",
+                        confidence=0.95,
+                        where=f"loss at {loss.site}",
+                        since=0,
+                        evidence=(
+                            f"The logits have shape {before.shape}: the last axis ({before.shape[-1]}) comes from a "
+                            "linear layer, but the softmax "
+                            f"runs along axis 1 ({before.shape[1]})."
+                        ),
+                        fix="loss = criterion(logits.transpose(1, 2), target)  # (batch, classes, places)",
+                        series=loss.values,
+                    )
+                    return
+
+
+def _unmoved(graph: Graph, index: int) -> Iterator[int]:
+    """The nodes before a node, as far as no axis was moved: views that split or join rows only."""
+    inputs = graph.nodes[index].inputs
+    while len(inputs) >= 1:
+        node = graph.nodes[inputs[0]]
+        yield inputs[0]
+        if node.name not in ("View", "Reshape", "ReshapeAlias", "UnsafeView", "_UnsafeView", "Add", "Clone"):
+            return
+        inputs = node.inputs
+
+
+@rule(
+    "target_broadcast",
+    title="predictions and targets are broadcast against each other",
+    meaning="Every prediction is compared with every target: the model learns their mean, whatever the input.",
+)
+def target_broadcast(record: Record) -> Iterator[Seen]:
+    for judged in record.judged:
+        if not judged.training or judged.kind not in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
+            continue
+        x, y = judged.input_shape, judged.target_shape
+        if x != y and x and y and math.prod(x) == math.prod(y) and math.prod(x) > 1:
+            yield _broadcast(str(judged.site), x, y, 0.98)
+            return
+    for loss, graph in _graphs(record):
+        for _, node in graph.named("Sub"):
+            shapes = [graph.nodes[i].shape for i in node.inputs]
+            if len(node.shape) != 2 or len(shapes) != 1 or not shapes[0]:
+                continue
+            n, m = node.shape
+            # By hand: (N, 1) - (N,) is (N, N), and only one side has a graph.
+            if n == m > 1 and math.prod(shapes[0]) == n and _near_loss(graph, node.inputs[0]):
+                yield _broadcast(str(loss.site), shapes[0], (n,) if len(shapes[0]) == 2 else (n, 1), 0.95, node.shape)
+                return
+
+
+def _near_loss(graph: Graph, index: int) -> bool:
+    """Whether nothing but scalings and squares stands between a node and the loss: it is the residual."""
+    return any(node.parameter is not None for i in graph.above(index) for node in (graph.nodes[i],))
+
+
+def _broadcast(
+    where: str, x: tuple[int, ...], y: tuple[int, ...], sure: float, result: tuple[int, ...] | None = None
+) -> Seen:
+    made = (
+        f", which makes {result}"
+        if result
+        else f", which makes {max(x[0], y[0])} times as many differences as there are targets"
+    )
+    return Seen(
+        severity="error",
+        confidence=sure,
+        where=where,
+        since=0,
+        evidence=f"Predictions of shape {x} meet targets of shape {y}{made}.",
+        fix="loss = F.mse_loss(prediction.squeeze(-1), target)  # both (N,)"
+        if len(x) > len(y)
+        else "target = target.view_as(prediction)",
+    )

@@ -1,0 +1,438 @@
+"""Calls of modules: which are roots, in which mode they run, what goes in and what comes out."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.modules.loss import _Loss
+
+from gradlab.diagnosis.record import Capture, Module, Root
+from gradlab.diagnosis.series import Series
+from gradlab.diagnosis.watching.inputs import Columns
+from gradlab.diagnosis.watching.sites import name_in, site_of, user_frame
+
+if TYPE_CHECKING:
+    from gradlab.diagnosis.watching.watch import Watch
+
+_ROOTS, _COPIED = 64, 20_000_000
+
+
+class Call:
+    """A root's call that waits for a backward pass."""
+
+    def __init__(self, root: Root, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any):
+        self.root, self.module, self.args, self.kwargs, self.output = root, module, args, kwargs, output
+        self.training = module.training
+
+
+class Calls:
+    """Forward passes, seen through torch's global hooks."""
+
+    def __init__(self, watch: Watch):
+        self.watch = watch
+        self.roots: dict[int, Root] = {}
+        self.paths: dict[int, str] = {}
+        """Of modules that are kept by their roots, by identity."""
+        self.pending: list[Call] = []
+        self.fed: set[int] = set()
+        """Leaves that were given to roots before this backward pass, and want a gradient, by identity."""
+        self.made: dict[Any, str] = {}
+        """Autograd's nodes at this look, and the modules whose outputs they are."""
+        self.outputs: dict[int, str] = {}
+        """Where roots' outputs of this look lie, and whose they are."""
+        self.given: dict[tuple[int, tuple[int, ...]], set[str]] = {}
+        """Where roots' inputs of this look lie, and whose they are."""
+        self.modes: dict[str, bool] = {}
+        self.columns: dict[tuple[int, int], Columns] = {}
+        self._stack: list[nn.Module] = []
+        self._kept: list[nn.Module] = []
+        self._stochastic: dict[int, bool] = {}
+        self._with_gradients = True
+        """Whether they were on when the root was called; inside of it, a part may run without."""
+
+    # -- hooks ----------------------------------------------------------------------------------------------------
+
+    def before(self, module: nn.Module, args: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        if not self._stack:
+            self.watch.called()
+            self._with_gradients = torch.is_grad_enabled()
+            if id(module) not in self.roots:
+                self.watch.safely(self._new_root, module)
+        self._stack.append(module)
+
+    def after(self, module: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        stack = self._stack
+        while stack and stack.pop() is not module:  # those above it have raised
+            pass
+        watch = self.watch
+        if not stack:
+            watch.safely(self._root, module, args, kwargs, output)
+        elif watch.looking:
+            watch.safely(self._inner, module, args, output)
+
+    def unwind(self) -> None:
+        """A step is over."""
+        self._stack.clear()
+        self.outputs.clear()
+        self.given.clear()
+
+    # -- roots ----------------------------------------------------------------------------------------------------
+
+    def _root(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        root = self.roots.get(id(module))
+        if root is None:
+            if self.watch.looking:
+                self._inner(module, args, output)
+            return
+        watch = self.watch
+        tracked = _tensor(output) is None or _tensor(output, lambda t: t.requires_grad) is not None
+        if watch.looking:
+            self._beside(root, _tensor((*args, *kwargs.values())))
+        if torch.is_grad_enabled() and tracked:
+            self.pending.append(Call(root, module, args, kwargs, output))
+            del self.pending[:-16]
+            if watch.looking:
+                if not any(module.children()):
+                    self._inner(module, args, output)
+                self._inputs(root, module, args, kwargs)
+                self._origin(root, _tensor((*args, *kwargs.values())), _tensor(output))
+                _spread(root.output_spread, watch.step, _tensor(output))
+                _spread(root.input_spread, watch.step, _tensor((*args, *kwargs.values())))
+            first = _tensor((*args, *kwargs.values()))
+            if first is not None and first.ndim >= 2:
+                watch.rows.train(first)
+            watch.autocast()
+        elif not torch.is_grad_enabled():
+            if watch.looking:
+                if not any(module.children()):
+                    self._inner(module, args, output)
+                self._came_from(root, _tensor(output))
+            root.judged += 1
+            if watch.step != watch.judged_step.get(root.name):
+                watch.judged_step[root.name] = watch.step
+                root.judged_steps += 1
+            if module.training and self.stochastic(module):
+                root.judged_in_train += 1
+                if root.judged_site is None:
+                    frame = user_frame()
+                    root.judged_site = None if frame is None else site_of(frame)
+            first = _tensor((*args, *kwargs.values()))
+            if first is not None and first.ndim >= 2 and watch.step:
+                watch.rows.judge(first)
+
+    def _origin(self, root: Root, given: Tensor | None, output: Tensor | None) -> None:
+        """Whether a root's input is what another root made: a discriminator's are of both kinds."""
+        self._came_from(root, output)
+        if given is None or not given.is_floating_point() or given.ndim < 2 or len(given) < 2:
+            return
+        rows = given.detach().reshape(len(given), -1).float()
+        if rows.shape[1] > 4096:
+            return
+        std, mean = torch.std_mean(rows, dim=0, correction=0)
+        maker = self.outputs.get(given.untyped_storage().data_ptr())
+        now = (mean.tolist(), std.tolist())
+        if maker is not None and maker != root.name:
+            root.made = _blended(root.made, now)
+        else:
+            root.given = _blended(root.given, now)
+
+    def _beside(self, root: Root, given: Tensor | None) -> None:
+        if given is None or not given.numel() or given.layout != torch.strided:
+            return
+        names = self.given.setdefault((given.data_ptr(), tuple(given.shape)), set())
+        for other in self.watch.record.roots:
+            if other.name in names and other is not root:
+                other.beside.add(root.name)
+                root.beside.add(other.name)
+        names.add(root.name)
+
+    def _came_from(self, root: Root, output: Tensor | None) -> None:
+        if output is not None and output.is_floating_point() and output.numel():
+            self.outputs[output.untyped_storage().data_ptr()] = root.name
+
+    def _new_root(self, module: nn.Module) -> Root | None:
+        bare = not any(module.children()) and next(module.parameters(), None) is None and not _holds(module)
+        if len(self.roots) >= _ROOTS or isinstance(module, _Loss) or bare:
+            return None
+        frame = user_frame()
+        name = name_in(frame, module) or type(module).__name__
+        taken = {root.name for root in self.roots.values()}
+        while name in taken:
+            name += "'"
+        inside = getattr(module, "_orig_mod", None)
+        root = Root(
+            name=name,
+            kind=type(inside or module).__name__,
+            module=module,
+            site=None if frame is None else site_of(frame),
+            compiled=inside is not None,
+        )
+        self.roots[id(module)] = root
+        self._kept.append(module)
+        self.watch.record.roots.append(root)
+        self.watch.parameters.enter(name, inside or module)
+        for path, part in (inside or module).named_modules():
+            full = ".".join(filter(None, (name, path)))
+            self.paths.setdefault(id(part), full)
+            for held, tensor in _loose(part):
+                self.watch.parameters.add(tensor, f"{full}.{held}", type(part).__name__, registered=False)
+        return root
+
+    def stochastic(self, module: nn.Module) -> bool:
+        """Whether it acts differently in training: by batch norm, or by dropout."""
+        found = self._stochastic.get(id(module))
+        if found is None:
+            parts = list(module.modules())
+            found = any(isinstance(m, _BatchNorm) or (isinstance(m, _DropoutNd) and m.p > 0) for m in parts)
+            found = found or any(getattr(m, "dropout", 0.0) for m in parts if isinstance(m, nn.RNNBase))
+            self._stochastic[id(module)] = found
+        return found
+
+    def _inputs(self, root: Root, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, Tensor)][:4]
+        for number, tensor in enumerate(tensors):
+            columns = self.columns.setdefault((id(module), number), Columns())
+            columns.add(tensor)
+            while len(root.inputs) <= number:
+                root.inputs.append(columns.inputs)
+
+    # -- what is inside -------------------------------------------------------------------------------------------
+
+    def _inner(self, module: nn.Module, args: Any, output: Any) -> None:
+        """A module at a look."""
+        path = self.paths.get(id(module))
+        if path is None:
+            path = self._stray(module)
+        record = self.watch.record
+        seen = record.modules.get(path)
+        if seen is None:
+            seen = record.modules[path] = self._new(path, module)
+        self.watch.parameters.used(module, self._with_gradients)
+        if not self._with_gradients:
+            seen.judged += 1
+            seen.judged_in_train += module.training
+            return
+        self.modes[path] = module.training
+        first = _tensor(output)
+        if first is None:
+            return
+        if first.grad_fn is not None:
+            self.made.setdefault(first.grad_fn, path)
+        if not seen.leaf or not first.is_floating_point() or first.numel() == 0:
+            return
+        std, mean = torch.std_mean(first.detach(), correction=0)
+        seen.mean.add(self.watch.step, float(mean))
+        seen.std.add(self.watch.step, float(std))
+        if isinstance(module, _BatchNorm) and module.training:
+            seen.per_channel.add(self.watch.step, first.numel() / max(1, first.shape[1] if first.ndim > 1 else 1))
+
+    def dropped(self, p: float, training: bool) -> None:
+        """Dropout as a function, called by the user's code and not by a module of torch that stands for it."""
+        inner = self._stack[-1] if self._stack else None
+        if inner is None or isinstance(inner, _DropoutNd) or type(inner).__module__.startswith("torch."):
+            return
+        path = f"{self.paths.get(id(inner), type(inner).__name__)} (F.dropout)"
+        modules = self.watch.record.modules
+        if path not in modules:
+            modules[path] = Module(path=path, kind="Dropout", root=path.split(".")[0], settings={"p": float(p)})
+        if self._with_gradients:
+            self.modes[path] = training
+        else:
+            modules[path].judged += 1
+            modules[path].judged_in_train += training
+
+    def _stray(self, module: nn.Module) -> str:
+        """A module that runs inside a root which does not know it, or one without parameters that the user calls."""
+        outer = self._stack[0] if self._stack else None
+        root = self.roots.get(id(outer)) if outer is not None else None
+        name = None
+        for holder in reversed(self._stack):
+            name = _held(holder, module)
+            if name:
+                above = self.paths.get(id(holder), type(holder).__name__)
+                path = f"{above}.{name}"
+                break
+        else:
+            path = f"{root.name if root else type(outer).__name__ if outer is not None else ''}.{type(module).__name__}"
+        while path in self.watch.record.modules:
+            path += "'"
+        self.paths[id(module)] = path
+        self._kept.append(module)
+        inside = outer is not None and any(part is module for part in outer.modules())
+        if not inside:
+            self.watch.parameters.enter(path, module, registered=False)
+        seen = self.watch.record.modules[path] = self._new(path, module)
+        seen.registered = inside
+        return path
+
+    def _new(self, path: str, module: nn.Module) -> Module:
+        simple = {
+            name: value
+            for name, value in vars(module).items()
+            if not name.startswith("_") and isinstance(value, (int, float, str, bool)) and name != "training"
+        }
+        return Module(
+            path=path,
+            kind=type(module).__name__,
+            root=path.split(".")[0],
+            leaf=not any(module.children()),
+            settings=simple,
+        )
+
+    # -- backward -------------------------------------------------------------------------------------------------
+
+    def trained(self) -> list[Call]:
+        """The calls that a backward pass ends: the last of each root; earlier ones in another mode were evaluations."""
+        last: dict[int, Call] = {}
+        for call in self.pending:
+            before = last.get(id(call.module))
+            if before is not None and before.training != call.training:
+                before.root.judged += 1
+                before.root.judged_in_train += before.training and self.stochastic(before.module)
+            last[id(call.module)] = call
+        for call in last.values():
+            call.root.trained += 1
+            call.root.trained_in_eval += not call.training
+        if self.watch.looking:
+            for path, training in self.modes.items():
+                seen = self.watch.record.modules[path]
+                seen.trained += 1
+                seen.trained_in_eval += not training
+        self.fed = {id(t) for call in self.pending for t in (*call.args, *call.kwargs.values()) if _leaf(t)}
+        self.modes = {}
+        self.pending = []
+        return list(last.values())
+
+    def capture(self, calls: list[Call], loss: Tensor, step: int, graph: set[Any]) -> None:
+        """Keep what is needed to run this step again, once for each root."""
+        judges = self.watch.judges
+        for call in calls:
+            root = call.root
+            if root.initial is not None:
+                continue
+            model = getattr(call.module, "_orig_mod", call.module)
+            if sum(p.numel() for p in model.parameters()) > _COPIED:
+                continue
+            try:
+                root.initial = copy.deepcopy(model)
+            except (RuntimeError, TypeError, ValueError, AttributeError, NotImplementedError):
+                continue  # a module that cannot be copied cannot be probed
+            for parameter in root.initial.parameters():
+                parameter.grad = None
+            capture = Capture(
+                root=root,
+                model=root.initial,
+                args=_cloned(call.args),
+                kwargs=_cloned(call.kwargs),
+                connected=tuple(i for i, t in enumerate(tensors_in(call.output)) if t.grad_fn in graph),
+                loss=float(loss.detach().float().mean()) if loss.numel() else float("nan"),
+                step=step,
+            )
+            judges.explain(capture, call.output)
+            self.watch.record.captures.append(capture)
+
+
+def _holds(module: nn.Module) -> bool:
+    """Whether it has modules or parameters that it has not registered."""
+    for value in vars(module).values():
+        items = value if isinstance(value, (list, tuple)) else value.values() if isinstance(value, dict) else (value,)
+        if any(isinstance(item, (nn.Module, nn.Parameter)) for item in list(items)[:100]):
+            return True
+    return False
+
+
+def _leaf(given: Any) -> bool:
+    return isinstance(given, Tensor) and given.requires_grad and given.is_leaf
+
+
+def _loose(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Leaves that want a gradient, which a module holds in plain attributes: its parameters() do not give them."""
+    for name, value in vars(module).items():
+        if name.startswith("_"):
+            continue
+        items: dict[str, Any] = {name: value}
+        if isinstance(value, (list, tuple)):
+            items = {f"{name}[{i}]": item for i, item in enumerate(value[:100])}
+        elif isinstance(value, dict):
+            items = {f"{name}[{key!r}]": item for key, item in list(value.items())[:100]}
+        for full, item in items.items():
+            if _leaf(item):
+                yield full, item
+
+
+def _held(holder: nn.Module, module: nn.Module) -> str | None:
+    """Under which attribute a module holds another without having registered it."""
+    for name, value in vars(holder).items():
+        if value is module:
+            return name
+        if isinstance(value, (list, tuple)):
+            for i, item in enumerate(value):
+                if item is module:
+                    return f"{name}[{i}]"
+        elif isinstance(value, dict) and not name.startswith("_"):
+            for key, item in value.items():
+                if item is module:
+                    return f"{name}[{key!r}]"
+    return None
+
+
+def _tensor(given: Any, fits: Callable[[Tensor], bool] = lambda _: True) -> Tensor | None:
+    """The first tensor in what a module took or gave."""
+    if isinstance(given, Tensor):
+        return given if fits(given) else None
+    if isinstance(given, dict):
+        given = given.values()
+    elif not isinstance(given, (tuple, list)):
+        return None
+    for item in given:
+        found = _tensor(item, fits)
+        if found is not None:
+            return found
+    return None
+
+
+def tensors_in(given: Any) -> list[Tensor]:
+    """All tensors in what a module gave."""
+    if isinstance(given, Tensor):
+        return [given]
+    items = given.values() if isinstance(given, dict) else given if isinstance(given, (tuple, list)) else ()
+    return [tensor for item in items for tensor in tensors_in(item)]
+
+
+def _spread(series: Series, step: int, tensor: Tensor | None) -> None:
+    """How much the rows of a batch differ."""
+    if tensor is not None and tensor.is_floating_point() and tensor.ndim >= 2 and len(tensor) > 1:
+        series.add(step, float(tensor.detach().float().std(0, correction=0).mean()))
+
+
+def _blended(
+    before: tuple[list[float], list[float]] | None, now: tuple[list[float], list[float]]
+) -> tuple[list[float], list[float]]:
+    """Mostly the last looks."""
+    if before is None or len(before[0]) != len(now[0]):
+        return now
+    mean, std = ([0.7 * a + 0.3 * b for a, b in zip(x, y, strict=True)] for x, y in zip(before, now, strict=True))
+    return mean, std
+
+
+def _cloned(given: Any) -> Any:
+    """A copy of arguments without their graph."""
+    if isinstance(given, Tensor):
+        return given.detach().clone()
+    if isinstance(given, tuple) and not hasattr(given, "_fields"):
+        return tuple(_cloned(item) for item in given)
+    if isinstance(given, list):
+        return [_cloned(item) for item in given]
+    if isinstance(given, dict):
+        return {key: _cloned(value) for key, value in given.items()}
+    return given

@@ -1,0 +1,103 @@
+"""The graph of a loss, read off autograd: which operations, in which order, from which parameters."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradlab.diagnosis.record import Graph, Node
+
+_MOST = 20_000
+# Tensors that a node keeps for its backward pass, by what they are: results first, as rules speak of results.
+_SAVED = ("_saved_result", "_saved_self", "_saved_input", "_saved_log_sum_exp", "_saved_other")
+
+
+def nodes_of(loss: Tensor) -> list[Any]:
+    """Autograd's own nodes, from the loss towards its leaves, each once."""
+    if loss.grad_fn is None:
+        return []
+    found, known = [loss.grad_fn], {loss.grad_fn: 0}
+    for node in found:
+        if len(found) >= _MOST:
+            break
+        for source, _ in node.next_functions:
+            if source is not None and source not in known:
+                known[source] = len(found)
+                found.append(source)
+    return found
+
+
+def short(node: Any) -> str:
+    """Without `Backward0`, which says nothing."""
+    name: str = node.name()
+    name = name.rsplit("::", 1)[-1]
+    for ending in ("Backward0", "Backward1", "Backward2", "Backward"):
+        if name.endswith(ending):
+            return name.removesuffix(ending)
+    return name
+
+
+def read(
+    step: int,
+    found: list[Any],
+    name_of: Callable[[Tensor], str | None],
+    made_by: Mapping[Any, str],
+    with_saved: bool,
+) -> Graph:
+    """The graph as plain data."""
+    number = {node: i for i, node in enumerate(found)}
+    nodes = []
+    for node in found:
+        name = short(node)
+        one = Node(
+            name=name,
+            inputs=[number[source] for source, _ in node.next_functions if source is not None and source in number],
+            shape=_shape(node),
+            module=made_by.get(node),
+        )
+        if name == "struct torch::autograd::AccumulateGrad" or hasattr(node, "variable"):
+            one.name, one.parameter = "AccumulateGrad", name_of(node.variable)
+            one.shape = tuple(node.variable.shape)
+        else:
+            one.dim = axis(node)
+            if with_saved and len(found) <= 2000:
+                one.low, one.high = _range(node)
+        nodes.append(one)
+    return Graph(step=step, nodes=nodes)
+
+
+def _shape(node: Any) -> tuple[int, ...]:
+    try:
+        return tuple(node._input_metadata[0].shape)
+    except (AttributeError, IndexError, RuntimeError):
+        return ()
+
+
+def axis(node: Any) -> int | None:
+    dim = getattr(node, "_saved_dim", None)
+    # Autograd keeps it as an unsigned number: 2**64 - 1 is -1.
+    if isinstance(dim, int):
+        return dim - 2**64 if dim >= 2**63 else dim
+    return None
+
+
+def saved(node: Any, *names: str) -> Tensor | None:
+    """A tensor that a node keeps, if it still is as it was."""
+    for name in names:
+        try:
+            tensor = getattr(node, name, None)
+        except RuntimeError:  # changed in place since, or freed: nothing that backward would accept either
+            return None
+        if isinstance(tensor, Tensor):
+            return tensor
+    return None
+
+
+def _range(node: Any) -> tuple[float, float]:
+    tensor = saved(node, *_SAVED)
+    if tensor is None or tensor.numel() == 0 or not tensor.is_floating_point() or tensor.layout != torch.strided:
+        return math.nan, math.nan
+    low, high = torch.aminmax(tensor.detach())
+    return float(low), float(high)

@@ -1,0 +1,192 @@
+"""Torch's loss functions, as they are called: what was predicted, and what should have been."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gradlab.diagnosis.record import Capture, Judged, Site
+from gradlab.diagnosis.watching.sites import caller
+
+if TYPE_CHECKING:
+    from gradlab.diagnosis.watching.watch import Watch
+
+LOSSES = (
+    "cross_entropy",
+    "nll_loss",
+    "mse_loss",
+    "l1_loss",
+    "smooth_l1_loss",
+    "huber_loss",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "kl_div",
+    "gaussian_nll_loss",
+    "poisson_nll_loss",
+    "hinge_embedding_loss",
+    "soft_margin_loss",
+    "multi_margin_loss",
+    "multilabel_soft_margin_loss",
+)
+_OF_CLASSES = ("cross_entropy", "nll_loss", "multi_margin_loss")
+_BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+_OF_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+_BATCHES, _LABELS, _SITES, _EXAMPLES = 40, 512, 64, 2_000_000
+
+
+class Judges:
+    """Wrappers of the loss functions, which also torch's loss modules call."""
+
+    def __init__(self, watch: Watch):
+        self.watch = watch
+        self.seen: dict[tuple[str, Site | None, bool], Judged] = {}
+        self.recent: list[tuple[Tensor, str, Tensor, dict[str, Any]]] = []
+        """Input, kind, target and options of the calls since the last step, at a look."""
+        self._recent_sums: dict[int, list[tuple[Counter[int], Counter[int], Counter[int]]]] = {}
+        self._sums: dict[int, tuple[float, float, float]] = {}
+        self._kept = 0
+
+    def wrapped(self, kind: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def judged(*args: Any, **kwargs: Any) -> Any:
+            result = function(*args, **kwargs)
+            if not torch.compiler.is_compiling() and self.watch.depth == 0:
+                self.watch.safely(self._call, kind, args, kwargs, result)
+            return result
+
+        judged.__name__, judged.__doc__, judged.__wrapped__ = kind, function.__doc__, function  # type: ignore[attr-defined]
+        return judged
+
+    def _call(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        given = dict(zip(("input", "target"), args, strict=False)) | kwargs
+        x, y = given.get("input"), given.get("target")
+        if not isinstance(x, Tensor) or not isinstance(y, Tensor) or not isinstance(result, Tensor):
+            return
+        training = torch.is_grad_enabled() and x.requires_grad
+        watch = self.watch
+        site = caller()
+        one = self.seen.get((kind, site, training))
+        if one is None:
+            if len(self.seen) >= _SITES:
+                return
+            one = self.seen[kind, site, training] = Judged(kind=kind, site=site, training=training)
+            watch.record.judged.append(one)
+            one.settings = {
+                name: (value if isinstance(value, (int, float, str, bool)) else "given")
+                for name, value in kwargs.items()
+                if value is not None and name not in ("input", "target")
+            }
+        one.count += 1
+        if training and kind in _OF_CLASSES and len(one.batch_labels) < _BATCHES and not y.is_floating_point():
+            one.batch_labels.append(y.detach().reshape(-1)[:_LABELS].tolist())
+        if training and not watch.looking:
+            return
+        if one.first_targets is None and y.numel() <= 20_000:
+            one.first_targets = y.detach().cpu().clone()
+        one.input_shape, one.target_shape = tuple(x.shape), tuple(y.shape)
+        one.target_dtype = str(y.dtype).removeprefix("torch.")
+        x, y = x.detach(), y.detach()
+        value = result.detach()
+        if given.get("reduction", "mean") == "sum":
+            value = value / max(1, y.numel())
+        one.values.add(watch.step, float(value.float().mean()))
+        if x.numel() == 0 or not x.is_floating_point():
+            return
+        low, high = torch.aminmax(x)
+        one.input_low, one.input_high = min(one.input_low, float(low)), max(one.input_high, float(high))
+        std, mean = torch.std_mean(x.float(), correction=0)
+        one.input_mean.add(watch.step, float(mean))
+        one.input_std.add(watch.step, float(std))
+        if kind in _OF_CLASSES and x.ndim >= 2 and not y.is_floating_point():
+            self._classes(one, x, y, int(given.get("ignore_index", -100)))
+        elif kind in _BINARY and x.shape == y.shape:
+            edge = 0.5 if kind == "binary_cross_entropy" else 0.0
+            self._count(one, (y > 0.5).long().reshape(-1), (x > edge).long().reshape(-1))
+            self._total(one, y)
+        elif kind in _OF_NUMBERS:
+            self._total(one, y)
+        if training:
+            options = {k: v for k, v in kwargs.items() if k not in ("input", "target")}
+            self.recent.append((x, kind, y, options))
+            self._example(x, y)
+
+    def _classes(self, one: Judged, x: Tensor, y: Tensor, ignored: int) -> None:
+        probable = x.amin() >= 0 and bool(((x.sum(1) - 1).abs() < 1e-3).all())
+        one.rows_sum_to_one = one.rows_sum_to_one and bool(probable)
+        predicted = x.argmax(1)
+        if predicted.shape != y.shape:
+            return
+        counted = y != ignored
+        y, predicted = y[counted], predicted[counted]
+        if len(one.label_runs) < 200:
+            one.label_runs.append((len(torch.unique(y)), y.numel()))
+        self._count(one, y, predicted)
+        total = sum(one.targets.values())
+        if total:
+            one.constant_loss = -sum(n / total * math.log(n / total) for n in one.targets.values())
+
+    def _count(self, one: Judged, y: Tensor, predicted: Tensor) -> None:
+        most = 4096  # positions of a language model are more than enough at that
+        y, predicted = y.reshape(-1)[:most], predicted.reshape(-1)[:most]
+        new = tuple(Counter(t.tolist()) for t in (y, predicted, y[y == predicted]))
+        one.targets.update(new[0])
+        one.predicted.update(new[1])
+        one.right.update(new[2])
+        looks = self._recent_sums.setdefault(id(one), [])
+        looks.append(new)  # type: ignore[arg-type]
+        del looks[: -max(5, len(looks) // 10) or None]
+        one.recent_targets, one.recent_predicted, one.recent_right = (
+            sum(part, Counter()) for part in zip(*looks, strict=True)
+        )
+
+    def _total(self, one: Judged, y: Tensor) -> None:
+        """Running moments of the targets."""
+        count, total, squares = self._sums.get(id(one), (0.0, 0.0, 0.0))
+        y = y.double()
+        count, total, squares = count + y.numel(), total + float(y.sum()), squares + float(y.square().sum())
+        self._sums[id(one)] = count, total, squares
+        mean = total / count
+        variance = max(0.0, squares / count - mean * mean)
+        one.target_mean, one.target_std = mean, math.sqrt(variance)
+        if one.kind in _BINARY:
+            p = min(max(mean, 1e-12), 1 - 1e-12)
+            one.constant_loss = -(p * math.log(p) + (1 - p) * math.log(1 - p))
+        elif one.kind == "mse_loss":
+            one.constant_loss = variance
+
+    def _example(self, x: Tensor, y: Tensor) -> None:
+        """Rows of inputs with their targets, for probes."""
+        calls = self.watch.calls.pending
+        if len(calls) != 1 or self._kept > _EXAMPLES or y.ndim == 0:
+            return
+        inputs = next((a for a in calls[0].args if isinstance(a, Tensor)), None)
+        if inputs is None or inputs.ndim < 1 or len(inputs) != len(y):
+            return
+        self._kept += inputs.numel() + y.numel()
+        self.watch.record.examples.append((inputs.detach().cpu().clone(), y.cpu().clone()))
+
+    def explain(self, capture: Capture, output: Any) -> None:
+        """How a loss was made of a root's output, if by one of these functions from a view of it."""
+        for x, kind, target, options in self.recent:
+            for place, tensor in enumerate(output if isinstance(output, (tuple, list)) else (output,)):
+                if not isinstance(tensor, Tensor) or not tensor.numel():
+                    continue
+                start, size = tensor.untyped_storage().data_ptr(), tensor.element_size()
+                if x.untyped_storage().data_ptr() == start and x.dtype == tensor.dtype:
+                    offset = (x.data_ptr() - tensor.data_ptr()) // size
+                    capture.view = (tuple(x.shape), tuple(x.stride()), offset)
+                    capture.kind, capture.target = kind, target.clone()
+                    capture.options, capture.place = options, place if isinstance(output, (tuple, list)) else None
+                    return
+
+
+def original(kind: str) -> Callable[..., Any]:
+    """The function as torch has it, also while it is wrapped."""
+    function = getattr(F, kind)
+    found: Callable[..., Any] = getattr(function, "__wrapped__", function)
+    return found

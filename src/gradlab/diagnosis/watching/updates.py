@@ -1,0 +1,225 @@
+"""Steps of optimisers: what they were given, what they changed, and whether the gradients were cleared before."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from gradlab.diagnosis.record import Clipping, Optimizer, Site
+from gradlab.diagnosis.watching.sites import caller
+
+if TYPE_CHECKING:
+    from gradlab.diagnosis.watching.watch import Watch
+
+_ALWAYS, _SMALL, _COPIED = 60, 3, 50_000_000
+
+
+class _Watched:
+    """An optimiser, with what is known of it between two of its steps."""
+
+    def __init__(self, seen: Optimizer, tensors: list[Tensor]):
+        self.seen, self.tensors = seen, tensors
+        floats = [t for t in tensors if t.is_floating_point() and t.numel() and t.requires_grad]
+        # A few small ones stand for all where something is asked at every step.
+        self.few = sorted(floats, key=lambda t: t.numel())[:_SMALL]
+        self.clean = self.given = False
+        """Whether a backward pass since the step before began without gradients, and whether one left some."""
+        self.backwards = self.summed = 0
+        """Backward passes since the step before, and those since the gradients were last clear."""
+        self.before: dict[str, Tensor] = {}
+
+
+class Updates:
+    """Seen through torch's global hooks of optimisers."""
+
+    def __init__(self, watch: Watch):
+        self.watch = watch
+        self.watched: dict[int, _Watched] = {}
+        self.sites: dict[int, Site | None] = {}
+        """Where optimisers were made."""
+        self.clippings: dict[tuple[Site | None, float], Clipping] = {}
+        self._kept: list[Any] = []
+        self.stepped = False
+        self._last: dict[str, Tensor] = {}
+
+    def made(self, optimizer: Any) -> None:
+        self.sites[id(optimizer)] = caller()
+        self._enter(optimizer)
+
+    # -- steps ----------------------------------------------------------------------------------------------------
+
+    def before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        one = self.watched.get(id(optimizer)) or self._enter(optimizer)
+        seen, watch = one.seen, self.watch
+        seen.closure = seen.closure or any(callable(a) for a in (*args, *kwargs.values()))
+        if watch.looking:
+            if seen.steps < 2 or sum(len(g["params"]) for g in optimizer.param_groups) != len(one.tensors):
+                self._tensors(one, optimizer)
+            names = [watch.parameters.name(t) for t in one.tensors]
+            if sum(t.numel() for t in one.tensors) <= _COPIED:
+                one.before = {
+                    n: t.detach().clone() for n, t in zip(names, one.tensors, strict=True) if t.is_floating_point()
+                }
+
+    def after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        one = self.watched[id(optimizer)]
+        seen, watch = one.seen, self.watch
+        step = watch.step
+        self.stepped = True
+        if seen.steps == 0:
+            seen.first_step = step
+        seen.rate.add(step, max(float(group["lr"]) for group in optimizer.param_groups if "lr" in group))
+        if seen.steps < _ALWAYS or watch.looking:
+            seen.backwards.add(step, one.summed)
+            self._check(one)
+        if watch.looking and one.before:
+            self._look(one, optimizer)
+        one.before, one.clean, one.given, one.backwards, one.summed = {}, False, False, 0, 0
+        seen.steps += 1
+
+    def _enter(self, optimizer: Any) -> _Watched:
+        group = optimizer.param_groups[0]
+        simple = (int, float, bool, str, tuple, type(None))
+        seen = Optimizer(
+            number=len(self.watched),
+            kind=type(optimizer).__name__,
+            site=self.sites.get(id(optimizer)) or caller(),
+            settings={k: v for k, v in group.items() if k != "params" and isinstance(v, simple)},
+        )
+        one = self.watched[id(optimizer)] = _Watched(seen, [])
+        self._kept.append(optimizer)
+        self._tensors(one, optimizer)
+        return one
+
+    def _tensors(self, one: _Watched, optimizer: Any) -> None:
+        fresh = _Watched(one.seen, [t for group in optimizer.param_groups for t in group["params"]])
+        one.tensors, one.few = fresh.tensors, fresh.few
+
+    def name_all(self) -> None:
+        """At the end, which optimiser has which parameter; only those that have stepped count."""
+        record, parameters = self.watch.record, self.watch.parameters
+        for one in self.watched.values():
+            if one.seen.steps == 0:
+                continue
+            record.optimizers.append(one.seen)
+            one.seen.parameters = [parameters.name(t) for t in one.tensors]
+            for name in one.seen.parameters:
+                if name in record.parameters and record.parameters[name].optimizer is None:
+                    record.parameters[name].optimizer = one.seen.number
+        for loss in record.losses:
+            owners = {record.parameters[n].optimizer for n in loss.parameters if n in record.parameters}
+            loss.optimizers = {owner for owner in owners if owner is not None}
+
+    def has(self, leaf: Tensor) -> bool:
+        """Whether an optimiser has it."""
+        return any(tensor is leaf for one in self.watched.values() for tensor in one.tensors)
+
+    def _check(self, one: _Watched) -> None:
+        """Whether there was a gradient at all, and whether it began at zero."""
+        seen = one.seen
+        seen.checked += 1
+        grads = [t.grad for t in one.tensors if t.grad is not None]
+        if not grads or all(not bool(g.detach().any()) for g in grads):
+            seen.empty += 1
+            seen.empty_though_backward += one.backwards > 0
+            seen.none_though_backward += one.given
+        elif not one.clean and one.backwards:
+            seen.stale += 1
+
+    def _look(self, one: _Watched, optimizer: Any) -> None:
+        step, seen = self.watch.step, one.seen
+        squares, decays, rests = 0.0, 0.0, 0.0
+        groups = {id(t): group for group in optimizer.param_groups for t in group["params"]}
+        for record, tensor in self.watch.parameters.pairs(list(one.before)):
+            before = one.before[record.name]
+            size = float(torch.linalg.vector_norm(before.float()))
+            change = float(torch.linalg.vector_norm((tensor.detach() - before).float()))
+            record.weight.add(step, size)
+            record.update.add(step, change / size if size > 0 else (0.0 if change == 0 else math.inf))
+            gradient = 0.0
+            if tensor.grad is not None and not tensor.grad.is_sparse:
+                gradient = float(torch.linalg.vector_norm(tensor.grad.detach().float()))
+                record.gradient.add(step, gradient)
+                if math.isnan(record.first_gradient):
+                    record.first_gradient = gradient / math.sqrt(max(1, tensor.numel()))
+                squares += gradient * gradient
+            group = groups.get(id(tensor), {})
+            decay = float(group.get("weight_decay") or 0.0)
+            if decay:
+                decoupled = "AdamW" in seen.kind or bool(group.get("decoupled_weight_decay"))
+                part = float(group.get("lr", 0.0)) * decay * size if decoupled else decay * size
+                whole = change if decoupled else gradient
+                decays, rests = decays + part * part, rests + whole * whole
+        seen.gradient.add(step, math.sqrt(squares))
+        if decays:
+            seen.decay.add(step, math.sqrt(decays / rests) if rests else math.inf)
+
+    # -- what happens between steps ---------------------------------------------------------------------------------
+
+    def backward(self, accumulates: bool) -> None:
+        """A backward pass is about to begin."""
+        for one in self.watched.values():
+            one.backwards += 1
+            one.summed += 1
+            if not accumulates:  # what it gives takes the place of what is there
+                one.clean, one.summed = True, 1
+                continue
+            if one.seen.steps < _ALWAYS or self.watch.looking:
+                left = [t.grad.detach() for t in one.few if t.grad is not None]
+                norm = math.sqrt(sum(float(g.float().square().sum()) for g in left if not g.is_sparse)) if left else 0.0
+                one.seen.leftover.add(self.watch.step, norm)
+                if norm == 0.0:
+                    one.clean, one.summed = True, 1
+
+    def backward_ended(self) -> None:
+        for one in self.watched.values():
+            if (one.seen.steps < _ALWAYS or self.watch.looking) and not one.given:
+                one.given = any(t.grad is not None and bool(t.grad.detach().any()) for t in one.few)
+
+    def clipped(self, limit: Any, norm: Any, by_value: bool) -> None:
+        limit, site = float(limit), caller()
+        one = self.clippings.get((site, limit))
+        if one is None:
+            one = self.clippings[site, limit] = Clipping(site=site, limit=limit, by_value=by_value)
+            self.watch.record.clippings.append(one)
+        one.count += 1
+        if norm is not None:
+            value = float(norm)
+            one.norm.add(self.watch.step, value)
+            one.bound += value > limit
+
+    def given(self, leaves: tuple[Tensor, ...], gradients: Any) -> None:
+        """Gradients that the user asked for, to update by hand."""
+        if self.watch.looking and not self.stepped:
+            for leaf, gradient in zip(leaves, gradients, strict=True):
+                if isinstance(gradient, Tensor):
+                    norm = float(torch.linalg.vector_norm(gradient.detach().float()))
+                    self.watch.record.parameters[self.watch.parameters.name(leaf)].gradient.add(self.watch.step, norm)
+
+    # -- updates by hand --------------------------------------------------------------------------------------------
+
+    def by_hand(self) -> bool:
+        """Whether leaves have changed since this was last asked, without any optimiser."""
+        record, parameters = self.watch.record, self.watch.parameters
+        changed = left = False
+        for name, tensor in parameters.tensors.items():
+            one = record.parameters[name]
+            before = self._last.get(name)
+            now = tensor.detach()
+            if before is not None and before.shape == now.shape and one.requires_grad and now.is_floating_point():
+                change = float(torch.linalg.vector_norm((now - before).float()))
+                size = float(torch.linalg.vector_norm(before.float()))
+                changed = changed or change > 0
+                left = left or (change > 0 and tensor.grad is not None and bool(tensor.grad.detach().any()))
+                one.changed = one.changed or change > 0
+                if change > 0 and self.watch.looking:
+                    one.weight.add(self.watch.step, size)
+                    one.update.add(self.watch.step, change / size if size > 0 else math.inf)
+        record.hand_checked += changed
+        record.hand_stale += left
+        small = sum(t.numel() for t in parameters.tensors.values()) <= 2_000_000
+        self._last = {n: t.detach().clone() for n, t in parameters.tensors.items()} if small else {}
+        return changed

@@ -1,0 +1,166 @@
+"""A watch: what is open while a training is seen."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from gradlab.diagnosis.record import Record
+from gradlab.diagnosis.watching.backwards import Backwards
+from gradlab.diagnosis.watching.calls import Calls
+from gradlab.diagnosis.watching.judges import Judges
+from gradlab.diagnosis.watching.pace import Pace
+from gradlab.diagnosis.watching.parameters import Parameters
+from gradlab.diagnosis.watching.patches import Patches
+from gradlab.diagnosis.watching.rows import Rows
+from gradlab.diagnosis.watching.updates import Updates
+
+
+class Enough(BaseException):
+    """As many steps as were asked for. Not an Exception, so that a script's own `except Exception` lets it pass."""
+
+
+class Watch:
+    """Fills a record while it is open. What fails in it is told in `faults`, and never to the script."""
+
+    def __init__(self, steps: int | None = None):
+        self.most = steps
+        self.record = Record()
+        self.faults: list[str] = []
+        self.notes: list[str] = []
+        """Which probes could not be made, and why."""
+        self.step = 0
+        self.looking = True
+        self.depth = 0
+        """Above 0 while the watch itself runs something that it must not see."""
+        self.inside = 0
+        """Above 0 inside of a backward pass."""
+        self.saved_hooks = False
+        """Whether saved tensors are hooked (checkpointing): reading them would compute them again."""
+        self.pace = Pace()
+        self.rows = Rows()
+        self.parameters = Parameters(self.record)
+        self.calls = Calls(self)
+        self.judges = Judges(self)
+        self.updates = Updates(self)
+        self.backwards = Backwards(self)
+        self.patches = Patches(self)
+        self.judged_step: dict[str, int] = {}
+        self._thread = threading.get_ident()
+        self._turn: list[int] = []
+        self._idle_since: float | None = None
+        self._working_since: float | None = None
+        self._loading = 0.0
+
+    def __enter__(self) -> Self:
+        self.record.looks.append(0)
+        self.patches.put_in()
+        self.began = time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.patches.take_out()
+        self.safely(self._finish)
+
+    def safely(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a part of the watch; its time is our own, and its failure too."""
+        if threading.get_ident() != self._thread or self.depth:
+            return None
+        began = time.thread_time()
+        self.depth += 1
+        try:
+            return function(*args)
+        except Exception as error:
+            self._fault(function, error)
+            return None
+        finally:
+            self.depth -= 1
+            self.pace.own += time.thread_time() - began
+
+    def _fault(self, function: Callable[..., Any], error: Exception) -> None:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        place = f" ({trace.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno})" if trace else ""
+        told = f"watching, {getattr(function, '__qualname__', function)}{place}: {type(error).__name__}: {error}"
+        if told not in self.faults and len(self.faults) < 20:
+            self.faults.append(told)
+
+    # -- the clock ------------------------------------------------------------------------------------------------
+
+    def called(self) -> None:
+        """A root's call begins."""
+        if self._idle_since is not None and torch.is_grad_enabled():
+            now = time.perf_counter()
+            self.record.waited.add(self.step, now - self._idle_since)
+            self._idle_since, self._working_since = None, now
+
+    def stepped(self, optimizer: Any) -> None:
+        """An optimiser has stepped: the next step begins."""
+        number = self.updates.watched[id(optimizer)].seen.number
+        self._turn = [*self._turn[-31:], number]
+        # Until the rarest of those that take turns has had its own: three steps of one and one of another make four.
+        rarest = min(map(self._turn.count, set(self._turn)))
+        self._advance(min(16, -(-len(self._turn) // rarest)))
+
+    def _advance(self, together: int) -> None:
+        now = time.perf_counter()
+        if self._working_since is not None:
+            self.record.worked.add(self.step, now - self._working_since)
+        self._idle_since, self._working_since = now, None
+        self.step += 1
+        self.calls.unwind()
+        self.looking = self.pace.due(self.step, together)
+        if self.looking and len(self.record.looks) < 10_000:
+            self.record.looks.append(self.step)
+
+    def backward_begins(self, loss: Tensor, accumulates: bool = True) -> None:
+        if not self.updates.stepped:
+            self._maybe_by_hand()
+        self.backwards.before(loss, accumulates)
+
+    def _maybe_by_hand(self) -> None:
+        """Where no optimiser has stepped, the user may update: what changed since the last backward pass tells."""
+        if self.updates.by_hand():
+            self.record.by_hand = True
+            self._advance(1)
+
+    def stop_if_enough(self) -> None:
+        if self.most is not None and self.step >= self.most:
+            raise Enough
+
+    # -- circumstances --------------------------------------------------------------------------------------------
+
+    def autocast(self) -> None:
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                self.record.autocast.add(str(torch.get_autocast_dtype(device)).removeprefix("torch."))
+
+    def loading(self, seconds: float) -> None:
+        if torch.is_grad_enabled() and self.step:
+            self.record.loader_seconds += seconds
+
+    def loaded(self, module: nn.Module) -> None:
+        self.parameters.loaded(module)
+
+    def _finish(self) -> None:
+        record = self.record
+        record.seconds, record.own_seconds = time.perf_counter() - self.began, self.pace.own
+        record.steps = self.step
+        self.updates.name_all()
+        self.parameters.look_for_changes()
+        record.train_rows, record.judged_rows = len(self.rows.trained), len(self.rows.judged)
+        record.shared_rows, record.row_values = self.rows.shared, self.rows.values
+        record.rows_continuous = self.rows.continuous
+        (
+            record.mixed_batches,
+            record.mixed_rows,
+            record.mixed_shared,
+            record.clear_batches,
+            record.known_batches,
+        ) = self.rows.mixed()

@@ -1,0 +1,102 @@
+"""Every parameter and module with its figures."""
+
+from collections.abc import Iterator
+
+from gradlab.diagnosis.record import Module, Parameter, Record
+from gradlab.diagnosis.series import Series
+from gradlab.report.markup import Html, fold, join, section, table, tag
+from gradlab.wording import count, number
+
+_ROWS = 300  # of a table
+
+
+def section_of(record: Record) -> Html:
+    """Nothing where neither was seen."""
+    made = [*_parameters(record), *_modules(record)]
+    return section("Parameters and modules", *made) if made else Html()
+
+
+def _parameters(record: Record) -> Iterator[Html]:
+    if not record.parameters:
+        return
+    columns = [
+        "parameter",
+        "shape",
+        "values",
+        "std at the start",
+        "‖gradient‖",
+        "‖update‖/‖w‖",
+        "‖w‖, first → last",
+        "",
+    ]
+    rows = [
+        [
+            join([p.name, tag("div", p.owner, class_="quiet")]),
+            "×".join(map(str, p.shape)) or "1",
+            count(p.size),
+            _figure(p.std),
+            _figure(p.gradient.median()),
+            _figure(record.update_ratio(p.name)),
+            _course(p.weight),
+            _remarks(p, by_hand=not record.optimizers),
+        ]
+        for p in list(record.parameters.values())[:_ROWS]
+    ]
+    note = "Gradients and updates are medians over the looks."
+    body = [table(columns, rows, class_="layers"), tag("figcaption", note + _left_out(len(record.parameters)))]
+    few = len(rows) <= 24
+    yield tag("figure", *body) if few else fold(f"{len(record.parameters):,} parameters", *body)
+
+
+def _modules(record: Record) -> Iterator[Html]:
+    if not record.modules:
+        return
+    columns = ["module", "made at", "mean", "std", "std, first → last", ""]
+    rows = [
+        [
+            join([m.path or "(the root)", tag("div", m.kind, class_="quiet")]),
+            str(m.site).rsplit("/", 1)[-1] if m.site else "–",
+            _figure(m.mean.median()),
+            _figure(m.std.median()),
+            _course(m.std),
+            _modes(m),
+        ]
+        for m in list(record.modules.values())[:_ROWS]
+    ]
+    note = "Mean and standard deviation are those of the outputs in training, medians over the looks."
+    body = [table(columns, rows, class_="layers"), tag("figcaption", note + _left_out(len(record.modules)))]
+    yield fold(f"{len(record.modules):,} modules", *body)
+
+
+def _left_out(rows: int) -> str:
+    return f" The first {_ROWS} of {rows:,} are shown." if rows > _ROWS else ""
+
+
+def _figure(value: float) -> str:
+    return "–" if value != value else number(value)
+
+
+def _course(series: Series) -> str:
+    return f"{number(series.first)} → {number(series.last)}" if series else "–"
+
+
+def _remarks(parameter: Parameter, by_hand: bool) -> Html:
+    said = {
+        "frozen": not parameter.requires_grad,
+        "not registered": not parameter.registered,
+        "in no optimiser": parameter.optimizer is None and parameter.requires_grad and not by_hand,
+        "no gradient": parameter.requires_grad and parameter.reached == 0,
+        "never changed": not parameter.changed,
+        "loaded": parameter.loaded,
+        "equal rows at the start": parameter.rows_equal and len(parameter.shape) > 1,
+    }
+    return join(tag("span", text, class_="remark") for text, holds in said.items() if holds)
+
+
+def _modes(module: Module) -> Html:
+    said = {
+        "not registered": not module.registered,
+        "trained in eval mode": module.trained_in_eval > 0,
+        "judged in train mode": module.judged_in_train > 0,
+    }
+    return join(tag("span", text, class_="remark") for text, holds in said.items() if holds)
