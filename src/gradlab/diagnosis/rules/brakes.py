@@ -19,8 +19,9 @@ def weight_decay_too_strong(record: Record) -> Iterator[Seen]:
         if len(optimizer.decay) < 5 or not weights:
             continue
         shrunk = [p for p in weights if p.weight.tail() < 0.3 * p.weight.first]
-        ratio = optimizer.decay.tail(0.5)
-        if ratio < 0.3 or len(shrunk) < 0.5 * len(weights) or not (record.stuck() or record.left() > 0.7):
+        # At the beginning: weights that have become nothing have nothing left to decay.
+        ratio = optimizer.decay.median(0, max(5, len(optimizer.decay) // 3))
+        if ratio < 0.5 or len(shrunk) < 0.5 * len(weights) or not (record.stuck() or record.left() > 0.7):
             continue
         decay = optimizer.settings.get("weight_decay", 0.0)
         one = min(shrunk, key=lambda p: p.weight.tail() / max(p.weight.first, 1e-30))
