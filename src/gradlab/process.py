@@ -13,10 +13,11 @@ from types import FrameType
 def prepare() -> None:
     """Called by the command line, which owns its process; a library never changes its host's settings.
 
-    A waiting OpenMP thread spins for about a tenth of a millisecond before it sleeps: the next small operation of a step
-    comes sooner than that, and waking a thread for each would take longer than the work it is given; but one that spun
-    on, as by default, would take its core from others' work. And freed memory is kept: a training step frees and asks for the same blocks again and again, and
-    giving the large ones back to the kernel each time costs a page fault per 4 KiB. And Ctrl-C is never lost.
+    A waiting OpenMP thread spins for about a tenth of a millisecond before it sleeps: the next small operation of a
+    step comes sooner than that, and waking a thread for each would take longer than the work it is given; but one that
+    spun on, as by default, would take its core from others' work. And freed memory is kept: a training step frees and
+    asks for the same blocks again and again, and giving the large ones back to the kernel each time costs a page fault
+    per 4 KiB. And Ctrl-C is never lost.
     """
     os.environ.setdefault("GOMP_SPINCOUNT", "30000")
     sys.unraisablehook = _told_or_interrupted_again
