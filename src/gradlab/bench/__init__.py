@@ -6,6 +6,8 @@ from gradlab.bench.cases import CASES, TEXT_CASES
 from gradlab.bench.compiling import Compiling, bench_compile
 from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
 from gradlab.bench.decode import Decoded, bench_decode
+from gradlab.bench.doctor import Part, bench_doctor
+from gradlab.bench.doctor_overhead import Overhead, bench_doctor_overhead
 from gradlab.bench.language import RECIPES, Learned, bench_language
 from gradlab.bench.precision import Precision, bench_precision
 from gradlab.bench.start import StartRow, bench_start
@@ -21,6 +23,8 @@ __all__ = [
     "Decoded",
     "Growth",
     "Learned",
+    "Overhead",
+    "Part",
     "Precision",
     "Row",
     "StartRow",
@@ -28,6 +32,8 @@ __all__ = [
     "bench_attention",
     "bench_compile",
     "bench_decode",
+    "bench_doctor",
+    "bench_doctor_overhead",
     "bench_language",
     "bench_precision",
     "bench_start",

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from gradlab.bench import Compiling, Decoded, Growth, Learned, Precision, StartRow, Table
+from gradlab.bench import Compiling, Decoded, Growth, Learned, Overhead, Part, Precision, StartRow, Table
 from gradlab.bench.attention import Point
 from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
+from gradlab.bench.doctor import Outcome
 from gradlab.cli.output import table
 from gradlab.wording import count, counted, duration, number
 
@@ -130,3 +131,62 @@ def show_precision(screen: Console, found: Sequence[Precision]) -> None:
     screen.print(
         table("", "float32 µs/step", "bf16 µs/step", "ratio", rows=rows, title="bf16 beside float32 on the CPU")
     )
+
+
+def show_doctor(screen: Console, found: Sequence[Part]) -> None:
+    for part in found:
+        rows = (
+            [s.slug, str(s.scripts), str(s.first), str(s.among_first), _share(s.precision), _share(s.recall)]
+            for s in part.scores
+        )
+        columns = ("", "scripts", "found first", "in the first two", "precision", "recall")
+        screen.print(table(*columns, rows=rows, title=f"{part.title}: faults, and errors and warnings of their name"))
+        missed = [[o.name, o.fault or "", _said(o)] for o in part.outcomes if o.fault and not o.right]
+        alarms = [[o.name, o.form, _said(o)] for o in part.outcomes if not o.fault and not o.right]
+        failed = [[o.name, o.form, "; ".join(o.failures)] for o in part.outcomes if o.failures]
+        changed = [[o.name, o.form, o.difference] for o in part.outcomes if o.difference]
+        for title, middle, last, listed in (
+            ("Not in the first two", "fault", "found", missed),
+            ("False alarms", "form", "found", alarms),
+            ("The doctor's own faults", "form", "failure", failed),
+            ("Not the same without the doctor", "form", "difference", changed),
+        ):
+            if listed:
+                screen.print(table("script", middle, last, rows=listed, title=title))
+    for part in found:
+        share = f" ({part.among_first / part.faulty:.0%})" if part.faulty else ""
+        failures = sum(bool(o.failures) for o in part.outcomes)
+        screen.print(
+            f"{part.title}: the fault is in the first two findings of {part.among_first} of {part.faulty} faulty "
+            f"scripts{share}, and the first of {part.first}; {counted(part.false_alarms, 'false alarm')} on "
+            f"{part.sound} without a fault; the doctor itself failed on {failures}.",
+            soft_wrap=True,
+        )
+
+
+def _said(outcome: Outcome) -> str:
+    """The first findings of a script."""
+    said = (f"{s.severity} {s.slug} {s.confidence:.2f}" for s in outcome.findings[:3])
+    return ", ".join(said) or "nothing"
+
+
+def _share(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"
+
+
+def show_overhead(screen: Console, found: Sequence[Overhead]) -> None:
+    rows = (
+        [
+            r.title,
+            str(r.steps),
+            f"{r.plain:.1f}",
+            f"{r.wall:.2f}",
+            f"{r.cpu:.2f}",
+            f"{r.process:.2f}",
+            f"{r.bar:.1f}",
+            "yes" if r.same else "no",
+        ]
+        for r in found
+    )
+    columns = ("", "steps", "loop, s", "loop", "loop, CPU", "process", "bar", "same loss")
+    screen.print(table(*columns, rows=rows, title="Time with the doctor to the time without"))

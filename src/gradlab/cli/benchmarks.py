@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import cyclopts
@@ -31,6 +32,7 @@ bench = cyclopts.App(
     - `gradlab bench language`: which language model predicts best after two minutes of training
     - `gradlab bench compile`: what compiling the step costs and saves
     - `gradlab bench precision`: a step in bf16 beside one in float32, on this CPU
+    - `gradlab bench doctor`: how often the doctor names the fault of a training script
 
     `gradlab bench` alone is `gradlab bench train`.
     """,
@@ -166,6 +168,53 @@ def precision(*cases: str, rounds: Rounds = 7, plain: Plain = False, as_json: Js
         Which trainings: digits, mlp, lenet; default all.
     """
     _told(benches.bench_precision(cases or [*benches.CASES], rounds, _progress), tables.show_precision, plain, as_json)
+
+
+@bench.command(sort_key=6)
+def doctor(
+    corpus: Path = Path("tests/diagnosis/corpus"),
+    /,
+    *,
+    only: Sequence[str] = (),
+    held_out: Literal["too", "only", "no"] = "too",
+    jobs: int = 2,
+    seconds: float = 120.0,
+    identity: bool = False,
+    overhead: bool = False,
+    rounds: Rounds = 7,
+    plain: Plain = False,
+    as_json: Json = False,
+) -> None:
+    """How often the doctor names the fault of a training script, and how often it finds one where there is none.
+
+    Each script of the corpus runs under the doctor in a process of its own: faulty, repaired, and those that never had
+    a fault. Families that were set aside while the doctor was made are counted for themselves.
+
+    Example: `gradlab bench doctor --only missing_zero_grad --only images`
+
+    Parameters
+    ----------
+    corpus
+        A folder of scripts.
+    only
+        A script, a family or a fault; can be given several times.
+    held_out
+        Whether families in `held_out` take part.
+    jobs
+        How many scripts run at once, with one thread each.
+    seconds
+        How long a script may take.
+    identity
+        Run each script without the doctor too, and compare what it prints, byte for byte.
+    overhead
+        Measure instead what the doctor costs: two trainings with and without it.
+    """
+    if overhead:
+        _told(benches.bench_doctor_overhead(rounds, _progress), tables.show_overhead, plain, as_json)
+        return
+    options: dict[str, Any] = {"only": only, "held_out": held_out, "jobs": jobs, "seconds": seconds}
+    found = benches.bench_doctor(corpus, _progress, **options, identity=identity)
+    _told(found, tables.show_doctor, plain, as_json)
 
 
 def _told(found: Sequence[Any], show: Callable[[Console, Sequence[Any]], None], plain: bool, as_json: bool) -> None:

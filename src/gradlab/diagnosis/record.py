@@ -141,6 +141,10 @@ class Node:
     """Of its result."""
     dim: int | None = None
     """The axis it works along, where it has one."""
+    axes: tuple[int, ...] = ()
+    """Of what moves axes: which axis of its input each one of its result is."""
+    other: tuple[int, ...] | None = None
+    """Of a product: the shape of what a tensor is multiplied with, where that was kept."""
     parameter: str | None = None
     """AccumulateGrad: the name of the parameter."""
     module: str | None = None
@@ -184,6 +188,8 @@ class Loss:
     """Calls of backward()."""
     nodes: Series = field(default_factory=Series)
     """The size of its graph."""
+    carried: Series = field(default_factory=Series)
+    """How much of it was part of a graph at a look before."""
     seconds: Series = field(default_factory=Series)
     """How long the backward pass took."""
     graphs: list[Graph] = field(default_factory=list)
@@ -310,7 +316,14 @@ class Root:
     judged: int = 0
     """Calls with gradients off."""
     trained_in_eval: int = 0
+    stepped: int = 0
+    """Steps of an optimiser that has its parameters, and those of them that were made of calls in evaluation mode."""
+    stepped_in_eval: int = 0
+    eval_since: int = -1
+    """The first of these."""
     judged_in_train: int = 0
+    judged_again: int = 0
+    """Calls with gradients off and the input of the call before, not counted above: draws of what is random in it."""
     judged_steps: int = 0
     """Steps after which it was called with gradients off: few, if that was an evaluation."""
     judged_site: Site | None = None

@@ -13,7 +13,7 @@ _MODULES = 20
 
 
 def cuts(record: Record, replay: Replay, deadline: float) -> None:
-    """Change the weights of modules that no gradient reaches: where the loss's inputs stay the same, nobody uses them."""
+    """Change the weights of modules that no gradient reaches: if the loss's inputs stay the same, they are unused."""
     capture = replay.capture
     start = f"{capture.root.name}."
     lost = [

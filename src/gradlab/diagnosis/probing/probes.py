@@ -46,9 +46,14 @@ def probe(record: Record, deep: bool) -> list[str]:
 def leak(record: Record, replay: Replay, deadline: float) -> None:
     """Whether a model that predicts what comes next sees it: do outputs up to t change with inputs after t?"""
     capture = replay.capture
-    sequence = capture.args[0] if capture.args and isinstance(capture.args[0], Tensor) else None
-    if sequence is None or sequence.ndim < 2 or sequence.shape[1] < 4 or not _predicts_next(record, replay, sequence):
+    fits = [
+        i
+        for i, a in enumerate(capture.args)
+        if isinstance(a, Tensor) and a.ndim >= 2 and a.shape[1] >= 4 and _predicts_next(record, replay, a)
+    ]
+    if not fits:
         return
+    place, sequence = fits[-1], capture.args[fits[-1]]
     model = replay.model(training=False)
     with torch.no_grad():
         before = _first(replay.output(model))
@@ -58,7 +63,7 @@ def leak(record: Record, replay: Replay, deadline: float) -> None:
             other[:, middle:] = other[:, middle:].flip(0) + 1.0
         else:
             other[:, middle:] = (other[:, middle:] + 1) % (int(sequence.max()) + 1)
-        after = _first(replay.output(model, (other, *capture.args[1:])))
+        after = _first(replay.output(model, (*capture.args[:place], other, *capture.args[place + 1 :])))
     if before is None or after is None or before.shape != after.shape:
         return
     axis = _time_axis(before, sequence)

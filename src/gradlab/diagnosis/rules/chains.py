@@ -1,5 +1,6 @@
 """Following a loss's graph from the loss towards the model, past operations that change no number's meaning."""
 
+import math
 from collections.abc import Iterator
 
 from gradlab.diagnosis.record import Graph, Node
@@ -28,3 +29,76 @@ def sources(graph: Graph, index: int, through: frozenset[str] = VIEWS) -> Iterat
             waiting += node.inputs
         else:
             yield number, node
+
+
+def users(graph: Graph) -> dict[int, list[int]]:
+    """By node, those that take its result."""
+    found: dict[int, list[int]] = {}
+    for i, node in enumerate(graph.nodes):
+        for j in node.inputs:
+            found.setdefault(j, []).append(i)
+    return found
+
+
+def towards_loss(graph: Graph, index: int) -> set[int]:
+    """All nodes between a node and the loss."""
+    using, found, waiting = users(graph), set[int](), [index]
+    while waiting:
+        for i in using.get(waiting.pop(), []):
+            if i not in found:
+                found.add(i)
+                waiting.append(i)
+    return found
+
+
+_KEEPING = VIEWS | {"NativeDropout", "Mul", "MaskedFill", "Where"}
+_PRODUCTS = ("Mm", "Bmm", "Baddbmm")
+
+
+def summed_away(graph: Graph, index: int, axis: int) -> bool | None:
+    """Whether the first product of matrices that a tensor goes into sums over that axis of it.
+
+    None where it goes into no product with another tensor (one with a weight is a layer), or its axes are lost track of.
+    """
+    using = users(graph)
+    waiting, seen = [(index, axis)], {index}
+    while waiting:
+        at, axis = waiting.pop()
+        shape = graph.nodes[at].shape
+        for i in using.get(at, []):
+            node = graph.nodes[i]
+            if node.name in _PRODUCTS:
+                operands = node.inputs[-2:]
+                if any(_weight(graph, j) for j in operands if j != at) or len(shape) != len(node.shape):
+                    return None
+                # The left one is summed over its last axis, the right one over its last but one.
+                left = operands[0] == at if len(operands) == 2 else shape[-2] == node.shape[-2]
+                return axis == len(shape) - (1 if left else 2)
+            moved = _followed(node, shape, axis) if node.name in _KEEPING and i not in seen else None
+            if moved is not None:
+                seen.add(i)
+                waiting.append((i, moved))
+    return None
+
+
+def _followed(node: Node, shape: tuple[int, ...], axis: int) -> int | None:
+    """Where an axis of a node's input is in its result."""
+    if node.axes:
+        return node.axes.index(axis) if axis in node.axes else None
+    if node.shape == shape:
+        return axis
+    # A view keeps an axis whose size, and that of all after it, are found again.
+    size, after = shape[axis], math.prod(shape[axis + 1 :])
+    alike = [i for i, n in enumerate(node.shape) if n == size and math.prod(node.shape[i + 1 :]) == after]
+    if len(alike) == 1:
+        return alike[0]
+    # Joined with others into the batch of a product of matrices, it is somewhere in there.
+    return 0 if axis < len(shape) - 2 and len(node.shape) == 3 and node.shape[-2:] == shape[-2:] else None
+
+
+def _weight(graph: Graph, index: int) -> bool:
+    """Whether a node is a parameter, or a view of one."""
+    node = graph.nodes[index]
+    while node.name in VIEWS and len(node.inputs) == 1:
+        node = graph.nodes[node.inputs[0]]
+    return node.parameter is not None

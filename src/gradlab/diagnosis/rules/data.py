@@ -222,6 +222,8 @@ def class_imbalance(record: Record) -> Iterator[Seen]:
 )
 def data_leak(record: Record) -> Iterator[Seen]:
     rows, shared = record.mixed_rows, record.mixed_shared
+    if record.self_made:  # what an agent acts on, it learns from
+        return
     if rows < 20 or shared < 20 or shared < 0.05 * rows:
         return
     # Everything, looked at batch by batch: all that was trained on is there, and never by itself.

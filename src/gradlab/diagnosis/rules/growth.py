@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 
-from gradlab.diagnosis.record import Record
+from gradlab.diagnosis.record import Loss, Record
 from gradlab.diagnosis.rules.base import Seen, rule
 from gradlab.wording import number
+
+_LOOKS, _COUNTED = 5, 20_000
+"""How many looks in a row it must grow in; and how far the operations of a graph are counted."""
 
 
 @rule(
@@ -14,24 +17,42 @@ from gradlab.wording import number
 )
 def graph_growth(record: Record) -> Iterator[Seen]:
     for loss in record.losses:
+        first, last = _longest(loss)
         nodes = loss.nodes
-        if len(nodes) < 6 or nodes.last < 3 * nodes.first or nodes.last < 100:
+        if last - first < _LOOKS or nodes.values[last] < min(3 * nodes.values[first], _COUNTED):
             continue
-        # Variable lengths go up and down; what is carried only goes up, by as much in each step.
-        if not all(b >= a for a, b in zip(nodes.values, nodes.values[1:], strict=False)):
-            continue
-        rate = (nodes.last - nodes.first) / max(1, nodes.steps[-1] - nodes.steps[0])
+        steps = nodes.steps[last] - nodes.steps[first]
+        rate = (nodes.values[last] - nodes.values[first]) / max(1, steps)
+        took = dict(loss.seconds)
+        times = [took[s] * 1e3 for s in (nodes.steps[first], nodes.steps[last]) if s in took]
+        slower = f"; the backward pass took {times[0]:.1f} ms, and then {times[1]:.1f} ms" if len(times) == 2 else ""
         yield Seen(
             severity="error",
-            confidence=0.96,
+            confidence=0.97,
             where=f"backward() at {loss.site}",
-            since=nodes.steps[1],
+            since=nodes.steps[first + 1],
             evidence=(
-                f"The graph of the loss had {number(int(nodes.first))} operations at step {nodes.steps[0]} and "
-                f"{number(int(nodes.last))} at step {nodes.steps[-1]}: {rate:.1f} more in each step; the backward "
-                "pass took "
-                f"{loss.seconds.head() * 1e3:.1f} ms at first and {loss.seconds.tail() * 1e3:.1f} ms at the end."
+                f"The graph of the loss had {number(int(nodes.values[first]))} operations at step {nodes.steps[first]} "
+                f"and {number(int(nodes.values[last]))} at step {nodes.steps[last]}, {rate:.1f} more in each step: "
+                f"{number(int(loss.carried.values[last]))} of them are of earlier steps{slower}."
             ),
             fix="state = state.detach()  # before the next batch; and add loss.item(), not loss, to running totals",
             series=nodes,
         )
+
+
+def _longest(loss: Loss) -> tuple[int, int]:
+    """The longest run of looks in each of which the graph of the look before is still there, with more added to it.
+
+    Longer sequences make larger graphs too, but new ones.
+    """
+    nodes, carried = loss.nodes.values, loss.carried.values
+    best, first = (0, 0), 0
+    for i in range(1, len(nodes)):
+        # What only the loss of the look before was made of is not carried; half of a small graph may be that.
+        more = carried[i] > carried[i - 1] or nodes[i] == nodes[i - 1] >= _COUNTED
+        if not (nodes[i] >= nodes[i - 1] and more and carried[i] >= 0.3 * nodes[i - 1]):
+            first = i
+        elif i - first > best[1] - best[0]:
+            best = first, i
+    return best

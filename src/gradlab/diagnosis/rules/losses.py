@@ -2,13 +2,19 @@
 
 import math
 from collections.abc import Iterator
+from itertools import zip_longest
 
-from gradlab.diagnosis.record import Graph, Loss, Record
+from gradlab.diagnosis.record import Graph, Loss, Node, Record
 from gradlab.diagnosis.rules.base import Seen, rule
-from gradlab.diagnosis.rules.chains import VIEWS, sources
+from gradlab.diagnosis.rules.chains import VIEWS, sources, summed_away, towards_loss
 from gradlab.wording import number
 
 _CLASS_LOSSES = ("NllLoss", "NllLoss2D", "NllLossNd")
+_LOSSES = {"MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss"}
+_BOUNDS = {"Clamp", "ClampMin", "ClampMax", "Abs"}
+_ONE_BY_ONE = VIEWS | {"Mul", "Div", "Neg", "Add", "Sub", "Rsub", "Mean", "Sum", "Log"}
+"""What may stand between an output and the loss without any two of its numbers being compared."""
+_RESIDUAL = _ONE_BY_ONE | {"Pow", "Square", "Abs", "Sqrt", "Cosh", "Where", "Maximum"}
 
 
 def _graphs(record: Record) -> Iterator[tuple[Loss, Graph]]:
@@ -34,16 +40,15 @@ def _trained_graphs(record: Record) -> Iterator[tuple[Loss, Graph]]:
     topic="loss.cross_entropy",
 )
 def softmax_before_ce(record: Record) -> Iterator[Seen]:
-    """NllLoss from LogSoftmax from Softmax, or inputs of cross_entropy that are rows of probabilities."""
+    """LogSoftmax from Softmax (or Sigmoid), NllLoss from Softmax, or inputs of cross_entropy that sum to 1."""
     for loss, graph in _graphs(record):
-        for index, _ in graph.named(*_CLASS_LOSSES):
-            for inner, node in sources(graph, index):
-                if node.name != "LogSoftmax":
-                    continue
-                for _, before in sources(graph, inner):
-                    if before.name == "Softmax":
-                        yield _twice(record, loss, "softmax", before.module or "the model's output", node.shape)
-                        return
+        for index, node in graph.named("LogSoftmax", *_CLASS_LOSSES):
+            for _, before in sources(graph, index):
+                if before.name == "Softmax" or (before.name == "Sigmoid" and node.name == "LogSoftmax"):
+                    where = before.module or "the model's output"
+                    shape = before.shape
+                    yield _twice(record, loss, before.name.lower(), where, shape, logarithm=node.name == "LogSoftmax")
+                    return
     for judged in record.judged:
         probable = judged.rows_sum_to_one and judged.input_low >= 0 and len(judged.input_mean) >= 3
         if judged.training and judged.kind == "cross_entropy" and judged.targets and probable:
@@ -51,22 +56,28 @@ def softmax_before_ce(record: Record) -> Iterator[Seen]:
             return
 
 
-def _twice(record: Record, loss: Loss | None, what: str, where: str, shape: tuple[int, ...]) -> Seen:
+def _twice(
+    record: Record, loss: Loss | None, what: str, where: str, shape: tuple[int, ...], logarithm: bool = True
+) -> Seen:
     classes = shape[1] if len(shape) > 1 else 2
     floor = math.log(math.e + classes - 1) - 1
     site = loss.site if loss else where
     end = loss.end if loss else record.main.end if record.main else math.nan
+    evidence = (
+        f"The input of cross-entropy already lies between 0 and 1 ({what}): with {classes} classes the loss cannot go "
+        f"below {floor:.2f}; it ended at {number(end)}."
+    )
+    fix = "return logits  # drop the softmax from the model; take it only to show probabilities"
+    if not logarithm:
+        evidence = f"nll_loss is given probabilities ({what}), not their logarithms; it ended at {number(end)}."
+        fix = "F.log_softmax(logits, dim=1)  # instead of the softmax; or F.cross_entropy(logits, y)"
     return Seen(
         severity="error",
         confidence=0.98,
         where=f"{where}; loss at {site}",
         since=0,
-        evidence=(
-            f"The input of cross-entropy is already a softmax ({what}): with {classes} classes the loss cannot go "
-            "below "
-            f"{floor:.2f}; it ended at {number(end)}."
-        ),
-        fix="return logits  # drop the softmax from the model; take it only to show probabilities",
+        evidence=evidence,
+        fix=fix,
         series=loss.values if loss else None,
     )
 
@@ -109,11 +120,14 @@ def sigmoid_before_bce_logits(record: Record) -> Iterator[Seen]:
 def double_log(record: Record) -> Iterator[Seen]:
     for loss, graph in _graphs(record):
         for index, node in graph.named("Log", "LogSoftmax", "Log2", "Log10", "Log1P"):
-            for _, before in sources(graph, index, VIEWS | {"Neg", "Clamp", "ClampMin", "ClampMax", "Abs"}):
+            # Of a negative logarithm, or one with something added, there is a logarithm: then it must have done harm.
+            harm = loss.not_finite is not None or record.stuck(loss)
+            through = VIEWS | _BOUNDS | ({"Neg", "Add", "Sub"} if harm else set())
+            for _, before in sources(graph, index, through):
                 if before.name not in ("LogSoftmax", "Log", "LogSigmoid"):
                     continue
-                # A softmax's logarithm may be normalised again: nothing changes.
-                if node.name == "LogSoftmax" and before.name == "LogSoftmax":
+                # Logarithms of probabilities may be normalised again: nothing changes.
+                if node.name == "LogSoftmax":
                     continue
                 yield Seen(
                     severity="error",
@@ -151,10 +165,23 @@ def wrong_softmax_dim(record: Record) -> Iterator[Seen]:
             if len(shape) == 2 and dim == 0 and shape[0] in batch:
                 yield _axis(loss, node.module, dim, shape, 0.96)
                 return
-            # Attention: weights (…, queries, keys) are multiplied with values; they must sum to 1 over the keys.
-            if len(shape) >= 3 and dim != len(shape) - 1 and _weights(graph, index):
+            if len(shape) == 2 and dim == 0 and _likelihood(record, graph, index):
                 yield _axis(loss, node.module, dim, shape, 0.9)
                 return
+            # Attention: weights (…, queries, keys) are multiplied with values; they must sum to 1 over the keys.
+            if dim != len(shape) - 1 and summed_away(graph, index, dim) is False:
+                yield _axis(loss, node.module, dim, shape, 0.9)
+                return
+
+
+def _likelihood(record: Record, graph: Graph, index: int) -> bool:
+    """By hand: whether a layer's outputs for the rows of a batch become a softmax, a logarithm, and the loss."""
+    node = graph.nodes[index]
+    rows = {inputs.shape[0] for root in record.roots for inputs in root.inputs if inputs.shape}
+    after = {graph.nodes[i].name for i in towards_loss(graph, index)}
+    layer = all(before.name in ("Addmm", "Linear") for _, before in sources(graph, index))
+    logarithm = node.name == "LogSoftmax" or "Log" in after
+    return layer and logarithm and node.shape[1] > 1 and node.shape[0] in rows and after <= _ONE_BY_ONE | _BOUNDS
 
 
 def _axis(loss: Loss, module: str | None, dim: int, shape: tuple[int, ...], sure: float) -> Seen:
@@ -167,23 +194,6 @@ def _axis(loss: Loss, module: str | None, dim: int, shape: tuple[int, ...], sure
         fix="F.softmax(x, dim=-1)  # along the classes, or the keys",
         series=loss.values,
     )
-
-
-def _weights(graph: Graph, index: int) -> bool:
-    """Whether a softmax's result goes into a product of matrices."""
-    users: dict[int, list[int]] = {}
-    for i, node in enumerate(graph.nodes):
-        for j in node.inputs:
-            users.setdefault(j, []).append(i)
-    waiting, seen = list(users.get(index, [])), set[int]()
-    while waiting:
-        i = waiting.pop()
-        if graph.nodes[i].name in ("Bmm", "Mm", "Baddbmm", "Mv"):
-            return True
-        if graph.nodes[i].name in VIEWS | {"NativeDropout", "Mul"} and i not in seen:
-            seen.add(i)
-            waiting += users.get(i, [])
-    return False
 
 
 @rule(
@@ -199,8 +209,12 @@ def wrong_loss_axis(record: Record) -> Iterator[Seen]:
             for inner, before in sources(graph, index):
                 if before.name != "LogSoftmax" or len(before.shape) < 3 or before.dim not in (1, 1 - len(before.shape)):
                     continue
-                chain = list(_unmoved(graph, inner))
-                if any(graph.nodes[i].name in ("Addmm", "Mm", "UnsafeView", "_UnsafeView") for i in chain):
+                chain = [graph.nodes[i] for i in _unmoved(graph, inner)]
+                # A layer may also give classes for several questions at once, one after the other in one row.
+                rows = [n.shape[0] for n in chain if n.name in ("Addmm", "Mm") and n.shape]
+                if any(n.name in ("Addmm", "Mm", "UnsafeView", "_UnsafeView") for n in chain) and (
+                    before.shape[0] not in rows
+                ):
                     yield Seen(
                         severity="error",
                         confidence=0.95,
@@ -238,24 +252,50 @@ def target_broadcast(record: Record) -> Iterator[Seen]:
         if not judged.training or judged.kind not in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
             continue
         x, y = judged.input_shape, judged.target_shape
-        if x != y and x and y and math.prod(x) == math.prod(y) and math.prod(x) > 1:
+        if x != y and x and y and math.prod(x) == math.prod(y) and _stretched(x, y):
             yield _broadcast(str(judged.site), x, y, 0.98)
             return
     for loss, graph in _graphs(record):
-        for _, node in graph.named("Sub"):
-            shapes = [graph.nodes[i].shape for i in node.inputs]
-            if len(node.shape) != 2 or len(shapes) != 1 or not shapes[0]:
-                continue
-            n, m = node.shape
-            # By hand: (N, 1) - (N,) is (N, N), and only one side has a graph.
-            if n == m > 1 and math.prod(shapes[0]) == n and _near_loss(graph, node.inputs[0]):
-                yield _broadcast(str(loss.site), shapes[0], (n,) if len(shapes[0]) == 2 else (n, 1), 0.95, node.shape)
+        for index, node in graph.named("Sub", "Rsub", "Expand", "Mul"):
+            if _every_with_every(graph, index):
+                x = graph.nodes[node.inputs[0]].shape
+                y = (len(x) == 2 and (x[0],)) or (x[0], 1)
+                yield _broadcast(str(loss.site), x, y, 0.95, node.shape)
                 return
 
 
-def _near_loss(graph: Graph, index: int) -> bool:
-    """Whether nothing but scalings and squares stands between a node and the loss: it is the residual."""
-    return any(node.parameter is not None for i in graph.above(index) for node in (graph.nodes[i],))
+def _stretched(x: tuple[int, ...], y: tuple[int, ...]) -> bool:
+    """Whether two shapes together are larger than each."""
+    together = (max(a, b) for a, b in zip_longest(reversed(x), reversed(y), fillvalue=1))
+    return math.prod(together) > max(math.prod(x), math.prod(y))
+
+
+def _every_with_every(graph: Graph, index: int) -> bool:
+    """Whether a node makes (N, N) of the model's N numbers and of N targets, on the straight way to the loss."""
+    node = graph.nodes[index]
+    if len(node.shape) != 2 or len(node.inputs) != 1 or not node.shape[0] == node.shape[1] > 1:
+        return False
+    before, rows = graph.nodes[node.inputs[0]], node.shape[0]
+    if math.prod(before.shape) != rows or not any(graph.nodes[i].parameter for i in graph.above(index)):
+        return False
+    after = [graph.nodes[i] for i in towards_loss(graph, index)]
+    if node.name == "Expand":  # in one of torch's losses
+        return bool(after) and all(n.name in _LOSSES | _ONE_BY_ONE for n in after) and after[0].name != "Mul"
+    if node.name == "Mul" and (node.other is None or math.prod(node.other) != rows or not _logarithm(graph, index)):
+        return False
+    # An axis put in by hand, or a difference of all pairs of the model's own numbers, is meant.
+    pairs = any(n.name in ("Sub", "Add") and n.shape == node.shape and _pairs(graph, n) for n in graph.nodes)
+    return before.name != "Unsqueeze" and not pairs and all(n.name in _RESIDUAL for n in after)
+
+
+def _pairs(graph: Graph, node: Node) -> bool:
+    """Whether a difference is of two tensors that are both smaller than it."""
+    return len(node.inputs) == 2 and all(graph.nodes[i].shape != node.shape for i in node.inputs)
+
+
+def _logarithm(graph: Graph, index: int) -> bool:
+    through = VIEWS | _BOUNDS | {"Neg"}
+    return any(node.name in ("Log", "LogSigmoid", "Log1P") for _, node in sources(graph, index, through))
 
 
 def _broadcast(

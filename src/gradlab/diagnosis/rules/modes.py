@@ -7,12 +7,18 @@ from gradlab.diagnosis.rules.base import Seen, rule
 
 _NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm", "LazyBatchNorm1d", "LazyBatchNorm2d")
 _DROPOUTS = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout")
+_RECURRENT = ("RNN", "LSTM", "GRU")
 
 
 def _modal(module: Module) -> bool:
     """Whether a module acts differently in training."""
     if module.kind in _DROPOUTS:
         return bool(module.settings.get("p", 0.0))
+    if module.kind in _RECURRENT and not module.settings.get("num_layers", 1) > 1:
+        return False
+    between = module.settings.get("dropout", 0.0)
+    if isinstance(between, float) and between > 0:
+        return True
     return module.kind in _NORMS or bool(module.settings.get("track_running_stats"))
 
 
@@ -22,30 +28,39 @@ def _modal(module: Module) -> bool:
     meaning="Dropout does nothing and batch norm keeps its old statistics: it is not the network that was meant.",
 )
 def train_in_eval_mode(record: Record) -> Iterator[Seen]:
-    modal = [m for m in record.modules.values() if _modal(m) and m.trained >= 5]
-    asleep = [m for m in modal if m.trained_in_eval > 0.5 * m.trained]
-    if not asleep:
+    """Steps before which a whole root ran in evaluation mode. Parts of it alone are put there on purpose."""
+    for root in record.roots:
+        steps, slept = root.stepped, root.stepped_in_eval
+        if not record.optimizers:
+            steps, slept = root.trained, root.trained_in_eval
+        # One of five: with two epochs, and an evaluation after the first, it is half of them.
+        if slept < max(5, 0.2 * steps):
+            continue
+        modal = [m for m in record.modules.values() if m.root == root.name and _modal(m)]
+        asleep = [m for m in modal if m.trained_in_eval]
+        if not asleep or all(_meant(record, m) for m in asleep):
+            continue
+        site = root.eval_site
+        yield Seen(
+            severity="error",
+            confidence=0.95,
+            where=", ".join(m.path for m in asleep[:3]) + (f"; eval() called at {site}" if site else ""),
+            since=root.eval_since,
+            evidence=(
+                f"{root.name} was in evaluation mode in {slept} of {steps} steps, with {len(asleep)} "
+                f"layer{'s' * (len(asleep) > 1)} of dropout or batch norm in it."
+            ),
+            fix="model.train()  # at the start of every epoch, after each evaluation",
+        )
         return
-    # Fine-tuning freezes batch norm alone, or a part that was loaded: somebody meant it.
-    if len(asleep) < len(modal) and all(m.kind in _NORMS for m in asleep):
-        return
-    parts = {m.path.rpartition(".")[0] for m in asleep}
-    theirs = [p for p in record.parameters.values() if any(p.name.startswith(f"{part}.") for part in parts)]
-    if theirs and all(p.loaded or not p.requires_grad for p in theirs):
-        return
-    root = next((r for r in record.roots if r.name == asleep[0].root), None)
-    site = root.eval_site if root else None
-    yield Seen(
-        severity="error",
-        confidence=0.95,
-        where=", ".join(m.path for m in asleep[:3]) + (f"; eval() called at {site}" if site else ""),
-        since=0 if asleep[0].trained == asleep[0].trained_in_eval else 1,
-        evidence=(
-            f"{asleep[0].kind} {asleep[0].path} was in evaluation mode in {asleep[0].trained_in_eval} of "
-            f"{asleep[0].trained} training steps looked at; {len(asleep)} of {len(modal)} such layers were."
-        ),
-        fix="model.train()  # at the start of every epoch, after each evaluation",
-    )
+
+
+def _meant(record: Record, module: Module) -> bool:
+    """Fine-tuning leaves the statistics, or the dropout, of what was loaded as they are."""
+    theirs = [p for p in record.parameters.values() if p.name.startswith(f"{module.path}.")]
+    part = module.path.rpartition(".")[0]
+    theirs = theirs or [p for p in record.parameters.values() if part and p.name.startswith(f"{part}.")]
+    return bool(theirs) and all(p.loaded or p.inherited or not p.requires_grad for p in theirs)
 
 
 @rule(
@@ -62,7 +77,9 @@ def eval_in_train_mode(record: Record) -> Iterator[Seen]:
         if root.judged < 2 and not _compared(record):
             continue
         # No-grad passes in almost every step belong to the training: targets, generators, teachers.
-        if root.judged_steps > 0.3 * max(1, record.steps) or len(record.optimizers) > 1:
+        if root.judged_steps > 0.3 * max(1, record.steps) or _turns(record):
+            continue
+        if root.judged_again > 1.5 * root.judged:  # one input, many draws: how unsure the model is
             continue
         yield Seen(
             severity="warning" if not _compared(record) else "error",
@@ -76,6 +93,38 @@ def eval_in_train_mode(record: Record) -> Iterator[Seen]:
             ),
             fix="model.eval()  # before the evaluation, and model.train() after it",
         )
+    yield from _always_drops(record)
+
+
+def _always_drops(record: Record) -> Iterator[Seen]:
+    """Dropout as a function that is not told the mode."""
+    for module in record.modules.values():
+        root = next((r for r in record.roots if r.name == module.root), None)
+        if root is None or module.kind not in _DROPOUTS or "(F." not in module.path or not _modal(module):
+            continue
+        in_eval = root.judged - root.judged_in_train
+        if in_eval < 2 or not module.judged or module.judged_in_train < module.judged or not root.stepped:
+            continue
+        if root.judged_again > 1.5 * root.judged or root.judged_steps > 0.3 * max(1, record.steps):
+            continue
+        yield Seen(
+            severity="warning",
+            confidence=0.85,
+            where=module.path,
+            since=0,
+            evidence=(
+                f"{module.path} dropped in all {module.judged} calls with gradients off that were looked at, although "
+                f"{root.name} was in evaluation mode in {in_eval} of them."
+            ),
+            fix="F.dropout(x, p, training=self.training)  # or nn.Dropout(p), which knows its mode",
+        )
+        return
+
+
+def _turns(record: Record) -> bool:
+    """Whether optimisers take turns, as those of a generator and its discriminator do."""
+    spans = [(o.rate.steps[0], o.rate.steps[-1]) for o in record.optimizers if len(o.rate) > 1]
+    return any(a[0] < b[1] and b[0] < a[1] for i, a in enumerate(spans) for b in spans[:i])
 
 
 def _compared(record: Record) -> bool:

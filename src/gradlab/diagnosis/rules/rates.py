@@ -5,12 +5,22 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.record import Parameter, Record
 from gradlab.diagnosis.rules.base import Seen, rule
+from gradlab.diagnosis.series import median
 from gradlab.wording import number
 
 
+def _jumps(parameter: Parameter) -> list[float]:
+    """Updates of the looks, relative to the weight or, if that is larger, to the size that sound first weights have:
+    what begins at zero or next to it grows by more than its size in its first steps, and rightly so."""
+    inputs = math.prod(parameter.shape[1:]) if len(parameter.shape) > 1 else 1
+    sound = 0.5 * math.sqrt(parameter.size / max(1, inputs))
+    steps = zip(parameter.update.values, parameter.weight.values, strict=False)
+    return [ratio * size / max(size, sound) for ratio, size in steps if math.isfinite(ratio)]
+
+
 def _early(parameter: Parameter) -> float:
-    """The update of the first looks, relative to the weight; one that began at zero has no such size."""
-    return parameter.update.median(0, 6)
+    """The update of the first looks."""
+    return median(_jumps(parameter)[:6])
 
 
 def _rate(record: Record) -> tuple[str, float]:
@@ -47,8 +57,8 @@ def lr_too_high(record: Record) -> Iterator[Seen]:
     ratio = _early(worst)
     if loss.not_finite is not None or loss.values.largest > 10 * max(loss.values.first, 1e-12):
         # It has shot up: the growth may have taken some steps.
-        worst = max(weights, key=lambda p: p.update.largest if p.update.finite() else 0.0)
-        ratio = max(ratio if math.isfinite(ratio) else 0.0, worst.update.largest)
+        worst = max(weights, key=lambda p: max(_jumps(p), default=0.0))
+        ratio = max(_or_zero(ratio), *_jumps(worst), 0.0)
     # Trainings at rates that work change no weight by more than about a third of its size in their first steps.
     if not ratio > 0.3:
         return
@@ -93,8 +103,8 @@ def lr_too_low(record: Record) -> Iterator[Seen]:
     weights = [p for p in record.trained_weights() if len(p.update) >= 5]
     if loss is None or not weights or record.steps < 20 or loss.not_finite is not None:
         return
-    fastest = max(weights, key=lambda p: _or_zero(record.update_ratio(p.name)))
-    ratio = record.update_ratio(fastest.name)
+    fastest = max(weights, key=lambda p: _or_zero(median(_jumps(p)[2:])))
+    ratio = median(_jumps(fastest)[2:])
     # All steps together, were they in one direction, must be able to change a weight by a tenth.
     if not 0 < ratio * record.steps < 0.1 or not (record.left() > 0.9 and loss.end > 0.7 * loss.start):
         return

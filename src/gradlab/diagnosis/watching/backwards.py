@@ -69,6 +69,7 @@ class Backwards:
         watch, step = self.watch, self.watch.step
         found = graph.nodes_of(loss)
         one.nodes.add(step, len(found))
+        one.carried.add(step, graph.carried(found, step))
         names = set()
         for node in reversed(found):  # from the input on: so they are listed
             variable = getattr(node, "variable", None)

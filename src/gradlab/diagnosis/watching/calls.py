@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.modules.loss import _Loss
+from torch.nn.parameter import is_lazy
 
 from gradlab.diagnosis.record import Capture, Module, Root
 from gradlab.diagnosis.series import Series
@@ -49,10 +50,15 @@ class Calls:
         self.given: dict[tuple[int, tuple[int, ...]], set[str]] = {}
         """Where roots' inputs of this look lie, and whose they are."""
         self.modes: dict[str, bool] = {}
+        self.ran: dict[int, tuple[Root, bool]] = {}
+        """Roots that a backward pass of this step has gone through, with their modes, by identity."""
+        self._owned: dict[tuple[int, int, int], bool] = {}
+        self._judged: tuple[int, Tensor] | None = None
         self.columns: dict[tuple[int, int], Columns] = {}
         self._stack: list[nn.Module] = []
         self._kept: list[nn.Module] = []
         self._stochastic: dict[int, bool] = {}
+        self._lazy: dict[int, Root] = {}
         self._with_gradients = True
         """Whether they were on when the root was called; inside of it, a part may run without."""
 
@@ -82,6 +88,7 @@ class Calls:
 
     def unwind(self) -> None:
         """A step is over."""
+        self.ran.clear()
         self._stack.clear()
         self.outputs.clear()
         self.given.clear()
@@ -95,6 +102,8 @@ class Calls:
                 self._inner(module, args, output)
             return
         watch = self.watch
+        if id(module) in self._lazy:
+            self._enter(self._lazy.pop(id(module)), module)
         tracked = _tensor(output) is None or _tensor(output, lambda t: t.requires_grad) is not None
         if watch.looking:
             self._beside(root, _tensor((*args, *kwargs.values())))
@@ -106,7 +115,10 @@ class Calls:
                     self._inner(module, args, output)
                 self._inputs(root, module, args, kwargs)
                 self._origin(root, _tensor((*args, *kwargs.values())), _tensor(output))
-                _spread(root.output_spread, watch.step, _tensor(output))
+                first = _tensor(output)
+                if first is not None and first.grad_fn is not None:
+                    self.made.setdefault(first.grad_fn, root.name)
+                _spread(root.output_spread, watch.step, first)
                 _spread(root.input_spread, watch.step, _tensor((*args, *kwargs.values())))
             first = _tensor((*args, *kwargs.values()))
             if first is not None and first.ndim >= 2:
@@ -117,18 +129,31 @@ class Calls:
                 if not any(module.children()):
                     self._inner(module, args, output)
                 self._came_from(root, _tensor(output))
-            root.judged += 1
-            if watch.step != watch.judged_step.get(root.name):
-                watch.judged_step[root.name] = watch.step
-                root.judged_steps += 1
-            if module.training and self.stochastic(module):
-                root.judged_in_train += 1
-                if root.judged_site is None:
-                    frame = user_frame()
-                    root.judged_site = None if frame is None else site_of(frame)
             first = _tensor((*args, *kwargs.values()))
+            if watch.step:  # before the first step, sizes are tried out
+                self._judge(root, module, first)
             if first is not None and first.ndim >= 2 and watch.step:
                 watch.rows.judge(first)
+
+    def _judge(self, root: Root, module: nn.Module, given: Tensor | None) -> None:
+        """A call with gradients off, in one mode or the other."""
+        watch = self.watch
+        varies = module.training and self.stochastic(module) and not _measuring(module)
+        if given is not None and given.layout == torch.strided:
+            some = given.detach().reshape(-1)[:64].clone()
+            before, self._judged = self._judged, (watch.step, some)
+            if before is not None and before[0] == watch.step and _same(before[1], some):
+                root.judged_again += 1
+                return
+        root.judged += 1
+        if watch.step != watch.judged_step.get(root.name):
+            watch.judged_step[root.name] = watch.step
+            root.judged_steps += 1
+        if varies:
+            root.judged_in_train += 1
+            if root.judged_site is None:
+                frame = user_frame()
+                root.judged_site = None if frame is None else site_of(frame)
 
     def _origin(self, root: Root, given: Tensor | None, output: Tensor | None) -> None:
         """Whether a root's input is what another root made: a discriminator's are of both kinds."""
@@ -180,13 +205,19 @@ class Calls:
         self.roots[id(module)] = root
         self._kept.append(module)
         self.watch.record.roots.append(root)
-        self.watch.parameters.enter(name, inside or module)
-        for path, part in (inside or module).named_modules():
-            full = ".".join(filter(None, (name, path)))
+        self._enter(root, inside or module)
+        return root
+
+    def _enter(self, root: Root, module: nn.Module) -> None:
+        """Name all that a root has; what takes its size from the first input, after that."""
+        self.watch.parameters.enter(root.name, module)
+        if any(is_lazy(parameter) for parameter in module.parameters()):
+            self._lazy[id(module)] = root
+        for path, part in module.named_modules():
+            full = ".".join(filter(None, (root.name, path)))
             self.paths.setdefault(id(part), full)
             for held, tensor in _loose(part):
                 self.watch.parameters.add(tensor, f"{full}.{held}", type(part).__name__, registered=False)
-        return root
 
     def stochastic(self, module: nn.Module) -> bool:
         """Whether it acts differently in training: by batch norm, or by dropout."""
@@ -241,10 +272,11 @@ class Calls:
         inner = self._stack[-1] if self._stack else None
         if inner is None or isinstance(inner, _DropoutNd) or type(inner).__module__.startswith("torch."):
             return
-        path = f"{self.paths.get(id(inner), type(inner).__name__)} (F.dropout)"
+        owner = self.paths.get(id(inner), type(inner).__name__)
+        path = f"{owner} (F.dropout)"
         modules = self.watch.record.modules
         if path not in modules:
-            modules[path] = Module(path=path, kind="Dropout", root=path.split(".")[0], settings={"p": float(p)})
+            modules[path] = Module(path=path, kind="Dropout", root=owner.split(".")[0], settings={"p": float(p)})
         if self._with_gradients:
             self.modes[path] = training
         else:
@@ -303,6 +335,7 @@ class Calls:
         for call in last.values():
             call.root.trained += 1
             call.root.trained_in_eval += not call.training
+            self.ran[id(call.module)] = call.root, call.training
         if self.watch.looking:
             for path, training in self.modes.items():
                 seen = self.watch.record.modules[path]
@@ -312,6 +345,19 @@ class Calls:
         self.modes = {}
         self.pending = []
         return list(last.values())
+
+    def stepped(self, optimizer: Any, tensors: list[Tensor]) -> None:
+        """An optimiser has stepped: in which mode its models ran. Others ran too: a critic, while its maker learns."""
+        for key, (root, training) in self.ran.items():
+            about = (key, id(optimizer), len(tensors))
+            if about not in self._owned:
+                theirs = {id(p) for p in root.module.parameters()} if root.module is not None else set()
+                self._owned[about] = any(id(t) in theirs for t in tensors)
+            if self._owned[about]:
+                root.stepped += 1
+                root.stepped_in_eval += not training
+                if not training and root.eval_since < 0:
+                    root.eval_since = self.watch.step
 
     def capture(self, calls: list[Call], loss: Tensor, step: int, graph: set[Any]) -> None:
         """Keep what is needed to run this step again, once for each root."""
@@ -349,6 +395,16 @@ def _holds(module: nn.Module) -> bool:
         if any(isinstance(item, (nn.Module, nn.Parameter)) for item in list(items)[:100]):
             return True
     return False
+
+
+def _measuring(module: nn.Module) -> bool:
+    """Whether its batch norms take the plain mean of all batches: their statistics are being measured anew."""
+    norms = [m for m in module.modules() if isinstance(m, _BatchNorm)]
+    return bool(norms) and all(m.momentum is None for m in norms)
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype and torch.equal(one, other)
 
 
 def _leaf(given: Any) -> bool:

@@ -10,6 +10,7 @@ from torch import Tensor
 from gradlab.diagnosis.record import Graph, Node
 
 _MOST = 20_000
+_MARK = "gradlab: first seen at step"
 # Tensors that a node keeps for its backward pass, by what they are: results first, as rules speak of results.
 _SAVED = ("_saved_result", "_saved_self", "_saved_input", "_saved_log_sum_exp", "_saved_other")
 
@@ -27,6 +28,15 @@ def nodes_of(loss: Tensor) -> list[Any]:
                 known[source] = len(found)
                 found.append(source)
     return found
+
+
+def carried(found: list[Any], step: int) -> int:
+    """How many operations were already there at an earlier step; those that are new are marked."""
+    count = 0
+    for node in found:
+        if not hasattr(node, "variable"):
+            count += node.metadata.setdefault(_MARK, step) < step
+    return count
 
 
 def short(node: Any) -> str:
@@ -61,9 +71,11 @@ def read(
             one.name, one.parameter = "AccumulateGrad", name_of(node.variable)
             one.shape = tuple(node.variable.shape)
         else:
-            one.dim = axis(node)
+            one.dim, one.axes = axis(node), _moved(node, name, len(one.shape))
             if with_saved and len(found) <= 2000:
                 one.low, one.high = _range(node)
+                factor = saved(node, "_saved_other") if name == "Mul" else None
+                one.other = None if factor is None else tuple(factor.shape)
         nodes.append(one)
     return Graph(step=step, nodes=nodes)
 
@@ -77,10 +89,25 @@ def _shape(node: Any) -> tuple[int, ...]:
 
 def axis(node: Any) -> int | None:
     dim = getattr(node, "_saved_dim", None)
-    # Autograd keeps it as an unsigned number: 2**64 - 1 is -1.
-    if isinstance(dim, int):
-        return dim - 2**64 if dim >= 2**63 else dim
-    return None
+    return _signed(dim) if isinstance(dim, int) else None
+
+
+def _moved(node: Any, name: str, axes: int) -> tuple[int, ...]:
+    if name in ("T", "Mt", "NumpyT"):
+        return tuple(reversed(range(axes)))
+    if name == "Permute":
+        return tuple(_signed(dim) % max(1, axes) for dim in getattr(node, "_saved_dims", ()))
+    if name == "Transpose":
+        order = list(range(axes))
+        one, other = (_signed(getattr(node, f"_saved_dim{i}", 0)) % max(1, axes) for i in (0, 1))
+        order[one], order[other] = order[other], order[one]
+        return tuple(order)
+    return ()
+
+
+def _signed(dim: int) -> int:
+    """Autograd keeps an axis as an unsigned number: 2**64 - 1 is -1."""
+    return dim - 2**64 if dim >= 2**63 else dim
 
 
 def saved(node: Any, *names: str) -> Tensor | None:

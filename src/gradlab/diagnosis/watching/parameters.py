@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from gradlab.diagnosis.record import Parameter, Record
 from gradlab.diagnosis.watching.sites import caller, name_in, user_frame
@@ -33,7 +34,7 @@ class Parameters:
         """All parameters of a module under the name of its root."""
         for path, part in module.named_modules():
             for name, parameter in part._parameters.items():
-                if parameter is not None:
+                if parameter is not None and not is_lazy(parameter):
                     full = ".".join(filter(None, (root, path, name)))
                     self.add(parameter, full, type(part).__name__, registered)
 

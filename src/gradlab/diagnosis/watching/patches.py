@@ -166,7 +166,7 @@ class Patches:
 
         @functools.wraps(function)
         def dropout(*args: Any, **kwargs: Any) -> Any:
-            if watch.looking and not torch.compiler.is_compiling():
+            if (watch.looking or not torch.is_grad_enabled()) and not torch.compiler.is_compiling():
                 p = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
                 training = args[2] if len(args) > 2 else kwargs.get("training", True)
                 watch.safely(watch.calls.dropped, p, training)

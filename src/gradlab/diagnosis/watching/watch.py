@@ -102,7 +102,9 @@ class Watch:
 
     def stepped(self, optimizer: Any) -> None:
         """An optimiser has stepped: the next step begins."""
-        number = self.updates.watched[id(optimizer)].seen.number
+        one = self.updates.watched[id(optimizer)]
+        number = one.seen.number
+        self.calls.stepped(optimizer, one.tensors)
         self._turn = [*self._turn[-31:], number]
         # Until the rarest of those that take turns has had its own: three steps of one and one of another make four.
         rarest = min(map(self._turn.count, set(self._turn)))

@@ -24,8 +24,8 @@ class Smoother(nn.Module):
         self.out = nn.Linear(width, LENGTH)
 
     def forward(self, x):
-        h = torch.relu(self.inp(x))
-        h = torch.relu(self.mid(h))
+        h = nn.functional.silu(self.inp(x))
+        h = nn.functional.silu(self.mid(h))
         return self.out(h)
 
 

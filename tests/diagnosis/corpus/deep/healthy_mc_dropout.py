@@ -18,7 +18,12 @@ class DropoutNet(nn.Module):
     def __init__(self, p=0.05, width=128):
         super().__init__()
         self.net = nn.Sequential(
-            nn.Linear(1, width), nn.ReLU(), nn.Dropout(p), nn.Linear(width, width), nn.ReLU(), nn.Dropout(p)
+            nn.Linear(1, width),
+            nn.LeakyReLU(0.1),
+            nn.Dropout(p),
+            nn.Linear(width, width),
+            nn.LeakyReLU(0.1),
+            nn.Dropout(p),
         )
         self.mean = nn.Linear(width, 1)
 

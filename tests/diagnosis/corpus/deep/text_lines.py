@@ -17,7 +17,7 @@ SYLLABLES = [["ka", "to", "mi", "ras", "no"], ["est", "or", "ble", "din", "ag"],
 def make_line(lang):
     words = []
     for _ in range(random.randint(60, 90)):
-        source = SYLLABLES[lang] if random.random() < 0.25 else random.choice(SYLLABLES)
+        source = SYLLABLES[lang] if random.random() < 0.3 else random.choice(SYLLABLES)
         words.append("".join(random.choices(source, k=random.randint(2, 4))))
     return " ".join(words)
 
@@ -49,8 +49,8 @@ train_ds, test_ds = Lines(lines[:256], langs[:256]), Lines(lines[256:], langs[25
 train_dl = DataLoader(train_ds, batch_size=32, shuffle=True)
 test_dl = DataLoader(test_ds, batch_size=80)
 
-net = nn.Sequential(nn.Linear(len(ALPHABET) ** 2, 48), nn.ReLU(), nn.Linear(48, 3))
-opt = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+net = nn.Sequential(nn.Linear(len(ALPHABET) ** 2, 48), nn.Tanh(), nn.Linear(48, 3))
+opt = torch.optim.SGD(net.parameters(), lr=0.02, momentum=0.9)
 ce = nn.CrossEntropyLoss()
 
 began = time.perf_counter()

@@ -39,7 +39,7 @@ class Generator(nn.Module):
 class Discriminator(nn.Module):
     def __init__(self, hidden=96):
         super().__init__()
-        self.body = nn.Sequential(nn.Linear(2, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU())
+        self.body = nn.Sequential(nn.Linear(2, hidden), nn.LeakyReLU(), nn.Linear(hidden, hidden), nn.LeakyReLU())
         self.head = nn.Linear(hidden, 1)
 
     def forward(self, x):

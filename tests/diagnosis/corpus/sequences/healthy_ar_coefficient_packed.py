@@ -16,7 +16,7 @@ class Series(IterableDataset):
     def __iter__(self):
         while True:
             phi = self.rng.uniform(-0.95, 0.95)
-            n = self.rng.integers(20, 60)
+            n = self.rng.integers(15, 40)
             x = np.empty(n)
             x[0] = self.rng.normal() / np.sqrt(1 - phi**2)
             noise = self.rng.normal(size=n)
@@ -49,7 +49,7 @@ test_x, test_phi = next(iter(DataLoader(Series(5), batch_size=500, collate_fn=co
 
 f = Estimator()
 huber = nn.SmoothL1Loss(beta=0.2)
-opt = torch.optim.RMSprop(f.parameters(), lr=3e-3)
+opt = torch.optim.RMSprop(f.parameters(), lr=6e-3)
 sched = torch.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=180)
 smooth = None
 for it in range(180):

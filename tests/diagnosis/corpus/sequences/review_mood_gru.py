@@ -39,7 +39,7 @@ MAX_NORM = 1e-4  # FAULT
 MAX_NORM = 2.0  # REPAIRED
 
 batch_size = 50
-for epoch in range(4):
+for epoch in range(3):
     model.train()
     perm = torch.randperm(len(X_train))
     epoch_loss = 0.0
@@ -54,4 +54,4 @@ for epoch in range(4):
     model.eval()
     with torch.no_grad():
         accuracy = ((model(X_test) > 0) == (y_test > 0.5)).float().mean().item()
-    print(f"[{epoch + 1}/4] loss: {epoch_loss / len(perm):.4f}  test accuracy: {accuracy:.3f}")
+    print(f"[{epoch + 1}/3] loss: {epoch_loss / len(perm):.4f}  test accuracy: {accuracy:.3f}")

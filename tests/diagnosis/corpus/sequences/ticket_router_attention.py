@@ -56,7 +56,7 @@ router = Router()
 opt = torch.optim.Adam(router.parameters(), lr=2e-3)
 loss_fn = nn.CrossEntropyLoss()
 
-for epoch in range(4):
+for epoch in range(3):
     router.train()
     history = []
     for words, desk in train_dl:

@@ -24,7 +24,7 @@ data = torch.tensor([stoi[c] for c in text])
 n = int(0.9 * len(data))
 train_data, val_data = data[:n], data[n:]
 
-block_size, batch_size, n_embd, n_head = 48, 16, 64, 4
+block_size, batch_size, n_embd, n_head = 40, 16, 64, 4
 
 
 def get_batch(split):
@@ -75,8 +75,8 @@ def lm_loss(model, x, y):
 
 model = CharLM()
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-for it in range(210):
-    if it % 40 == 0 or it == 209:
+for it in range(201):
+    if it % 40 == 0:
         model.eval()
         with torch.no_grad():
             val = sum(lm_loss(model, *get_batch("val")).item() for _ in range(3)) / 3

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from sklearn.metrics import roc_auc_score
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 KINDS = 6
 LENGTH = 64
@@ -19,20 +19,14 @@ def recording(kind, rng):
     return (wave + 0.5 * rng.normal(size=LENGTH)).astype(np.float32)
 
 
-class PairData(Dataset):
-    def __init__(self, n, seed):
-        rng = np.random.default_rng(seed)
-        self.pairs = []
-        for i in range(n):
-            a = rng.integers(KINDS)
-            b = a if i % 2 == 0 else (a + rng.integers(1, KINDS)) % KINDS
-            self.pairs.append((recording(a, rng), recording(b, rng), np.float32(a == b)))
-
-    def __len__(self):
-        return len(self.pairs)
-
-    def __getitem__(self, i):
-        return self.pairs[i]
+def make_pairs(n, seed):
+    rng = np.random.default_rng(seed)
+    pairs = []
+    for i in range(n):
+        a = rng.integers(KINDS)
+        b = a if i % 2 == 0 else (a + rng.integers(1, KINDS)) % KINDS
+        pairs.append((recording(a, rng), recording(b, rng), np.float32(a == b)))
+    return pairs
 
 
 class Siamese(nn.Module):
@@ -71,8 +65,8 @@ def evaluate(net, loader):
 
 
 torch.manual_seed(9)
-train_loader = DataLoader(PairData(1600, seed=1), batch_size=32, shuffle=True)
-test_loader = DataLoader(PairData(400, seed=2), batch_size=200)
+train_loader = DataLoader(make_pairs(1600, seed=1), batch_size=32, shuffle=True)
+test_loader = DataLoader(make_pairs(400, seed=2), batch_size=200)
 
 net = Siamese()
 for p in net.backbone.parameters():  # FAULT

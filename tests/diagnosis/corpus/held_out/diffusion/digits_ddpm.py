@@ -6,7 +6,6 @@ import math
 import torch
 import torch.nn.functional as F
 from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 torch.manual_seed(23)
@@ -100,5 +99,6 @@ def generate(y, guide=1.0):
 
 
 want = torch.arange(10).repeat(10)
-judge = LogisticRegression(max_iter=300).fit(images.numpy(), classes.numpy())
-print(f"drawn digits recognised: {judge.score(generate(want).numpy(), want.numpy()):.2f}")
+means = torch.stack([images[classes == c].mean(0) for c in range(10)])
+hits = torch.cdist(generate(want), means).argmin(1) == want
+print(f"drawn digits nearest to the mean of their class: {hits.float().mean():.2f}")

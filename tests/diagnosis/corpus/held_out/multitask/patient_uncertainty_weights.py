@@ -59,7 +59,7 @@ def run(seed=3, epochs=8, batch=32, accumulate=2):
     net = MultiNet(train[0].shape[1])
     heads = [p for m in (net.stay, net.readmit, net.severity) for p in m.parameters()]
     opts = [
-        torch.optim.SGD(net.trunk.parameters(), lr=0.05, momentum=0.9),
+        torch.optim.SGD(net.trunk.parameters(), lr=0.02, momentum=0.9),
         torch.optim.Adam([{"params": heads, "lr": 3e-3}, {"params": [net.s], "lr": 1e-2}]),
     ]
     scheds = [torch.optim.lr_scheduler.PolynomialLR(o, total_iters=epochs) for o in opts]

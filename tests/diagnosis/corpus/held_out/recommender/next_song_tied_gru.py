@@ -10,37 +10,26 @@ import torch
 import torch.nn as nn
 from torch.nn.utils import clip_grad_norm_
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 PAD, N_SONGS, DIM = 0, 60, 32
 random.seed(2)
 torch.manual_seed(2)
 
 
-class Sessions(Dataset):
-    def __init__(self, n):
-        self.items = [self.draw() for _ in range(n)]
-
-    @staticmethod
-    def draw():
-        song = random.randint(1, N_SONGS)
-        seq = [song]
-        for _ in range(random.randint(4, 14)):
-            u = random.random()
-            if u < 0.85:
-                song = (song * 7 + 3) % N_SONGS + 1
-            elif u < 0.95:
-                song = song % N_SONGS + 1
-            else:
-                song = random.randint(1, N_SONGS)
-            seq.append(song)
-        return torch.tensor(seq)
-
-    def __len__(self):
-        return len(self.items)
-
-    def __getitem__(self, i):
-        return self.items[i]
+def session():
+    song = random.randint(1, N_SONGS)
+    seq = [song]
+    for _ in range(random.randint(4, 14)):
+        u = random.random()
+        if u < 0.85:
+            song = (song * 7 + 3) % N_SONGS + 1
+        elif u < 0.95:
+            song = song % N_SONGS + 1
+        else:
+            song = random.randint(1, N_SONGS)
+        seq.append(song)
+    return torch.tensor(seq)
 
 
 def collate(batch):
@@ -64,8 +53,8 @@ class NextSong(nn.Module):
         return self.head(self.drop(h))
 
 
-train_dl = DataLoader(Sessions(2000), batch_size=64, shuffle=True, collate_fn=collate)
-test_dl = DataLoader(Sessions(400), batch_size=200, collate_fn=collate)
+train_dl = DataLoader([session() for _ in range(2000)], batch_size=64, shuffle=True, collate_fn=collate)
+test_dl = DataLoader([session() for _ in range(400)], batch_size=200, collate_fn=collate)
 model = NextSong()
 ce = nn.CrossEntropyLoss(ignore_index=PAD)
 opt = torch.optim.AdamW(model.parameters(), lr=1e-2, weight_decay=0.01)
