@@ -12,7 +12,7 @@ points = torch.stack([radius * angle.cos(), radius * angle.sin()], dim=1)
 model = nn.Sequential(nn.Linear(2, 32), nn.ReLU(), nn.Linear(32, 3), nn.Softmax(dim=1))
 criterion = nn.CrossEntropyLoss()
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-for epoch in range(10):
+for _ in range(10):
     for rows in torch.randperm(1000).split(50):
         optimizer.zero_grad()
         loss = criterion(model(points[rows]), ring[rows])

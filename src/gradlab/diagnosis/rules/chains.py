@@ -58,7 +58,7 @@ _PRODUCTS = ("Mm", "Bmm", "Baddbmm")
 def summed_away(graph: Graph, index: int, axis: int) -> bool | None:
     """Whether the first product of matrices that a tensor goes into sums over that axis of it.
 
-    None where it goes into no product with another tensor (one with a weight is a layer), or its axes are lost track of.
+    None where it goes into no product with another tensor (one with a weight is a layer), or its axes are lost.
     """
     using = users(graph)
     waiting, seen = [(index, axis)], {index}

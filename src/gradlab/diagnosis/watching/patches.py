@@ -32,7 +32,10 @@ class Patches:
     def put_in(self) -> None:
         watch, keep = self.watch, self._undo
         keep.append(modules.register_module_forward_pre_hook(watch.calls.before).remove)
-        keep.append(modules.register_module_forward_hook(watch.calls.after, with_kwargs=True).remove)
+        after = modules.register_module_forward_hook(watch.calls.after, with_kwargs=True)
+        keep.append(after.remove)
+        # What torch notes of a hook with keyword arguments stays there when the hook goes.
+        keep.append(lambda: getattr(modules, "_global_forward_hooks_with_kwargs", {}).pop(after.id, None))
         keep.append(optimizers.register_optimizer_step_pre_hook(self._before_step).remove)
         keep.append(optimizers.register_optimizer_step_post_hook(self._after_step).remove)
         self._replace(torch.Tensor, "backward", self._backward)

@@ -1,0 +1,60 @@
+"""The doctor around a loop: what it leaves behind, and what it says of nothing."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.modules.module import _has_any_global_hook
+
+import gradlab as gl
+from gradlab.diagnosis.doctor import Doctor, Enough
+
+
+def loop(steps: int, step: bool = True) -> None:
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        F.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1)).backward()
+        if step:
+            optimizer.step()
+
+
+def of_torch() -> list[object]:
+    return [torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad, F.mse_loss, F.dropout, nn.Module.train]
+
+
+def test_torch_is_as_before_afterwards():
+    before = of_torch()
+    with pytest.raises(TypeError), Doctor(tell=False):
+        loop("three")  # type: ignore[arg-type]
+    with Doctor(tell=False):
+        loop(3)
+    assert of_torch() == before
+    assert not _has_any_global_hook()
+
+
+def test_the_verdict_comes_after_the_block():
+    with gl.doctor(tell=False) as doctor:
+        loop(3)
+        with pytest.raises(gl.GradlabError, match="still watching"):
+            doctor.verdict  # noqa: B018
+    assert doctor.verdict.steps == 3
+
+
+def test_so_many_steps_are_enough():
+    with gl.doctor(tell=False, steps=5) as doctor:
+        loop(100)
+    assert doctor.verdict.steps == 5
+    with Doctor(tell=False, steps=5), pytest.raises(Enough):
+        loop(100)
+
+
+@pytest.mark.parametrize(
+    ("steps", "step", "told"), [(0, True, "No training was seen"), (7, False, "backward() was called 7 times")]
+)
+def test_nothing_is_said_of_no_training(steps, step, told):
+    with Doctor(tell=False) as doctor:
+        loop(steps, step)
+    assert told in doctor.verdict.sentence
+    assert doctor.verdict.findings == []
