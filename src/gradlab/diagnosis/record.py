@@ -144,7 +144,7 @@ class Node:
     axes: tuple[int, ...] = ()
     """Of what moves axes: which axis of its input each one of its result is."""
     other: tuple[int, ...] | None = None
-    """Of a product: the shape of what a tensor is multiplied with, where that was kept."""
+    """Of a product with something that has no graph: the shape of that."""
     parameter: str | None = None
     """AccumulateGrad: the name of the parameter."""
     module: str | None = None

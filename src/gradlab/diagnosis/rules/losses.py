@@ -283,14 +283,16 @@ def _every_with_every(graph: Graph, index: int) -> bool:
         return bool(after) and all(n.name in _LOSSES | _ONE_BY_ONE for n in after) and after[0].name != "Mul"
     if node.name == "Mul" and (node.other is None or math.prod(node.other) != rows or not _logarithm(graph, index)):
         return False
-    # An axis put in by hand, or a difference of all pairs of the model's own numbers, is meant.
-    pairs = any(n.name in ("Sub", "Add") and n.shape == node.shape and _pairs(graph, n) for n in graph.nodes)
+    pairs = any(n.shape == node.shape and _pairs(graph, n) for n in graph.nodes)
     return before.name != "Unsqueeze" and not pairs and all(n.name in _RESIDUAL for n in after)
 
 
 def _pairs(graph: Graph, node: Node) -> bool:
-    """Whether a difference is of two tensors that are both smaller than it."""
-    return len(node.inputs) == 2 and all(graph.nodes[i].shape != node.shape for i in node.inputs)
+    """Whether all pairs are meant: of two tensors of the model's that are both smaller, or with a weight for each."""
+    if node.name == "Mul" and node.other == node.shape:
+        return True
+    both = node.name in ("Sub", "Add") and len(node.inputs) == 2
+    return both and all(graph.nodes[i].shape != node.shape for i in node.inputs)
 
 
 def _logarithm(graph: Graph, index: int) -> bool:

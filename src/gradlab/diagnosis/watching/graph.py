@@ -74,8 +74,9 @@ def read(
             one.dim, one.axes = axis(node), _moved(node, name, len(one.shape))
             if with_saved and len(found) <= 2000:
                 one.low, one.high = _range(node)
-                factor = saved(node, "_saved_other") if name == "Mul" else None
-                one.other = None if factor is None else tuple(factor.shape)
+                if name == "Mul" and len(one.inputs) == 1:
+                    factor = saved(node, "_saved_other", "_saved_self")
+                    one.other = None if factor is None else tuple(factor.shape)
         nodes.append(one)
     return Graph(step=step, nodes=nodes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -53,13 +54,13 @@ class Judges:
         self._kept = 0
 
     def wrapped(self, kind: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
         def judged(*args: Any, **kwargs: Any) -> Any:
             result = function(*args, **kwargs)
             if not torch.compiler.is_compiling() and self.watch.depth == 0:
                 self.watch.safely(self._call, kind, args, kwargs, result)
             return result
 
-        judged.__name__, judged.__doc__, judged.__wrapped__ = kind, function.__doc__, function  # type: ignore[attr-defined]
         return judged
 
     def _call(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
