@@ -100,7 +100,7 @@ def test_layers_by_hand():
 def test_a_line_explains_half_of_it():
     """What a line leaves would be learnt with an activation: a warning, since it learns."""
     x, _ = slope()
-    y = x @ torch.ones(6, 1) / 2 + x[:, :1].abs()
+    y = x @ torch.ones(6, 1) / 2 + 1.6 * x[:, :1].abs()
     with watching() as doctor:
         fit(straight(6, 1), F.mse_loss, x, y, make=adam, steps=60)
     assert found(doctor, SLUG).severity == "warning"

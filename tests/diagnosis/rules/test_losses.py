@@ -308,9 +308,8 @@ class Attention(nn.Module):
 
     def __init__(self, weigh):
         super().__init__()
-        self.q, self.k, self.v, self.out = (nn.Linear(5, 8) for _ in range(3)), None, None, nn.Linear(8, 3)
-        self.q, self.k, self.v = nn.Linear(5, 8), nn.Linear(5, 8), nn.Linear(5, 8)
-        self.weigh = weigh
+        self.q, self.k, self.v = (nn.Linear(5, 8) for _ in range(3))
+        self.out, self.weigh = nn.Linear(8, 3), weigh
 
     def forward(self, x):
         return self.out(self.weigh(self.q(x), self.k(x), self.v(x)).mean(1))
@@ -544,6 +543,14 @@ def test_the_loss_of_two_classes_by_hand():
 def test_shapes_that_agree(loss):
     with watching() as doctor:
         fit(mlp(6, 1), loss, *slope())
+    assert grave(doctor) == []
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_a_row_of_targets_for_a_row_of_outputs():
+    """(1, N) against (N,) makes no pairs."""
+    with watching() as doctor:
+        fit(mlp(6, 1), lambda out, y: nn.MSELoss()(out[:, 0], y.T), *slope())
     assert grave(doctor) == []
 
 
