@@ -203,10 +203,10 @@ def test_a_doctor_that_fails_does_not_touch_the_script(
 
 
 def test_a_doctor_that_fails_at_the_end_says_so(ended: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*error: object) -> None:
+    def fails(doctor: object) -> None:
         raise KeyError("broken")
 
-    monkeypatch.setattr(doctors.Doctor, "__exit__", fails)
+    monkeypatch.setattr(doctors.Doctor, "_judge", fails)
     assert ended("").verdict.faults == ["It could not make up its mind: KeyError: 'broken'"]
 
 
