@@ -17,6 +17,7 @@ from gradlab.recipes import find
 from gradlab.registry import Part
 from gradlab.run import Run, open_run
 from gradlab.training import experiment
+from gradlab.training.checkup import tell
 from gradlab.training.environment import find_device
 from gradlab.training.experiment import Experiment
 from gradlab.training.fit import Fit, fit
@@ -73,8 +74,13 @@ def train(
 
     run = gl.train("digits-mlp", {"model.hidden": [256, 256], "train.epochs": 10})
     run.test["accuracy"]
+
+    If something seems wrong with the training, the doctor tells it on stderr, and `run.findings` has it; the override
+    `{"doctor": "off"}` leaves that out.
     """
-    return start(prepare(recipe, overrides, data=data, device=device), out, observers)
+    run = start(prepare(recipe, overrides, data=data, device=device), out, observers)
+    tell(run.findings or [])
+    return run
 
 
 def prepare(

@@ -35,11 +35,12 @@ class Recipe:
     def override(self, changes: Mapping[str, Any]) -> "Recipe":
         """A variant: `{"train.lr": 0.01, "model": "lenet", "train.optimizer.momentum": 0.9}`.
 
-        Naming a part anew (`model=lenet`) drops the values of the part it replaces.
+        Naming a part anew (`model=lenet`) drops the values of the part it replaces. `doctor` is short for
+        `train.doctor`: it is of no part of what is trained.
         """
         recipe = self
         for path, value in changes.items():
-            section, *keys = path.split(".")
+            section, *keys = ("train.doctor" if path == "doctor" else path).split(".")
             if section not in SECTIONS:
                 raise unknown("section", section, SECTIONS)
             if section == "train":

@@ -82,6 +82,8 @@ def test_a_file_out_of_form_is_named(tmp_path, text, says):
     ("options", "says"),
     [
         ({"only": ["lins"]}, "no script, family or fault 'lins'. Did you mean 'line"),
+        ({"only": ["zzz"]}, "fault 'zzz'. Valid: counts, lines, others."),
+        ({"only": ["others"], "held_out": "no"}, "none is left with --held-out no"),
         ({"jobs": 0}, "--jobs must be at least 1"),
         ({"seconds": 0.0}, "--seconds must be positive"),
     ],

@@ -61,7 +61,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 def test_the_verdict_comes_first_and_then_the_findings_in_their_order() -> None:
     text = told(verdict(finding("late", "warning"), finding("first", confidence=0.97, topic="norm.batch")))
     assert text.splitlines()[2] == "First is wrong, and 1 more (200 steps watched)."
-    assert text.index("1  first  error  97 % sure") < text.index("2  late  warning  90 % sure")
+    assert text.index("1  first  error  97% sure") < text.index("2  late  warning  90% sure")
     for words in (
         "where     net.first",
         "since     step 7",
@@ -105,7 +105,7 @@ def test_faults_of_the_doctor_and_the_cost_of_watching_come_last() -> None:
     record = Record(steps=200, looks=list(range(38)), seconds=12.0, own_seconds=0.6)
     text = told(verdict(finding("a"), faults=["rule b: KeyError: 'x'"]), record)
     assert text.index("repair_a()") < text.index("rule b: KeyError: 'x'")
-    assert text.endswith("Watched 200 steps, 38 of them closely, for 12 s; watching took 0.6 s of it (5 %).\n")
+    assert text.endswith("Watched 200 steps, 38 of them closely, for 12 s; watching took 0.6 s of it (5%).\n")
 
 
 def test_the_series_is_drawn_beside_the_evidence() -> None:

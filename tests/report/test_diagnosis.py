@@ -87,7 +87,7 @@ def test_the_page_has_the_verdict_its_findings_and_the_course_of_the_training() 
         verdict(finding("a", topic="norm.batch", series=series([1.0, math.nan, 3.0]), meaning="It hurts.")), record()
     )
     assert seen.titles[:3] == ["A is wrong.", "Findings", "A is wrong"]
-    for words in ("train.py", "90 % sure", "net.0", "step 3", "It was measured.", "It hurts.", "repair()"):
+    for words in ("train.py", "90% sure", "net.0", "step 3", "It was measured.", "It hurts.", "repair()"):
         assert words in seen.text
     assert "gradlab explain norm.batch" in seen.text
     assert list(seen.figures) == [

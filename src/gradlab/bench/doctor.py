@@ -1,5 +1,6 @@
 """How often the doctor names the fault of a training script, and how often it finds one where there is none."""
 
+import difflib
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -108,6 +109,8 @@ def bench_doctor(
         raise GradlabError(f"--seconds must be positive, got {seconds:g}.")
     chosen = _chosen(read_corpus(corpus), only)
     chosen = [s for s in chosen if held_out == "too" or s.held_out == (held_out == "only")]
+    if not chosen:
+        raise GradlabError(f"Of the scripts asked for, none is left with --held-out {held_out}.")
     asked = [(script, form) for script in chosen for form in script.forms]
     with Practice(jobs, seconds) as practice, ThreadPoolExecutor(jobs) as pool:
         told = _Counted(progress, len(asked))
@@ -125,7 +128,8 @@ def _chosen(scripts: Sequence[Script], only: Iterable[str]) -> list[Script]:
     known = {name for some in names.values() for name in some if name}
     words = set(only)
     for word in sorted(words - known):
-        raise unknown("script, family or fault", word, known)
+        close = difflib.get_close_matches(word, known, cutoff=0.5)
+        raise unknown("script, family or fault", word, close or {script.family for script in scripts})
     return [script for script, some in names.items() if not words or words & some]
 
 

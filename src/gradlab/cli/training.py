@@ -26,7 +26,7 @@ Json = Annotated[
 ]
 Flag = Annotated[bool, Parameter(show_default=False)]
 
-_RESULT_KEYS = ("run", "recipe", "steps", "seconds", "parameters", "validation", "test")
+_RESULT_KEYS = ("run", "recipe", "steps", "seconds", "parameters", "validation", "test", "findings")
 
 
 def train(
@@ -209,6 +209,7 @@ def show_result(screen: Console, run: Run, as_json: bool) -> None:
     baselines = result.get("baselines", {}).get("test", {})
     screen.print(figures_table(columns | baseline_columns(baselines, "test")))
     show_calibration(screen, result)
+    show_findings(screen, run)
     say(screen, "run", str(run.path))
     say(screen, "report", str((run.path / "report.html").absolute()))
 
@@ -227,5 +228,20 @@ def show_calibration(screen: Console, result: dict[str, Any]) -> None:
         say(screen, "calibration", f"test ECE {before:.3f}, {after:.3f} {fitted}")
 
 
+def show_findings(screen: Console, run: Run) -> None:
+    """What the doctor says: a line if nothing is wrong, and else three for each of the gravest findings."""
+    if run.findings is None:
+        return
+    grave = [finding for finding in run.findings if finding.severity != "note"]
+    if not grave and run.finished["steps"] >= _JUDGED:
+        say(screen, "doctor", "looks healthy")
+    for finding in grave[:_FINDINGS]:
+        say(screen, "doctor", f"{finding.severity}: {finding.title}")
+        say(screen, "", finding.evidence)
+        say(screen, "", f"change: {finding.fix}")
+
+
+_JUDGED = 30  # steps: of fewer, little can be said
+_FINDINGS = 3
 _SPLITS = ("train", "validation", "test")
 _COLUMNS = 40  # of a table that are shown

@@ -33,7 +33,7 @@ class Doctor:
 
     def __init__(self, *, steps: int | None = None, deep: bool = False, tell: bool = True):
         self.deep, self.tell = deep, tell
-        self._watch = Watch(steps)
+        self._watch = Watch(steps, keeping=deep)
         self._verdict: Verdict | None = None
 
     @property

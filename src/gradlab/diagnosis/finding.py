@@ -1,6 +1,6 @@
 """What the doctor says: findings, and the verdict they make together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -44,6 +44,15 @@ class Finding:
         shown["series"] = None if self.series is None else list(zip(*self.series.thinned(60), strict=True))
         return shown
 
+    @classmethod
+    def from_json(cls, shown: Mapping[str, Any]) -> "Finding":
+        """What `as_json` wrote, with as much of the series."""
+        series = None if shown["series"] is None else Series()
+        for step, value in shown["series"] or []:
+            assert series is not None
+            series.add(step, value)
+        return cls(**{**shown, "series": series})
+
 
 def ranked(findings: Sequence[Finding]) -> list[Finding]:
     """The gravest first, among them the surest; what follows from another stands last."""
@@ -79,7 +88,8 @@ class Verdict:
         more = sum(f.severity != "note" for f in self.findings) - 1
         besides = f", and {more} more" if more else ""
         sure = "" if first.severity == "error" else "Probably: "
-        return f"{sure}{first.title or first.slug}{besides} ({watched})."
+        told = f"{sure}{first.title or first.slug}{besides} ({watched})."
+        return told[0].upper() + told[1:]
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -309,7 +309,7 @@ class Root:
 
     name: str
     kind: str
-    module: nn.Module | None = field(default=None, repr=False)
+    reference: Callable[[], nn.Module | None] = field(default=lambda: None, repr=False)
     site: Site | None = None
     trained: int = 0
     """Calls with gradients on."""
@@ -344,6 +344,11 @@ class Root:
     """One for each tensor argument of training calls."""
     initial: nn.Module | None = field(default=None, repr=False)
     """A copy with the first weights, where one could be made."""
+
+    @property
+    def module(self) -> nn.Module | None:
+        """None if the user has dropped it."""
+        return self.reference()
 
 
 @dataclass(kw_only=True)

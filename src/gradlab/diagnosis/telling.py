@@ -67,7 +67,7 @@ def _encodable(text: str, stream: TextIO) -> str:
 
 
 def _parts(verdict: Verdict, record: "Record | None", bars: int) -> Iterator[RenderableType]:
-    yield Text(sentence(verdict.sentence), _style_of(verdict))
+    yield Text(verdict.sentence, _style_of(verdict))
     yield Text()
     consequences = [f for f in verdict.findings if f.follows_from is not None]
     causes = [f for f in verdict.findings if f.follows_from is None]
@@ -95,7 +95,7 @@ def _in_full(place: int, finding: Finding, bars: int) -> RenderableType:
         (finding.slug, "bold"),
         "  ",
         (finding.severity, _STYLES[finding.severity]),
-        (f"  {100 * finding.confidence:.0f} % sure", "dim"),
+        (f"  {finding.confidence:.0%} sure", "dim"),
     )
     # The title of the first is the verdict itself.
     title = [Padding(Text(sentence(finding.title), "bold"), (0, 0, 0, 3))] if finding.title and place > 1 else []
@@ -160,7 +160,7 @@ def _cost(verdict: Verdict, record: "Record | None") -> str:
         return f"Watched for {duration(verdict.seconds)}."
     looks = f", {len(record.looks):,} of them closely" if len(record.looks) < record.steps else ""
     share = record.own_seconds / record.seconds
-    own = f"watching took {duration(record.own_seconds)} of it ({100 * share:.0f} %)"
+    own = f"watching took {duration(record.own_seconds)} of it ({share:.0%})"
     return f"Watched {counted(record.steps, 'step')}{looks}, for {duration(record.seconds)}; {own}."
 
 

@@ -6,7 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
-from gradlab.report import classification, closing, columns, curves, headline, language, masked, regression, weights
+from gradlab.report import (
+    classification,
+    closing,
+    columns,
+    curves,
+    findings,
+    headline,
+    language,
+    masked,
+    regression,
+    weights,
+)
 from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
 
@@ -30,6 +41,7 @@ def write_report(run: "Run") -> Path:
     curved = run.finished["steps"] > 1  # counting n-grams is one step, which makes no curve
     parts = [
         headline.headline(run),
+        findings.findings_section(run),
         curves.learning_section(run) if curved else Html(),
         _or_reason("Test split", _TESTS.get(run.recipe.task.name, _nothing), run),
         curves.health_section(run) if curved else Html(),

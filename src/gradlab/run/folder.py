@@ -39,6 +39,7 @@ from gradlab.data import (
     load,
     reader_of,
 )
+from gradlab.diagnosis.finding import Finding
 from gradlab.errors import GradlabError, notice, one_line
 from gradlab.models import models
 from gradlab.recipe import Recipe
@@ -122,6 +123,15 @@ class Run:
     def validation(self) -> dict[str, float]:
         figures: dict[str, float] = self.finished["validation"]
         return figures
+
+    @property
+    def findings(self) -> list[Finding] | None:
+        """What the doctor found, the gravest first; None where it was switched off."""
+        found = self.finished.get("findings")
+        try:
+            return None if found is None else [Finding.from_json(shown) for shown in found]
+        except (KeyError, TypeError, ValueError) as error:
+            raise GradlabError(f"{self.path / 'result.json'} is damaged: {error}.") from None
 
     @property
     def checkpoints(self) -> Path:

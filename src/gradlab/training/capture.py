@@ -42,7 +42,8 @@ class GraphStep:
 
     def __init__(self, step: GradientStep):
         self.step = step
-        self.frozen_at, self.gradient_norm = step.frozen_at, step.gradient_norm
+        self.frozen_at = step.frozen_at
+        self.gradient_norm, self.gradient_norms = step.gradient_norm, step.gradient_norms
         self.lr = torch.zeros((), device=step.bad.device)
         self.seen: dict[torch.Size, int] = {}
         self.captured: dict[torch.Size, _Captured] = {}
@@ -70,7 +71,7 @@ class GraphStep:
         graph, batch = torch.cuda.CUDAGraph(), tuple(part.clone() for part in batch)
         with torch.cuda.graph(graph, stream=self.stream):
             stepped = self.step(batch, self.lr)
-        return _Captured(graph, batch, stepped, self.step.norm)
+        return _Captured(graph, batch, stepped, self.step.norm, self.step.norms)
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,12 @@ class _Captured:
     batch: Batch
     stepped: Stepped
     norm: float | Tensor
+    norms: list[float] | Tensor
 
     def replay(self, step: GradientStep, batch: Batch) -> Stepped:
         for mine, part in zip(self.batch, batch, strict=True):
             mine.copy_(part)
         self.graph.replay()
-        step.norm = self.norm
+        step.norm, step.norms = self.norm, self.norms
         # The next replay writes over the loss, which is wanted until the next log point.
         return Stepped(self.stepped.loss.clone(), self.stepped.count)

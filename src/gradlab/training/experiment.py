@@ -4,7 +4,7 @@ import signal
 import threading
 import types
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from gradlab.run.folder import build_model, new_path
 from gradlab.tasks import Classify, Task, calibrate, compare, evaluate, settled, tasks, wants
 from gradlab.training.capture import Mode, choose_mode
 from gradlab.training.checks import check_carry, check_causal, check_plan, check_precision
+from gradlab.training.checkup import Checkup
 from gradlab.training.environment import choose_threads, describe_environment, settings
 from gradlab.training.loop import Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
@@ -152,6 +153,7 @@ def resume(run: Run, device: torch.device, observers: Sequence[Observer]) -> Run
 
 def _train(experiment: Experiment, run: Run, observers: Sequence[Observer]) -> Run:
     plan = experiment.plan
+    checkup = Checkup(run.path / "metrics.jsonl") if plan.doctor else None
     keepers = [
         MetricsLog(run.path / "metrics.jsonl", plan.checkpoint_every),
         Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints),
@@ -164,14 +166,14 @@ def _train(experiment: Experiment, run: Run, observers: Sequence[Observer]) -> R
             experiment.examples("validation"),
             plan,
             mode=experiment.mode,
-            observers=[*observers, *keepers],
+            observers=[*observers, *([checkup] if checkup else []), *keepers],
         )
         _restore(training, run)
-        with _stopping_on_signals(training):
+        with _stopping_on_signals(training), checkup.at_work() if checkup else nullcontext():
             progress = training.run()
         if progress.ended == "interrupted":
             raise Interrupted(f"Stopped and saved at step {progress.step}. Go on with: gradlab resume {run.path}")
-        run.result = _figures(experiment, run, training)
+        run.result = _figures(experiment, run, training, checkup)
     run.dataset = experiment.dataset  # so that nobody reads it again
     return run
 
@@ -210,7 +212,7 @@ def _stopping_on_signals(training: Training) -> Iterator[None]:
             signal.signal(caught, handler)
 
 
-def _figures(experiment: Experiment, run: Run, training: Training) -> dict[str, Any]:
+def _figures(experiment: Experiment, run: Run, training: Training, checkup: Checkup | None) -> dict[str, Any]:
     """What result.json holds; every figure stands beside those of the trivial baselines."""
     task, progress = experiment.task, training.progress
     judged = {split: experiment.examples(split) for split in ("validation", "test")}
@@ -239,4 +241,5 @@ def _figures(experiment: Experiment, run: Run, training: Training) -> dict[str, 
         "baseline": {"name": to_beat, **{s: beside[to_beat] for s, beside in baselines.items()}} if trivial else {},
         "baselines": baselines,
         **calibration,
+        **({"findings": [finding.as_json() for finding in checkup.findings]} if checkup else {}),
     }

@@ -2,7 +2,8 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +14,13 @@ from torch import Tensor, nn
 from gradlab.data import Examples, Targets, Wants
 from gradlab.data.raw import check_finite
 from gradlab.data.splits import hold_out
+from gradlab.diagnosis.finding import Finding
 from gradlab.errors import GradlabError
 from gradlab.probes import forward_flops
 from gradlab.tasks import Classify, Metric, Regress, Task, predict
 from gradlab.training.capture import choose_mode
 from gradlab.training.checks import check_precision
+from gradlab.training.checkup import Checkup, tell
 from gradlab.training.environment import choose_threads, find_device, settings
 from gradlab.training.loop import Training
 from gradlab.training.observers import Line, Observer
@@ -29,13 +32,14 @@ Arrays = tuple[npt.ArrayLike | Tensor, npt.ArrayLike | Tensor]
 
 @dataclass(frozen=True)
 class Fit:
-    """What `fit` returns: the trained module, and every line that a run would have logged."""
+    """What `fit` returns: the trained module, every line that a run would have logged, and what the doctor found."""
 
     model: nn.Module
     history: list[Line]
     steps: int
     seconds: float
     validation: dict[str, float]
+    findings: list[Finding] = field(default_factory=list)
 
 
 def fit(
@@ -52,7 +56,8 @@ def fit(
 
     `loss` is a name or a function of (output, target) that gives the mean over the batch. `validation` is a pair like
     `data`, or the share of it to hold out. `device` is where the module is, unless named. The other keywords are those
-    of a recipe's `[train]`: epochs, batch_size, lr, optimizer, schedule, seed, ...
+    of a recipe's `[train]`: epochs, batch_size, lr, optimizer, schedule, seed, ... If something seems wrong with the
+    training it is told on stderr, and in `findings`; `doctor=False` leaves that out.
 
     >>> X, y = torch.randn(200, 4), torch.randint(0, 3, (200,))
     >>> fit(nn.Linear(4, 3), (X, y), epochs=2).steps
@@ -69,7 +74,7 @@ def fit(
     train, held = _split(model, task, (x, y), validation, settled.seed)
     steps = settled.total_steps(len(train))
     flops = 3.0 * forward_flops(model, x[:1].to(place)) * settled.examples_per_step(len(train))
-    history = _History()
+    history, checkup = _History(), Checkup(knobs="") if settled.doctor else None
     with settings(place, choose_threads(settled, flops), settled):
         training = Training(
             model,
@@ -78,15 +83,18 @@ def fit(
             replace(held, targets=task.encode(held.targets)).to(place) if held else None,
             settled,
             mode=choose_mode(settled, place, steps),
-            observers=[history, *observers],
+            observers=[history, *observers, *([checkup] if checkup else [])],
         )
-        progress = training.run()
+        with checkup.at_work() if checkup else nullcontext():
+            progress = training.run()
     if progress.ended == "interrupted":
         raise KeyboardInterrupt
     evaluations = [line for line in history.lines if line["split"] == "validation"]
     last = {name: evaluations[-1][name] for name in progress.best} if evaluations else {}
     figures = progress.best if settled.keep == "best" else last
-    return Fit(model, history.lines, progress.step, progress.seconds, figures)
+    findings = checkup.findings if checkup else []
+    tell(findings)
+    return Fit(model, history.lines, progress.step, progress.seconds, figures, findings)
 
 
 class _History(Observer):

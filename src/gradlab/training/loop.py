@@ -100,6 +100,7 @@ class Training:
         self.layers = {
             n: p.detach() for n, p in zip(self.parameters.names, self.parameters.tensors, strict=True) if p.ndim >= 2
         }
+        self.weight_norms: dict[str, float] = {}  # of the layers, before the last step that was logged
         self.log_every = plan.log_interval(len(train))
         self.evaluate_every = plan.evaluation_interval(len(train))
 
@@ -107,7 +108,7 @@ class Training:
         """Train from where the training stands to its end; the model is left with the weights the plan keeps."""
         progress = self.progress
         self.began = time.perf_counter() - progress.seconds
-        step = self._make_step()
+        step = self.step = self._make_step()
         self.model.train()
         for observer in self.observers:
             observer.start(self)
@@ -147,6 +148,11 @@ class Training:
     def lr(self, step: int) -> float:
         """The learning rate of a step (the first is 0); under `plateau`, of one from here to the next evaluation."""
         return self.plan.lr * self.schedule(step) * self.progress.rate_factor
+
+    def gradient_norms(self) -> dict[str, float]:
+        """The length of the last step's gradient, of each parameter that has one; waits for the device."""
+        norms = zip(self.parameters.names, self.step.gradient_norms(), strict=False)  # what counts has none
+        return {name: norm for name, norm in norms if norm is not None}
 
     def _make_step(self) -> Step:
         if isinstance(self.model, NGram):
@@ -225,7 +231,9 @@ class Training:
             return []
         moved = torch._foreach_norm(torch._foreach_sub(list(self.layers.values()), before))
         lengths = torch.stack([*moved, *torch._foreach_norm(before)]).tolist()
-        return [m / w if w else 0.0 for m, w in zip(lengths[: len(before)], lengths[len(before) :], strict=True)]
+        moves, sizes = lengths[: len(before)], lengths[len(before) :]
+        self.weight_norms = dict(zip(self.layers, sizes, strict=True))
+        return [m / w if w else 0.0 for m, w in zip(moves, sizes, strict=True)]
 
     def _fold(self) -> None:
         """Add the pending losses to the window, in order. Waits for the device."""

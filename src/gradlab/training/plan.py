@@ -44,6 +44,7 @@ class Plan:
     compile: Annotated[Literal["auto", "on", "off"], "compile or capture the step; auto: only where it pays"] = "auto"
     threads: Annotated[Count | None, "CPU threads; default by the size of a step"] = None
     deterministic: Annotated[bool, "bit-exact on CUDA too, at a price"] = False
+    doctor: Annotated[bool, "tell what is wrong with the training; on or off, it changes nothing in it"] = True
     seed: Annotated[Seed, "of weights, order and dropout"] = 0
 
     def __post_init__(self) -> None:

@@ -44,6 +44,9 @@ class Step(Protocol):
     def gradient_norm(self) -> float:
         """The length of the last step's gradient, before clipping; waits for the device."""
 
+    def gradient_norms(self) -> list[float | None]:
+        """The same for each parameter by itself; None where the loss does not depend on it."""
+
     def frozen_at(self) -> int | None:
         """The step whose gradient was not finite, where the device had to be asked; waits for the device."""
 
@@ -76,6 +79,8 @@ class GradientStep:
         self.bad = torch.zeros((), device=device)
         self.updates = torch.full((), start, dtype=torch.int64, device=device)
         self.norm: float | Tensor = float("nan")
+        self.norms: list[float] | Tensor = []  # of each parameter that has a gradient
+        self.unreached: set[int] = set()
         self.seeds: dict[int, Tensor] = {}
         self.precision: AbstractContextManager[object] = (
             torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
@@ -93,21 +98,25 @@ class GradientStep:
             gradients = self._backward(total, count)
         else:
             total, count, gradients = self._accumulated(batch)
-        norms = torch.stack(torch._foreach_norm([g for g in gradients if g is not None]))
+        found = [g for g in gradients if g is not None]
+        self.unreached = {i for i, g in enumerate(gradients) if g is None} if len(found) < len(gradients) else set()
+        norms = torch.stack(torch._foreach_norm(found))
         if self.on_host:
             skip = None
-            self.norm = math.hypot(*norms.tolist())
+            self.norms = norms.tolist()
+            self.norm = math.hypot(*self.norms)
             if not math.isfinite(self.norm):
                 raise NonFinite
         else:
             skip = self.bad
-            self.norm = norm = torch.linalg.vector_norm(norms)
+            self.norms, norm = norms, torch.linalg.vector_norm(norms)
+            self.norm = norm
             torch.maximum(self.bad, (~norm.isfinite()).to(self.bad.dtype), out=self.bad)  # once 1, it stays 1
             self.updates += self.bad == 0
         if self.clip is not None:
             factor = (self.clip / (torch.as_tensor(self.norm) + 1e-6)).clamp(max=1.0)
             # Not in place: autograd may give several parameters the same tensor as their gradient.
-            shortened = iter(torch._foreach_mul([g for g in gradients if g is not None], factor))
+            shortened = iter(torch._foreach_mul(found, factor))
             gradients = [None if g is None else next(shortened) for g in gradients]
         if self.l1:
             gradients = add_l1(gradients, self.optimizer.parameters, self.l1)
@@ -148,6 +157,10 @@ class GradientStep:
     def gradient_norm(self) -> float:
         return float(self.norm)
 
+    def gradient_norms(self) -> list[float | None]:
+        found = iter(self.norms.tolist() if isinstance(self.norms, Tensor) else self.norms)
+        return [None if i in self.unreached else next(found, None) for i in range(len(self.parameters))]
+
     def frozen_at(self) -> int | None:
         # Updates stopped counting at the bad step, so their count is its number.
         return int(self.updates) if not self.on_host and self.bad.item() else None
@@ -182,6 +195,9 @@ class ClosureStep:
     def gradient_norm(self) -> float:
         return math.hypot(*torch.stack(torch._foreach_norm(self._gradients())).tolist())
 
+    def gradient_norms(self) -> list[float | None]:
+        return [None if p.grad is None else p.grad.norm().item() for p in self.optimizer.parameters.tensors]
+
     def frozen_at(self) -> None:
         return None
 
@@ -200,6 +216,9 @@ class CountStep:
 
     def gradient_norm(self) -> float:
         return 0.0
+
+    def gradient_norms(self) -> list[float | None]:
+        return []
 
     def frozen_at(self) -> int | None:
         return None

@@ -25,7 +25,7 @@ class Leaky(nn.Module):
         return self.out(torch.stack(outs)).squeeze(-1), state
 
 
-def stream(model, carry, steps=40, length=5, reset=None):
+def stream(model, carry, steps=32, length=3, reset=None):
     """A long series in pieces; `carry` says what of the state goes on to the next piece."""
     x = torch.randn(steps * length, 4, 3)
     y = x.cumsum(0).mean(-1) / (1 + torch.arange(len(x)))[:, None].sqrt()
@@ -41,7 +41,7 @@ def stream(model, carry, steps=40, length=5, reset=None):
         state = carry(state)
 
 
-@pytest.mark.parametrize("reset", [None, 20])
+@pytest.mark.parametrize("reset", [None, 16])
 def test_a_state_is_carried_with_its_graph(reset):
     with watching() as doctor:
         stream(Leaky(), lambda state: state, reset=reset)
@@ -91,7 +91,7 @@ def test_growth_from_some_step_on():
     """The state is cut off in the first steps alone."""
     count = iter(range(1000))
     with watching() as doctor:
-        stream(Leaky(), lambda state: state.detach() if next(count) < 10 else state, steps=45)
+        stream(Leaky(), lambda state: state.detach() if next(count) < 10 else state, steps=41)
     finding = found(doctor, "graph_growth")
     assert finding.severity == "error"
     assert finding.since_step >= 11

@@ -26,7 +26,7 @@ class Gradlab(Contestant):
     def train(self, model: nn.Module, work: Work) -> int:
         case = work.case
         plan: dict[str, Any] = {"epochs": case.epochs, "batch_size": case.batch_size, "lr": case.lr}
-        plan["precision"] = self.precision
+        plan |= {"precision": self.precision, "doctor": self.observed}
         observers = self._observers() if self.observed else []
         return fit(model, (work.inputs, work.targets), observers=observers, **plan).steps
 

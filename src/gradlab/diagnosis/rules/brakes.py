@@ -20,7 +20,7 @@ def weight_decay_too_strong(record: Record) -> Iterator[Seen]:
             continue
         shrunk = [p for p in weights if p.weight.tail() < 0.3 * p.weight.first]
         # At the beginning: weights that have become nothing have nothing left to decay.
-        ratio = optimizer.decay.median(0, max(5, len(optimizer.decay) // 3))
+        ratio = max(optimizer.decay.median(0, first) for first in (10, max(5, len(optimizer.decay) // 3)))
         if ratio < 0.5 or len(shrunk) < 0.5 * len(weights) or not (record.stuck() or record.left() > 0.7):
             continue
         decay = optimizer.settings.get("weight_decay", 0.0)

@@ -149,10 +149,10 @@ class Backwards:
     def _origin(self, loss: Tensor, step: int) -> NotFinite:
         """The earliest thing that is not finite: an input, a parameter, or an operation of this graph."""
         watch = self.watch
-        for name, tensor in watch.parameters.tensors.items():
+        for name, tensor in watch.parameters.living():
             if tensor.is_floating_point() and not bool(tensor.detach().isfinite().all()):
                 return NotFinite(step=step, what="parameter", where=name)
-        for call in watch.calls.pending:
+        for call in watch.calls.pending.values():
             for value in (*call.args, *call.kwargs.values()):
                 if isinstance(value, Tensor) and value.is_floating_point() and not bool(value.isfinite().all()):
                     return NotFinite(step=step, what="input", where=call.root.name)

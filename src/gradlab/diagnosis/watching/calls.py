@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +18,7 @@ from torch.nn.parameter import is_lazy
 from gradlab.diagnosis.record import Capture, Module, Root
 from gradlab.diagnosis.series import Series
 from gradlab.diagnosis.watching.inputs import Columns
+from gradlab.diagnosis.watching.known import Known
 from gradlab.diagnosis.watching.sites import name_in, site_of, user_frame
 
 if TYPE_CHECKING:
@@ -25,11 +28,13 @@ _ROOTS, _COPIED = 64, 20_000_000
 
 
 class Call:
-    """A root's call that waits for a backward pass."""
+    """A root's call that waits for a backward pass. Its output is kept only if the step is to be captured."""
 
     def __init__(self, root: Root, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any):
-        self.root, self.module, self.args, self.kwargs, self.output = root, module, args, kwargs, output
-        self.training = module.training
+        self.root, self.args, self.kwargs, self.training = root, args, kwargs, module.training
+        self.output = output if root.initial is None else None
+        self.number = 1
+        """Which call of its root it is since the last backward pass."""
 
 
 class Calls:
@@ -37,10 +42,10 @@ class Calls:
 
     def __init__(self, watch: Watch):
         self.watch = watch
-        self.roots: dict[int, Root] = {}
-        self.paths: dict[int, str] = {}
-        """Of modules that are kept by their roots, by identity."""
-        self.pending: list[Call] = []
+        self.roots: Known[Root] = Known()
+        self.paths: Known[str] = Known()
+        self.pending: dict[str, Call] = {}
+        """The last call of each root since the last backward pass."""
         self.fed: set[int] = set()
         """Leaves that were given to roots before this backward pass, and want a gradient, by identity."""
         self.made: dict[Any, str] = {}
@@ -50,15 +55,14 @@ class Calls:
         self.given: dict[tuple[int, tuple[int, ...]], set[str]] = {}
         """Where roots' inputs of this look lie, and whose they are."""
         self.modes: dict[str, bool] = {}
-        self.ran: dict[int, tuple[Root, bool]] = {}
-        """Roots that a backward pass of this step has gone through, with their modes, by identity."""
-        self._owned: dict[tuple[int, int, int], bool] = {}
+        self.ran: dict[str, tuple[Root, bool]] = {}
+        """Roots that a backward pass of this step has gone through, with their modes."""
+        self._owned: dict[tuple[str, int, int], bool] = {}
         self._judged: tuple[int, Tensor] | None = None
-        self.columns: dict[tuple[int, int], Columns] = {}
+        self.columns: dict[tuple[str, int], Columns] = {}
         self._stack: list[nn.Module] = []
-        self._kept: list[nn.Module] = []
-        self._stochastic: dict[int, bool] = {}
-        self._lazy: dict[int, Root] = {}
+        self._stochastic: Known[bool] = Known()
+        self._lazy: Known[Root] = Known()
         self._with_gradients = True
         """Whether they were on when the root was called; inside of it, a part may run without."""
 
@@ -70,7 +74,7 @@ class Calls:
         if not self._stack:
             self.watch.called()
             self._with_gradients = torch.is_grad_enabled()
-            if id(module) not in self.roots:
+            if module not in self.roots:
                 self.watch.safely(self._new_root, module)
         self._stack.append(module)
 
@@ -96,20 +100,20 @@ class Calls:
     # -- roots ----------------------------------------------------------------------------------------------------
 
     def _root(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        root = self.roots.get(id(module))
+        root = self.roots.get(module)
         if root is None:
             if self.watch.looking:
                 self._inner(module, args, output)
             return
         watch = self.watch
-        if id(module) in self._lazy:
-            self._enter(self._lazy.pop(id(module)), module)
+        if module in self._lazy:
+            self._lazy.pop(module)
+            self._enter(root, module)
         tracked = _tensor(output) is None or _tensor(output, lambda t: t.requires_grad) is not None
         if watch.looking:
             self._beside(root, _tensor((*args, *kwargs.values())))
         if torch.is_grad_enabled() and tracked:
-            self.pending.append(Call(root, module, args, kwargs, output))
-            del self.pending[:-16]
+            self._waits(Call(root, module, args, kwargs, output), self.stochastic(module))
             if watch.looking:
                 if not any(module.children()):
                     self._inner(module, args, output)
@@ -134,6 +138,16 @@ class Calls:
                 self._judge(root, module, first)
             if first is not None and first.ndim >= 2 and watch.step:
                 watch.rows.judge(first)
+
+    def _waits(self, call: Call, varies: bool) -> None:
+        before, root = self.pending.get(call.root.name), call.root
+        if before is not None:
+            call.number = before.number + 1
+            if before.training != call.training:  # the one in another mode was an evaluation
+                root.judged += 1
+                root.judged_in_train += before.training and varies
+        self.pending[root.name] = call
+        self.fed |= {id(t) for t in (*call.args, *call.kwargs.values()) if _leaf(t)}
 
     def _judge(self, root: Root, module: nn.Module, given: Tensor | None) -> None:
         """A call with gradients off, in one mode or the other."""
@@ -187,23 +201,22 @@ class Calls:
 
     def _new_root(self, module: nn.Module) -> Root | None:
         bare = not any(module.children()) and next(module.parameters(), None) is None and not _holds(module)
-        if len(self.roots) >= _ROOTS or isinstance(module, _Loss) or bare:
+        if len(self.watch.record.roots) >= _ROOTS or isinstance(module, _Loss) or bare:
             return None
         frame = user_frame()
         name = name_in(frame, module) or type(module).__name__
-        taken = {root.name for root in self.roots.values()}
+        taken = {root.name for root in self.watch.record.roots}
         while name in taken:
             name += "'"
         inside = getattr(module, "_orig_mod", None)
         root = Root(
             name=name,
             kind=type(inside or module).__name__,
-            module=module,
+            reference=(lambda: module) if self.watch.keeping else weakref.ref(module),
             site=None if frame is None else site_of(frame),
             compiled=inside is not None,
         )
-        self.roots[id(module)] = root
-        self._kept.append(module)
+        self.roots[module] = root
         self.watch.record.roots.append(root)
         self._enter(root, inside or module)
         return root
@@ -212,27 +225,28 @@ class Calls:
         """Name all that a root has; what takes its size from the first input, after that."""
         self.watch.parameters.enter(root.name, module)
         if any(is_lazy(parameter) for parameter in module.parameters()):
-            self._lazy[id(module)] = root
+            self._lazy[module] = root
         for path, part in module.named_modules():
             full = ".".join(filter(None, (root.name, path)))
-            self.paths.setdefault(id(part), full)
+            if part not in self.paths:
+                self.paths[part] = full
             for held, tensor in _loose(part):
                 self.watch.parameters.add(tensor, f"{full}.{held}", type(part).__name__, registered=False)
 
     def stochastic(self, module: nn.Module) -> bool:
         """Whether it acts differently in training: by batch norm, or by dropout."""
-        found = self._stochastic.get(id(module))
+        found = self._stochastic.get(module)
         if found is None:
             parts = list(module.modules())
             found = any(isinstance(m, _BatchNorm) or (isinstance(m, _DropoutNd) and m.p > 0) for m in parts)
             found = found or any(getattr(m, "dropout", 0.0) for m in parts if isinstance(m, nn.RNNBase))
-            self._stochastic[id(module)] = found
+            self._stochastic[module] = found
         return found
 
     def _inputs(self, root: Root, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, Tensor)][:4]
         for number, tensor in enumerate(tensors):
-            columns = self.columns.setdefault((id(module), number), Columns())
+            columns = self.columns.setdefault((root.name, number), Columns())
             columns.add(tensor)
             while len(root.inputs) <= number:
                 root.inputs.append(columns.inputs)
@@ -241,7 +255,7 @@ class Calls:
 
     def _inner(self, module: nn.Module, args: Any, output: Any) -> None:
         """A module at a look."""
-        path = self.paths.get(id(module))
+        path = self.paths.get(module)
         if path is None:
             path = self._stray(module)
         record = self.watch.record
@@ -272,7 +286,7 @@ class Calls:
         inner = self._stack[-1] if self._stack else None
         if inner is None or isinstance(inner, _DropoutNd) or type(inner).__module__.startswith("torch."):
             return
-        owner = self.paths.get(id(inner), type(inner).__name__)
+        owner = self.paths.get(inner) or type(inner).__name__
         path = f"{owner} (F.dropout)"
         modules = self.watch.record.modules
         if path not in modules:
@@ -286,20 +300,19 @@ class Calls:
     def _stray(self, module: nn.Module) -> str:
         """A module that runs inside a root which does not know it, or one without parameters that the user calls."""
         outer = self._stack[0] if self._stack else None
-        root = self.roots.get(id(outer)) if outer is not None else None
+        root = self.roots.get(outer) if outer is not None else None
         name = None
         for holder in reversed(self._stack):
             name = _held(holder, module)
             if name:
-                above = self.paths.get(id(holder), type(holder).__name__)
+                above = self.paths.get(holder) or type(holder).__name__
                 path = f"{above}.{name}"
                 break
         else:
             path = f"{root.name if root else type(outer).__name__ if outer is not None else ''}.{type(module).__name__}"
         while path in self.watch.record.modules:
             path += "'"
-        self.paths[id(module)] = path
-        self._kept.append(module)
+        self.paths[module] = path
         inside = outer is not None and any(part is module for part in outer.modules())
         if not inside:
             self.watch.parameters.enter(path, module, registered=False)
@@ -324,34 +337,27 @@ class Calls:
     # -- backward -------------------------------------------------------------------------------------------------
 
     def trained(self) -> list[Call]:
-        """The calls that a backward pass ends: the last of each root; earlier ones in another mode were evaluations."""
-        last: dict[int, Call] = {}
-        for call in self.pending:
-            before = last.get(id(call.module))
-            if before is not None and before.training != call.training:
-                before.root.judged += 1
-                before.root.judged_in_train += before.training and self.stochastic(before.module)
-            last[id(call.module)] = call
-        for call in last.values():
+        """The calls that a backward pass ends: the last of each root."""
+        last, self.pending = list(self.pending.values()), {}
+        for call in last:
             call.root.trained += 1
             call.root.trained_in_eval += not call.training
-            self.ran[id(call.module)] = call.root, call.training
+            self.ran[call.root.name] = call.root, call.training
         if self.watch.looking:
             for path, training in self.modes.items():
                 seen = self.watch.record.modules[path]
                 seen.trained += 1
                 seen.trained_in_eval += not training
-        self.fed = {id(t) for call in self.pending for t in (*call.args, *call.kwargs.values()) if _leaf(t)}
         self.modes = {}
-        self.pending = []
-        return list(last.values())
+        return last
 
-    def stepped(self, optimizer: Any, tensors: list[Tensor]) -> None:
+    def stepped(self, number: int, tensors: list[Tensor]) -> None:
         """An optimiser has stepped: in which mode its models ran. Others ran too: a critic, while its maker learns."""
         for key, (root, training) in self.ran.items():
-            about = (key, id(optimizer), len(tensors))
+            about = (key, number, len(tensors))
             if about not in self._owned:
-                theirs = {id(p) for p in root.module.parameters()} if root.module is not None else set()
+                module = root.module
+                theirs = set() if module is None else {id(p) for p in module.parameters()}
                 self._owned[about] = any(id(t) in theirs for t in tensors)
             if self._owned[about]:
                 root.stepped += 1
@@ -364,9 +370,10 @@ class Calls:
         judges = self.watch.judges
         for call in calls:
             root = call.root
-            if root.initial is not None:
+            module = root.module
+            if root.initial is not None or module is None:
                 continue
-            model = getattr(call.module, "_orig_mod", call.module)
+            model = getattr(module, "_orig_mod", module)
             if sum(p.numel() for p in model.parameters()) > _COPIED:
                 continue
             try:
@@ -420,7 +427,7 @@ def _loose(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
         if isinstance(value, (list, tuple)):
             items = {f"{name}[{i}]": item for i, item in enumerate(value[:100])}
         elif isinstance(value, dict):
-            items = {f"{name}[{key!r}]": item for key, item in list(value.items())[:100]}
+            items = {f"{name}[{key!r}]": item for key, item in islice(value.items(), 100)}
         for full, item in items.items():
             if _leaf(item):
                 yield full, item

@@ -162,8 +162,8 @@ class Judges:
 
     def _example(self, x: Tensor, y: Tensor) -> None:
         """Rows of inputs with their targets, for probes."""
-        calls = self.watch.calls.pending
-        if len(calls) != 1 or self._kept > _EXAMPLES or y.ndim == 0:
+        calls = list(self.watch.calls.pending.values())
+        if len(calls) != 1 or calls[0].number > 1 or self._kept > _EXAMPLES or y.ndim == 0:
             return
         inputs = next((a for a in calls[0].args if isinstance(a, Tensor)), None)
         if inputs is None or inputs.ndim < 1 or len(inputs) != len(y):

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from gradlab.diagnosis.record import Parameter, Record
+from gradlab.diagnosis.watching.known import Known
 from gradlab.diagnosis.watching.sites import caller, name_in, user_frame
 
 _SAMPLE = 64
@@ -18,16 +19,16 @@ _WORN = 8
 
 
 class Parameters:
-    """Each under one name, the first it was seen under. Their tensors are kept, which no training minds."""
+    """Each under one name, the first it was seen under."""
 
     def __init__(self, record: Record):
         self.record = record
-        self.tensors: dict[str, Tensor] = {}
-        self._names: dict[int, str] = {}
+        self._tensors: dict[str, weakref.ref[Tensor]] = {}
+        self._names: Known[str] = Known()
         self._sample: dict[str, Tensor] = {}
         self._by_shape: dict[tuple[int, ...], list[str]] = {}
-        self._loaded: dict[int, weakref.ref[Tensor]] = {}
-        self._asked: dict[int, weakref.ref[Tensor]] = {}
+        self._loaded: Known[bool] = Known()
+        self._asked: Known[bool] = Known()
         """Tensors that were loaded, and whose gradient was asked for, before they had a name."""
 
     def enter(self, root: str, module: nn.Module, registered: bool = True) -> None:
@@ -39,13 +40,12 @@ class Parameters:
                     self.add(parameter, full, type(part).__name__, registered)
 
     def add(self, tensor: Tensor, name: str, owner: str = "", registered: bool = True) -> str:
-        known = self._names.get(id(tensor))
-        if known is not None or len(self.tensors) >= _MOST:
+        known = self._names.get(tensor)
+        if known is not None or len(self._tensors) >= _MOST:
             return known or name
-        while name in self.tensors:
+        while name in self._tensors:
             name += "'"
-        self._names[id(tensor)] = name
-        self.tensors[name] = tensor
+        self._bind(name, tensor)
         values = tensor.detach()
         sound = values.is_floating_point() and values.numel() > 0 and not values.is_meta
         first = Parameter(
@@ -56,8 +56,8 @@ class Parameters:
             owner=owner,
             registered=registered,
             site=None,
-            loaded=_among(tensor, self._loaded),
-            asked=_among(tensor, self._asked),
+            loaded=tensor in self._loaded,
+            asked=tensor in self._asked,
         )
         if sound:
             std, mean = torch.std_mean(values.float(), correction=0)
@@ -76,19 +76,25 @@ class Parameters:
         known = self._by_shape.setdefault(first.shape, [])
         root = first.name.split(".")[0]
         if first.std > 0:
-            for name in known[:100]:
-                theirs = self._some(self.tensors[name].detach())
-                ours = self._sample[first.name]
-                if name.split(".")[0] != root and theirs.dtype == ours.dtype and torch.equal(theirs, ours):
+            ours = self._sample[first.name]
+            for name in [n for n in known[:100] if n.split(".")[0] != root]:
+                other = self.tensor(name)
+                if other is None:
+                    continue
+                theirs = self._some(other.detach())
+                if theirs.dtype == ours.dtype and torch.equal(theirs, ours):
                     self.record.parameters[name].inherited = first.inherited = True
         known.append(first.name)
 
     def name(self, tensor: Tensor) -> str:
         """The name of a leaf; one that no module has is called as the user's variable."""
-        known = self._names.get(id(tensor))
+        known = self._names.get(tensor)
         if known is not None:
             return known
-        told = name_in(user_frame(), tensor) or f"tensor {len(self.tensors)}"
+        told = name_in(user_frame(), tensor) or f"tensor {len(self._tensors)}"
+        if self._takes_the_place(tensor, told):
+            self._bind(told, tensor)
+            return told
         name = self.add(tensor, told, "Tensor")
         self.record.parameters[name].site = caller()
         return name
@@ -96,21 +102,21 @@ class Parameters:
     def used(self, module: nn.Module, with_gradients: bool) -> None:
         """A module has run, at a look."""
         for tensor in module._parameters.values():
-            name = None if tensor is None else self._names.get(id(tensor))
+            name = None if tensor is None else self._names.get(tensor)
             if name is not None:
                 one = self.record.parameters[name]
                 one.used += with_gradients
                 one.used_without += not with_gradients
 
     def known(self, tensor: Tensor) -> bool:
-        return id(tensor) in self._names
+        return tensor in self._names
 
     def loaded(self, module: nn.Module) -> None:
         """The values of a module were read from somewhere."""
         for tensor in module.parameters():
-            name = self._names.get(id(tensor))
+            name = self._names.get(tensor)
             if name is None:
-                self._loaded[id(tensor)] = weakref.ref(tensor)
+                self._loaded[tensor] = True
             else:
                 self.record.parameters[name].loaded = True
                 self._sample[name] = self._some(tensor.detach())
@@ -118,37 +124,49 @@ class Parameters:
     def asked(self, leaves: Iterable[Tensor]) -> None:
         """The user wants to see their gradients."""
         for tensor in leaves:
-            name = self._names.get(id(tensor))
+            name = self._names.get(tensor)
             if name is None:
-                self._asked = {key: one for key, one in self._asked.items() if one() is not None}
-                self._asked[id(tensor)] = weakref.ref(tensor)
+                self._asked[tensor] = True
             else:
                 self.record.parameters[name].asked = True
 
-    def look_for_changes(self) -> bool:
-        """Whether any has changed; each that has is marked."""
-        changed = False
+    def look_for_changes(self) -> None:
+        """Mark each that has changed."""
         for name, before in self._sample.items():
             one = self.record.parameters[name]
-            if not one.changed:
-                now = self._some(self.tensors[name].detach())
+            tensor = None if one.changed else self.tensor(name)
+            if tensor is not None:
+                now = self._some(tensor.detach())
                 one.changed = now.shape != before.shape or not torch.equal(now, before)
-            changed = changed or one.changed
-        return changed
 
-    def pairs(self, names: list[str]) -> Iterator[tuple[Parameter, Tensor]]:
-        return ((self.record.parameters[n], self.tensors[n]) for n in names if n in self.tensors)
+    def tensor(self, name: str) -> Tensor | None:
+        """None if it is gone."""
+        reference = self._tensors.get(name)
+        return None if reference is None else reference()
+
+    def living(self) -> Iterator[tuple[str, Tensor]]:
+        for name in list(self._tensors):
+            tensor = self.tensor(name)
+            if tensor is not None:
+                yield name, tensor
+
+    def _bind(self, name: str, tensor: Tensor) -> None:
+        self._names[tensor], self._tensors[name] = name, weakref.ref(tensor)
+
+    def _takes_the_place(self, tensor: Tensor, name: str) -> bool:
+        """Whether an update made it: of the same name and form as one that is gone."""
+        before = self.record.parameters.get(name)
+        return (
+            before is not None
+            and before.owner == "Tensor"
+            and before.shape == tuple(tensor.shape)
+            and self.tensor(name) is None
+        )
 
     @staticmethod
     def _some(values: Tensor) -> Tensor:
         flat = values.reshape(-1)
         return flat[:: max(1, flat.numel() // _SAMPLE)][:_SAMPLE].clone().cpu()
-
-
-def _among(tensor: Tensor, known: dict[int, "weakref.ref[Tensor]"]) -> bool:
-    """Whether it is one of those; an identity alone may be that of a tensor long gone."""
-    found = known.get(id(tensor))
-    return found is not None and found() is tensor
 
 
 def _drawn(values: Tensor, std: float) -> bool:

@@ -182,7 +182,7 @@ class Patches:
 
         @functools.wraps(function)
         def train(module: Any, mode: bool = True) -> Any:
-            root = watch.calls.roots.get(id(module))
+            root = watch.calls.roots.get(module)
             if root is not None and not watch.depth:
                 if mode:
                     root.train_site = caller()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from gradlab.diagnosis.record import Clipping, Optimizer, Site
+from gradlab.diagnosis.watching.known import Known
 from gradlab.diagnosis.watching.sites import caller
 
 if TYPE_CHECKING:
@@ -20,16 +22,23 @@ _ALWAYS, _SMALL, _COPIED = 60, 3, 50_000_000
 class _Watched:
     """An optimiser, with what is known of it between two of its steps."""
 
-    def __init__(self, seen: Optimizer, tensors: list[Tensor]):
-        self.seen, self.tensors = seen, tensors
-        floats = [t for t in tensors if t.is_floating_point() and t.numel() and t.requires_grad]
-        # A few small ones stand for all where something is asked at every step.
-        self.few = sorted(floats, key=lambda t: t.numel())[:_SMALL]
+    def __init__(self, seen: Optimizer):
+        self.seen = seen
+        self.names: list[str] = []
+        self._few: list[weakref.ref[Tensor]] = []
         self.clean = self.given = False
         """Whether a backward pass since the step before began without gradients, and whether one left some."""
         self.backwards = self.summed = 0
         """Backward passes since the step before, and those since the gradients were last clear."""
         self.before: dict[str, Tensor] = {}
+
+    def take(self, tensors: list[Tensor]) -> None:
+        """What it steps. A few small ones stand for all where something is asked at every step."""
+        floats = [t for t in tensors if t.is_floating_point() and t.numel() and t.requires_grad]
+        self._few = [weakref.ref(t) for t in sorted(floats, key=lambda t: t.numel())[:_SMALL]]
+
+    def few(self) -> list[Tensor]:
+        return [tensor for reference in self._few if (tensor := reference()) is not None]
 
 
 class Updates:
@@ -37,35 +46,40 @@ class Updates:
 
     def __init__(self, watch: Watch):
         self.watch = watch
-        self.watched: dict[int, _Watched] = {}
-        self.sites: dict[int, Site | None] = {}
+        self.watched: Known[_Watched] = Known()
+        self.all: list[_Watched] = []
+        self.sites: Known[Site | None] = Known()
         """Where optimisers were made."""
+        self._theirs: Known[bool] = Known()
+        """Tensors that an optimiser has."""
         self.clippings: dict[tuple[Site | None, float], Clipping] = {}
-        self._kept: list[Any] = []
         self.stepped = False
         self._last: dict[str, Tensor] = {}
 
     def made(self, optimizer: Any) -> None:
-        self.sites[id(optimizer)] = caller()
+        self.sites[optimizer] = caller()
         self._enter(optimizer)
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
     def before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        one = self.watched.get(id(optimizer)) or self._enter(optimizer)
+        one = self.watched.get(optimizer) or self._enter(optimizer)
         seen, watch = one.seen, self.watch
+        tensors = tensors_of(optimizer)
+        if not seen.steps or len(tensors) != len(one.names):
+            self._take(one, tensors)
+            one.names = [watch.parameters.name(t) for t in tensors]
         seen.closure = seen.closure or any(callable(a) for a in (*args, *kwargs.values()))
-        if watch.looking:
-            if seen.steps < 2 or sum(len(g["params"]) for g in optimizer.param_groups) != len(one.tensors):
-                self._tensors(one, optimizer)
-            names = [watch.parameters.name(t) for t in one.tensors]
-            if sum(t.numel() for t in one.tensors) <= _COPIED:
-                one.before = {
-                    n: t.detach().clone() for n, t in zip(names, one.tensors, strict=True) if t.is_floating_point()
-                }
+        if watch.looking and sum(t.numel() for t in tensors) <= _COPIED:
+            one.names = [watch.parameters.name(t) for t in tensors]
+            one.before = {
+                n: t.detach().clone() for n, t in zip(one.names, tensors, strict=True) if t.is_floating_point()
+            }
 
     def after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        one = self.watched[id(optimizer)]
+        one = self.watched.get(optimizer)
+        if one is None:
+            return
         seen, watch = one.seen, self.watch
         step = watch.step
         self.stepped = True
@@ -74,7 +88,7 @@ class Updates:
         seen.rate.add(step, max(float(group["lr"]) for group in optimizer.param_groups if "lr" in group))
         if seen.steps < _ALWAYS or watch.looking:
             seen.backwards.add(step, one.summed)
-            self._check(one)
+            self._check(one, optimizer)
         if watch.looking and one.before:
             self._look(one, optimizer)
         one.before, one.clean, one.given, one.backwards, one.summed = {}, False, False, 0, 0
@@ -84,28 +98,29 @@ class Updates:
         group = optimizer.param_groups[0]
         simple = (int, float, bool, str, tuple, type(None))
         seen = Optimizer(
-            number=len(self.watched),
+            number=len(self.all),
             kind=type(optimizer).__name__,
-            site=self.sites.get(id(optimizer)) or caller(),
+            site=self.sites.get(optimizer) or caller(),
             settings={k: v for k, v in group.items() if k != "params" and isinstance(v, simple)},
         )
-        one = self.watched[id(optimizer)] = _Watched(seen, [])
-        self._kept.append(optimizer)
-        self._tensors(one, optimizer)
+        self.watched[optimizer] = one = _Watched(seen)
+        self.all.append(one)
+        self._take(one, tensors_of(optimizer))
         return one
 
-    def _tensors(self, one: _Watched, optimizer: Any) -> None:
-        fresh = _Watched(one.seen, [t for group in optimizer.param_groups for t in group["params"]])
-        one.tensors, one.few = fresh.tensors, fresh.few
+    def _take(self, one: _Watched, tensors: list[Tensor]) -> None:
+        one.take(tensors)
+        for tensor in tensors:
+            self._theirs[tensor] = True
 
     def name_all(self) -> None:
         """At the end, which optimiser has which parameter; only those that have stepped count."""
-        record, parameters = self.watch.record, self.watch.parameters
-        for one in self.watched.values():
+        record = self.watch.record
+        for one in self.all:
             if one.seen.steps == 0:
                 continue
             record.optimizers.append(one.seen)
-            one.seen.parameters = [parameters.name(t) for t in one.tensors]
+            one.seen.parameters = one.names
             for name in one.seen.parameters:
                 if name in record.parameters and record.parameters[name].optimizer is None:
                     record.parameters[name].optimizer = one.seen.number
@@ -115,13 +130,13 @@ class Updates:
 
     def has(self, leaf: Tensor) -> bool:
         """Whether an optimiser has it."""
-        return any(tensor is leaf for one in self.watched.values() for tensor in one.tensors)
+        return leaf in self._theirs
 
-    def _check(self, one: _Watched) -> None:
+    def _check(self, one: _Watched, optimizer: Any) -> None:
         """Whether there was a gradient at all, and whether it began at zero."""
         seen = one.seen
         seen.checked += 1
-        grads = [t.grad for t in one.tensors if t.grad is not None]
+        grads = [t.grad for t in tensors_of(optimizer) if t.grad is not None]
         if not grads or all(not bool(g.detach().any()) for g in grads):
             seen.empty += 1
             seen.empty_though_backward += one.backwards > 0
@@ -133,10 +148,13 @@ class Updates:
         step, seen = self.watch.step, one.seen
         squares, decays, rests = 0.0, 0.0, 0.0
         groups = {id(t): group for group in optimizer.param_groups for t in group["params"]}
-        for record, tensor in self.watch.parameters.pairs(list(one.before)):
-            before = one.before[record.name]
+        for tensor, name in zip(tensors_of(optimizer), one.names, strict=True):
+            record, before = self.watch.record.parameters.get(name), one.before.get(name)
+            if record is None or before is None:
+                continue
             size = float(torch.linalg.vector_norm(before.float()))
             change = float(torch.linalg.vector_norm((tensor.detach() - before).float()))
+            record.changed = record.changed or change > 0
             record.weight.add(step, size)
             record.update.add(step, change / size if size > 0 else (0.0 if change == 0 else math.inf))
             gradient = 0.0
@@ -161,23 +179,23 @@ class Updates:
 
     def backward(self, accumulates: bool) -> None:
         """A backward pass is about to begin."""
-        for one in self.watched.values():
+        for one in self.watched.facts():
             one.backwards += 1
             one.summed += 1
             if not accumulates:  # what it gives takes the place of what is there
                 one.clean, one.summed = True, 1
                 continue
             if one.seen.steps < _ALWAYS or self.watch.looking:
-                left = [t.grad.detach() for t in one.few if t.grad is not None]
+                left = [t.grad.detach() for t in one.few() if t.grad is not None]
                 norm = math.sqrt(sum(float(g.float().square().sum()) for g in left if not g.is_sparse)) if left else 0.0
                 one.seen.leftover.add(self.watch.step, norm)
                 if norm == 0.0:
                     one.clean, one.summed = True, 1
 
     def backward_ended(self) -> None:
-        for one in self.watched.values():
+        for one in self.watched.facts():
             if (one.seen.steps < _ALWAYS or self.watch.looking) and not one.given:
-                one.given = any(t.grad is not None and bool(t.grad.detach().any()) for t in one.few)
+                one.given = any(t.grad is not None and bool(t.grad.detach().any()) for t in one.few())
 
     def clipped(self, limit: Any, norm: Any, by_value: bool) -> None:
         limit, site = float(limit), caller()
@@ -205,7 +223,7 @@ class Updates:
         """Whether leaves have changed since this was last asked, without any optimiser."""
         record, parameters = self.watch.record, self.watch.parameters
         changed = left = False
-        for name, tensor in parameters.tensors.items():
+        for name, tensor in parameters.living():
             one = record.parameters[name]
             before = self._last.get(name)
             now = tensor.detach()
@@ -220,6 +238,10 @@ class Updates:
                     one.update.add(self.watch.step, change / size if size > 0 else math.inf)
         record.hand_checked += changed
         record.hand_stale += left
-        small = sum(t.numel() for t in parameters.tensors.values()) <= 2_000_000
-        self._last = {n: t.detach().clone() for n, t in parameters.tensors.items()} if small else {}
+        small = sum(t.numel() for _, t in parameters.living()) <= 2_000_000
+        self._last = {n: t.detach().clone() for n, t in parameters.living()} if small else {}
         return changed
+
+
+def tensors_of(optimizer: Any) -> list[Tensor]:
+    return [tensor for group in optimizer.param_groups for tensor in group["params"]]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import _disable_current_modes
 
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.watching.backwards import Backwards
@@ -18,7 +20,7 @@ from gradlab.diagnosis.watching.pace import Pace
 from gradlab.diagnosis.watching.parameters import Parameters
 from gradlab.diagnosis.watching.patches import Patches
 from gradlab.diagnosis.watching.rows import Rows
-from gradlab.diagnosis.watching.updates import Updates
+from gradlab.diagnosis.watching.updates import Updates, tensors_of
 
 
 class Enough(BaseException):
@@ -28,8 +30,10 @@ class Enough(BaseException):
 class Watch:
     """Fills a record while it is open. What fails in it is told in `faults`, and never to the script."""
 
-    def __init__(self, steps: int | None = None):
+    def __init__(self, steps: int | None = None, keeping: bool = False):
         self.most = steps
+        self.keeping = keeping
+        """Whether the models are kept to the end, for those who look at them then."""
         self.record = Record()
         self.faults: list[str] = []
         self.notes: list[str] = []
@@ -69,12 +73,13 @@ class Watch:
 
     def safely(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call a part of the watch; its time is our own, and its failure too."""
-        if threading.get_ident() != self._thread or self.depth:
+        if threading.get_ident() != self._thread or self.depth or _transforming():
             return None
         began = time.thread_time()
         self.depth += 1
         try:
-            return function(*args)
+            with unseen():
+                return function(*args)
         except Exception as error:
             self._fault(function, error)
             return None
@@ -102,9 +107,11 @@ class Watch:
 
     def stepped(self, optimizer: Any) -> None:
         """An optimiser has stepped: the next step begins."""
-        one = self.updates.watched[id(optimizer)]
+        one = self.updates.watched.get(optimizer)
+        if one is None:
+            return
         number = one.seen.number
-        self.calls.stepped(optimizer, one.tensors)
+        self.calls.stepped(number, tensors_of(optimizer))
         self._turn = [*self._turn[-31:], number]
         # Until the rarest of those that take turns has had its own: three steps of one and one of another make four.
         rarest = min(map(self._turn.count, set(self._turn)))
@@ -118,8 +125,11 @@ class Watch:
         self.step += 1
         self.calls.unwind()
         self.looking = self.pace.due(self.step, together)
-        if self.looking and len(self.record.looks) < 10_000:
-            self.record.looks.append(self.step)
+        looks = self.record.looks
+        if self.looking and len(looks) < 10_000:
+            looks.append(self.step)
+            if len(looks) & (len(looks) - 1) == 0:  # more and more rarely; at the end a model may be gone
+                self.parameters.look_for_changes()
 
     def backward_begins(self, loss: Tensor, accumulates: bool = True) -> None:
         if not self.updates.stepped:
@@ -166,3 +176,21 @@ class Watch:
             record.clear_batches,
             record.known_batches,
         ) = self.rows.mixed()
+
+
+def _transforming() -> bool:
+    """Whether torch.func is at work: its tensors have no values yet."""
+    return torch._C._functorch.maybe_current_level() is not None
+
+
+def unseen() -> AbstractContextManager[Any]:
+    """What the watch computes is not seen by modes that the user has entered to count or change operations."""
+    if not torch._C._len_torch_dispatch_stack() and not torch._C._len_torch_function_stack():
+        return _NOTHING
+    stack = ExitStack()
+    stack.enter_context(torch._C.DisableTorchFunction())
+    stack.enter_context(_disable_current_modes())
+    return stack
+
+
+_NOTHING = nullcontext()

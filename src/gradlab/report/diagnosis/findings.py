@@ -28,7 +28,7 @@ def section_of(verdict: Verdict) -> Html:
 
 def _card(finding: Finding) -> Html:
     badge = tag("span", finding.severity, class_="badge")
-    sure = f"{100 * finding.confidence:.0f} % sure"
+    sure = f"{finding.confidence:.0%} sure"
     facts = join(part for name, told in _facts(finding) for part in (tag("dt", name), tag("dd", told)))
     return tag(
         "article",

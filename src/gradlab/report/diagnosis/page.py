@@ -38,7 +38,7 @@ def _head(verdict: Verdict, record: Record, name: str) -> Html:
 
 
 def _figures(record: Record) -> list[Html]:
-    own = f"{100 * record.own_seconds / record.seconds:.0f} %" if record.seconds else "–"
+    own = f"{record.own_seconds / record.seconds:.0%}" if record.seconds else "–"
     closely = number(min(record.steps, len(record.looks)))
     made = [
         _figure("steps watched", number(record.steps), {"of them closely": closely}),

@@ -12,6 +12,7 @@ from gradlab.data import Examples, Targets
 from gradlab.data.text.windows import Windows
 from gradlab.probes import forward_flops
 from gradlab.tasks import Language
+from gradlab.training.checkup import Checkup
 from gradlab.training.environment import choose_threads, settings
 from gradlab.training.loop import Training
 from gradlab.training.plan import Plan, plan_schema
@@ -28,7 +29,7 @@ class GradlabText(Gradlab):
         inputs: Any = Windows(torch.from_numpy(work.tokens.astype(np.uint8)), case.length)
         train = Examples(inputs, inputs.targets, np.arange(len(inputs)))
         flops = 3.0 * forward_flops(model, inputs[:1]) * case.batch_size
-        observers = self._observers() if self.observed else []
+        observers = [*self._observers(), Checkup()] if self.observed else []
         with settings(cpu, choose_threads(plan, flops), plan):
             task = Language(Targets(tokens=work.vocabulary))
             return Training(model, task, train, None, plan, observers=observers).run().step

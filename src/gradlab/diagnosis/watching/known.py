@@ -1,0 +1,35 @@
+"""What is known of objects of the user's, without keeping them: a model that is dropped is gone, watched or not."""
+
+import weakref
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+Fact = TypeVar("Fact")
+
+
+class Known(Generic[Fact]):
+    """A fact for each object, by identity, as long as the object lives."""
+
+    def __init__(self) -> None:
+        self._facts: dict[int, tuple[weakref.ref[Any], Fact]] = {}
+
+    def get(self, thing: object) -> Fact | None:
+        found = self._facts.get(id(thing))
+        return None if found is None else found[1]
+
+    def __setitem__(self, thing: object, fact: Fact) -> None:
+        key, facts = id(thing), self._facts
+        # It goes with the object, before another can have its identity.
+        facts[key] = weakref.ref(thing, lambda _: facts.pop(key, None)), fact
+
+    def __contains__(self, thing: object) -> bool:
+        return id(thing) in self._facts
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def pop(self, thing: object) -> None:
+        self._facts.pop(id(thing), None)
+
+    def facts(self) -> Iterator[Fact]:
+        return (fact for _, fact in list(self._facts.values()))

@@ -1,0 +1,173 @@
+"""The doctor as an observer: it looks at the first steps, reads the log, and says at the end what is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gradlab.data.text.masking import Masked
+from gradlab.data.text.windows import Windows
+from gradlab.diagnosis.finding import Finding, Verdict
+from gradlab.diagnosis.logged import Logged
+from gradlab.errors import TrainingError, notice, one_line
+from gradlab.run.folder import read_lines
+from gradlab.tasks import Poisson
+from gradlab.training.observers import Line, Observer
+
+if TYPE_CHECKING:
+    from gradlab.training.loop import Training
+
+_CLOSE = 6  # first steps, which tell most: where the rate is far too high, the weights have grown to it soon after
+_ROWS = 512  # of the inputs
+_JUDGED = 4096  # examples that tell what a constant costs
+_TOKENS = 2**20  # of a text
+_DECOUPLED = ("adamw", "lion")  # their decay is as strong as their rate, which would be to blame
+
+
+def _harmless(method: Callable[..., None]) -> Callable[..., None]:
+    """A fault of the doctor ends the doctor's work, and nothing else."""
+
+    @wraps(method)
+    def guarded(self: Checkup, *seen: Any) -> None:
+        if self.fault is None:
+            try:
+                method(self, *seen)
+            except Exception as error:
+                self.every, self.before, self.fault = None, {}, f"{type(error).__name__}: {one_line(error)}"
+
+    return guarded
+
+
+class Checkup(Observer):
+    """Draws no random number and changes nothing: with it and without, a training gives the same bits.
+
+    The first few steps are looked at one by one; after that it reads what the loop has logged anyway. Of a run that
+    goes on, `log` is the log of what came before.
+    """
+
+    def __init__(self, log: Path | None = None, knobs: str = "train."):
+        self.log_path, self.knobs = log, knobs
+        self.record = Logged()
+        self.before: dict[str, Tensor] = {}
+        self.logged = -1
+        self.verdict: Verdict | None = None
+        self.fault: str | None = None
+
+    @property
+    def findings(self) -> list[Finding]:
+        return self.verdict.findings if self.verdict else []
+
+    @_harmless
+    def start(self, training: Training) -> None:
+        plan, record = training.plan, self.record
+        record.optimizer.kind = plan.optimizer.name
+        decay = 0.0 if plan.optimizer.name in _DECOUPLED else plan.weight_decay
+        record.optimizer.settings = {"lr": plan.lr, "weight_decay": decay}
+        record.has_floor = not isinstance(training.task, Poisson)
+        if plan.clip is not None:
+            record.clips(plan.clip)
+        record.meet(training.model, training.layers)
+        if isinstance(training.train.inputs, Tensor):
+            record.read(training.train.sample(_ROWS).inputs[:])
+        if training.progress.step == 0:
+            record.weigh(training.layers)
+            self.every, self.before = 1, _copied(training.layers)
+        elif self.log_path is not None and self.log_path.exists():
+            for line, _ in read_lines(self.log_path):
+                if line["step"] <= training.progress.step:
+                    record.line(line)
+
+    @_harmless
+    def step(self, training: Training) -> None:
+        """The first few; after them it is not called again."""
+        step = training.progress.step
+        if self.logged != step and training.pending:
+            last = training.pending[-1]
+            sizes = torch.stack(torch._foreach_norm(list(self.before.values()))).tolist() if self.before else []
+            changes = torch._foreach_sub(list(training.layers.values()), list(self.before.values()))
+            moved = torch.stack(torch._foreach_norm(changes)).tolist() if changes else []
+            self.record.look(
+                step - 1,
+                last.loss.item() / last.count,
+                {n: m / w for n, m, w in zip(self.before, moved, sizes, strict=True) if w},
+                dict(zip(self.before, sizes, strict=True)),
+                training.gradient_norms(),
+            )
+        done = step >= _CLOSE
+        self.every, self.before = (None, {}) if done else (1, _copied(training.layers))
+
+    @_harmless
+    def log(self, training: Training, line: Line) -> None:
+        if line["split"] == "train":
+            self.logged = line["step"]
+            self.record.line(line, training.weight_norms, training.gradient_norms())
+        else:
+            self.record.line(line)
+
+    @_harmless
+    def end(self, training: Training) -> None:
+        progress, plan = training.progress, training.plan
+        self.before = {}
+        if progress.ended not in ("finished", "patience", "diverged"):
+            return
+        from gradlab.diagnosis.advising import advise  # after the training, which should not wait for the rules
+
+        # Smoothed labels and weighted classes make another loss of the steps.
+        same, diverged = not _altered(training.task), progress.ended == "diverged"
+        self.record.conclude(progress.step, progress.seconds, constant_loss(training), same=same, diverged=diverged)
+        self.verdict = advise(self.record, self.knobs, keeps_best=plan.keep == "best" and bool(progress.best))
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Around the training: an error of it says why, where the doctor knows; and faults of the doctor are told."""
+        try:
+            yield
+        except TrainingError as error:
+            why = next((f for f in self.findings if f.severity != "note" and f.slug != "nan_loss"), None)
+            if why is None:
+                raise
+            raise TrainingError(f"{error} The doctor says: {why.title}. {why.evidence}") from None
+        finally:
+            for fault in [*([self.fault] if self.fault else []), *(self.verdict.faults if self.verdict else [])]:
+                notice(f"The doctor failed, which is a fault of gradlab and did not touch the training: {fault}")
+
+
+def tell(findings: Sequence[Finding]) -> None:
+    """What somebody who trains from Python should know, on stderr."""
+    for finding in findings:
+        if finding.severity != "note":
+            notice(f"The doctor says: {finding.title}. {finding.evidence} Change: {finding.fix}")
+
+
+def _altered(task: Any) -> bool:
+    return bool(getattr(task, "label_smoothing", 0)) or getattr(task, "class_weights", "none") != "none"
+
+
+def _copied(layers: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in layers.items()}
+
+
+def constant_loss(training: Training) -> float:
+    """What always saying the same would cost: the entropy of a text's tokens, or the loss of the first baseline."""
+    inputs: Any = training.train.inputs
+    if isinstance(inputs, Masked):
+        inputs = inputs.windows
+    if isinstance(inputs, Windows):
+        some: Any = inputs.tokens[:_TOKENS]
+        tokens = some.cpu().long() if isinstance(some, Tensor) else torch.from_numpy(some.astype(np.int64))
+        return float(torch.special.entr(torch.bincount(tokens).double() / len(tokens)).sum())
+    baseline = next(iter(training.task.baselines(training.train, training.model).values()), None)
+    if baseline is None:
+        return math.nan
+    judged = (training.sample if len(training.sample) else training.train).sample(_JUDGED)
+    with torch.no_grad():
+        total, count = training.task.loss(baseline.to(training.device)(judged.inputs[:]), judged.targets[:])
+    return total.item() / count
