@@ -19,7 +19,7 @@ from cli_helpers import (
     losses,
 )
 
-RESULT_KEYS = ["run", "recipe", "steps", "seconds", "parameters", "validation", "test"]
+RESULT_KEYS = ["run", "recipe", "steps", "seconds", "parameters", "validation", "test", "findings"]
 
 
 def recipe_of(run: Path) -> dict[str, dict[str, object]]:

@@ -1,6 +1,7 @@
 """A number over the steps of a training, in bounded memory."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -61,6 +62,11 @@ class Series:
     def median(self, start: int | None = None, stop: int | None = None) -> float:
         """Of the values in a slice of the list; those that are not finite do not count."""
         return median(self.values[start:stop])
+
+    def near(self, step: int) -> float:
+        """The median of the five values around a step."""
+        place = bisect_left(self.steps, step)
+        return self.median(max(0, place - 3), place + 2)
 
     def head(self, count: int = 5) -> float:
         """The median of the first few."""

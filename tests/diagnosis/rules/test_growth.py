@@ -189,3 +189,40 @@ def test_layers_that_are_added_one_by_one():
             F.cross_entropy(model(inputs), targets).backward()
             optimizer.step()
     assert grave(doctor, "graph_growth") == []
+
+
+@pytest.mark.parametrize(
+    ("take", "grows"),
+    [
+        (lambda out: out.mean(), True),
+        (lambda out: out.mean().item(), False),
+        (lambda out: out.detach().mean(), False),
+    ],
+)
+def test_a_running_total_that_no_backward_pass_goes_through(take, grows):
+    x, y = groups()
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+    total = 0.0
+    with watching() as doctor:
+        optimizer = sgd(model.parameters())
+        for inputs, targets in batches(x, y, steps=60):
+            optimizer.zero_grad()
+            F.cross_entropy(model(inputs), targets).backward()
+            optimizer.step()
+            total = 0.9 * total + take(model(inputs))
+    assert [finding.slug for finding in grave(doctor)] == (["graph_growth"] if grows else [])
+
+
+def test_outputs_and_losses_that_are_kept_are_no_graph():
+    x, y = groups()
+    model, kept = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4)), []
+    with watching() as doctor:
+        optimizer = sgd(model.parameters())
+        for inputs, targets in batches(x, y, steps=60):
+            optimizer.zero_grad()
+            out = model(inputs)
+            loss = F.cross_entropy(out, targets)
+            loss.backward()
+            optimizer.step()
+            kept += [out.detach(), loss]
+    assert grave(doctor) == []

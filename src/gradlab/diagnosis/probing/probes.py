@@ -2,45 +2,75 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import math
+import random
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from gradlab.diagnosis.probing.cuts import cuts
-from gradlab.diagnosis.probing.replay import Replay
+from gradlab.diagnosis.probing.firsts import first_loss
+from gradlab.diagnosis.probing.mixing import mixing
+from gradlab.diagnosis.probing.modes import modes
+from gradlab.diagnosis.probing.rates import rates
+from gradlab.diagnosis.probing.replay import Replay, first
+from gradlab.diagnosis.probing.slopes import slopes
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.series import Series
 
+Probe = Callable[[Record, Replay, float], list[str] | None]
+
 _SHARE, _LEAST = 0.1, 0.4
+_DEEP = 30.0  # seconds for one probe, of a model whose steps take long: a few of them tell something too
 
 
 def probe(record: Record, deep: bool) -> list[str]:
-    """Run what the time allows: a tenth of the script's, or, if `deep`, as long as it takes. Gives what failed."""
+    """Run what the time allows: a tenth of the script's, or, if `deep`, all there are. Gives what failed."""
     faults: list[str] = []
-    deadline = time.perf_counter() + (3600.0 if deep else max(_LEAST, _SHARE * record.seconds))
+    deadline = time.perf_counter() + max(_LEAST, _SHARE * record.seconds)
     main = [c for c in record.captures if c.root.trained >= 5]
-    probes: list[Callable[[Record, Replay, float], None]] = [cuts, leak, by_time, by_heart]
+    probes: list[Probe] = [cuts, leak, by_time, by_heart]
     if deep:
-        probes += [mixing, modes, rates, first_loss]
-    devices = range(torch.cuda.device_count())
-    with torch.random.fork_rng(devices=devices):
+        probes += [first_loss, mixing, modes, slopes, rates]
+    with _unheard():
         for capture in main[:2]:
-            replay = Replay(capture)
+            replay = Replay(capture, deep)
             for one in probes:
-                if time.perf_counter() > deadline:
+                if deep:
+                    deadline = time.perf_counter() + _DEEP
+                elif time.perf_counter() > deadline:
                     return faults
                 torch.manual_seed(0)
                 try:
                     with torch.enable_grad():
-                        one(record, replay, deadline)
-                except (
-                    Exception
-                ) as error:  # a stranger's model may refuse to run again; that is no fault of its training
+                        faults += one(record, replay, deadline) or []
+                except Exception as error:
+                    # A stranger's model may refuse to run again; that is no fault of its training.
                     faults.append(f"probe {one.__name__}: {type(error).__name__}: {error}"[:300])
     return faults
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """Random numbers go on afterwards as if nothing had been; what a model prints or warns of was already said."""
+    plain, numbers = random.getstate(), np.random.get_state()
+    try:
+        with (
+            torch.random.fork_rng(devices=range(torch.cuda.device_count())),
+            contextlib.redirect_stdout(io.StringIO()),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        random.setstate(plain)
+        np.random.set_state(numbers)
 
 
 def leak(record: Record, replay: Replay, deadline: float) -> None:
@@ -56,14 +86,14 @@ def leak(record: Record, replay: Replay, deadline: float) -> None:
     place, sequence = fits[-1], capture.args[fits[-1]]
     model = replay.model(training=False)
     with torch.no_grad():
-        before = _first(replay.output(model))
+        before = first(replay.output(model))
         middle = sequence.shape[1] // 2
         other = sequence.clone()
         if sequence.is_floating_point():
             other[:, middle:] = other[:, middle:].flip(0) + 1.0
         else:
             other[:, middle:] = (other[:, middle:] + 1) % (int(sequence.max()) + 1)
-        after = _first(replay.output(model, (*capture.args[:place], other, *capture.args[place + 1 :])))
+        after = first(replay.output(model, (*capture.args[:place], other, *capture.args[place + 1 :])))
     if before is None or after is None or before.shape != after.shape:
         return
     axis = _time_axis(before, sequence)
@@ -161,71 +191,3 @@ def by_heart(record: Record, replay: Replay, deadline: float) -> None:
             break
     if len(losses) >= 30:
         record.probed.by_heart = (losses[0], min(losses[-5:]), len(losses))
-
-
-def mixing(record: Record, replay: Replay, deadline: float) -> None:
-    """Whether an example's output depends on the others of its batch, in evaluation mode."""
-    capture = replay.capture
-    if replay.rows < 3 or not capture.args or not isinstance(capture.args[0], Tensor):
-        return
-    model = replay.model(training=False)
-    order = torch.arange(replay.rows).flip(0)
-    args = tuple(a[order] if isinstance(a, Tensor) and a.ndim and len(a) == replay.rows else a for a in capture.args)
-    with torch.no_grad():
-        before, after = _first(replay.output(model)), _first(replay.output(model, args))
-    if before is not None and after is not None and len(before) == replay.rows and before.shape == after.shape:
-        size = before.abs().max().clamp(min=1e-12)
-        record.probed.mixing = float((before[order] - after).abs().max() / size)
-
-
-def modes(record: Record, replay: Replay, deadline: float) -> None:
-    """The loss of the same batch in training and in evaluation mode, with the weights of the end."""
-    module = replay.capture.root.module
-    if module is None or not replay.has_loss:
-        return
-    with torch.no_grad():
-        model = replay.model()
-        model.load_state_dict(module.state_dict())
-        train = float(replay.loss(model.train()))
-        judged = float(replay.loss(model.eval()))
-    record.probed.modes = (train, judged)
-
-
-def rates(record: Record, replay: Replay, deadline: float) -> None:
-    """Thirty steps from the first weights at a tenth, once, and ten times the script's rate."""
-    optimizer = max(record.optimizers, key=lambda o: o.steps, default=None)
-    if optimizer is None or not replay.sound():
-        return
-    for factor in (0.01, 0.1, 1.0, 10.0):
-        model = replay.model()
-        make = getattr(torch.optim, optimizer.kind, torch.optim.SGD)
-        if make is torch.optim.LBFGS:
-            return
-        stepping = make(model.parameters(), lr=factor * optimizer.rate.largest)
-        value = math.nan
-        for _ in range(30):
-            stepping.zero_grad()
-            loss = replay.loss(model)
-            loss.backward()  # type: ignore[no-untyped-call]
-            stepping.step()
-            value = float(loss.detach())
-        record.probed.rates[factor * optimizer.rate.largest] = value
-
-
-def first_loss(record: Record, replay: Replay, deadline: float) -> None:
-    """The loss before any step, beside what it should be for a model that knows nothing."""
-    if not replay.sound():
-        return
-    classes = replay.capture.view[0][1] if replay.capture.view and len(replay.capture.view[0]) > 1 else 0
-    expected = math.log(classes) if replay.capture.kind == "cross_entropy" and classes > 1 else math.nan
-    if replay.capture.kind in ("binary_cross_entropy", "binary_cross_entropy_with_logits"):
-        expected = math.log(2)
-    record.probed.first_loss = (replay.capture.loss, expected)
-
-
-def _first(output: object) -> Tensor | None:
-    if isinstance(output, Tensor):
-        return output
-    if isinstance(output, (tuple, list)):
-        return next((t for t in output if isinstance(t, Tensor)), None)
-    return getattr(output, "logits", None)

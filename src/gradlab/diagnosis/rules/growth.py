@@ -39,6 +39,27 @@ def graph_growth(record: Record) -> Iterator[Seen]:
             fix="state = state.detach()  # before the next batch; and add loss.item(), not loss, to running totals",
             series=nodes,
         )
+        return
+    yield from _held(record)
+
+
+def _held(record: Record) -> Iterator[Seen]:
+    """A graph that no backward pass goes through: a running total of outputs, a list of losses of evaluations."""
+    held = record.held
+    if len(held) < 2 * _LOOKS or held.median(len(held) // 2) < 0.9:
+        return
+    yield Seen(
+        severity="warning",
+        confidence=0.85,
+        where=f"what is made of the output of {record.roots[0].name}" if record.roots else "",
+        since=held.steps[0],
+        evidence=(
+            f"Activations of {held.last:.0%} of the earlier steps that were looked at are still in memory at step "
+            f"{held.steps[-1]}: something holds the graphs they belong to."
+        ),
+        fix="total += value.item()  # or value.detach(): a tensor with its graph keeps all it was made of",
+        series=held,
+    )
 
 
 def _longest(loss: Loss) -> tuple[int, int]:

@@ -36,13 +36,49 @@ def overfitting(record: Record) -> Iterator[Seen]:
                     "of the training "
                     f"went down to {number(train)}."
                 ),
-                fix=(
-                    "stop at the best evaluation (early stopping); more data, weight_decay=1e-2, nn.Dropout(0.3), "
-                    "or a smaller model"
-                ),
+                fix=_FIX,
                 series=judged.values,
             )
             return
+    yield from _by_figures(record)
+
+
+def _by_figures(record: Record) -> Iterator[Seen]:
+    """Where no function of torch computes the loss of evaluations: by the numbers that the script takes out of them."""
+    loss = record.main
+    if loss is None or len(record.losses) > 1 or record.self_made or len(loss.values) < 20:
+        return
+    train = loss.values.tail(0.2)
+    for site, series in record.readings.items():
+        steps, values = _by_step(series.steps, series.values)
+        if len(values) < 5:
+            continue
+        best = min(range(len(values)), key=values.__getitem__)
+        end, low = sum(values[-2:]) / 2, values[best]
+        # No accuracy rises to more than 1; and what ends worse than a model that knows nothing need not have fallen.
+        fell = values[0] > 1.1 * low or end > 1.1 * max(1.0, loss.start)
+        if best >= len(values) - 2 or end < 1.5 * low or train > 0.35 * end or not fell:
+            continue
+        # It is the same loss if both went down together; an accuracy rises while the loss falls.
+        beside = [loss.values.near(step) for step in steps[: best + 1]]
+        if not all(b > 0 and 0.4 < v / b < 3 for v, b in zip(values, beside, strict=False)):
+            continue
+        yield Seen(
+            severity="warning" if end < 2 * low else "error",
+            confidence=min(0.9, 0.65 + 0.1 * (end / low - 1)),
+            where=f"evaluation at {site}",
+            since=steps[best],
+            evidence=(
+                f"The figure of the evaluations was {number(low)} at step {steps[best]} and {number(end)} at the end; "
+                f"the loss of the training, which it had followed, went down to {number(train)}."
+            ),
+            fix=_FIX,
+            series=series,
+        )
+        return
+
+
+_FIX = "stop at the best evaluation (early stopping); more data, weight_decay=1e-2, nn.Dropout(0.3), or a smaller model"
 
 
 def _by_step(steps: list[int], values: list[float]) -> tuple[list[int], list[float]]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from gradlab.diagnosis.record import Activation, Loss, NotFinite
-from gradlab.diagnosis.watching import graph
+from gradlab.diagnosis.watching import by_hand, graph
 from gradlab.diagnosis.watching.sites import site_of, user_frame
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
 
-_GRAPHS, _LOSSES, _WINDOW, _UNITS = 5, 32, 20, 65_536
+_GRAPHS, _LOSSES, _WINDOW, _UNITS, _TERMS = 5, 32, 20, 65_536, 4
 _KINDS = {"Relu": "relu", "Tanh": "tanh", "Sigmoid": "sigmoid", "Softmax": "softmax", "ThresholdBackward": "relu"}
 
 
@@ -73,15 +74,19 @@ class Backwards:
         names = set()
         for node in reversed(found):  # from the input on: so they are listed
             variable = getattr(node, "variable", None)
-            name = self._name(variable) if isinstance(variable, Tensor) else None
+            name = self.name(variable) if isinstance(variable, Tensor) else None
             if name is not None:
                 names.add(name)
         for name in names:
             watch.record.parameters[name].reached += 1
         one.parameters |= names
         readable = not watch.saved_hooks
+        if readable and not watch.judges.recent:
+            outputs = {call.shown[0]: call.shown[1] for call in calls if call.shown is not None}
+            for number, pair in enumerate(islice(by_hand.pairs(loss, outputs), _TERMS)):
+                watch.judges.by_hand(number, pair, one.site, calls)
         if len(found) <= 5000:
-            seen = graph.read(step, found, self._name, watch.calls.made, readable)
+            seen = graph.read(step, found, self.name, watch.calls.made, readable)
             one.last_graph = seen
             if len(one.graphs) < _GRAPHS:
                 one.graphs.append(seen)
@@ -93,7 +98,7 @@ class Backwards:
                 watch.record.custom_functions.setdefault(kind._forward_cls.__name__, kind._forward_cls)
         watch.calls.capture(calls, loss, step, set(found))
 
-    def _name(self, leaf: Tensor) -> str | None:
+    def name(self, leaf: Tensor) -> str | None:
         """Of a parameter; an input of a root whose gradient is wanted too (physics, attacks) is none."""
         watch = self.watch
         fed = id(leaf) in watch.calls.fed and not watch.parameters.known(leaf) and not watch.updates.has(leaf)

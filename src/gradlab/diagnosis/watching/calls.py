@@ -17,9 +17,10 @@ from torch.nn.parameter import is_lazy
 
 from gradlab.diagnosis.record import Capture, Module, Root
 from gradlab.diagnosis.series import Series
+from gradlab.diagnosis.watching.held import Held
 from gradlab.diagnosis.watching.inputs import Columns
-from gradlab.diagnosis.watching.known import Known
-from gradlab.diagnosis.watching.sites import name_in, site_of, user_frame
+from gradlab.diagnosis.watching.known import Known, Stored
+from gradlab.diagnosis.watching.sites import caller, name_in, site_of, user_frame
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
@@ -33,6 +34,9 @@ class Call:
     def __init__(self, root: Root, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any):
         self.root, self.args, self.kwargs, self.training = root, args, kwargs, module.training
         self.output = output if root.initial is None else None
+        first = _tensor(output)
+        self.shown = None if first is None else (first.grad_fn, first.detach())
+        """The node that made its first output, and the values; without its graph."""
         self.number = 1
         """Which call of its root it is since the last backward pass."""
 
@@ -50,10 +54,10 @@ class Calls:
         """Leaves that were given to roots before this backward pass, and want a gradient, by identity."""
         self.made: dict[Any, str] = {}
         """Autograd's nodes at this look, and the modules whose outputs they are."""
-        self.outputs: dict[int, str] = {}
-        """Where roots' outputs of this look lie, and whose they are."""
-        self.given: dict[tuple[int, tuple[int, ...]], set[str]] = {}
-        """Where roots' inputs of this look lie, and whose they are."""
+        self.outputs: Stored[str] = Stored()
+        """Whose outputs of this look lie where."""
+        self.given: Stored[dict[tuple[int, tuple[int, ...]], set[str]]] = Stored()
+        """Whose inputs of this look lie where, by offset and shape."""
         self.modes: dict[str, bool] = {}
         self.ran: dict[str, tuple[Root, bool]] = {}
         """Roots that a backward pass of this step has gone through, with their modes."""
@@ -63,6 +67,9 @@ class Calls:
         self._stack: list[nn.Module] = []
         self._stochastic: Known[bool] = Known()
         self._lazy: Known[Root] = Known()
+        self.held = Held()
+        self.judging = False
+        """Whether the last root was called with gradients off, after the first step."""
         self._with_gradients = True
         """Whether they were on when the root was called; inside of it, a part may run without."""
 
@@ -74,6 +81,7 @@ class Calls:
         if not self._stack:
             self.watch.called()
             self._with_gradients = torch.is_grad_enabled()
+            self.judging = not self._with_gradients and self.watch.step > 0
             if module not in self.roots:
                 self.watch.safely(self._new_root, module)
         self._stack.append(module)
@@ -89,6 +97,14 @@ class Calls:
             watch.safely(self._root, module, args, kwargs, output)
         elif watch.looking:
             watch.safely(self._inner, module, args, output)
+
+    def switched(self, module: nn.Module, training: bool) -> None:
+        """train() or eval() is called on a root."""
+        root = self.roots.get(module)
+        if root is not None and training:
+            root.train_site = caller()
+        elif root is not None:
+            root.eval_site = caller()
 
     def unwind(self) -> None:
         """A step is over."""
@@ -122,6 +138,7 @@ class Calls:
                 first = _tensor(output)
                 if first is not None and first.grad_fn is not None:
                     self.made.setdefault(first.grad_fn, root.name)
+                self.held.given(watch.step, [t for t in tensors_in(output) if t.layout == torch.strided])
                 _spread(root.output_spread, watch.step, first)
                 _spread(root.input_spread, watch.step, _tensor((*args, *kwargs.values())))
             first = _tensor((*args, *kwargs.values()))
@@ -178,7 +195,7 @@ class Calls:
         if rows.shape[1] > 4096:
             return
         std, mean = torch.std_mean(rows, dim=0, correction=0)
-        maker = self.outputs.get(given.untyped_storage().data_ptr())
+        maker = self.outputs.get(given)
         now = (mean.tolist(), std.tolist())
         if maker is not None and maker != root.name:
             root.made = _blended(root.made, now)
@@ -188,7 +205,10 @@ class Calls:
     def _beside(self, root: Root, given: Tensor | None) -> None:
         if given is None or not given.numel() or given.layout != torch.strided:
             return
-        names = self.given.setdefault((given.data_ptr(), tuple(given.shape)), set())
+        here = self.given.get(given)
+        if here is None:
+            self.given[given] = here = {}
+        names = here.setdefault((int(given.storage_offset()), tuple(given.shape)), set())
         for other in self.watch.record.roots:
             if other.name in names and other is not root:
                 other.beside.add(root.name)
@@ -197,7 +217,7 @@ class Calls:
 
     def _came_from(self, root: Root, output: Tensor | None) -> None:
         if output is not None and output.is_floating_point() and output.numel():
-            self.outputs[output.untyped_storage().data_ptr()] = root.name
+            self.outputs[output] = root.name
 
     def _new_root(self, module: nn.Module) -> Root | None:
         bare = not any(module.children()) and next(module.parameters(), None) is None and not _holds(module)
@@ -273,6 +293,8 @@ class Calls:
             return
         if first.grad_fn is not None:
             self.made.setdefault(first.grad_fn, path)
+            if torch.is_grad_enabled() and first.layout == torch.strided:
+                self.held.made(first)
         if not seen.leaf or not first.is_floating_point() or first.numel() == 0:
             return
         std, mean = torch.std_mean(first.detach(), correction=0)

@@ -90,23 +90,23 @@ def _shape(node: Any) -> tuple[int, ...]:
 
 def axis(node: Any) -> int | None:
     dim = getattr(node, "_saved_dim", None)
-    return _signed(dim) if isinstance(dim, int) else None
+    return signed(dim) if isinstance(dim, int) else None
 
 
 def _moved(node: Any, name: str, axes: int) -> tuple[int, ...]:
     if name in ("T", "Mt", "NumpyT"):
         return tuple(reversed(range(axes)))
     if name == "Permute":
-        return tuple(_signed(dim) % max(1, axes) for dim in getattr(node, "_saved_dims", ()))
+        return tuple(signed(dim) % max(1, axes) for dim in getattr(node, "_saved_dims", ()))
     if name == "Transpose":
         order = list(range(axes))
-        one, other = (_signed(getattr(node, f"_saved_dim{i}", 0)) % max(1, axes) for i in (0, 1))
+        one, other = (signed(getattr(node, f"_saved_dim{i}", 0)) % max(1, axes) for i in (0, 1))
         order[one], order[other] = order[other], order[one]
         return tuple(order)
     return ()
 
 
-def _signed(dim: int) -> int:
+def signed(dim: int) -> int:
     """Autograd keeps an axis as an unsigned number: 2**64 - 1 is -1."""
     return dim - 2**64 if dim >= 2**63 else dim
 

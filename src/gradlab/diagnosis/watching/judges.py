@@ -13,9 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gradlab.diagnosis.record import Capture, Judged, Site
+from gradlab.diagnosis.watching.by_hand import Pair
 from gradlab.diagnosis.watching.sites import caller
 
 if TYPE_CHECKING:
+    from gradlab.diagnosis.watching.calls import Call
     from gradlab.diagnosis.watching.watch import Watch
 
 LOSSES = (
@@ -46,7 +48,7 @@ class Judges:
 
     def __init__(self, watch: Watch):
         self.watch = watch
-        self.seen: dict[tuple[str, Site | None, bool], Judged] = {}
+        self.seen: dict[tuple[str, Site | None, bool, int], Judged] = {}
         self.recent: list[tuple[Tensor, str, Tensor, dict[str, Any]]] = []
         """Input, kind, target and options of the calls since the last step, at a look."""
         self._recent_sums: dict[int, list[tuple[Counter[int], Counter[int], Counter[int]]]] = {}
@@ -69,18 +71,40 @@ class Judges:
         if not isinstance(x, Tensor) or not isinstance(y, Tensor) or not isinstance(result, Tensor):
             return
         training = torch.is_grad_enabled() and x.requires_grad
-        watch = self.watch
-        site = caller()
-        one = self.seen.get((kind, site, training))
+        options = {k: v for k, v in kwargs.items() if k not in ("input", "target")}
+        value = result.detach()
+        if given.get("reduction", "mean") == "sum":
+            value = value / max(1, y.numel())
+        self._judge(kind, caller(), training, x, y, value, options)
+
+    def by_hand(self, term: int, pair: Pair, site: Site | None, calls: list[Call]) -> None:
+        """A term of a loss that no function of torch has made, at a look."""
+        kind, x, y = pair
+        self._judge(kind, site, True, x, y, original(kind)(x, y), {}, term)
+        self._example(y, calls)
+
+    def _judge(
+        self,
+        kind: str,
+        site: Site | None,
+        training: bool,
+        x: Tensor,
+        y: Tensor,
+        value: Tensor,
+        options: dict[str, Any],
+        term: int = 0,
+    ) -> None:
+        watch, key = self.watch, (kind, site, training, term)
+        one = self.seen.get(key)
         if one is None:
             if len(self.seen) >= _SITES:
                 return
-            one = self.seen[kind, site, training] = Judged(kind=kind, site=site, training=training)
+            one = self.seen[key] = Judged(kind=kind, site=site, training=training)
             watch.record.judged.append(one)
             one.settings = {
                 name: (value if isinstance(value, (int, float, str, bool)) else "given")
-                for name, value in kwargs.items()
-                if value is not None and name not in ("input", "target")
+                for name, value in options.items()
+                if value is not None
             }
         one.count += 1
         if training and kind in _OF_CLASSES and len(one.batch_labels) < _BATCHES and not y.is_floating_point():
@@ -92,9 +116,6 @@ class Judges:
         one.input_shape, one.target_shape = tuple(x.shape), tuple(y.shape)
         one.target_dtype = str(y.dtype).removeprefix("torch.")
         x, y = x.detach(), y.detach()
-        value = result.detach()
-        if given.get("reduction", "mean") == "sum":
-            value = value / max(1, y.numel())
         one.values.add(watch.step, float(value.float().mean()))
         if x.numel() == 0 or not x.is_floating_point():
             return
@@ -104,7 +125,7 @@ class Judges:
         one.input_mean.add(watch.step, float(mean))
         one.input_std.add(watch.step, float(std))
         if kind in _OF_CLASSES and x.ndim >= 2 and not y.is_floating_point():
-            self._classes(one, x, y, int(given.get("ignore_index", -100)))
+            self._classes(one, x, y, int(options.get("ignore_index", -100)))
         elif kind in _BINARY and x.shape == y.shape:
             edge = 0.5 if kind == "binary_cross_entropy" else 0.0
             self._count(one, (y > 0.5).long().reshape(-1), (x > edge).long().reshape(-1))
@@ -112,9 +133,8 @@ class Judges:
         elif kind in _OF_NUMBERS:
             self._total(one, y)
         if training:
-            options = {k: v for k, v in kwargs.items() if k not in ("input", "target")}
             self.recent.append((x, kind, y, options))
-            self._example(x, y)
+            self._example(y, list(watch.calls.pending.values()))
 
     def _classes(self, one: Judged, x: Tensor, y: Tensor, ignored: int) -> None:
         probable = x.amin() >= 0 and bool(((x.sum(1) - 1).abs() < 1e-3).all())
@@ -160,16 +180,16 @@ class Judges:
         elif one.kind == "mse_loss":
             one.constant_loss = variance
 
-    def _example(self, x: Tensor, y: Tensor) -> None:
+    def _example(self, y: Tensor, calls: list[Call]) -> None:
         """Rows of inputs with their targets, for probes."""
-        calls = list(self.watch.calls.pending.values())
         if len(calls) != 1 or calls[0].number > 1 or self._kept > _EXAMPLES or y.ndim == 0:
             return
-        inputs = next((a for a in calls[0].args if isinstance(a, Tensor)), None)
-        if inputs is None or inputs.ndim < 1 or len(inputs) != len(y):
+        inputs = [a.detach() for a in calls[0].args if isinstance(a, Tensor) and a.ndim and len(a) == len(y)]
+        if not inputs:
             return
-        self._kept += inputs.numel() + y.numel()
-        self.watch.record.examples.append((inputs.detach().cpu().clone(), y.cpu().clone()))
+        rows = inputs[0] if len(inputs) == 1 else torch.cat([a.reshape(len(a), -1).float() for a in inputs], 1)
+        self._kept += rows.numel() + y.numel()
+        self.watch.record.examples.append((rows.cpu().clone(), y.cpu().clone()))
 
     def explain(self, capture: Capture, output: Any) -> None:
         """How a loss was made of a root's output, if by one of these functions from a view of it."""

@@ -4,6 +4,9 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+
 Fact = TypeVar("Fact")
 
 
@@ -33,3 +36,22 @@ class Known(Generic[Fact]):
 
     def facts(self) -> Iterator[Fact]:
         return (fact for _, fact in list(self._facts.values()))
+
+
+class Stored(Generic[Fact]):
+    """A fact for each storage, which views of a tensor share; that of memory which was freed is not met again."""
+
+    def __init__(self) -> None:
+        self._facts: dict[int, tuple[StorageWeakRef, Fact]] = {}
+
+    def get(self, tensor: Tensor) -> Fact | None:
+        found = self._facts.get(tensor.untyped_storage()._cdata)
+        return None if found is None else found[1]
+
+    def __setitem__(self, tensor: Tensor, fact: Fact) -> None:
+        storage = tensor.untyped_storage()
+        # While the weak reference is held, no other storage can have its address.
+        self._facts[storage._cdata] = StorageWeakRef(storage), fact  # type: ignore[no-untyped-call]
+
+    def clear(self) -> None:
+        self._facts.clear()

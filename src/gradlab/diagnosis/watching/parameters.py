@@ -150,6 +150,12 @@ class Parameters:
             if tensor is not None:
                 yield name, tensor
 
+    def replaced(self) -> bool:
+        """Whether a tensor that no module has is gone: updates may make them anew."""
+        return any(
+            self.record.parameters[name].owner == "Tensor" and self.tensor(name) is None for name in self._sample
+        )
+
     def _bind(self, name: str, tensor: Tensor) -> None:
         self._names[tensor], self._tensors[name] = name, weakref.ref(tensor)
 

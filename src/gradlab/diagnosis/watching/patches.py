@@ -16,7 +16,6 @@ from torch.optim import optimizer as optimizers
 from torch.utils.data import dataloader
 
 from gradlab.diagnosis.watching.judges import LOSSES
-from gradlab.diagnosis.watching.sites import caller
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
@@ -39,6 +38,7 @@ class Patches:
         keep.append(optimizers.register_optimizer_step_pre_hook(self._before_step).remove)
         keep.append(optimizers.register_optimizer_step_post_hook(self._after_step).remove)
         self._replace(torch.Tensor, "backward", self._backward)
+        self._replace(torch.Tensor, "item", self._item)
         self._replace(torch.autograd, "backward", self._autograd_backward)
         self._replace(torch.autograd, "grad", self._autograd_grad)
         self._replace(optimizers.Optimizer, "__init__", self._optimizer)
@@ -65,9 +65,9 @@ class Patches:
             self._undo.pop()()
 
     def _replace(self, owner: Any, name: str, around: Callable[[Any], Any]) -> None:
-        function = owner.__dict__[name]
-        setattr(owner, name, around(function))
-        self._undo.append(lambda: setattr(owner, name, function))
+        own = owner.__dict__.get(name)
+        setattr(owner, name, around(own or getattr(owner, name)))
+        self._undo.append(lambda: setattr(owner, name, own) if own else delattr(owner, name))
 
     # -- around functions ------------------------------------------------------------------------------------------
 
@@ -142,6 +142,18 @@ class Patches:
 
         return grad
 
+    def _item(self, function: Any) -> Any:
+        watch = self.watch
+
+        @functools.wraps(function)
+        def item(tensor: Tensor) -> Any:
+            value = function(tensor)
+            if watch.calls.judging and not torch.compiler.is_compiling():
+                watch.safely(watch.read, value)
+            return value
+
+        return item
+
     def _optimizer(self, function: Any) -> Any:
         watch = self.watch
 
@@ -182,12 +194,8 @@ class Patches:
 
         @functools.wraps(function)
         def train(module: Any, mode: bool = True) -> Any:
-            root = watch.calls.roots.get(module)
-            if root is not None and not watch.depth:
-                if mode:
-                    root.train_site = caller()
-                else:
-                    root.eval_site = caller()
+            if module in watch.calls.roots:
+                watch.safely(watch.calls.switched, module, mode)
             return function(module, mode)
 
         return train
@@ -250,6 +258,5 @@ class Patches:
     def _warned(
         self, shown: Any, message: Any, category: Any, filename: str, lineno: int, *rest: Any, **more: Any
     ) -> None:
-        if len(self.watch.record.warnings) < 100:
-            self.watch.record.warnings.append((str(message), caller()))
+        self.watch.safely(self.watch.warned, message)
         shown(message, category, filename, lineno, *rest, **more)

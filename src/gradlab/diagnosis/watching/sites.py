@@ -6,6 +6,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from functools import lru_cache
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -82,8 +83,20 @@ def name_in(frame: FrameType | None, wanted: Any) -> str | None:
     return None
 
 
+def _locals(frame: FrameType) -> dict[str, Any]:
+    """A copy. Of a function, Python before 3.13 would keep what it gives, and with it all that the variables held."""
+    given = frame.f_locals
+    known = dict(given)
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(given) <= _UNSHARED:
+        given.clear()
+    return known
+
+
+_UNSHARED = 3  # references: the frame's, ours, and that of the question; with more, the user has called locals()
+
+
 def _variables(frame: FrameType) -> Iterator[tuple[str, Any]]:
-    known = dict(frame.f_locals)
+    known = _locals(frame)
     yield from ((n, v) for n, v in known.items() if not n.startswith("_"))
     self = known.get("self")
     if self is not None and hasattr(self, "__dict__"):

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import _disable_current_modes
 
 from gradlab.diagnosis.record import Record
+from gradlab.diagnosis.series import Series
+from gradlab.diagnosis.watching import graph
 from gradlab.diagnosis.watching.backwards import Backwards
 from gradlab.diagnosis.watching.calls import Calls
 from gradlab.diagnosis.watching.judges import Judges
@@ -20,7 +22,10 @@ from gradlab.diagnosis.watching.pace import Pace
 from gradlab.diagnosis.watching.parameters import Parameters
 from gradlab.diagnosis.watching.patches import Patches
 from gradlab.diagnosis.watching.rows import Rows
+from gradlab.diagnosis.watching.sites import caller
 from gradlab.diagnosis.watching.updates import Updates, tensors_of
+
+_READINGS = 64  # lines of a script
 
 
 class Enough(BaseException):
@@ -128,16 +133,23 @@ class Watch:
         looks = self.record.looks
         if self.looking and len(looks) < 10_000:
             looks.append(self.step)
+            still, earlier = self.calls.held.still(self.step)
+            if earlier:
+                self.record.held.add(self.step, still / earlier)
             if len(looks) & (len(looks) - 1) == 0:  # more and more rarely; at the end a model may be gone
                 self.parameters.look_for_changes()
 
     def backward_begins(self, loss: Tensor, accumulates: bool = True) -> None:
         if not self.updates.stepped:
-            self._maybe_by_hand()
+            self._maybe_by_hand(loss)
         self.backwards.before(loss, accumulates)
 
-    def _maybe_by_hand(self) -> None:
+    def _maybe_by_hand(self, loss: Tensor) -> None:
         """Where no optimiser has stepped, the user may update: what changed since the last backward pass tells."""
+        if self.parameters.replaced():
+            for node in graph.nodes_of(loss):
+                if isinstance(leaf := getattr(node, "variable", None), Tensor):
+                    self.backwards.name(leaf)
         if self.updates.by_hand():
             self.record.by_hand = True
             self._advance(1)
@@ -145,6 +157,15 @@ class Watch:
     def stop_if_enough(self) -> None:
         if self.most is not None and self.step >= self.most:
             raise Enough
+
+    def read(self, value: Any) -> None:
+        """The script takes a number out of a tensor, in an evaluation."""
+        site = caller()
+        if site is not None and isinstance(value, float):
+            readings = self.record.readings
+            if site not in readings and len(readings) >= _READINGS:
+                return
+            readings.setdefault(site, Series()).add(self.step, value)
 
     # -- circumstances --------------------------------------------------------------------------------------------
 
@@ -156,6 +177,10 @@ class Watch:
     def loading(self, seconds: float) -> None:
         if torch.is_grad_enabled() and self.step:
             self.record.loader_seconds += seconds
+
+    def warned(self, message: Any) -> None:
+        if len(self.record.warnings) < 100:
+            self.record.warnings.append((str(message), caller()))
 
     def loaded(self, module: nn.Module) -> None:
         self.parameters.loaded(module)
