@@ -75,6 +75,13 @@ class Logged(Record):
             one = self.parameters[name]
             one.mean, one.std, one.rows_equal = mean, std, bool(equal)
 
+    def weigh_again(self, layers: Mapping[str, Tensor]) -> None:
+        """The last weights, of those whose rows began alike."""
+        for name, weight in layers.items():
+            one = self.parameters[name]
+            if one.rows_equal:
+                one.rows_equal_later = bool((weight - weight[:1]).abs().amax() <= 0.01 * weight.abs().mean())
+
     def read(self, inputs: Tensor) -> None:
         """Some of the training inputs, where they are numbers and not tokens."""
         if not inputs.is_floating_point() or inputs.ndim < 2:

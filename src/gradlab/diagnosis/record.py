@@ -44,7 +44,9 @@ class Parameter:
     mean: float = math.nan
     std: float = math.nan
     rows_equal: bool = False
-    """Whether all output units began with the same weights."""
+    """Whether all output units began with the same weights,"""
+    rows_equal_later: bool = False
+    """and still had the same when they were looked at last."""
     loaded: bool = False
     """Whether load_state_dict or an assignment gave it its values."""
     inherited: bool = False
@@ -337,7 +339,8 @@ class Root:
     given: tuple[list[float], list[float]] | None = None
     """Means and deviations of the columns of its input in the last looks, where that came from no other root,"""
     made: tuple[list[float], list[float]] | None = None
-    """and where another root had made it."""
+    """and where another root had made it; with the step when that was seen last."""
+    made_at: int = -1
     beside: set[str] = field(default_factory=set)
     """Roots that were given the very same input: a student and its teacher, not a model and its head."""
     inputs: list[Inputs] = field(default_factory=list)
@@ -407,6 +410,34 @@ class NotFinite:
     """As autograd names it, without `Backward0`."""
     module: str = ""
     detail: str = ""
+
+
+@dataclass(kw_only=True)
+class Shared:
+    """Rows that a root was judged on, beside those that it or another root was trained on."""
+
+    trained: int
+    """Different rows."""
+    values: int
+    """How many numbers make a row."""
+    continuous: bool
+    """Whether they are real numbers, which do not meet by chance."""
+    batches: int = 0
+    """Those in which some rows, but not nearly all, were training rows; with their rows, and the training rows."""
+    rows: int = 0
+    shared: int = 0
+    clear: int = 0
+    """Batches without any training row."""
+    known: int = 0
+    """Batches of nothing but training rows."""
+    all_there: bool = False
+    """Whether nearly all training rows were among them."""
+    by_chance: float = 0.0
+    """The share of training rows that there would be if all were drawn alike, by how often rows meet in a batch."""
+    stream: bool = False
+    """Whether new rows came all the time in training."""
+    again: float = 0.0
+    """Of the rows that came more than once where new ones came all the time, the share among those judged on."""
 
 
 @dataclass(kw_only=True)
@@ -518,22 +549,8 @@ class Record:
     not_finite: NotFinite | None = None
     warnings: list[tuple[str, Site | None]] = field(default_factory=list)
     """What Python's warnings said during the run."""
-    train_rows: int = 0
-    """Different rows that a root was trained on, and their number among those it was judged on."""
-    judged_rows: int = 0
-    shared_rows: int = 0
-    mixed_batches: int = 0
-    """Batches it was judged on in which some rows, but not nearly all, were training rows; with their rows below."""
-    mixed_rows: int = 0
-    mixed_shared: int = 0
-    clear_batches: int = 0
-    """Batches it was judged on without any training row."""
-    known_batches: int = 0
-    """Batches it was judged on of nothing but training rows."""
-    rows_continuous: bool = False
-    """Whether rows are of real numbers, which do not meet by chance."""
-    row_values: int = 0
-    """How many numbers make a row."""
+    shared: list[Shared] = field(default_factory=list)
+    """For each root that was given data: the rows it was judged on, and those of them that were trained on."""
     waited: Series = field(default_factory=Series)
     """Seconds between a step and the next root's call, without evaluation."""
     worked: Series = field(default_factory=Series)

@@ -120,6 +120,7 @@ class Checkup(Observer):
             return
         from gradlab.diagnosis.advising import advise  # after the training, which should not wait for the rules
 
+        self.record.weigh_again(training.layers)
         # Smoothed labels and weighted classes make another loss of the steps.
         same, diverged = not _altered(training.task), progress.ended == "diverged"
         self.record.conclude(progress.step, progress.seconds, constant_loss(training), same=same, diverged=diverged)

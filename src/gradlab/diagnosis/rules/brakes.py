@@ -21,7 +21,11 @@ def weight_decay_too_strong(record: Record) -> Iterator[Seen]:
         shrunk = [p for p in weights if p.weight.tail() < 0.3 * p.weight.first]
         # At the beginning: weights that have become nothing have nothing left to decay.
         ratio = max(optimizer.decay.median(0, first) for first in (10, max(5, len(optimizer.decay) // 3)))
-        if ratio < 0.5 or len(shrunk) < 0.5 * len(weights) or not (record.stuck() or record.left() > 0.7):
+        # Where half of the weights are gone and the decay was the stronger from the first step on, nothing else need
+        # have failed: what remains (a bias, a wide part) may have learnt a little.
+        gone = ratio >= 1 and sum(p.weight.tail() < 0.05 * p.weight.first for p in weights) >= 0.5 * len(weights)
+        poor = record.stuck() or record.left() > 0.7
+        if ratio < 0.5 or len(shrunk) < 0.5 * len(weights) or not (poor or gone):
             continue
         decay = optimizer.settings.get("weight_decay", 0.0)
         one = min(shrunk, key=lambda p: p.weight.tail() / max(p.weight.first, 1e-30))
@@ -50,12 +54,16 @@ def dropout_too_strong(record: Record) -> Iterator[Seen]:
     strong = [
         m for m in record.modules.values() if "Dropout" in m.kind and m.settings.get("p", 0.0) >= 0.7 and m.trained >= 5
     ]
-    if not strong or not (record.stuck() or record.left() > 0.5):
+    if not strong:
         return
     worst = max(strong, key=lambda m: m.settings["p"])
+    poor = record.stuck() or record.left() > 0.5
+    # Of ten units one is left: such a training is judged more strictly.
+    if not poor and not (worst.settings["p"] >= 0.85 and record.left() > 0.2):
+        return
     loss = record.main
     yield Seen(
-        severity="error",
+        severity="error" if poor else "warning",
         confidence=0.7 + 0.25 * worst.settings["p"],
         where=", ".join(m.path for m in strong[:3]),
         since=0,

@@ -63,6 +63,8 @@ def _collapsed(record: Record) -> Iterator[Seen]:
     for root in record.roots:
         if root.given is None or root.made is None or len(root.given[0]) != len(root.made[0]):
             continue
+        if root.made_at < 0.5 * record.steps:  # how it began says nothing
+            continue
         typical = max(median(root.given[1]), sum(root.given[1]) / len(root.given[1]), 1e-9)
         spread = (sum(root.made[1]) / len(root.made[1])) / typical
         away = sum(abs(a - b) for a, b in zip(root.given[0], root.made[0], strict=True)) / len(root.given[0]) / typical

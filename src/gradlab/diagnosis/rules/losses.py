@@ -127,16 +127,18 @@ def double_log(record: Record) -> Iterator[Seen]:
                 if before.name not in ("LogSoftmax", "Log", "LogSigmoid"):
                     continue
                 # Logarithms of probabilities may be normalised again: nothing changes.
-                if node.name == "LogSoftmax":
+                harmless = node.name == "LogSoftmax"
+                if harmless and before.name != "LogSoftmax":
                     continue
                 yield Seen(
-                    severity="error",
-                    confidence=0.93,
+                    severity="note" if harmless else "error",
+                    confidence=0.9 if harmless else 0.93,
                     where=f"{node.module or before.module or 'the loss'}; loss at {loss.site}",
                     since=0,
                     evidence=(
                         f"{before.name} is followed by {node.name}; the loss began at {number(loss.start)} and "
                         f"ended at {number(loss.end)}."
+                        + (" The second changes nothing here, but takes its time." if harmless else "")
                     ),
                     fix=(
                         "loss = F.nll_loss(F.log_softmax(logits, dim=1), y)  # one logarithm; or "
@@ -166,6 +168,12 @@ def wrong_softmax_dim(record: Record) -> Iterator[Seen]:
                 yield _axis(loss, node.module, dim, shape, 0.96)
                 return
             if len(shape) == 2 and dim == 0 and _likelihood(record, graph, index):
+                yield _axis(loss, node.module, dim, shape, 0.9)
+                return
+            # Of more axes: each example has a target, and its weights should not depend on the other examples.
+            rows = {j.target_shape[0] for j in judged}
+            given = {inputs.shape[0] for root in record.roots for inputs in root.inputs if inputs.shape}
+            if len(shape) > 2 and dim == 0 and shape[0] in rows & given and shape[0] not in shape[1:]:
                 yield _axis(loss, node.module, dim, shape, 0.9)
                 return
             # Attention: weights (…, queries, keys) are multiplied with values; they must sum to 1 over the keys.

@@ -113,12 +113,14 @@ def vanishing_gradient(record: Record) -> Iterator[Seen]:
     weights = [
         p for p in record.trained_weights() if len(p.gradient) >= 5 and p.owner not in ("Embedding", "EmbeddingBag")
     ]
-    if len(weights) < 3 or not (record.stuck() or record.left() > 0.9):
+    if len(weights) < 3 or not (record.stuck() or record.left() > 0.5):
         return
     sizes = [p.gradient.median() / math.sqrt(p.size) for p in weights]
     first, last = min(sizes[: max(1, len(sizes) // 3)]), max(sizes[-max(1, len(sizes) // 3) :])
     # A thousandth between the ends: a factor of four in each of five layers, as sigmoids give.
     if not (last > 0 and first < 1e-3 * last and last > 1e-9):
+        return
+    if not (record.stuck() or record.left() > 0.9 or first < 1e-5 * last):
         return
     one = weights[sizes.index(first)]
     yield Seen(

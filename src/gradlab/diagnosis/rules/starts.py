@@ -41,10 +41,9 @@ def _maps(record: Record) -> list[Parameter]:
 )
 def constant_init(record: Record) -> Iterator[Seen]:
     weights = [p for p in _maps(record) if p.shape[0] > 1]
-    hidden = weights[:-1]
-    alike = [p for p in hidden if p.rows_equal]
-    # One layer that begins at zero is a habit of residual branches and adapters; half of them is none.
-    if not alike or len(alike) < 0.5 * len(hidden):
+    # What begins at zero on purpose (outputs, residual branches, adapters) does not stay equal.
+    alike = [p for p in weights if p.rows_equal and p.rows_equal_later and p.reached]
+    if not alike or record.steps < 5:
         return
     value = alike[0].mean
     yield Seen(
@@ -53,8 +52,8 @@ def constant_init(record: Record) -> Iterator[Seen]:
         where=", ".join(p.name for p in alike[:3]),
         since=0,
         evidence=(
-            f"{len(alike)} of {len(hidden)} hidden weights began with all rows equal (value {value:g}, deviation "
-            f"{alike[0].std:.1g})."
+            f"{len(alike)} of {len(weights)} weights began with all rows equal (value {value:g}, deviation "
+            f"{alike[0].std:.1g}), and their rows were still equal after {record.steps:,} steps."
         ),
         fix="nn.init.kaiming_normal_(layer.weight)  # or leave PyTorch's own first weights as they are",
     )
@@ -148,8 +147,8 @@ def saturated_init(record: Record) -> Iterator[Seen]:
         where=worst.where,
         since=worst.saturated.steps[0],
         evidence=(
-            f"{worst.saturated.first:.0%} of the outputs of {worst.kind} {worst.where} lay within 1 % of its rails "
-            "in the first step, "
+            f"{worst.saturated.first:.0%} of the outputs of {worst.where} lay within 1% of the rails of its "
+            f"{worst.kind} in the first step, "
             f"{worst.saturated.tail():.0%} at the end."
         ),
         fix="nn.init.xavier_normal_(layer.weight)  # and standardised inputs",

@@ -81,6 +81,8 @@ class Backwards:
             watch.record.parameters[name].reached += 1
         one.parameters |= names
         readable = not watch.saved_hooks
+        if readable and not calls:
+            watch.calls.bare(one, graph.data(found))
         if readable and not watch.judges.recent:
             outputs = {call.shown[0]: call.shown[1] for call in calls if call.shown is not None}
             for number, pair in enumerate(islice(by_hand.pairs(loss, outputs), _TERMS)):

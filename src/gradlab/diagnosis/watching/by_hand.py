@@ -34,6 +34,8 @@ class Pair(NamedTuple):
     kind: str
     predicted: Tensor
     target: Tensor
+    places: tuple[int, ...] = ()
+    """The shape that the targets had, where they were of sequences and are now in one row."""
 
 
 def pairs(loss: Tensor, outputs: Mapping[Any, Tensor]) -> Iterator[Pair]:
@@ -121,9 +123,11 @@ def _chosen(node: Any, name: str, outputs: Mapping[Any, Tensor], normed: bool) -
     source = node.next_functions[0][0]
     logits = _output(source, outputs) if normed else None
     scores = _scores(source, outputs) if logits is None else ("cross_entropy", logits)
-    if scores is None or scores[1].ndim != 2 or len(scores[1]) != len(target):
+    if scores is None or scores[1].ndim < 2:
         return None
-    return Pair(*scores, target)
+    rows = scores[1].flatten(0, -2)
+    places = tuple(scores[1].shape[:-1])
+    return Pair(scores[0], rows, target, places) if len(rows) == len(target) else None
 
 
 def _weighed(node: Any, outputs: Mapping[Any, Tensor], soft: bool) -> Pair | None:
@@ -158,7 +162,7 @@ def _scores(node: Any, outputs: Mapping[Any, Tensor]) -> tuple[str, Tensor] | No
         return None
     given = _output(node, outputs)
     if given is not None:
-        below = bool((given.exp().sum(-1) - 1).abs().max() < 1e-3) if given.ndim == 2 else False
+        below = given.ndim > 1 and bool((given.exp().sum(-1) - 1).abs().max() < 1e-3)
         return ("nll_loss", given) if below else None
     name = short(node)
     if name == "LogSoftmax":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,12 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.modules.loss import _Loss
 from torch.nn.parameter import is_lazy
 
-from gradlab.diagnosis.record import Capture, Module, Root
+from gradlab.diagnosis.record import Capture, Loss, Module, Root, Shared
 from gradlab.diagnosis.series import Series
 from gradlab.diagnosis.watching.held import Held
 from gradlab.diagnosis.watching.inputs import Columns
 from gradlab.diagnosis.watching.known import Known, Stored
+from gradlab.diagnosis.watching.rows import Rows
 from gradlab.diagnosis.watching.sites import caller, name_in, site_of, user_frame
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ class Calls:
         self._stochastic: Known[bool] = Known()
         self._lazy: Known[Root] = Known()
         self.held = Held()
+        self.rows: dict[str, Rows] = {}
         self.judging = False
         """Whether the last root was called with gradients off, after the first step."""
         self._with_gradients = True
@@ -143,7 +146,7 @@ class Calls:
                 _spread(root.input_spread, watch.step, _tensor((*args, *kwargs.values())))
             first = _tensor((*args, *kwargs.values()))
             if first is not None and first.ndim >= 2:
-                watch.rows.train(first)
+                self._rows(root).train(first)
             watch.autocast()
         elif not torch.is_grad_enabled():
             if watch.looking:
@@ -154,7 +157,19 @@ class Calls:
             if watch.step:  # before the first step, sizes are tried out
                 self._judge(root, module, first)
             if first is not None and first.ndim >= 2 and watch.step:
-                watch.rows.judge(first)
+                self._rows(root).judge(first)
+
+    def _rows(self, root: Root) -> Rows:
+        return self.rows.setdefault(root.name, Rows())
+
+    def shared(self) -> list[Shared]:
+        """Of roots that are given data; what another root made (codes, features) may well be the same again."""
+        given = [self.rows[root.name] for root in self.watch.record.roots if root.name in self.rows and not root.made]
+        trained = set[int]().union(*(rows.trained for rows in given))
+        # In a set of rows that comes to an end, all come again.
+        again = set[int]().union(*(rows.again for rows in given if rows.endless))
+        stream = any(rows.endless for rows in given)
+        return [replace(rows.compared(trained, again), stream=stream) for rows in given if rows.batches and trained]
 
     def _waits(self, call: Call, varies: bool) -> None:
         before, root = self.pending.get(call.root.name), call.root
@@ -198,7 +213,7 @@ class Calls:
         maker = self.outputs.get(given)
         now = (mean.tolist(), std.tolist())
         if maker is not None and maker != root.name:
-            root.made = _blended(root.made, now)
+            root.made, root.made_at = _blended(root.made, now), self.watch.step
         else:
             root.given = _blended(root.given, now)
 
@@ -252,6 +267,22 @@ class Calls:
                 self.paths[part] = full
             for held, tensor in _loose(part):
                 self.watch.parameters.add(tensor, f"{full}.{held}", type(part).__name__, registered=False)
+
+    def bare(self, loss: Loss, given: Tensor | None) -> None:
+        """A model without modules: what its loss was made of, with the line of the backward pass for its name."""
+        roots = self.watch.record.roots
+        if given is None or not given.ndim or any(root.kind != "function" for root in roots):
+            return
+        root = next((root for root in roots if root.site == loss.site), None)
+        if root is None:
+            if len(roots) >= _ROOTS:
+                return
+            root = Root(name="the model" + "'" * len(roots), kind="function", site=loss.site)
+            roots.append(root)
+        root.trained += 1
+        columns = self.columns.setdefault((root.name, 0), Columns())
+        columns.add(given)
+        root.inputs = root.inputs or [columns.inputs]
 
     def stochastic(self, module: nn.Module) -> bool:
         """Whether it acts differently in training: by batch norm, or by dropout."""

@@ -123,6 +123,15 @@ def saved(node: Any, *names: str) -> Tensor | None:
     return None
 
 
+def data(found: list[Any]) -> Tensor | None:
+    """What goes into the first product with a parameter: the input, where no module was given it."""
+    for node in reversed(found):
+        name = short(node)
+        if name in ("Mm", "Addmm", "Bmm") and node.next_functions[1 if name == "Addmm" else 0][0] is None:
+            return saved(node, "_saved_mat1" if name == "Addmm" else "_saved_self")
+    return None
+
+
 def _range(node: Any) -> tuple[float, float]:
     tensor = saved(node, *_SAVED)
     if tensor is None or tensor.numel() == 0 or not tensor.is_floating_point() or tensor.layout != torch.strided:

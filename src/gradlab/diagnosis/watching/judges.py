@@ -79,8 +79,10 @@ class Judges:
 
     def by_hand(self, term: int, pair: Pair, site: Site | None, calls: list[Call]) -> None:
         """A term of a loss that no function of torch has made, at a look."""
-        kind, x, y = pair
-        self._judge(kind, site, True, x, y, original(kind)(x, y), {}, term)
+        kind, x, y, places = pair
+        one = self._judge(kind, site, True, x, y, original(kind)(x, y), {}, term)
+        if one is not None and places and one.first_targets is not None and one.first_targets.shape == y.shape:
+            one.first_targets = one.first_targets.reshape(places) if one.count == 1 else one.first_targets
         self._example(y, calls)
 
     def _judge(
@@ -93,12 +95,12 @@ class Judges:
         value: Tensor,
         options: dict[str, Any],
         term: int = 0,
-    ) -> None:
+    ) -> Judged | None:
         watch, key = self.watch, (kind, site, training, term)
         one = self.seen.get(key)
         if one is None:
             if len(self.seen) >= _SITES:
-                return
+                return None
             one = self.seen[key] = Judged(kind=kind, site=site, training=training)
             watch.record.judged.append(one)
             one.settings = {
@@ -110,7 +112,7 @@ class Judges:
         if training and kind in _OF_CLASSES and len(one.batch_labels) < _BATCHES and not y.is_floating_point():
             one.batch_labels.append(y.detach().reshape(-1)[:_LABELS].tolist())
         if training and not watch.looking:
-            return
+            return one
         if one.first_targets is None and y.numel() <= 20_000:
             one.first_targets = y.detach().cpu().clone()
         one.input_shape, one.target_shape = tuple(x.shape), tuple(y.shape)
@@ -118,7 +120,7 @@ class Judges:
         x, y = x.detach(), y.detach()
         one.values.add(watch.step, float(value.float().mean()))
         if x.numel() == 0 or not x.is_floating_point():
-            return
+            return one
         low, high = torch.aminmax(x)
         one.input_low, one.input_high = min(one.input_low, float(low)), max(one.input_high, float(high))
         std, mean = torch.std_mean(x.float(), correction=0)
@@ -135,6 +137,7 @@ class Judges:
         if training:
             self.recent.append((x, kind, y, options))
             self._example(y, list(watch.calls.pending.values()))
+        return one
 
     def _classes(self, one: Judged, x: Tensor, y: Tensor, ignored: int) -> None:
         probable = x.amin() >= 0 and bool(((x.sum(1) - 1).abs() < 1e-3).all())

@@ -11,6 +11,8 @@ class Pace:
     def __init__(self) -> None:
         self.own = 0.0
         """Seconds that watching has taken; of this thread alone, so that a busy machine does not count."""
+        self.looks = 0.0
+        """Those of steps that were looked at: what must be done at every step would else use up all of the share."""
         self.began = time.perf_counter()
 
     def due(self, step: int, together: int) -> bool:
@@ -19,4 +21,4 @@ class Pace:
         if turn < 10:
             return True
         every = 5 if turn < 100 else 20 if turn < 1000 else 50 if turn < 5000 else 250
-        return turn % every == 0 and self.own < _GRACE + _SHARE * (time.perf_counter() - self.began)
+        return turn % every == 0 and self.looks < _GRACE + _SHARE * (time.perf_counter() - self.began)

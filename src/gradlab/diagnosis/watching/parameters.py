@@ -63,7 +63,7 @@ class Parameters:
             std, mean = torch.std_mean(values.float(), correction=0)
             first.mean, first.std = float(mean), float(std)
             if values.ndim >= 2 and len(values) > 1:
-                first.rows_equal = bool((values - values[:1]).abs().amax() < 1e-8)
+                first.rows_equal = first.rows_equal_later = _alike(values, 0.0)
             first.drawn = _drawn(values, first.std)
             first.inherited = not values.is_inference() and tensor._version > _WORN
             self._sample[name] = self._some(values)
@@ -138,6 +138,8 @@ class Parameters:
             if tensor is not None:
                 now = self._some(tensor.detach())
                 one.changed = now.shape != before.shape or not torch.equal(now, before)
+            if one.rows_equal and (tensor := self.tensor(name)) is not None:
+                one.rows_equal_later = _alike(tensor.detach(), 0.01)
 
     def tensor(self, name: str) -> Tensor | None:
         """None if it is gone."""
@@ -173,6 +175,11 @@ class Parameters:
     def _some(values: Tensor) -> Tensor:
         flat = values.reshape(-1)
         return flat[:: max(1, flat.numel() // _SAMPLE)][:_SAMPLE].clone().cpu()
+
+
+def _alike(values: Tensor, share: float) -> bool:
+    """Whether all rows are the same, up to a share of their size."""
+    return bool((values - values[:1]).abs().amax() <= 1e-8 + share * values.abs().mean())
 
 
 def _drawn(values: Tensor, std: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -149,7 +150,7 @@ class Patches:
         def item(tensor: Tensor) -> Any:
             value = function(tensor)
             if watch.calls.judging and not torch.compiler.is_compiling():
-                watch.safely(watch.read, value)
+                watch.safely(watch.read, sys._getframe(1), value)
             return value
 
         return item

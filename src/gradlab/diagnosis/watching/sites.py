@@ -31,6 +31,10 @@ def _rank(file: str) -> int:
     return 1 if file.startswith(_INSTALLED) else 0
 
 
+def is_users(frame: FrameType) -> bool:
+    return _rank(frame.f_code.co_filename) == 0
+
+
 def user_frame() -> FrameType | None:
     """The nearest frame of the user's code; of a package that trains for the user, if there is none."""
     frame: FrameType | None = sys._getframe(1)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from types import FrameType
 from typing import Any, Self
 
 import torch
@@ -21,8 +22,7 @@ from gradlab.diagnosis.watching.judges import Judges
 from gradlab.diagnosis.watching.pace import Pace
 from gradlab.diagnosis.watching.parameters import Parameters
 from gradlab.diagnosis.watching.patches import Patches
-from gradlab.diagnosis.watching.rows import Rows
-from gradlab.diagnosis.watching.sites import caller
+from gradlab.diagnosis.watching.sites import caller, is_users, site_of
 from gradlab.diagnosis.watching.updates import Updates, tensors_of
 
 _READINGS = 64  # lines of a script
@@ -52,7 +52,6 @@ class Watch:
         self.saved_hooks = False
         """Whether saved tensors are hooked (checkpointing): reading them would compute them again."""
         self.pace = Pace()
-        self.rows = Rows()
         self.parameters = Parameters(self.record)
         self.calls = Calls(self)
         self.judges = Judges(self)
@@ -80,7 +79,7 @@ class Watch:
         """Call a part of the watch; its time is our own, and its failure too."""
         if threading.get_ident() != self._thread or self.depth or _transforming():
             return None
-        began = time.thread_time()
+        began, looking = time.thread_time(), self.looking
         self.depth += 1
         try:
             with unseen():
@@ -90,7 +89,9 @@ class Watch:
             return None
         finally:
             self.depth -= 1
-            self.pace.own += time.thread_time() - began
+            took = time.thread_time() - began
+            self.pace.own += took
+            self.pace.looks += took if looking else 0.0
 
     def _fault(self, function: Callable[..., Any], error: Exception) -> None:
         trace = error.__traceback__
@@ -158,14 +159,12 @@ class Watch:
         if self.most is not None and self.step >= self.most:
             raise Enough
 
-    def read(self, value: Any) -> None:
-        """The script takes a number out of a tensor, in an evaluation."""
-        site = caller()
-        if site is not None and isinstance(value, float):
-            readings = self.record.readings
-            if site not in readings and len(readings) >= _READINGS:
-                return
-            readings.setdefault(site, Series()).add(self.step, value)
+    def read(self, frame: FrameType, value: Any) -> None:
+        """The script itself takes a number out of a tensor, in an evaluation."""
+        if is_users(frame) and isinstance(value, float):
+            site, readings = site_of(frame), self.record.readings
+            if site in readings or len(readings) < _READINGS:
+                readings.setdefault(site, Series()).add(self.step, value)
 
     # -- circumstances --------------------------------------------------------------------------------------------
 
@@ -191,16 +190,7 @@ class Watch:
         record.steps = self.step
         self.updates.name_all()
         self.parameters.look_for_changes()
-        record.train_rows, record.judged_rows = len(self.rows.trained), len(self.rows.judged)
-        record.shared_rows, record.row_values = self.rows.shared, self.rows.values
-        record.rows_continuous = self.rows.continuous
-        (
-            record.mixed_batches,
-            record.mixed_rows,
-            record.mixed_shared,
-            record.clear_batches,
-            record.known_batches,
-        ) = self.rows.mixed()
+        record.shared = self.calls.shared()
 
 
 def _transforming() -> bool:
