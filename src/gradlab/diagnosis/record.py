@@ -557,6 +557,8 @@ class Record:
     """Seconds from that call to the end of its step."""
     held: Series = field(default_factory=Series)
     """The share of earlier looks whose activations are still in memory: of a graph that nobody holds, none are."""
+    held_graphs: Series = field(default_factory=Series)
+    """The same of graphs, also those that a backward pass has gone through."""
     loader_seconds: float = 0.0
     """In DataLoader's __next__, while training."""
     autocast: set[str] = field(default_factory=set)

@@ -25,7 +25,9 @@ def weight_decay_too_strong(record: Record) -> Iterator[Seen]:
         # have failed: what remains (a bias, a wide part) may have learnt a little.
         gone = ratio >= 1 and sum(p.weight.tail() < 0.05 * p.weight.first for p in weights) >= 0.5 * len(weights)
         poor = record.stuck() or record.left() > 0.7
-        if ratio < 0.5 or len(shrunk) < 0.5 * len(weights) or not (poor or gone):
+        # A decay that stands apart from the gradient takes nearly all of each step only if it is far too strong.
+        most = poor and ratio >= 0.8 and "AdamW" in optimizer.kind and bool(shrunk)
+        if ratio < 0.5 or not (poor or gone) or not (most or len(shrunk) >= 0.5 * len(weights)):
             continue
         decay = optimizer.settings.get("weight_decay", 0.0)
         one = min(shrunk, key=lambda p: p.weight.tail() / max(p.weight.first, 1e-30))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.record import Loss, Record
 from gradlab.diagnosis.rules.base import Seen, rule
+from gradlab.diagnosis.series import Series
 from gradlab.wording import number
 
 _LOOKS, _COUNTED = 5, 20_000
@@ -45,21 +46,28 @@ def graph_growth(record: Record) -> Iterator[Seen]:
 
 def _held(record: Record) -> Iterator[Seen]:
     """A graph that no backward pass goes through: a running total of outputs, a list of losses of evaluations."""
-    held = record.held
-    if len(held) < 2 * _LOOKS or held.median(len(held) // 2) < 0.9:
+    full = _lasting(record.held)
+    held = record.held if full else record.held_graphs
+    if not full and not _lasting(held):
         return
+    # Without its activations a graph is small: a list of losses, which many keep.
+    what = "Activations" if full else "The graphs"
     yield Seen(
-        severity="warning",
-        confidence=0.85,
+        severity="warning" if full else "note",
+        confidence=0.85 if full else 0.6,
         where=f"what is made of the output of {record.roots[0].name}" if record.roots else "",
         since=held.steps[0],
         evidence=(
-            f"Activations of {held.last:.0%} of the earlier steps that were looked at are still in memory at step "
-            f"{held.steps[-1]}: something holds the graphs they belong to."
+            f"{what} of {held.last:.0%} of the earlier steps that were looked at are still in memory at step "
+            f"{held.steps[-1]}: something holds on to what was made of them."
         ),
         fix="total += value.item()  # or value.detach(): a tensor with its graph keeps all it was made of",
         series=held,
     )
+
+
+def _lasting(held: Series) -> bool:
+    return len(held) >= 2 * _LOOKS and held.median(len(held) // 2) >= 0.9
 
 
 def _longest(loss: Loss) -> tuple[int, int]:

@@ -265,7 +265,7 @@ def target_broadcast(record: Record) -> Iterator[Seen]:
             return
     for loss, graph in _graphs(record):
         for index, node in graph.named("Sub", "Rsub", "Expand", "Mul"):
-            if _every_with_every(graph, index):
+            if _every_with_every(graph, index, record.stuck() or record.left() > 0.8):
                 x = graph.nodes[node.inputs[0]].shape
                 y = (len(x) == 2 and (x[0],)) or (x[0], 1)
                 yield _broadcast(str(loss.site), x, y, 0.95, node.shape)
@@ -278,8 +278,9 @@ def _stretched(x: tuple[int, ...], y: tuple[int, ...]) -> bool:
     return math.prod(together) > max(math.prod(x), math.prod(y))
 
 
-def _every_with_every(graph: Graph, index: int) -> bool:
-    """Whether a node makes (N, N) of the model's N numbers and of N targets, on the straight way to the loss."""
+def _every_with_every(graph: Graph, index: int, failed: bool) -> bool:
+    """Whether a node makes (N, N) of the model's N numbers and of N targets, on the straight way to the loss: through
+    what losses are made of or, where the training has `failed`, through anything that goes number by number."""
     node = graph.nodes[index]
     if len(node.shape) != 2 or len(node.inputs) != 1 or not node.shape[0] == node.shape[1] > 1:
         return False
@@ -292,7 +293,8 @@ def _every_with_every(graph: Graph, index: int) -> bool:
     if node.name == "Mul" and (node.other is None or math.prod(node.other) != rows or not _logarithm(graph, index)):
         return False
     pairs = any(n.shape == node.shape and _pairs(graph, n) for n in graph.nodes)
-    return before.name != "Unsqueeze" and not pairs and all(n.name in _RESIDUAL for n in after)
+    straight = all(n.name in _RESIDUAL or (failed and n.shape in (node.shape, ())) for n in after)
+    return before.name != "Unsqueeze" and not pairs and straight
 
 
 def _pairs(graph: Graph, node: Node) -> bool:

@@ -141,6 +141,7 @@ class Calls:
                 first = _tensor(output)
                 if first is not None and first.grad_fn is not None:
                     self.made.setdefault(first.grad_fn, root.name)
+                    self.held.mark(watch.step, first.grad_fn)
                 self.held.given(watch.step, [t for t in tensors_in(output) if t.layout == torch.strided])
                 _spread(root.output_spread, watch.step, first)
                 _spread(root.input_spread, watch.step, _tensor((*args, *kwargs.values())))

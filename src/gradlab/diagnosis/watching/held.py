@@ -1,5 +1,6 @@
-"""Activations that outlive their step: somebody holds the graph that they are in."""
+"""Graphs that outlive their step, and activations in them: somebody holds what was made of a root's output."""
 
+import weakref
 from typing import Any
 
 from torch import Tensor
@@ -15,6 +16,7 @@ class Held:
     def __init__(self) -> None:
         self._looks: list[tuple[int, list[Any]]] = []
         self._inside: dict[int, Any] = {}
+        self._marks: list[tuple[int, weakref.ref[_Mark]]] = []
 
     def made(self, activation: Tensor) -> None:
         """By a module inside of a root that runs."""
@@ -31,7 +33,28 @@ class Held:
         self._looks[-1][1].extend(self._inside.values())
         self._inside = {}
 
-    def still(self, step: int) -> tuple[int, int]:
-        """Of how many earlier looks some are still there, and of how many they should be gone."""
+    def mark(self, step: int, node: Any) -> None:
+        """The node of a root's output: what autograd lets one leave there lives as long as the node."""
+        mark = _Mark()
+        node.metadata[_KEY] = mark
+        self._marks = [*self._marks[1 - _LOOKS :], (step, weakref.ref(mark))]
+
+    def activations(self, step: int) -> float | None:
+        """The share of earlier looks of which some are still there; None where there is none that should be gone."""
         earlier = [references for look, references in self._looks if look <= step - _AGE and references]
-        return sum(any(not one.expired() for one in references) for references in earlier), len(earlier)
+        return _share([any(not one.expired() for one in references) for references in earlier])
+
+    def graphs(self, step: int) -> float | None:
+        """The same of graphs, whose activations a backward pass may have freed."""
+        return _share([mark() is not None for look, mark in self._marks if look <= step - _AGE])
+
+
+class _Mark:
+    """Nothing but something that can be referred to."""
+
+
+_KEY = "gradlab: alive"
+
+
+def _share(there: list[bool]) -> float | None:
+    return sum(there) / len(there) if there else None

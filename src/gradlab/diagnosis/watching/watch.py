@@ -134,9 +134,12 @@ class Watch:
         looks = self.record.looks
         if self.looking and len(looks) < 10_000:
             looks.append(self.step)
-            still, earlier = self.calls.held.still(self.step)
-            if earlier:
-                self.record.held.add(self.step, still / earlier)
+            for series, share in (
+                (self.record.held, self.calls.held.activations(self.step)),
+                (self.record.held_graphs, self.calls.held.graphs(self.step)),
+            ):
+                if share is not None:
+                    series.add(self.step, share)
             if len(looks) & (len(looks) - 1) == 0:  # more and more rarely; at the end a model may be gone
                 self.parameters.look_for_changes()
 
