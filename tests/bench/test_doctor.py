@@ -223,6 +223,9 @@ def test_differences_are_told_by_line(tmp_path):
     assert difference(ran("same", b"one\ntwo\n"), plain) is None
     assert difference(ran("other", b"one\n2\n"), plain) == "line 2: '2' with the doctor, 'two' without"
     assert difference(ran("short", b"one\n"), plain) == "4 bytes printed with the doctor, 8 without"
+    timed = ran("timed", b"loss 0.1 in 0.31 s, 2ms\n")
+    assert difference(ran("slower", b"loss 0.1 in 12 s, 4.5ms\n"), timed) is None
+    assert difference(ran("worse", b"loss 0.2 in 0.31 s, 2ms\n"), timed) is not None
     assert difference(ran("ended", b"one\ntwo\n", 3), plain) == "exit code 3 with the doctor, 0 without"
 
 

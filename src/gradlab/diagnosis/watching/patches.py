@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
 
 
+_ABOUT_OUR_HOOKS = "Using `torch.compile(module)` when there are global hooks"
+
+
 class Patches:
     """Hooks where torch has global ones; elsewhere a function is replaced by one that calls it."""
 
@@ -259,5 +262,7 @@ class Patches:
     def _warned(
         self, shown: Any, message: Any, category: Any, filename: str, lineno: int, *rest: Any, **more: Any
     ) -> None:
+        if str(message).startswith(_ABOUT_OUR_HOOKS):
+            return
         self.watch.safely(self.watch.warned, message)
         shown(message, category, filename, lineno, *rest, **more)
