@@ -12,6 +12,7 @@ from torch import Tensor
 
 from gradlab.diagnosis.record import Activation, Loss, NotFinite
 from gradlab.diagnosis.watching import by_hand, graph
+from gradlab.diagnosis.watching.sample import some
 from gradlab.diagnosis.watching.sites import site_of, user_frame
 
 if TYPE_CHECKING:
@@ -134,18 +135,19 @@ class Backwards:
     def _measure(self, seen: Activation, result: Tensor) -> None:
         step = self.watch.step
         if seen.kind == "relu":
-            units = _units(result)
-            seen.units = units.shape[1]
-            seen.zero.add(step, float((result == 0).float().mean()))
+            active = _active(result)
+            seen.units = len(active)
+            seen.zero.add(step, float((some(result) == 0).float().mean()))
             if seen.units <= _UNITS:
                 window = self._active.setdefault(id(seen), [])
                 if window and window[0].shape[0] != seen.units:
                     window.clear()
-                window.append((units > 0).any(0).cpu())
+                window.append(active.cpu())
                 del window[:-_WINDOW]
                 seen.dead.add(step, float((~torch.stack(window).any(0)).float().mean()))
         elif seen.kind in ("tanh", "sigmoid"):
-            seen.units = _units(result).shape[1]
+            seen.units = len(_active(result))
+            result = some(result)
             low, high = (-1.0, 1.0) if seen.kind == "tanh" else (0.0, 1.0)
             margin = 0.01 * (high - low)
             railed = (result < low + margin) | (result > high - margin)
@@ -195,15 +197,13 @@ def _bad(node: Any) -> str:
     return ""
 
 
-def _units(result: Tensor) -> Tensor:
-    """(rows, units): channels of pictures are units; of sequences, the last axis."""
+def _active(result: Tensor) -> Tensor:
+    """Which units were above zero anywhere: channels of pictures are units; of sequences, the last axis."""
     if result.ndim <= 1:
-        return result.reshape(1, -1)
-    if result.ndim == 2:
-        return result
-    if result.ndim == 3:
-        return result.reshape(-1, result.shape[-1])
-    return result.transpose(0, 1).reshape(result.shape[1], -1).T
+        return result.reshape(-1) > 0
+    if result.ndim <= 3:
+        return result.amax(tuple(range(result.ndim - 1))) > 0
+    return result.amax((0, *range(2, result.ndim))) > 0
 
 
 def _with_parameters(found: list[Any]) -> set[Any]:

@@ -22,6 +22,7 @@ from gradlab.diagnosis.watching.held import Held
 from gradlab.diagnosis.watching.inputs import Columns
 from gradlab.diagnosis.watching.known import Known, Stored
 from gradlab.diagnosis.watching.rows import Rows
+from gradlab.diagnosis.watching.sample import some
 from gradlab.diagnosis.watching.sites import caller, name_in, site_of, user_frame
 
 if TYPE_CHECKING:
@@ -161,7 +162,9 @@ class Calls:
                 self._rows(root).judge(first)
 
     def _rows(self, root: Root) -> Rows:
-        return self.rows.setdefault(root.name, Rows())
+        if root.name not in self.rows:
+            self.rows[root.name] = Rows()
+        return self.rows[root.name]
 
     def shared(self) -> list[Shared]:
         """Of roots that are given data; what another root made (codes, features) may well be the same again."""
@@ -329,7 +332,7 @@ class Calls:
                 self.held.made(first)
         if not seen.leaf or not first.is_floating_point() or first.numel() == 0:
             return
-        std, mean = torch.std_mean(first.detach(), correction=0)
+        std, mean = torch.std_mean(some(first.detach()), correction=0)
         seen.mean.add(self.watch.step, float(mean))
         seen.std.add(self.watch.step, float(std))
         if isinstance(module, _BatchNorm) and module.training:
