@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-import random
 import time
 import warnings
 from collections.abc import Callable, Iterator
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -23,6 +21,7 @@ from gradlab.diagnosis.probing.replay import Replay, first
 from gradlab.diagnosis.probing.slopes import slopes
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.series import Series
+from gradlab.diagnosis.watching.chance import unrolled
 
 Probe = Callable[[Record, Replay, float], list[str] | None]
 
@@ -58,19 +57,10 @@ def probe(record: Record, deep: bool) -> list[str]:
 
 @contextlib.contextmanager
 def _unheard() -> Iterator[None]:
-    """Random numbers go on afterwards as if nothing had been; what a model prints or warns of was already said."""
-    plain, numbers = random.getstate(), np.random.get_state()
-    try:
-        with (
-            torch.random.fork_rng(devices=range(torch.cuda.device_count())),
-            contextlib.redirect_stdout(io.StringIO()),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        random.setstate(plain)
-        np.random.set_state(numbers)
+    """What a model prints or warns of was already said."""
+    with unrolled(), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def leak(record: Record, replay: Replay, deadline: float) -> None:

@@ -18,6 +18,7 @@ from torch.nn.parameter import is_lazy
 
 from gradlab.diagnosis.record import Capture, Loss, Module, Root, Shared
 from gradlab.diagnosis.series import Series
+from gradlab.diagnosis.watching.chance import unrolled
 from gradlab.diagnosis.watching.held import Held
 from gradlab.diagnosis.watching.inputs import Columns
 from gradlab.diagnosis.watching.known import Known, Stored
@@ -121,6 +122,9 @@ class Calls:
 
     def _root(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         root = self.roots.get(module)
+        given = _tensor((*args, *kwargs.values()))
+        if given is not None and given.is_meta:  # sizes are tried out
+            return
         if root is None:
             if self.watch.looking:
                 self._inner(module, args, output)
@@ -313,6 +317,9 @@ class Calls:
         path = self.paths.get(module)
         if path is None:
             path = self._stray(module)
+        first = _tensor(output)
+        if first is not None and first.is_meta:
+            return
         record = self.watch.record
         seen = record.modules.get(path)
         if seen is None:
@@ -323,7 +330,6 @@ class Calls:
             seen.judged_in_train += module.training
             return
         self.modes[path] = module.training
-        first = _tensor(output)
         if first is None:
             return
         if first.grad_fn is not None:
@@ -434,7 +440,8 @@ class Calls:
             if sum(p.numel() for p in model.parameters()) > _COPIED:
                 continue
             try:
-                root.initial = copy.deepcopy(model)
+                with unrolled():
+                    root.initial = copy.deepcopy(model)
             except (RuntimeError, TypeError, ValueError, AttributeError, NotImplementedError):
                 continue  # a module that cannot be copied cannot be probed
             for parameter in root.initial.parameters():

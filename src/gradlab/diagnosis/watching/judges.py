@@ -68,7 +68,7 @@ class Judges:
     def _call(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         given = dict(zip(("input", "target"), args, strict=False)) | kwargs
         x, y = given.get("input"), given.get("target")
-        if not isinstance(x, Tensor) or not isinstance(y, Tensor) or not isinstance(result, Tensor):
+        if not isinstance(x, Tensor) or not isinstance(y, Tensor) or not isinstance(result, Tensor) or result.is_meta:
             return
         training = torch.is_grad_enabled() and x.requires_grad
         options = {k: v for k, v in kwargs.items() if k not in ("input", "target")}
