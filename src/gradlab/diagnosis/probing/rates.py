@@ -32,7 +32,7 @@ def rates(record: Record, replay: Replay, deadline: float) -> None:
         seeded()
         start = float(replay.loss(replay.as_trained()))
     for factor in _FACTORS:
-        if time.perf_counter() > deadline:
+        if time.thread_time() > deadline:
             return
         model = replay.as_trained()
         stepping = _stepping(optimizer, model, factor * own)
@@ -62,7 +62,7 @@ def _end(replay: Replay, model: nn.Module, stepping: torch.optim.Optimizer, star
         value = float(loss.detach())
         if not math.isfinite(value) or value > 1e3 * abs(start) + 1e3:
             return math.inf
-        if step == _STEPS or time.perf_counter() > deadline:
+        if step == _STEPS or time.thread_time() > deadline:
             return value
         loss.backward()  # type: ignore[no-untyped-call]
         stepping.step()

@@ -38,7 +38,7 @@ def slopes(record: Record, replay: Replay, deadline: float) -> list[str]:
             notes.append(f"{name} was not checked: {replay.capture.root.name} alone does not call it")
         for args in heard[name]:
             try:
-                record.probed.slopes += _compare(name, kind, args, min(deadline, time.perf_counter() + _SECONDS))
+                record.probed.slopes += _compare(name, kind, args, min(deadline, time.thread_time() + _SECONDS))
             except Exception as error:  # whatever it is that a stranger's function does not like
                 notes.append(f"{name} was not checked, it refuses float64: {type(error).__name__}: {error}"[:200])
                 break
@@ -199,7 +199,7 @@ def _at_places(
 
     pairs = []
     for place in sorted(places):
-        if time.perf_counter() > deadline:
+        if time.thread_time() > deadline:
             break
         up, down = (function.values(argument, place, sign * width) for sign in (1, -1))
         half_up, half_down = (function.values(argument, place, sign * width / 2) for sign in (1, -1))
