@@ -83,7 +83,7 @@ def test_only_the_rows_asked_for_are_read_in_the_order_of_the_file():
 @pytest.mark.parametrize("kind", KINDS)
 def test_examples_are_the_same_streamed_and_in_memory(kind):
     rows = np.arange(5, 55)
-    streamed, resident = (Examples(x, torch.arange(50), rows, torch.ones(50)) for x in both(kind, rows))
+    streamed, resident = (Examples.of(x, torch.arange(50), rows, torch.ones(50)) for x in both(kind, rows))
     some, want = streamed.sample(7), resident.sample(7)
     assert same_bits(some.inputs[:], want.inputs)
     assert some.rows.tolist() == want.rows.tolist() == [5, 12, 19, 26, 33, 40, 47]

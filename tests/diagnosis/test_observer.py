@@ -226,7 +226,7 @@ class StopAt(Observer):
         self.every = step
 
     def step(self, training):
-        training.interrupted = True
+        training.request("stop")
 
 
 @pytest.mark.parametrize(("first", "then"), [("true", "false"), ("false", "true"), ("true", "true")])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from gradlab.data import Examples, Targets
-from gradlab.data.text.windows import Windows
+from gradlab.data import Targets
+from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.models.language.recurrent import RecurrentLanguageModel
 from gradlab.tasks import Language
 from gradlab.training.environment import settings
@@ -25,7 +25,7 @@ CELLS = ["rnn", "gru", "lstm"]
 def make(cell, mode, observers=(), carry=True, layers=2, dropout=0.0, **plan):
     tokens = np.random.default_rng(0).integers(11, size=1700).cumsum() % 11
     inputs = Windows(tokens.astype(np.uint8), 16).resident(CUDA)  # 106 windows: 13 steps an epoch along 8 strips
-    examples = Examples(inputs, inputs.targets, np.arange(len(inputs)))
+    examples = WindowExamples.over(inputs)
     torch.manual_seed(0)
     model = RecurrentLanguageModel(11, dim=8, layers=layers, cell=cell, dropout=dropout).to(CUDA)
     # A rate that is the same number in single precision, in which a captured step has it.

@@ -29,11 +29,11 @@ def make(mode="graph", model=None, bad_row=None, observers=(), **plan):
     x, y = torch.randn(500, 20), torch.randint(0, 4, (500,))
     if bad_row is not None:
         x[bad_row] = float("nan")
-    examples = Examples(x, y, np.arange(500)).to(CUDA)
+    examples = Examples.of(x, y, np.arange(500)).to(CUDA)
     model = model or nn.Sequential(nn.Linear(20, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(0.3), nn.Linear(64, 4))
     settled = Plan(**plan_schema.resolve({"batch_size": 64, "epochs": 5, "deterministic": True, **plan}, "train"))
     task = Classify(Targets(classes=list("abcd")))
-    held = Examples(x[:100], y[:100], np.arange(100)).to(CUDA) if bad_row is None else None
+    held = Examples.of(x[:100], y[:100], np.arange(100)).to(CUDA) if bad_row is None else None
     return Training(model.to(CUDA), task, examples, held, settled, mode=mode, observers=observers)
 
 
@@ -124,7 +124,7 @@ def test_a_bad_gradient_leaves_weights_state_and_average_as_they_were_before_its
 def test_a_batch_in_parts_is_the_batch_and_takes_less_memory():
     torch.manual_seed(0)
     rows = 2**15  # activations of 134 MB in each layer, beside which the workspaces of libraries are small
-    examples = Examples(torch.randn(rows, 64), torch.randint(0, 4, (rows,)), np.arange(rows)).to(CUDA)
+    examples = Examples.of(torch.randn(rows, 64), torch.randint(0, 4, (rows,)), np.arange(rows)).to(CUDA)
     ends, peaks = {}, {}
     for parts in (1, 8):
         torch.manual_seed(0)

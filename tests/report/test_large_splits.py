@@ -29,7 +29,7 @@ def watch(run: Run) -> list[int]:
     inputs.asked = []
     raw = replace(dataset.raw, inputs=inputs)
     streamed = Streamed(np.asarray(inputs), dataset.test.rows, dataset.preprocessing)
-    run.dataset = replace(dataset, raw=raw, test=replace(dataset.test, inputs=streamed))
+    run.dataset = replace(dataset, raw=raw, test=dataset.test.but(inputs=streamed))
     return inputs.asked
 
 

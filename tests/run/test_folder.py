@@ -142,7 +142,7 @@ class Interrupts(Observer):
     every = 2
 
     def step(self, training):
-        training.interrupted = True
+        training.request("stop")
 
 
 def test_an_interrupted_run_is_not_finished_and_goes_on_to_the_same_bits(iris, tmp_path):

@@ -64,7 +64,8 @@ class StopIn(Observer):
         self.seen += 1
 
     def step(self, training):
-        training.interrupted = self.seen == self.number
+        if self.seen == self.number:
+            training.request("stop")
 
 
 def test_a_stopped_study_goes_on_where_it_was(small, out, cpu, tmp_path):

@@ -8,7 +8,6 @@ from gradlab.errors import GradlabError
 from gradlab.recipes import find
 from gradlab.run import open_run
 from gradlab.studies.learning_curve import curve_sizes, learning_curve
-from gradlab.tasks import evaluate
 from gradlab.training import experiment
 from gradlab.training.experiment import Experiment
 
@@ -37,7 +36,7 @@ def test_the_training_figures_are_those_of_the_examples_that_were_trained_on(rec
     run = open_run(out / "examples-50")
     train = run.dataset.train
     assert len(train) == 50
-    assert found.points[0].train == evaluate(run.model, run.task, train.inputs, run.task.encode(train.targets))
+    assert found.points[0].train == run.task.evaluate(run.model, run.task.encoded(train))
 
 
 def test_more_examples_help_on_digits_and_the_gap_closes(recipe, out, cpu):

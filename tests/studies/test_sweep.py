@@ -97,7 +97,8 @@ class Stop(Observer):
         self.seen += 1
 
     def step(self, training):
-        training.interrupted = self.seen == self.number
+        if self.seen == self.number:
+            training.request("stop")
 
 
 def test_a_stopped_search_goes_on_with_the_trial_it_was_in_and_ends_as_if_nothing_had_happened(small, out, tmp_path):

@@ -11,7 +11,7 @@ def baseline():
     """The name of a task's only baseline, made of these targets, and its outputs for some inputs."""
 
     def made(task, targets, count):
-        train = Examples(torch.zeros(len(targets), 4), targets, np.arange(len(targets)))
+        train = Examples.of(torch.zeros(len(targets), 4), targets, np.arange(len(targets)))
         ((name, model),) = task.baselines(train, nn.Identity()).items()
         return name, model(torch.randn(count, 4))
 

@@ -70,7 +70,7 @@ def test_predictions_stay_and_only_their_probabilities_move():
 
 
 def examples(logits, target):
-    return Examples(logits, target, np.arange(len(target)))
+    return Examples.of(logits, target, np.arange(len(target)))
 
 
 def test_what_a_temperature_does_is_told_of_a_split_that_it_has_not_seen():

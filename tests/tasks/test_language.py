@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from gradlab.data import Examples, Targets
-from gradlab.data.text.windows import Windows
+from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.errors import GradlabError
 from gradlab.models import NGram
-from gradlab.tasks import Language, compare, counted, evaluate
+from gradlab.tasks import Language, compare, counted
 from gradlab.tasks.counted import ngram_baselines
+from gradlab.tasks.evaluation import evaluate
 
 
 class Fixed(torch.nn.Module):
@@ -29,7 +30,7 @@ def task(token_bytes=(1, 1, 2, 4)):
 
 def judged(probabilities, token_bytes=(1, 1, 2, 4)):
     windows = Windows(torch.tensor([0, 1, 2, 3, 0, 1, 2, 3, 0]), length=2)
-    return evaluate(Fixed(probabilities), task(token_bytes), windows, windows.targets)
+    return evaluate(Fixed(probabilities), task(token_bytes), Examples.of(windows, windows.targets))
 
 
 def test_equal_probabilities_have_the_perplexity_of_the_vocabulary():
@@ -51,9 +52,13 @@ def test_bits_per_byte_do_not_depend_on_the_tokenizer():
     text = rng.integers(2, size=4001)
     pairs = text[:-1].reshape(-1, 2) @ [2, 1]
     single, double = (Windows(torch.from_numpy(t), length=50) for t in (text[:-1], pairs))
-    by_byte = evaluate(Fixed([0.3, 0.7]), Language(Targets(tokens=2, token_bytes=[1, 1])), single, single.targets)
+    by_byte = evaluate(
+        Fixed([0.3, 0.7]), Language(Targets(tokens=2, token_bytes=[1, 1])), Examples.of(single, single.targets)
+    )
     both = [0.09, 0.21, 0.21, 0.49]
-    by_pair = evaluate(Fixed(both), Language(Targets(tokens=4, token_bytes=[2] * 4)), double, double.targets)
+    by_pair = evaluate(
+        Fixed(both), Language(Targets(tokens=4, token_bytes=[2] * 4)), Examples.of(double, double.targets)
+    )
     assert by_pair["bits_per_byte"] == pytest.approx(by_byte["bits_per_byte"], rel=0.02)
     assert by_pair["perplexity"] > 1.5 * by_byte["perplexity"]
 
@@ -64,7 +69,7 @@ def test_where_the_bytes_are_not_known_there_are_no_bits_per_byte():
 
 def examples(tokens, length=20):
     windows = Windows(torch.as_tensor(tokens), length)
-    return Examples(windows, windows.targets, np.arange(len(windows)))
+    return WindowExamples.over(windows)
 
 
 def test_it_is_compared_with_equal_probabilities_and_with_trigrams():

@@ -2,17 +2,17 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
 
-from gradlab.data import Examples, Targets
+from gradlab.data import Targets
 from gradlab.data.text.masking import UNASKED, Masked
-from gradlab.data.text.windows import Windows
+from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.errors import GradlabError
-from gradlab.tasks import MaskedLanguage, evaluate
+from gradlab.tasks import MaskedLanguage
+from gradlab.tasks.evaluation import evaluate
 
 VOCABULARY = 7
 
@@ -62,9 +62,9 @@ def test_perplexity_and_accuracy_count_each_chosen_token_once(task):
 def test_the_baseline_is_how_often_each_token_is_in_training(task, rng):
     tokens = torch.from_numpy(rng.choice(VOCABULARY, p=[0, 0, 0.5, 0.2, 0.1, 0.1, 0.1], size=4001))
     masked = Masked(windows=Windows(tokens, 10), chosen=2, mask=1, first=2, vocabulary=VOCABULARY)
-    examples = Examples(masked, masked.targets, np.arange(len(masked)))
+    examples = WindowExamples.over(masked)
     found = task.baselines(examples, nn.Identity())
-    figures = {name: evaluate(model, task, examples.inputs, examples.targets) for name, model in found.items()}
+    figures = {name: evaluate(model, task, examples) for name, model in found.items()}
     entropy = -sum(p * math.log(p) for p in (0.5, 0.2, 0.1, 0.1, 0.1))
     uniform, counted = figures.values()
     assert_close(uniform["loss"], math.log(VOCABULARY), rtol=1e-5, atol=0)

@@ -18,7 +18,7 @@ KNOBS = {"task.label_smoothing": 0.3, "task.class_weights": "balanced"}
 def test_a_step_is_of_the_training_loss_and_an_evaluation_of_the_plain_one(recipe, task, optimizer, tmp_path):
     changes = {**ONE_STEP, "model": "linear", "task": task, **KNOBS, "train.optimizer": optimizer}
     experiment = Experiment.of(find(recipe).override(changes), CPU)
-    train, validation = experiment.examples("train"), experiment.examples("validation")
+    train, validation = experiment.splits["train"], experiment.splits["validation"]
     with torch.no_grad():
         for parameter in experiment.model.parameters():
             parameter.mul_(4)  # so sure of itself that smoothing costs it a lot

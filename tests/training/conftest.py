@@ -7,6 +7,7 @@ import torch
 from gradlab.data import Examples, Targets
 from gradlab.models import mlp
 from gradlab.tasks import Classify
+from gradlab.training import driver
 from gradlab.training.environment import settings
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
@@ -46,7 +47,7 @@ def flowers(count, seed=0, labels=3):
     y = torch.randint(labels, (count,), generator=generator)
     centres = torch.tensor([[1.0, 0, 0, 1], [0, 1, 0, -1], [0, 0, 1, 0.5]])
     x = centres[y] + torch.randn(count, 4, generator=generator)
-    return Examples(x, y, np.arange(count))
+    return Examples.of(x, y, np.arange(count))
 
 
 @pytest.fixture
@@ -63,14 +64,11 @@ def make_training(make_plan):
         if model is None:
             torch.manual_seed(seed)
             model = mlp((4,), 3, hidden=[6])
-        training = Training(
-            model,
-            task or Classify(Targets(classes=["a", "b", "c"])),
-            flowers(45) if train is None else train,
-            flowers(validation, seed=1) if isinstance(validation, int) else validation,
-            settled,
-            observers=observers,
-        )
+        train = flowers(45) if train is None else train
+        validation = flowers(validation, seed=1) if isinstance(validation, int) else validation
+        driver.check(model, train, validation, settled)
+        task = task or Classify(Targets(classes=["a", "b", "c"]))
+        training = Training(model, task, train, validation, settled, observers=observers)
         training.record = Record()
         training.observers = [training.record, *observers]
         return training

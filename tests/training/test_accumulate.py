@@ -1,5 +1,7 @@
 """A batch in parts is the batch."""
 
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given
@@ -11,6 +13,7 @@ from gradlab.data import Targets
 from gradlab.errors import GradlabError
 from gradlab.models import mlp
 from gradlab.tasks import Classify, Regress
+from gradlab.training.guard import HostGuard
 from gradlab.training.optimizers import Parameters
 from gradlab.training.plan import Plan, plan_schema
 from gradlab.training.step import GradientStep
@@ -59,8 +62,10 @@ def gradients(parts, batch, task, model=None):
         model = mlp((4,), 3, hidden=[6])
     optimizer = Remembers(model)
     plan = Plan(**plan_schema.resolve({"accumulate": parts}, "train"))
-    stepped = GradientStep(model, task, optimizer, plan)(batch, 0.1)
-    return optimizer.gradients, stepped.loss, stepped.count
+    loss = partial(task.objectives()["loss"].loss, model)
+    named = dict(zip(("inputs", "targets", "weights"), batch, strict=False))
+    total, count = GradientStep(loss, model, optimizer, plan, HostGuard())(named, 0.1)["loss"]
+    return optimizer.gradients, total, count
 
 
 def assert_same(one, other):

@@ -4,7 +4,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from gradlab.models import mlp
-from gradlab.tasks import evaluate
+from gradlab.tasks.evaluation import evaluate
 from gradlab.training.average import Average
 from gradlab.training.observers import Observer
 from gradlab.training.optimizers import Parameters
@@ -63,7 +63,7 @@ def test_the_average_changes_what_is_judged_and_kept_and_nothing_of_the_training
 @pytest.mark.parametrize("keep", ["best", "last"])
 def test_the_model_ends_with_the_average_that_was_judged(make_training, run, keep):
     training = run(make_training(model=noisy(), ema=0.8, lr=0.05, keep=keep, epochs=6))
-    figures = evaluate(training.model, training.task, training.validation.inputs, training.validation.targets)
+    figures = training.task.evaluate(training.model, training.validation)
     losses = training.record.losses("validation")
     assert figures["loss"] == (min(losses) if keep == "best" else losses[-1])
 
@@ -91,7 +91,7 @@ def test_a_checkpoint_offers_the_average_for_use_and_the_weights_for_going_on(ma
     judge = noisy()
     judge.load_state_dict(saved.chosen)
     losses = whole.record.losses("validation")[: 1 + stop // 6]
-    figures = evaluate(judge, whole.task, whole.validation.inputs, whole.validation.targets)
+    figures = evaluate(judge, whole.task, whole.validation)
     if keep == "best" or stop % 6 == 0:
         assert figures["loss"] == (min(losses) if keep == "best" else losses[-1])
 

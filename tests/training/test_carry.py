@@ -11,8 +11,8 @@ from torch.testing import assert_close
 from torch.utils._pytree import tree_flatten, tree_map
 
 import gradlab as gl
-from gradlab.data import Examples, Targets
-from gradlab.data.text.windows import Windows
+from gradlab.data import Targets
+from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.models import models
 from gradlab.models.language.recurrent import RecurrentLanguageModel
@@ -22,8 +22,7 @@ from gradlab.run import checkpoint as disk
 from gradlab.tasks import evaluation
 from gradlab.tasks.evaluation import evaluate
 from gradlab.tasks.language import Language
-from gradlab.training.carry import Carried
-from gradlab.training.checks import check_carry
+from gradlab.training.carry import Carried, check_carry
 from gradlab.training.observers import Observer
 from gradlab.training.plan import Plan, plan_schema
 
@@ -37,7 +36,7 @@ def text(count, seed=0):
     while len(tokens) < count:
         tokens.append((tokens[-1] + tokens[-8] + len(tokens) // 3) % TOKENS)
     inputs = Windows(np.array(tokens, dtype=np.uint8), LENGTH)
-    return Examples(inputs, inputs.targets, np.arange(len(inputs)))
+    return WindowExamples.over(inputs)
 
 
 def recurrent(cell="lstm", **settings):
@@ -99,7 +98,7 @@ def test_it_trains_as_a_loop_by_hand_along_the_same_strips(carrying, run, cell):
     assert training.record.losses() == pytest.approx(losses, rel=1e-10)
     assert_close(dict(enumerate(training.model.parameters())), dict(enumerate(weights)), rtol=1e-9, atol=1e-11)
     by_layer = [part[layer : layer + 1] for layer in range(2) for part in state]
-    assert_close(training.carried.state, by_layer, rtol=1e-9, atol=1e-11)
+    assert_close(training.stream.carried.state, by_layer, rtol=1e-9, atol=1e-11)
 
 
 class States(Observer):
@@ -111,7 +110,7 @@ class States(Observer):
         self.found = []
 
     def step(self, training):
-        self.found.append([part.clone() for part in training.carried.state])
+        self.found.append([part.clone() for part in training.stream.carried.state])
 
 
 def test_with_weights_that_stay_the_state_is_that_of_the_strip_read_at_once(carrying, run):
@@ -210,7 +209,7 @@ def test_a_restored_training_goes_on_to_the_bit(carrying, run, save_at, tmp_path
 def test_the_state_is_carried_in_half_precision_too(carrying, run):
     training = run(carrying(recurrent().float(), precision="bf16", optimizer="adam", lr=0.01, epochs=2))
     full = run(carrying(recurrent().float(), optimizer="adam", lr=0.01, epochs=2))
-    assert {part.dtype for part in training.carried.state} == {torch.float32}
+    assert {part.dtype for part in training.stream.carried.state} == {torch.float32}
     assert training.record.losses() == pytest.approx(full.record.losses(), rel=0.05)
     assert training.record.losses() != full.record.losses()
 
@@ -246,17 +245,19 @@ def read_at_once(model, tokens, strips):
 def test_a_split_is_judged_in_order(monkeypatch, cell, strips, windows):
     monkeypatch.setattr(evaluation, "STRIPS", strips)
     model, split = recurrent(cell).eval(), text(windows * LENGTH + 3)
-    figures = evaluate(model, task(), split.inputs, split.targets, carry=True)
+    figures = evaluate(model, task(), split.carried())
     want, count = read_at_once(model, split.inputs.tokens, strips)
     assert count == windows * LENGTH  # each token once, whatever the strips
     assert figures["loss"] == pytest.approx(want, rel=1e-10)
-    apart = evaluate(model, task(), split.inputs, split.targets)["loss"]
+    apart = evaluate(model, task(), split)["loss"]
     assert (abs(apart - want) < 1e-9) == (strips >= windows)
 
 
 @given(st.integers(1, 200), st.integers(0, 250), st.integers(1, 40))
-def test_a_sample_in_stretches_is_spread_and_has_neighbours(windows, count, stretches):
-    rows = text(windows * LENGTH + 1).sample(count, stretches).rows
+def test_a_sample_in_strips_is_spread_and_has_neighbours(windows, count, stretches):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gradlab.data.text.windows.STRIPS", stretches)
+        rows = text(windows * LENGTH + 1).carried().sample(count).rows
     kept = min(count, windows)
     apart = min(kept, stretches)
     assert len(rows) == (kept // apart * apart if kept else 0)
@@ -272,10 +273,10 @@ def test_training_and_evaluation_judge_alike(carrying, run):
     training = run(carrying(epochs=2, keep="last"))
     held = training.validation
     last = [line for line in training.record.lines if line["split"] == "validation"][-1]
-    figures = evaluate(training.model, task(), held.inputs, held.targets, carry=True)
+    figures = evaluate(training.model, task(), held.carried())
     assert {name: last[name] for name in figures} == figures
     sample = [line for line in training.record.lines if line["split"] == "train-sample"][-1]
-    figures = evaluate(training.model, task(), training.sample.inputs, training.sample.targets, carry=True)
+    figures = evaluate(training.model, task(), training.sample.carried())
     assert sample["loss"] == figures["loss"]
     strips = training.sample.rows.reshape(evaluation.STRIPS, -1)
     assert strips.shape[1] > 1
@@ -306,7 +307,6 @@ def test_models_without_a_state_are_refused(name):
     model = models.build(models.resolve(Part(name), "model"), (LENGTH,), TOKENS)
     with pytest.raises(GradlabError, match=r"train\.carry=true is for models that have a state"):
         check_carry(Plan(carry=True), model, text(300))
-    check_carry(Plan(), model, text(300))
 
 
 def test_rows_that_stand_alone_are_refused():

@@ -11,9 +11,9 @@ CPU, CUDA, MPS = (torch.device(name) for name in ("cpu", "cuda", "mps"))
 
 def test_a_schedule_that_follows_the_validation_loss_needs_one(make_plan):
     plan = make_plan(schedule="plateau")
-    check_plan(plan, nn.Linear(2, 2), examples=10, validation=1)
+    check_plan(plan, nn.Linear(2, 2), 10, [10], validation=1)
     with pytest.raises(GradlabError, match="there is no validation split"):
-        check_plan(plan, nn.Linear(2, 2), examples=10, validation=0)
+        check_plan(plan, nn.Linear(2, 2), 10, [10], validation=0)
     with pytest.raises(GradlabError, match="there is no validation split"):
         gl.fit(nn.Linear(2, 2), (torch.randn(9, 2), torch.arange(9) % 2), schedule="plateau")
 
@@ -23,12 +23,12 @@ def test_a_schedule_that_follows_the_validation_loss_needs_one(make_plan):
 )
 def test_batch_normalisation_needs_two_examples_at_a_time(make_plan, batch_size, accumulate, fine):
     plan = make_plan(batch_size=batch_size, accumulate=accumulate)
-    check_plan(plan, nn.Linear(2, 2), examples=40, validation=0)
+    check_plan(plan, nn.Linear(2, 2), 9, plan.batch_sizes(40), validation=0)
     if fine:
-        check_plan(plan, nn.BatchNorm1d(2), examples=40, validation=0)
+        check_plan(plan, nn.BatchNorm1d(2), 9, plan.batch_sizes(40), validation=0)
     else:
         with pytest.raises(GradlabError, match=r"Batch normalisation .* raise train\.batch_size"):
-            check_plan(plan, nn.BatchNorm1d(2), examples=40, validation=0)
+            check_plan(plan, nn.BatchNorm1d(2), 9, plan.batch_sizes(40), validation=0)
 
 
 @pytest.mark.parametrize("native", [True, False])

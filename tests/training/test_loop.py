@@ -10,7 +10,7 @@ from torch.testing import assert_close
 from gradlab.data import Examples, Targets, permutation
 from gradlab.models import mlp
 from gradlab.run import checkpoint as disk
-from gradlab.tasks import Classify, evaluate
+from gradlab.tasks import Classify
 from gradlab.training.observers import Observer
 
 
@@ -219,8 +219,8 @@ def test_what_a_plateau_has_seen_is_in_the_progress(make_training, run, save_at)
     saver = save_at(45)
     whole = run(plateaued(make_training, observers=[saver]))
     seen = saver.checkpoint.state["progress"]
-    assert 0.1 <= seen["rate_factor"] < 1
-    assert seen["plateau_loss"] >= seen["best_loss"]
+    assert 0.1 <= seen["trace"]["factor"] < 1
+    assert seen["trace"]["loss"] >= seen["best"]["loss"]
     resumed = run(plateaued(make_training), saver.checkpoint)
     assert [line["lr"] for line in resumed.record.lines if line["split"] == "train"] == [
         line["lr"] for line in whole.record.lines if line["split"] == "train" and line["step"] > 45
@@ -230,7 +230,7 @@ def test_what_a_plateau_has_seen_is_in_the_progress(make_training, run, save_at)
 def random_labels(count, seed):
     generator = torch.Generator().manual_seed(seed)
     x, y = torch.randn(count, 4, generator=generator), torch.randint(3, (count,), generator=generator)
-    return Examples(x, y, np.arange(count))
+    return Examples.of(x, y, np.arange(count))
 
 
 def overfitting(make_training, **plan):
@@ -245,15 +245,15 @@ def test_patience_ends_the_training_and_the_best_weights_are_restored(make_train
     assert progress.ended == "patience"
     assert progress.step == progress.best_step + 3 * training.evaluate_every < training.total_steps
     losses = training.record.losses("validation")
-    assert progress.best_loss == min(losses)
-    judged = evaluate(training.model, training.task, training.validation.inputs, training.validation.targets)
+    assert progress.best["loss"] == min(losses)
+    judged = training.task.evaluate(training.model, training.validation)
     assert judged == progress.best
 
 
 def test_without_patience_the_best_weights_are_kept_all_the_same(make_training, run):
     training = run(overfitting(make_training))
     assert training.progress.ended == "finished"
-    judged = evaluate(training.model, training.task, training.validation.inputs, training.validation.targets)
+    judged = training.task.evaluate(training.model, training.validation)
     assert judged["loss"] == min(training.record.losses("validation")) < training.record.losses("validation")[-1]
 
 
@@ -262,7 +262,7 @@ def test_keep_last_ends_with_the_last_weights(make_training, run):
     unjudged.validation = None
     assert_same_bits(weights(run(last)), weights(run(unjudged)))
     assert last.progress.best_step < last.progress.step
-    judged = evaluate(last.model, last.task, last.validation.inputs, last.validation.targets)
+    judged = last.task.evaluate(last.model, last.validation)
     assert judged["loss"] == last.record.losses("validation")[-1]
 
 
@@ -282,7 +282,7 @@ def test_evaluations_come_before_the_first_step_at_their_interval_and_at_the_end
 def test_the_training_examples_that_are_judged_are_a_fair_sample_of_data_sorted_by_class(make_training, run, examples):
     mixed = examples(45)
     order = mixed.targets.argsort()
-    train = Examples(mixed.inputs[order], mixed.targets[order], np.arange(45))
+    train = Examples.of(mixed.inputs[order], mixed.targets[order], np.arange(45))
     always_first = nn.Linear(4, 3)
     nn.init.zeros_(always_first.weight)
     with torch.no_grad():
@@ -372,7 +372,7 @@ def test_an_interrupted_training_stops_after_its_step_and_goes_on_when_restored(
         every = 5
 
         def step(self, training):
-            training.interrupted = True
+            training.request("stop")
 
         def end(self, training):
             self.checkpoint = training.checkpoint()

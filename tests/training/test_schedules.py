@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from gradlab.errors import GradlabError
 from gradlab.registry import Part
-from gradlab.training.schedules import schedules
+from gradlab.training.schedules import Trace, schedules
 
 WARMED = [name for name in schedules if "warmup" in schedules.schema(name).knobs]
 
@@ -117,11 +117,11 @@ def test_plateau_is_that_of_torch_given_the_same_losses(losses, patience, factor
         optimizer, factor=factor, patience=patience, threshold=threshold, min_lr=floor, eps=0.0
     )
     ours = build("plateau", 100, factor=factor, patience=patience, threshold=threshold, floor=floor)
-    seen = 1.0, float("inf"), 0
+    trace = Trace()
     for loss in losses:
         judge.step(loss)
-        seen = ours.judge(loss, *seen)
-        assert seen[0] == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-9)
+        trace = ours.follow(loss, trace)
+        assert trace.factor == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-9)
 
 
 @pytest.mark.parametrize("name", WARMED)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from gradlab.data import Examples, Targets
+from gradlab.data import Targets
 from gradlab.data.text.masking import Masked
-from gradlab.data.text.sequences import Padded
-from gradlab.data.text.windows import Windows
+from gradlab.data.text.sequences import Padded, PaddedExamples
+from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.models import models
 from gradlab.registry import Part
 from gradlab.tasks import Classify, MaskedLanguage
@@ -36,7 +36,7 @@ class Kept(Observer):
 def hidden_words():
     tokens = torch.randint(2, VOCABULARY, (200,), generator=torch.Generator().manual_seed(1))
     masked = Masked(windows=Windows(tokens, CONTEXT), chosen=2, mask=1, first=2, vocabulary=VOCABULARY)
-    examples = Examples(masked, masked.targets, np.arange(len(masked)))
+    examples = WindowExamples.over(masked)
     return MaskedLanguage(Targets(tokens=VOCABULARY, masked=2)), examples, "bert", (CONTEXT,)
 
 
@@ -47,7 +47,7 @@ def ragged_texts():
     padded = Padded.of(tokens, np.cumsum(lengths) - lengths, CONTEXT)
     labels = torch.from_numpy(rng.integers(0, 2, size=25))
     task = Classify(Targets(classes=["short", "long"]))
-    return task, Examples(padded, labels, np.arange(25)), "bert-classifier", (CONTEXT, VOCABULARY)
+    return task, PaddedExamples.of(padded, labels), "bert-classifier", (CONTEXT, VOCABULARY)
 
 
 def make(data, *observers, **changes):
@@ -80,7 +80,7 @@ def test_a_restored_training_goes_on_to_the_bit(data, stop):
 
 def test_every_epoch_hides_other_tokens_and_validation_always_the_same():
     training = make(hidden_words)
-    epochs = [torch.cat([x for x, _ in training._batches(epoch)]) for epoch in (0, 0, 1)]
+    epochs = [torch.cat([batch["inputs"] for batch in training.stream.epoch(epoch)]) for epoch in (0, 0, 1)]
     assert torch.equal(epochs[0], epochs[1])
     places = [{tuple(row.nonzero().flatten().tolist()) for row in epoch == 1} for epoch in epochs]
     assert places[0] != places[2]
@@ -93,6 +93,7 @@ def test_batches_of_texts_are_no_wider_than_their_longest_needs():
     order = training.train.order(training.plan.seed, 0, 8)
     sizes = training.plan.batch_sizes(25)
     assert sizes == [8, 8, 9]
-    for (x, y), rows in zip(training._batches(0), torch.split(order, sizes), strict=True):
+    for batch, rows in zip(training.stream.epoch(0), torch.split(order, sizes), strict=True):
+        x, y = batch.values()
         assert x.shape == (len(rows), lengths[rows].max())
         assert torch.equal(y, training.train.targets[rows])

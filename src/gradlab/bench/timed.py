@@ -7,13 +7,13 @@ import torch
 
 from gradlab.bench.cases import Case
 from gradlab.bench.work import Work
-from gradlab.data import Targets
-from gradlab.probes import forward_flops
+from gradlab.data import Examples, Targets
 from gradlab.tasks import Classify
+from gradlab.training import driver
 from gradlab.training.environment import choose_threads
-from gradlab.training.optimizers import Parameters, optimizers
+from gradlab.training.guard import HostGuard
 from gradlab.training.plan import Plan, plan_schema
-from gradlab.training.step import GradientStep
+from gradlab.training.players import make_players
 
 
 class TimedStep:
@@ -24,13 +24,17 @@ class TimedStep:
         plan = Plan(**plan_schema.resolve({"batch_size": case.batch_size, "lr": case.lr, **values}, "bench"))
         self.x, self.y = torch.from_numpy(work.inputs), torch.from_numpy(work.targets)
         model, task = work.model(), Classify(Targets(classes=[str(i) for i in range(10)]))
-        torch.set_num_threads(choose_threads(plan, 3.0 * forward_flops(model, self.x[:1]) * case.batch_size))
-        self.step = GradientStep(model, task, optimizers.build(plan.optimizer, Parameters(model)), plan)
+        train = Examples.of(self.x, self.y)
+        flops = driver.step_flops(driver.example_flops(model, task, train), train, plan)
+        torch.set_num_threads(choose_threads(plan, flops))
+        (player,) = make_players(model, task, plan)
+        self.step = player.step(model, model, HostGuard())
 
     def seconds(self, batch_size: int, steps: int = 1) -> float:
         """The time of some steps on batches one after the other."""
         began = time.perf_counter()
         for number in range(steps):
             start = number * batch_size % (len(self.x) - batch_size)
-            self.step((self.x[start : start + batch_size], self.y[start : start + batch_size]), 1e-3)
+            rows = slice(start, start + batch_size)
+            self.step({"inputs": self.x[rows], "targets": self.y[rows]}, 1e-3)
         return time.perf_counter() - began

@@ -1,8 +1,9 @@
 """Sources of examples, their splits and their preprocessing."""
 
 from gradlab.data import arrays, bundled, generated  # noqa: F401  (they register their sources)
+from gradlab.data.batch import Batch
 from gradlab.data.dataset import Dataset, load, sources
-from gradlab.data.examples import Batch, Examples, Inputs
+from gradlab.data.examples import Examples
 from gradlab.data.order import permutation
 from gradlab.data.pictures import images  # noqa: F401
 from gradlab.data.preprocessing import Preprocessing
@@ -10,6 +11,7 @@ from gradlab.data.public import cifar, idx  # noqa: F401
 from gradlab.data.raw import Raw, Targets, Wants
 from gradlab.data.readers import reader_of
 from gradlab.data.reading import ArrayReader, Reader, Reading, read_inputs
+from gradlab.data.streams import Epochs, Stream
 from gradlab.data.tables import csv_files  # noqa: F401
 from gradlab.data.text import classes  # noqa: F401
 from gradlab.data.text.source import Context, Text
@@ -22,12 +24,13 @@ __all__ = [
     "Beginning",
     "Context",
     "Dataset",
+    "Epochs",
     "Examples",
-    "Inputs",
     "Preprocessing",
     "Raw",
     "Reader",
     "Reading",
+    "Stream",
     "Targets",
     "Text",
     "Tokenizer",

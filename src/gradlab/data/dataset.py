@@ -68,7 +68,7 @@ def prepare(
         kind = torch.int64 if raw.classes is not None else torch.float32
         targets = torch.from_numpy(raw.targets[rows]).to(kind)
         inputs = preprocessing(raw.inputs[rows]) if resident else Streamed(raw.inputs, rows, preprocessing)
-        return Examples(inputs, targets, rows)
+        return Examples.of(inputs, targets, rows)
 
     return Dataset(
         train=examples(train),

@@ -1,7 +1,8 @@
 """One split, as a model sees it: in memory where it fits, otherwise read as it is needed."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Union
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -9,24 +10,44 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from gradlab.data.batch import Batch
 from gradlab.data.order import permutation
-from gradlab.data.text.sequences import Padded, length_batches
+from gradlab.errors import GradlabError
 
 if TYPE_CHECKING:
     from gradlab.data.preprocessing import Preprocessing
-    from gradlab.data.text.masking import Masked
-    from gradlab.data.text.windows import Windows
 
 Rows = npt.NDArray[np.int64]
-Batch = tuple[Tensor, ...]
-"""Inputs, targets and, where the examples have them, weights."""
+
+
+class Column(Protocol):
+    """What training and evaluation use of a tensor; columns that are read as they are needed have as much."""
+
+    @property
+    def shape(self) -> torch.Size: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, chosen: Any) -> Tensor: ...
+
+    def index_select(self, axis: int, chosen: Tensor) -> Tensor: ...
+
+    def to(self, device: torch.device) -> Any: ...
+
+
+def at_once(column: Any, rows: int) -> int:
+    """So many rows, or fewer where a column says that more do not fit into memory together."""
+    return min(rows, getattr(column, "most_rows", rows))
 
 
 class Streamed:
-    """Inputs larger than memory: rows are read and preprocessed when they are asked for.
-
-    It has as much of a tensor's surface as training and evaluation use, and gives the same bits.
-    """
+    """Inputs larger than memory: rows are read and preprocessed when they are asked for. It gives the same bits."""
 
     def __init__(
         self, source: npt.NDArray[Any], rows: Rows, preprocessing: "Preprocessing", device: torch.device | None = None
@@ -61,67 +82,102 @@ class Streamed:
         return Streamed(self.source, self.rows, self.preprocessing, device)
 
 
-Inputs = Union[Tensor, Streamed, Padded, "Windows", "Masked"]
-
-
-if TYPE_CHECKING:
-    Targets = Tensor
-else:
-    Targets = Any  # of a text, `Windows`, which have as much of a tensor's surface as is used of targets
-
-
-def _some(part: Any, chosen: Rows) -> Any:
-    return part[chosen] if isinstance(part, Tensor) else part.subset(chosen)
-
-
 @dataclass(frozen=True)
 class Examples:
-    """One split: model inputs, targets, the rows of the source they came from, and perhaps a weight for each.
+    """One split: named columns with a row for each example, and the rows of the source they came from.
 
-    Weights have mean 1, so that the weighted mean loss of a batch has the scale of the plain one.
+    Supervised learning has `inputs`, `targets` and perhaps `weights`, whose mean is 1, so that the weighted mean loss
+    of a batch has the scale of the plain one. Kinds of data that are read in another way are subclasses.
     """
 
-    inputs: Inputs
-    targets: Targets
-    rows: Rows
-    weights: Tensor | None = None
+    parts: Mapping[str, Any]
+    rows: Rows = field(repr=False)
+    carries: bool = field(default=False, kw_only=True)
+    """Whether each example is read from the state that the one before it left."""
+
+    together: ClassVar[bool] = True
+    """Whether an epoch may be put in order all at once."""
+
+    @classmethod
+    def of(cls, inputs: Any, targets: Any, rows: Rows | None = None, weights: Tensor | None = None) -> Self:
+        """The examples of supervised learning."""
+        parts = {"inputs": inputs, "targets": targets} | ({} if weights is None else {"weights": weights})
+        return cls(parts, np.arange(len(inputs)) if rows is None else rows)
+
+    def __post_init__(self) -> None:
+        lengths = {name: len(part) for name, part in self.parts.items()}
+        if len(set(lengths.values())) != 1:
+            told = ", ".join(f"{name} has {count:,}" for name, count in lengths.items())
+            raise GradlabError(f"The parts of the data must hold the same number of examples, but {told or 'none'}.")
 
     def __len__(self) -> int:
-        return len(self.inputs)
+        return len(next(iter(self.parts.values())))
 
     @property
-    def parts(self) -> tuple[Inputs, ...]:
-        """What a batch is cut from."""
-        return (self.inputs, self.targets) if self.weights is None else (self.inputs, self.targets, self.weights)
+    def inputs(self) -> Any:
+        return self.parts["inputs"]
 
-    def sample(self, count: int, stretches: int | None = None) -> "Examples":
-        """Some of them, evenly spread, since sources often have their classes one after the other.
+    @property
+    def targets(self) -> Any:
+        return self.parts["targets"]
 
-        Each by itself, or in so many stretches of neighbours, which a model can read on from one to the next.
-        """
+    @property
+    def weights(self) -> Tensor | None:
+        return self.parts.get("weights")
+
+    @property
+    def device(self) -> torch.device:
+        device: torch.device = next(iter(self.parts.values())).device
+        return device
+
+    @property
+    def nbytes(self) -> int:
+        """Of the columns as tensors."""
+        return max(int(part.nbytes) for part in self.parts.values())
+
+    def but(self, **parts: Any) -> Self:
+        """The same with some columns replaced."""
+        return replace(self, parts={**self.parts, **parts})
+
+    def to(self, device: torch.device) -> Self:
+        return self.but(**{name: part.to(device) for name, part in self.parts.items()})
+
+    def batch(self, rows: Any) -> Batch:
+        """Some rows as a batch."""
+        return {name: part[rows] for name, part in self.parts.items()}
+
+    def subset(self, chosen: Rows) -> Self:
+        """Some of them, as they are."""
+        some = {n: p[chosen] if isinstance(p, Tensor) else p.subset(chosen) for n, p in self.parts.items()}
+        return replace(self, parts=some, rows=self.rows[chosen])
+
+    def sample(self, count: int) -> Self:
+        """Some of them, evenly spread, since sources often have their classes one after the other."""
         count = min(count, len(self))
-        apart = max(1, min(count, stretches or count))
-        starts = np.arange(apart) * len(self) // apart
-        chosen = (starts[:, None] + np.arange(count // apart)).ravel()
-        weights = None if self.weights is None else self.weights[chosen]
-        return Examples(_some(self.inputs, chosen), _some(self.targets, chosen), self.rows[chosen], weights)
+        return self.subset(np.arange(count) * len(self) // max(1, count))
 
-    def for_epoch(self, seed: int, epoch: int) -> "Examples":
-        """The same, but for what differs from epoch to epoch: where windows of a text begin, and what they hide."""
-        if isinstance(self.inputs, (Tensor, Streamed, Padded)):
-            return self
-        windows: Any = self.targets
-        return replace(self, inputs=self.inputs.for_epoch(seed, epoch), targets=windows.for_epoch(seed, epoch))
+    def batches(self, rows: int) -> Iterator[Batch]:
+        """All of them in their order, so many rows at a time at most."""
+        rows = min(at_once(part, rows) for part in self.parts.values())
+        return (self.batch(slice(start, start + rows)) for start in range(0, max(1, len(self)), rows))
+
+    # How an epoch is read: a pure function of (seed, epoch).
+
+    def for_epoch(self, seed: int, epoch: int) -> Self:
+        """The same, but for what differs from epoch to epoch."""
+        return self
 
     def order(self, seed: int, epoch: int, batch_size: int) -> Int64[Tensor, " rows"]:
-        """The rows of an epoch, batch after batch: a pure function of (seed, epoch).
-
-        Texts come in batches of similar lengths, which need little padding.
-        """
-        if isinstance(self.inputs, Padded):
-            return torch.cat(length_batches(self.inputs.lengths, batch_size, seed, epoch))
+        """The rows of an epoch, batch after batch."""
         return permutation(len(self), seed, epoch)
 
-    def to(self, device: torch.device) -> "Examples":
-        weights = None if self.weights is None else self.weights.to(device)
-        return replace(self, inputs=self.inputs.to(device), targets=self.targets.to(device), weights=weights)
+    def apart(self) -> Self:
+        """The same, each read by itself."""
+        return replace(self, carries=False)
+
+    def carried(self) -> "Examples":
+        """The same, read in order, each from the state that the one before it left."""
+        raise GradlabError(
+            "train.carry=true is for a text that is read in order, to predict the next token (task=language); these "
+            "examples stand alone. Set train.carry=false."
+        )

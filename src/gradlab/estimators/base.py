@@ -123,7 +123,7 @@ class Estimator(Parameters):
             kind = torch.int64 if targets.dtype == np.int64 else learner.dtype
             weight = self._weighed(targets[chosen], None if weights is None else weights[chosen])
             counts = None if weight is None else _tensor(weight / weight.mean(), learner.dtype, device)
-            return Examples(inputs, _tensor(targets[chosen], kind, device), chosen, counts)
+            return Examples.of(inputs, _tensor(targets[chosen], kind, device), chosen, counts)
 
         train = examples(rows)
         if fresh:

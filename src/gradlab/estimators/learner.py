@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.data import Examples, Preprocessing
-from gradlab.probes import forward_flops
 from gradlab.run.checkpoint import Checkpoint
 from gradlab.tasks import Task, predict
+from gradlab.training import driver
 from gradlab.training.capture import choose_mode
-from gradlab.training.environment import choose_threads, settings
 from gradlab.training.loop import Training
 from gradlab.training.observers import Line, Observer
 from gradlab.training.plan import Plan
@@ -42,17 +41,14 @@ class Learner:
         observers: Sequence[Observer] = (),
     ) -> None:
         """So many epochs more. The plan's own number of epochs is what its schedule is laid out for."""
-        device = train.inputs.device
         per_epoch, first = plan.steps_per_epoch(len(train)), self.epochs
         plan = replace(plan, epochs=max(plan.epochs, first + epochs), log_every=per_epoch, seed=self.seed)
-        flops = 3.0 * forward_flops(self.model, train.inputs[:1]) * plan.examples_per_step(len(train))
         diary = _Diary()
-        with settings(device, choose_threads(plan, flops), plan):
-            mode = choose_mode(plan, device, epochs * per_epoch)
-            training = Training(self.model, task, train, held, plan, mode=mode, observers=[diary, *observers])
+        length: dict[str, Any] = {"steps": (first + epochs) * per_epoch}
+        length["mode"] = choose_mode(plan, train.device, epochs * per_epoch)
+        with driver.training(self.model, task, train, held, plan, **length, observers=[diary, *observers]) as training:
             if self.standing is not None:
                 training.restore(self._resumed(self.standing, first * per_epoch))
-            training.total_steps = (first + epochs) * per_epoch
             progress = training.run()
         self.model.eval()
         self.epochs = math.ceil(progress.step / per_epoch)

@@ -73,6 +73,12 @@ class NGram(nn.Module):
             keys.append(found.contexts)
         return self
 
+    learning_steps = 1
+
+    def learn_without_gradients(self, train: Any, batch: Any) -> None:
+        """One step, which counts all of the training text."""
+        self.fit(train.inputs.tokens)
+
     def forward(
         self, tokens: Int[Tensor, "batch length"], *, cache: "ReadTokens | None" = None
     ) -> Float[Tensor, "batch length {self.vocabulary}"]:

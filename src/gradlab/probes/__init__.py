@@ -1,7 +1,7 @@
 """Looking inside a model."""
 
 from gradlab.probes.attention import AttentionMap, Head, attention_maps
-from gradlab.probes.cost import forward_flops, parameter_count
+from gradlab.probes.cost import forward_flops, parameter_count, pass_flops
 from gradlab.probes.findings import findings
 from gradlab.probes.layers import Layer, Spread, layer_figures
 from gradlab.probes.maps import FeatureMaps, feature_maps
@@ -25,6 +25,7 @@ __all__ = [
     "forward_flops",
     "layer_figures",
     "parameter_count",
+    "pass_flops",
     "record",
     "recurrences",
     "surprises",

@@ -29,8 +29,13 @@ def forward_flops(model: nn.Module, inputs: Tensor) -> int:
     >>> forward_flops(nn.Linear(64, 128), torch.zeros(1, 64))
     16384
     """
+    return pass_flops(model, lambda: model(inputs))
+
+
+def pass_flops(model: nn.Module, compute: Callable[[], Any]) -> int:
+    """The same of whatever is computed with a model, which is in evaluation mode meanwhile."""
     with evaluating(model), torch.no_grad(), _Counter() as counter:
-        model(inputs)
+        compute()
     return int(counter.flops)
 
 

@@ -91,7 +91,7 @@ def _log(run: "Run") -> Log:
     """The metrics log by split."""
     log: Log = {"train": [], "train-sample": [], "validation": []}
     for line in run.metrics:
-        log[line["split"]].append(line)
+        log.setdefault(line["split"], []).append(line)
     return log
 
 

@@ -16,7 +16,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ from gradlab.errors import GradlabError, notice, one_line
 from gradlab.models import models
 from gradlab.recipe import Recipe
 from gradlab.run import checkpoint
-from gradlab.tasks import Task, compare, evaluate, predict, tasks, wants
+from gradlab.tasks import Task, compare, predict, tasks, wants
 
 
 class Run:
@@ -230,9 +230,7 @@ class Run:
 
     def evaluate(self, split: str = "test") -> dict[str, float]:
         """Loss and metrics on a split, computed anew."""
-        examples = self._encoded(split)
-        carry = self.recipe.train.get("carry", False)
-        return evaluate(self.model, self.task, examples.inputs, examples.targets, carry=carry)
+        return self.task.evaluate(self.model, self.judged(self._encoded(split)))
 
     def baselines(self, split: str = "test") -> dict[str, dict[str, float]]:
         """The figures of the trivial predictors on a split, by name, the strongest last."""
@@ -243,7 +241,12 @@ class Run:
         examples = self.dataset.split(split)
         if len(examples) == 0:
             raise GradlabError(f"{self.path} has no examples in its {split} split.")
-        return replace(examples, targets=self.task.encode(examples.targets))
+        encoded: Examples = self.task.encoded(examples)
+        return encoded
+
+    def judged(self, examples: Examples) -> Examples:
+        """Examples as the model reads them: in order, where it was trained with `train.carry`."""
+        return examples.carried() if self.recipe.train.get("carry", False) else examples
 
     def locked(self) -> AbstractContextManager[None]:
         """Only one process may train a run."""

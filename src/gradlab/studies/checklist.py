@@ -18,7 +18,7 @@ from gradlab.data import Examples
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.registry import Part
 from gradlab.studies.practice import History, practice_plan, practise
-from gradlab.tasks import Task, compare, evaluate, predict, tasks
+from gradlab.tasks import Supervised, Task, compare, predict, tasks
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
@@ -57,7 +57,9 @@ class ChecksFailed(GradlabError):
 
 
 def run_checks(experiment: Experiment) -> list[Check]:
-    """All checks, in the order of the course: cheap ones first."""
+    """All checks, in the order of the course, cheap ones first; the first two where there are no inputs and targets."""
+    if not isinstance(experiment.task, Supervised):
+        return [initial_loss(experiment), regularisation_raises_the_loss(experiment)]
     short = _Short.of(experiment)
     checks: list[Callable[[], Check]] = [
         lambda: initial_loss(experiment),
@@ -213,13 +215,13 @@ class _Short:
         # L-BFGS does in a few steps what others do in hundreds.
         steps = min(experiment.steps, 5 if plan.optimizer.name == "lbfgs" else _SHORT)
         history = History()
-        train = _blank(experiment.examples("train")) if blank else experiment.examples("train")
+        train = _blank(experiment.splits["train"]) if blank else experiment.splits["train"]
         try:
             model, progress = practise(experiment, practice_plan(plan, steps), train, observers=[history])
         except TrainingError:
             return cls(losses=[], train_loss=math.nan, steps=len(history.lines), ratios=[], diverged=True)
         splits = ("validation" if len(experiment.dataset.validation) else "train", "train")
-        judged = [experiment.examples(split).sample(_JUDGED) for split in splits]
+        judged = [experiment.splits[split].sample(_JUDGED) for split in splits]
         held, seen = (_losses(model, experiment.task, _blank(some) if blank else some) for some in judged)
         ratios = [dict(line["update_ratio"]) for line in history.lines[:_FIRST_STEPS]]
         return cls(losses=held, train_loss=statistics.fmean(seen), steps=progress.step, ratios=ratios)
@@ -227,19 +229,21 @@ class _Short:
 
 def _losses(model: nn.Module, task: Task, examples: Examples) -> list[float]:
     """The loss of each example."""
+    assert isinstance(task, Supervised)
     losses = []
     for start in range(0, len(examples), _TOGETHER):
         rows = slice(start, start + _TOGETHER)
         outputs, targets = predict(model, examples.inputs[rows]), examples.targets[rows]
         pairs = (task.loss(outputs[i : i + 1], targets[i : i + 1]) for i in range(len(targets)))
-        losses += [total.item() / count for total, count in pairs]
+        losses += [total.item() / float(count) for total, count in pairs]
     return losses
 
 
 def _blank(examples: Examples) -> Examples:
     """The same targets beside inputs of nothing but zeros."""
     first = examples.inputs[:1]
-    return replace(examples, inputs=torch.zeros_like(first).expand(len(examples), *first.shape[1:]))
+    zeros = torch.zeros_like(first).expand(len(examples), *first.shape[1:])
+    return Examples({**examples.parts, "inputs": zeros}, examples.rows)
 
 
 @dataclass(frozen=True)
@@ -275,13 +279,14 @@ class _UntilFitted(Observer):
 
     def step(self, training: Training) -> None:
         self._look(training)
-        training.interrupted = self.fitted
+        if self.fitted:
+            training.request("stop")
 
     def end(self, training: Training) -> None:
         self._look(training)
 
     def _look(self, training: Training) -> None:
-        figures = evaluate(training.model, self.task, self.subset.inputs, self.subset.targets)
+        figures = self.task.evaluate(training.model, self.subset)
         self.steps = training.progress.step
         accuracy = figures.get("accuracy")
         reached = figures[self.measure]
@@ -299,8 +304,9 @@ def _subset(experiment: Experiment) -> Examples:
     most = max(classes, 2, min(_SUBSET, experiment.parameters // outputs))
     rows = _each_class_in_turn(train.targets) if classes else np.arange(len(train)) * 7919 % len(train)
     chosen = np.sort(rows[: min(most, len(train))])
-    picked = Examples(train.inputs[torch.from_numpy(chosen)], train.targets[chosen], train.rows[chosen])
-    return replace(picked, targets=experiment.task.encode(picked.targets)).to(experiment.device)
+    picked = Examples.of(train.inputs[torch.from_numpy(chosen)], train.targets[chosen], train.rows[chosen])
+    subset: Examples = experiment.task.encoded(picked).to(experiment.device)
+    return subset
 
 
 def _each_class_in_turn(labels: Tensor) -> Any:

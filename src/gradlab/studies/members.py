@@ -12,8 +12,6 @@ from gradlab.recipe import Recipe
 from gradlab.report import write_report
 from gradlab.run import Run, open_run
 from gradlab.studies.folder import StudyFolder
-from gradlab.tasks import evaluate
-from gradlab.tasks.evaluation import STRIPS
 from gradlab.training import experiment
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
@@ -114,17 +112,16 @@ def trained(path: Path, recipe: Recipe, device: torch.device, observers: Sequenc
 
 def _member(one: Asked, run: Run) -> Member:
     result, task = run.finished, run.task
-    carry = run.recipe.train.get("carry", False)
-    some = run.dataset.train.sample(_JUDGED, STRIPS if carry else None)
+    train = run.dataset.train
     return Member(
         name=one.name,
         changes=dict(one.changes),
-        examples=len(run.dataset.train),
+        examples=len(train),
         ended=result["ended"],
         steps=result["steps"],
         seconds=result["seconds"],
         parameters=result["parameters"],
-        train=evaluate(run.model, task, some.inputs, task.encode(some.targets), carry=carry),
+        train=task.evaluate(run.model, task.encoded(run.judged(train).sample(_JUDGED))),
         validation=result["validation"],
         test=result["test"],
         baseline=result["baseline"],

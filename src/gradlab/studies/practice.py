@@ -1,7 +1,7 @@
 """Short trainings that leave nothing behind: on a copy of a fresh model, without a folder."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from torch import nn
 from gradlab.data import Examples
 from gradlab.registry import Part
 from gradlab.tasks import Task
-from gradlab.training.environment import settings
+from gradlab.training import driver
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Progress, Training
 from gradlab.training.observers import Line, Observer
@@ -42,19 +42,15 @@ def practise(
     *,
     model: nn.Module | None = None,
     task: Task | None = None,
+    rate: Callable[[int], float] | None = None,
     observers: Sequence[Observer] = (),
-    kind: type[Training] = Training,
 ) -> tuple[nn.Module, Progress]:
     """Train a copy of the experiment's model, or the one given, in place; torch's settings are left as they were."""
     practised = copy.deepcopy(experiment.model) if model is None else model
-    with settings(experiment.device, experiment.threads, plan):
-        training = kind(
-            practised,
-            task or experiment.task,
-            examples or experiment.examples("train"),
-            None,
-            plan,
-            observers=observers,
-        )
-        progress = training.run()
-    return practised, progress
+    train = experiment.splits["train"] if examples is None else examples
+    repeated: dict[str, Any] = {"threads": experiment.threads, "mode": "eager"}
+    built = driver.training(
+        practised, task or experiment.task, train, None, plan, **repeated, rate=rate, observers=observers
+    )
+    with built as training:
+        return practised, training.run()

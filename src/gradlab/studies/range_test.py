@@ -16,6 +16,7 @@ from gradlab.errors import GradlabError, TrainingError
 from gradlab.studies.folder import StudyFolder, plain_recipe
 from gradlab.studies.pages import range_test as pages
 from gradlab.studies.practice import practice_plan, practise
+from gradlab.tasks.objective import named
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
@@ -65,7 +66,7 @@ def find_rate(
         )
     if out is not None and out.exists():
         raise GradlabError(f"{out} exists already. Name another folder: --out FOLDER.")
-    watch = _Watch(experiment.examples("train").sample(_SAMPLE))
+    watch = _Watch(experiment.splits["train"].sample(_SAMPLE))
     _run(experiment, watch, low, high, steps)
     found = RangeTest(
         recipe=experiment.recipe.name,
@@ -82,12 +83,11 @@ def find_rate(
 
 
 def _run(experiment: Experiment, watch: "_Watch", low: float, high: float, steps: int) -> None:
-    class Rising(Training):
-        def lr(self, step: int) -> float:
-            return float(low * (high / low) ** (step / (steps - 1)))
+    def rising(step: int) -> float:
+        return float(low * (high / low) ** (step / (steps - 1)))
 
     try:
-        practise(experiment, practice_plan(experiment.plan, steps), observers=[watch], kind=Rising)
+        practise(experiment, practice_plan(experiment.plan, steps), rate=rising, observers=[watch])
     except TrainingError:
         watch.stopped = "a gradient that is not finite"
 
@@ -110,16 +110,18 @@ class _Watch(Observer):
 
     def step(self, training: Training) -> None:
         with torch.no_grad():
-            total, count = training.task.training_loss(training.model(self.sample.inputs[:]), self.sample.targets[:])
-        loss = total.item() / count
+            losses = training.players[0].loss(training.model)(self.sample.batch(slice(None)))
+        loss = sum(total.item() / float(count) for total, count in named(losses, "loss").values())
         if not math.isfinite(loss):
-            self.stopped, training.interrupted = "a loss that is not finite", True
+            self.stopped = "a loss that is not finite"
+            training.request("stop")
             return
         self.rates.append(training.lr(training.progress.step - 1))
         self.losses.append(loss)
         self.smoothed = smooth(self.losses)
         if self.smoothed[-1] > _EXPLODED * min(self.smoothed):
-            self.stopped, training.interrupted = f"a loss of {_EXPLODED:g} times the best", True
+            self.stopped = f"a loss of {_EXPLODED:g} times the best"
+            training.request("stop")
 
 
 def smooth(values: Sequence[float], memory: float = _MEMORY) -> list[float]:

@@ -4,28 +4,33 @@ from gradlab.tasks.auto import settled, wants
 from gradlab.tasks.bernoulli import Bernoulli
 from gradlab.tasks.calibration import calibrate, fit_temperature
 from gradlab.tasks.classify import Classify
-from gradlab.tasks.evaluation import compare, evaluate, predict
+from gradlab.tasks.evaluation import compare, predict
 from gradlab.tasks.language import Language
 from gradlab.tasks.masked import MaskedLanguage
 from gradlab.tasks.metrics import Metric
+from gradlab.tasks.objective import Loss, Losses, Objective
 from gradlab.tasks.poisson import Poisson
 from gradlab.tasks.regress import Regress
 from gradlab.tasks.reliability import Reliability
-from gradlab.tasks.task import Task, tasks
+from gradlab.tasks.task import Criterion, Supervised, Task, tasks
 
 __all__ = [
     "Bernoulli",
     "Classify",
+    "Criterion",
     "Language",
+    "Loss",
+    "Losses",
     "MaskedLanguage",
     "Metric",
+    "Objective",
     "Poisson",
     "Regress",
     "Reliability",
+    "Supervised",
     "Task",
     "calibrate",
     "compare",
-    "evaluate",
     "fit_temperature",
     "predict",
     "settled",

@@ -1,16 +1,18 @@
 """Temperature scaling: one number, fitted after the training, that makes a classifier as sure as it is right."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from gradlab.data import Examples
-from gradlab.tasks.classify import Classify
 from gradlab.tasks.evaluation import predict
 from gradlab.tasks.reliability import Reliability
+
+if TYPE_CHECKING:
+    from gradlab.tasks.classify import Classify
 
 _WIDEST = math.log(20)  # T is sought from 1/20 to 20: beyond, the examples are all right, or no better than a guess
 
@@ -39,11 +41,11 @@ def fit_temperature(logits: Float[Tensor, "examples classes"], targets: Int64[Te
     return fitted if F.cross_entropy(z / fitted, y) < F.cross_entropy(z, y) else 1.0
 
 
-def calibrate(model: nn.Module, task: Classify, validation: Examples, test: Examples) -> dict[str, Any]:
+def calibrate(model: nn.Module, task: "Classify", validation: Examples, test: Examples | None) -> dict[str, Any]:
     """What result.json says of it: the temperature, and what it does for a split that it was not fitted on."""
     temperature = fit_temperature(task.class_logits(predict(model, validation.inputs)), validation.targets)
     found: dict[str, Any] = {"temperature": temperature, "split": "validation"}
-    if len(test):
+    if test is not None and len(test):
         logits = task.class_logits(predict(model, test.inputs))
         before, after = (Reliability.of_logits(logits, test.targets, t).ece for t in (1.0, temperature))
         found |= {"test_ece": before, "test_ece_calibrated": after}

@@ -13,16 +13,16 @@ from torch import Tensor, nn
 from gradlab.data import Examples, Targets, Wants
 from gradlab.errors import GradlabError
 from gradlab.registry import Fraction
+from gradlab.tasks.calibration import calibrate
 from gradlab.tasks.constant import Constant
 from gradlab.tasks.metrics import Metric, class_metrics, viewed
-from gradlab.tasks.task import tasks
-
-Loss = tuple[Float[Tensor, ""], int]
+from gradlab.tasks.objective import Loss
+from gradlab.tasks.task import Supervised, tasks
 
 
 @tasks.register("classify")
 @dataclass(eq=False)
-class Classify:
+class Classify(Supervised):
     r"""One class of several, by cross-entropy: the categorical generalised linear model, its link the softmax.
 
     $$ \ell(z, y) = -\log \mathrm{softmax}(z)_y $$
@@ -42,6 +42,7 @@ class Classify:
     ] = "none"
 
     wants: ClassVar[Wants] = "classes"
+    sections: ClassVar[tuple[str, ...]] = ("classes",)
 
     def __post_init__(self) -> None:
         if self.targets.classes is None:
@@ -53,12 +54,13 @@ class Classify:
         self.metrics: Mapping[str, Metric] = viewed(class_metrics(len(self.classes)), self.class_logits)
         self.weights = _balanced(self.targets.counts) if self.class_weights == "balanced" else None
 
+    @property
+    def trains_by_its_loss(self) -> bool:
+        return not self.label_smoothing and self.class_weights == "none"
+
     def class_logits(self, output: Float[Tensor, "batch outputs"]) -> Float[Tensor, "batch classes"]:
         """Model outputs as one logit for each class."""
         return output
-
-    def encode(self, targets: Tensor) -> Int64[Tensor, " batch"]:
-        return targets
 
     def loss(
         self,
@@ -91,6 +93,12 @@ class Classify:
         """Log frequencies of the training classes: the majority class wins, and the loss is their cross-entropy."""
         frequency = torch.bincount(train.targets, minlength=len(self.classes)).float() + 1e-9
         return {"majority class": Constant(torch.log(frequency / frequency.sum()))}
+
+    def closing(self, model: nn.Module, splits: Mapping[str, Examples]) -> dict[str, Any]:
+        """The temperature that makes its confidence right, fitted on the validation split."""
+        if "validation" not in splits:
+            return {}
+        return {"calibration": calibrate(model, self, splits["validation"], splits.get("test"))}
 
     def decode(self, output: Float[Tensor, "batch outputs"]) -> list[dict[str, Any]]:
         probabilities = self.class_logits(output).double().softmax(1)

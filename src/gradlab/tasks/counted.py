@@ -4,15 +4,32 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from gradlab.data import Examples
 from gradlab.models.ngram import NGram
 from gradlab.wording import count
 
 _COUNTED = 2**23  # tokens: a few seconds, and less memory than a small language model is trained in
 _PIECE = 2**16
+_JUDGED = 2**20  # tokens that tell how frequent each is
 _NAMES = {1: "unigrams", 2: "bigrams", 3: "trigrams"}
+
+
+def tokens_of(train: Examples) -> npt.NDArray[Any] | Int[Tensor, " length"]:
+    """The text that windows were cut from; examples that stand alone, one after the other."""
+    inputs = train.inputs
+    text: npt.NDArray[Any] | Tensor = inputs.tokens if hasattr(inputs, "tokens") else inputs[:].flatten()
+    return text
+
+
+def token_entropy(train: Examples) -> float:
+    """What always giving the frequencies of the tokens would cost."""
+    some: Any = tokens_of(train)[:_JUDGED]
+    tokens = some.cpu().long() if isinstance(some, Tensor) else torch.from_numpy(some.astype(np.int64))
+    return float(torch.special.entr(torch.bincount(tokens).double() / len(tokens)).sum())
 
 
 def ngram_baselines(

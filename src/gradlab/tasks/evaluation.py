@@ -3,20 +3,24 @@
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from gradlab.data import Examples, Inputs
-from gradlab.data.text.sequences import Padded
+from gradlab import parallel
+from gradlab.data import Batch, Examples
+from gradlab.data.examples import Column, at_once
+from gradlab.data.text.windows import STRIPS
+from gradlab.errors import TrainingError
 from gradlab.nn.modes import evaluating
 from gradlab.tasks.metrics import Sums
-from gradlab.tasks.task import Task
+from gradlab.tasks.objective import Loss, named
+
+if TYPE_CHECKING:
+    from gradlab.tasks.task import Supervised, Task
 
 _ROWS = 4096  # examples at a time: enough to fill any device, small enough for its memory
-STRIPS = 8  # of a text that is read in order. Each starts from a state of zeros: 8 cost 0.002 bits per byte beside one
-_TOKENS = 2**16  # of texts at a time
 _NUMBERS = 2**24  # outputs at a time: those of a text are as many as its tokens times the vocabulary
 
 
@@ -27,83 +31,99 @@ def inference(model: nn.Module) -> Iterator[None]:
         yield
 
 
-def predict(model: nn.Module, inputs: Inputs, rows: int = _ROWS) -> Tensor:
+def predict(model: nn.Module, inputs: Column, rows: int = _ROWS) -> Tensor:
     """Model outputs for all inputs, in evaluation mode."""
-    rows = _fitting(inputs, rows)
+    rows = at_once(inputs, rows)
     with inference(model):
-        return torch.cat([model(x) for x in _chunks(inputs, rows)])
+        return torch.cat([model(inputs[start : start + rows]) for start in range(0, max(1, len(inputs)), rows)])
 
 
-def _fitting(inputs: Inputs, rows: int) -> int:
-    """As many rows or fewer: what a model makes of a text takes memory for each of its tokens."""
-    return min(rows, max(1, _TOKENS // inputs.longest)) if isinstance(inputs, Padded) else rows
-
-
-def _chunks(inputs: Inputs, rows: int) -> Iterator[Tensor]:
-    return (inputs[start : start + rows] for start in range(0, max(1, len(inputs)), rows))
-
-
-def evaluate(
-    model: nn.Module,
-    task: Task,
-    inputs: Inputs,
-    targets: Tensor,
-    rows: int = _ROWS,
-    weights: Tensor | None = None,
-    carry: bool = False,
-) -> dict[str, float]:
+def evaluate(model: nn.Module, task: "Supervised", examples: Examples, rows: int = _ROWS) -> dict[str, float]:
     """Loss and every metric over a split: sums on the device, one division and one wait at the end.
 
     Weights, one for each example, are for the loss; the metrics count every example the same.
 
-    With `carry`, a text is read as a model that was trained with it reads: in order, each window from the state behind
-    the one before. The targets are those of every other model, each token once, so that bits per byte can be compared;
-    what such a model has of it is its longer past, and a state of zeros at every window is one it has hardly seen.
+    A text that carries its state is read as a model that was trained so reads: in order, each window from the state
+    behind the one before. The targets are those of every other model, each token once, so that bits per byte can be
+    compared; what such a model has of it is its longer past, and a state of zeros at every window is one it has hardly
+    seen.
     """
-    rows = min(rows, max(1, _NUMBERS // max(1, task.outputs * math.prod(targets.shape[1:]))))
-    rows = _fitting(inputs, rows)
-    judged = (targets,) if weights is None else (targets, weights)
+    rows = min(rows, max(1, _NUMBERS // max(1, task.outputs * math.prod(examples.targets.shape[1:]))))
     merge = {metric.sums: metric.merge for metric in task.metrics.values()}  # each once, whoever shares it
     losses: list[Tensor] = []
     totals: dict[Sums, Tensor] = {}
-    count = 0
+    count: Any = 0
+    share = examples if examples.carries else parallel.share(examples)
     with inference(model):
-        read = _carried(model, inputs, *judged) if carry else _apart(model, rows, inputs, *judged)
-        for output, y, *weight in read:
+        read = _in_order(model, examples) if examples.carries else _apart(model, share, rows)
+        for output, batch in read:
+            y, weight = batch["targets"], (batch["weights"],) if "weights" in batch else ()
             loss, n = task.loss(output, y, *weight)
             losses.append(loss)
             count += n
             parts = {sums: sums(output, y) for sums in merge}
             totals = {sums: merge[sums](totals[sums], part) for sums, part in parts.items()} if totals else parts
-        return _figures(task, torch.stack(losses).double().sum().item() / count, totals)
+        total = torch.stack(losses).double().sum()
+        if share is not examples:
+            total, count = parallel.sums([total, count])
+            totals = {sums: parallel.merged(part, merge[sums]) for sums, part in totals.items()}
+        return _figures(task, total.item() / float(count), totals)
 
 
-def _apart(model: nn.Module, rows: int, *parts: Inputs) -> Iterator[tuple[Tensor, ...]]:
-    """The outputs for some rows after the other, beside what they are judged by."""
-    for x, *judged in zip(*(_chunks(part, rows) for part in parts), strict=True):
-        yield model(x), *judged
+def _apart(model: nn.Module, examples: Examples, rows: int) -> Iterator[tuple[Tensor, Batch]]:
+    """The outputs for some rows after the other, beside the batch they are of."""
+    for batch in examples.batches(rows):
+        yield model(batch["inputs"]), batch
 
 
-def _carried(model: Any, *parts: Inputs) -> Iterator[tuple[Tensor, ...]]:
+def _in_order(model: Any, examples: Examples) -> Iterator[tuple[Tensor, Batch]]:
     """The same along strips of the text, of which the last may be shorter than the others."""
-    count = len(parts[0])
+    count, length = examples.inputs.shape
     steps = math.ceil(count / STRIPS)
-    starts, cache = torch.arange(0, count, steps), model.new_cache(STRIPS, parts[0].shape[1])
+    starts, cache = torch.arange(0, count, steps), model.new_cache(STRIPS, length)
     for step in range(steps):
         rows = starts[starts + step < count] + step
         if step and len(rows) < len(starts):
-            cache.reorder(torch.arange(len(rows), device=parts[0].device))
-        x, *judged = (part[rows] for part in parts)
-        yield model(x, cache=cache), *judged
+            cache.reorder(torch.arange(len(rows), device=examples.device))
+        batch = examples.batch(rows)
+        yield model(batch["inputs"], cache=cache), batch
 
 
-def compare(models: Mapping[str, nn.Module], task: Task, examples: Examples) -> dict[str, dict[str, float]]:
+def evaluate_objectives(model: nn.Module, task: "Task", split: Any, rows: int = _ROWS) -> dict[str, float]:
+    """The mean of every loss and metric of a task over a split, and as `loss` the sum of the losses."""
+    sums: dict[str, Any] = {}
+    counts: dict[str, Any] = {}
+    share = parallel.share(split)
+    with inference(model):
+        for batch in share.batches(rows):
+            for name, (total, count) in _pairs(task, model, batch):
+                sums[name], counts[name] = sums.get(name, 0) + total.double(), counts.get(name, 0) + count
+        if share is not split:
+            sums, counts = parallel.sums(sums), parallel.sums(counts)
+    means = {name: float(sums[name]) / float(counts[name]) if float(counts[name]) else math.nan for name in sums}
+    losses = [mean for name, mean in means.items() if name not in task.batch_metrics]
+    for name in task.batch_metrics:
+        if math.isnan(means.get(name, 0.0)) and all(map(math.isfinite, losses)):
+            raise TrainingError(f"The metric {name!r} gave NaN, though every loss is a number: look at its function.")
+    return {"loss": sum(losses), **means}
+
+
+def _pairs(task: "Task", model: nn.Module, batch: Batch) -> Iterator[tuple[str, Loss]]:
+    """Sum and count of each loss and metric on a batch. A metric may give a number for each example instead."""
+    for name, objective in task.objectives().items():
+        yield from named(objective.loss(model, batch), name).items()
+    for name, metric in task.batch_metrics.items():
+        value = metric(model, batch)
+        each = isinstance(value, Tensor) and value.ndim == 1
+        yield name, (value.double().sum(), len(value)) if each else named(value, name)[name]  # type: ignore[union-attr]
+
+
+def compare(models: Mapping[str, nn.Module], task: "Task", examples: Examples) -> dict[str, dict[str, float]]:
     """Loss and every metric of several models on the same examples, by name."""
-    x, y = examples.inputs, examples.targets
-    return {name: evaluate(model.to(x.device), task, x, y) for name, model in models.items()}
+    return {name: task.evaluate(model.to(examples.device), examples.apart()) for name, model in models.items()}
 
 
-def _figures(task: Task, loss: float, totals: Mapping[Sums, Tensor]) -> dict[str, float]:
+def _figures(task: "Task", loss: float, totals: Mapping[Sums, Tensor]) -> dict[str, float]:
     """The loss, and every metric that is defined for these targets: which ones does not depend on the model."""
     on_host = {sums: total.cpu() for sums, total in totals.items()}
     figures = {name: metric.value(on_host[metric.sums]) for name, metric in task.metrics.items()}

@@ -11,12 +11,13 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from gradlab.data import Examples, Targets, Wants
-from gradlab.data.text.windows import Windows
 from gradlab.errors import GradlabError
 from gradlab.models.ngram import NGram
-from gradlab.tasks.counted import ngram_baselines
+from gradlab.tasks.counted import ngram_baselines, token_entropy, tokens_of
+from gradlab.tasks.evaluation import inference
 from gradlab.tasks.metrics import Metric
-from gradlab.tasks.task import tasks
+from gradlab.tasks.objective import Loss
+from gradlab.tasks.task import Supervised, tasks
 
 Logits = Float[Tensor, "batch length tokens"]
 Next = Int64[Tensor, "batch length"]
@@ -24,7 +25,7 @@ Next = Int64[Tensor, "batch length"]
 
 @tasks.register("language")
 @dataclass(eq=False)
-class Language:
+class Language(Supervised):
     r"""The next token, by cross-entropy, at every place of a window.
 
     $$ \ell = -\frac{1}{T} \sum_t \log P(x_{t+1} \mid x_1, \dots, x_t) $$
@@ -37,6 +38,8 @@ class Language:
     _: KW_ONLY
 
     wants: ClassVar[Wants] = "tokens"
+    sections: ClassVar[tuple[str, ...]] = ("written",)
+    use: ClassVar[str] = "generate"
 
     def __post_init__(self) -> None:
         if not self.targets.tokens:
@@ -51,14 +54,11 @@ class Language:
                 surprise, lambda total: float(total[0] / total[1] / math.log(2)) if total[1] else math.nan, False
             )
 
-    def encode(self, targets: Any) -> Any:
-        return targets
-
-    def loss(self, output: Logits, target: Next, weight: Tensor | None = None) -> tuple[Tensor, int]:
-        return F.cross_entropy(output.flatten(0, 1), target.flatten(), reduction="sum"), target.numel()
-
-    def training_loss(self, output: Logits, target: Next, weight: Tensor | None = None) -> tuple[Tensor, int]:
-        return self.loss(output, target)
+    def loss(self, output: Logits, target: Next, weight: Float[Tensor, " batch"] | None = None) -> Loss:
+        if weight is None:
+            return F.cross_entropy(output.flatten(0, 1), target.flatten(), reduction="sum"), target.numel()
+        each = F.cross_entropy(output.flatten(0, 1), target.flatten(), reduction="none")
+        return weight @ each.view_as(target).sum(1), target.numel()
 
     def expected_initial_loss(self) -> tuple[float, str]:
         return math.log(self.outputs), f"log {self.outputs:,} tokens"
@@ -66,8 +66,25 @@ class Language:
     def baselines(self, train: Examples, model: nn.Module) -> dict[str, NGram]:
         """All tokens alike, and counted trigrams; for a model that counts by itself, n-grams shorter than its own."""
         order = min(3, model.order - 1) if isinstance(model, NGram) else 3
-        tokens = train.inputs.tokens if isinstance(train.inputs, Windows) else train.inputs[:].flatten()
-        return ngram_baselines(tokens, self.outputs, order)
+        return ngram_baselines(tokens_of(train), self.outputs, order)
+
+    def constant_loss(self, train: Examples, model: nn.Module, some: Examples) -> float:
+        return token_entropy(train)
+
+    def check(self, model: nn.Module, train: Examples) -> None:
+        """What is said of a token must not depend on it, nor on those after it."""
+        if train.inputs.shape[1] < 2:
+            return
+        tokens = train.inputs[:1]
+        other = tokens.clone()
+        other[:, -1] = (other[:, -1] + 1) % self.outputs
+        with inference(model):
+            logits, changed = (model(x)[:, :-1] for x in (tokens, other))
+        if not torch.allclose(logits, changed, atol=1e-4 * float(logits.abs().max())):
+            raise GradlabError(
+                f"{type(model).__name__} sees the tokens that it should predict: changing the last one changes what it "
+                "says before. task=language is for models that read from left to right; use task=masked."
+            )
 
     def decode(self, output: Tensor) -> list[dict[str, Any]]:
         raise GradlabError("A language model writes text: use gradlab generate.")

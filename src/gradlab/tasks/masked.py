@@ -11,12 +11,13 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from gradlab.data import Examples, Targets, Wants
-from gradlab.data.text.masking import UNASKED, Masked
+from gradlab.data.text.masking import UNASKED
 from gradlab.errors import GradlabError
 from gradlab.models.ngram import NGram
-from gradlab.tasks.counted import ngram_baselines
+from gradlab.tasks.counted import ngram_baselines, token_entropy, tokens_of
 from gradlab.tasks.metrics import Metric
-from gradlab.tasks.task import tasks
+from gradlab.tasks.objective import Loss
+from gradlab.tasks.task import Supervised, tasks
 
 Logits = Float[Tensor, "batch length tokens"]
 Chosen = Int64[Tensor, "batch length"]
@@ -24,7 +25,7 @@ Chosen = Int64[Tensor, "batch length"]
 
 @tasks.register("masked")
 @dataclass(eq=False)
-class MaskedLanguage:
+class MaskedLanguage(Supervised):
     r"""The tokens at the chosen places C of a window, by cross-entropy, from the window in which they were hidden.
 
     $$ \ell = -\frac{1}{|C|} \sum_{t \in C} \log P(x_t \mid \tilde x_1, \dots, \tilde x_T) $$
@@ -37,6 +38,8 @@ class MaskedLanguage:
     _: KW_ONLY
 
     wants: ClassVar[Wants] = "masked"
+    sections: ClassVar[tuple[str, ...]] = ("filled in",)
+    use: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         if not self.targets.masked:
@@ -47,27 +50,26 @@ class MaskedLanguage:
             "accuracy": Metric(_sums, lambda total: float(total[1] / total[2]), True),
         }
 
-    def encode(self, targets: Any) -> Any:
-        return targets
-
-    def loss(self, output: Logits, target: Chosen, weight: Tensor | None = None) -> tuple[Tensor, int]:
+    def loss(self, output: Logits, target: Chosen, weight: Float[Tensor, " batch"] | None = None) -> Loss:
         # Where the chosen places are is asked for in a shape that is known, which does not wait for the device; at the
         # others a softmax over the vocabulary would be for nothing.
         count = len(target) * self.targets.masked
         chosen = torch.nonzero_static(target.flatten() != UNASKED, size=count).squeeze(1)
         logits, tokens = output.flatten(0, 1).index_select(0, chosen), target.flatten().index_select(0, chosen)
-        return F.cross_entropy(logits, tokens, reduction="sum"), count
-
-    def training_loss(self, output: Logits, target: Chosen, weight: Tensor | None = None) -> tuple[Tensor, int]:
-        return self.loss(output, target)
+        if weight is None:
+            return F.cross_entropy(logits, tokens, reduction="sum"), count
+        each = F.cross_entropy(logits, tokens, reduction="none")
+        return weight @ each.view(len(target), -1).sum(1), count
 
     def expected_initial_loss(self) -> tuple[float, str]:
         return math.log(self.outputs), f"log {self.outputs:,} tokens"
 
     def baselines(self, train: Examples, model: nn.Module) -> dict[str, NGram]:
         """All tokens alike, and how often each is in the training text."""
-        assert isinstance(train.inputs, Masked)
-        return ngram_baselines(train.inputs.windows.tokens, self.outputs, order=1)
+        return ngram_baselines(tokens_of(train), self.outputs, order=1)
+
+    def constant_loss(self, train: Examples, model: nn.Module, some: Examples) -> float:
+        return token_entropy(train)
 
     def decode(self, output: Tensor) -> list[dict[str, Any]]:
         raise GradlabError("A masked language model fills in tokens of a text. Its report shows some.")

@@ -12,11 +12,12 @@ from gradlab.errors import GradlabError
 from gradlab.nn.losses import poisson_nll
 from gradlab.tasks.constant import Constant
 from gradlab.tasks.metrics import Metric, deviance, mae, r2, rmse, viewed
-from gradlab.tasks.task import tasks
+from gradlab.tasks.objective import Loss
+from gradlab.tasks.task import Supervised, tasks
 
 
 @tasks.register("poisson")
-class Poisson:
+class Poisson(Supervised):
     r"""A count, or several, by the Poisson likelihood: the generalised linear model with a logarithmic link.
 
     $$ \mu = \bar y\, e^z, \qquad \ell(z, y) = e^z - \tilde y z, \qquad \tilde y = y / \bar y $$
@@ -27,6 +28,8 @@ class Poisson:
     """
 
     wants: ClassVar[Wants] = "numbers"
+    sections: ClassVar[tuple[str, ...]] = ("counts",)
+    loss_floor: ClassVar[float | None] = None  # terms without μ are left out of it
 
     def __init__(self, targets: Targets):
         if targets.classes is not None:
@@ -53,11 +56,9 @@ class Poisson:
         output: Float[Tensor, "batch outputs"],
         target: Float[Tensor, "batch outputs"],
         weight: Float[Tensor, " batch"] | None = None,
-    ) -> tuple[Float[Tensor, ""], int]:
+    ) -> Loss:
         losses = poisson_nll(output, target, reduction="none")
         return losses.sum() if weight is None else weight @ losses.sum(1), target.numel()
-
-    training_loss = loss
 
     def expected_initial_loss(self) -> tuple[float, str]:
         return 1.0, "of the training mean"

@@ -12,11 +12,12 @@ from gradlab.data import Examples, Targets, Wants
 from gradlab.errors import GradlabError
 from gradlab.tasks.constant import Constant
 from gradlab.tasks.metrics import Metric, mae, r2, rmse
-from gradlab.tasks.task import tasks
+from gradlab.tasks.objective import Loss
+from gradlab.tasks.task import Supervised, tasks
 
 
 @tasks.register("regress")
-class Regress:
+class Regress(Supervised):
     r"""A number, or several, by squared error of the standardised target: the Gaussian generalised linear model.
 
     $$ \ell(\hat y, y) = (\hat y - \tilde y)^2, \qquad \tilde y = (y - \mu) / \sigma $$
@@ -25,6 +26,7 @@ class Regress:
     """
 
     wants: ClassVar[Wants] = "numbers"
+    sections: ClassVar[tuple[str, ...]] = ("numbers",)
 
     def __init__(self, targets: Targets):
         if targets.classes is not None:
@@ -43,12 +45,10 @@ class Regress:
         output: Float[Tensor, "batch outputs"],
         target: Float[Tensor, "batch outputs"],
         weight: Float[Tensor, " batch"] | None = None,
-    ) -> tuple[Float[Tensor, ""], int]:
+    ) -> Loss:
         if weight is None:
             return F.mse_loss(output, target, reduction="sum"), target.numel()
         return weight @ F.mse_loss(output, target, reduction="none").flatten(1).sum(1), target.numel()
-
-    training_loss = loss
 
     def expected_initial_loss(self) -> tuple[float, str]:
         return 1.0, "variance of the standardised target"

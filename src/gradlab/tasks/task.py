@@ -1,53 +1,170 @@
-"""The protocol every task follows."""
+"""What is learned, and how the result is judged and used: everything that training must not know."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 
-from gradlab.data import Examples, Wants
+from gradlab.data import Batch, Wants
 from gradlab.registry import Registry
+from gradlab.tasks.evaluation import evaluate, evaluate_objectives
 from gradlab.tasks.metrics import Metric
+from gradlab.tasks.objective import Loss, Objective
+
+Figures = dict[str, float]
 
 
-class Task(Protocol):
-    """What training, evaluation and prediction need to know of a task."""
+@dataclass(frozen=True)
+class Criterion:
+    """The figure of an evaluation by which weights are better than others."""
+
+    figure: str = "loss"
+    higher_is_better: bool = False
+
+    def better(self, value: float, best: float) -> bool:
+        return value > best if self.higher_is_better else value < best
 
     @property
-    def wants(self) -> Wants:
-        """Which kind of targets it learns from."""
+    def worst(self) -> float:
+        return -float("inf") if self.higher_is_better else float("inf")
+
+
+class Task:
+    """What training, evaluation, reports and prediction ask. Only `objectives` must be written for a new kind."""
+
+    wants: ClassVar[Wants | None] = None
+    """Which kind of targets it learns from; None takes the data as they are."""
+
+    outputs: int = 0
+    """How many numbers the model gives for an example, where that follows from the data."""
+
+    metrics: Mapping[str, Metric] = {}
+    """By name, the most telling first."""
+
+    batch_metrics: Mapping[str, Callable[[nn.Module, Batch], Loss | Tensor]] = {}
+    """Further figures, by functions of (model, batch) that give sum and count, or a number for each example."""
+
+    criterion: Criterion = Criterion()
+    """Which figure of an evaluation is better."""
+
+    sections: ClassVar[tuple[str, ...]] = ()
+    """Of the report: names of `report.sections`."""
+
+    use: ClassVar[str] = ""
+    """The command that uses the trained model: predict, generate, or none."""
+
+    loss_floor: ClassVar[float | None] = 0.0
+    """The least that the loss can be; None where it has no such bound, or nobody knows it."""
+
+    doctor: ClassVar[bool] = False
+    """Whether the doctor's rules, which are about losses that should fall, can tell something of its trainings."""
 
     @property
-    def outputs(self) -> int:
-        """How many numbers the model gives for an example."""
+    def headline(self) -> str:
+        """The most telling figure of an evaluation."""
+        return next(iter(self.metrics), self.criterion.figure)
+
+    def higher_is_better(self, figure: str) -> bool:
+        """Whether a higher value of a figure is the better one."""
+        if figure in self.metrics:
+            return self.metrics[figure].higher_is_better
+        return figure == self.criterion.figure and self.criterion.higher_is_better
 
     @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """By name, the most telling first."""
+    def trains_by_its_loss(self) -> bool:
+        """Whether what is minimised is what evaluation tells: smoothed labels and weighted classes make another."""
+        return True
 
-    def encode(self, targets: Tensor) -> Tensor:
-        """Raw targets as the loss takes them."""
+    def objectives(self) -> Mapping[str, Objective]:
+        """What is minimised, by name; several take turns in each step."""
+        raise NotImplementedError(f"{type(self).__name__} says nothing of what is minimised: write `objectives`.")
 
-    def loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, int]:
-        """Sum of the losses, each times the weight of its example, and how many there are.
+    def encoded(self, split: Any) -> Any:
+        """A split with its targets as the losses take them."""
+        return split
 
-        It is what evaluation tells of a model, and what runs are compared by.
-        """
+    def forward(self, model: nn.Module, batch: Batch) -> Any:
+        """One pass over a batch: what a step computes before its gradients."""
+        return [objective.loss(model, batch) for objective in self.objectives().values()]
 
-    def training_loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, int]:
-        """What is minimised: the loss, or a variant of it from which more is learned."""
+    def evaluate(self, model: nn.Module, split: Any) -> Figures:
+        """Loss and metrics of a split: by sums over its batches, unless the task decodes, samples or plays instead."""
+        return evaluate_objectives(model, self, split)
 
     def expected_initial_loss(self) -> tuple[float, str]:
         """What a model that knows nothing yet should cost, and the formula in words."""
+        return float("nan"), "unknown"
 
-    def baselines(self, train: Examples, model: nn.Module) -> Mapping[str, nn.Module]:
+    def constant_loss(self, train: Any, model: nn.Module, some: Any) -> float:
+        """What always giving the same answer would cost on some examples; NaN where that means nothing."""
+        return float("nan")
+
+    def baselines(self, train: Any, model: nn.Module) -> Mapping[str, nn.Module]:
         """What a model should beat, by name, the strongest last: models too, made of the training examples alone.
 
         The targets of `train` are encoded. `model` is the one to be judged, which must not be compared with itself.
         """
+        return {}
+
+    def closing(self, model: nn.Module, splits: Mapping[str, Any]) -> dict[str, Any]:
+        """What else result.json says of a finished run, given its splits."""
+        return {}
+
+    def check(self, model: nn.Module, train: Any) -> None:
+        """Refuse a model that cannot learn this, before there is a run folder."""
 
     def decode(self, output: Tensor) -> list[dict[str, Any]]:
         """Model outputs in the user's terms, one dictionary per example."""
+        return [{"value": row} for row in output.tolist()]
+
+
+class Supervised(Task):
+    """One output for each input, compared with a target."""
+
+    use: ClassVar[str] = "predict"
+    doctor: ClassVar[bool] = True
+
+    def objectives(self) -> Mapping[str, Objective]:
+        return {"loss": Objective(loss=self._minimised)}
+
+    def _minimised(self, model: nn.Module, batch: Batch) -> Loss:
+        weight = (batch["weights"],) if "weights" in batch else ()
+        return self.training_loss(model(batch["inputs"]), batch["targets"], *weight)
+
+    def forward(self, model: nn.Module, batch: Batch) -> Any:
+        return model(batch["inputs"])
+
+    def encode(self, targets: Any) -> Any:
+        """Raw targets as the loss takes them."""
+        return targets
+
+    def encoded(self, split: Any) -> Any:
+        return split.but(targets=self.encode(split.targets))
+
+    def loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> Loss:
+        """Sum of the losses, each times the weight of its example, and how many there are.
+
+        It is what evaluation tells of a model, and what runs are compared by.
+        """
+        raise NotImplementedError
+
+    def training_loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> Loss:
+        """What is minimised: the loss, or a variant of it from which more is learned."""
+        return self.loss(output, target, *(() if weight is None else (weight,)))
+
+    def evaluate(self, model: nn.Module, split: Any) -> Figures:
+        return evaluate(model, self, split)
+
+    def constant_loss(self, train: Any, model: nn.Module, some: Any) -> float:
+        """The loss of the first baseline."""
+        baseline = next(iter(self.baselines(train, model).values()), None)
+        if baseline is None:
+            return float("nan")
+        with torch.no_grad():
+            total, count = self.loss(baseline.to(some.device)(some.inputs[:]), some.targets[:])
+        return total.item() / float(count)
 
 
 tasks: Registry[Task] = Registry("task")

@@ -1,14 +1,15 @@
 """Whether and how the step is compiled: decided by the recipe alone, so that a repeated run does the same."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from gradlab.data import Batch
+from gradlab.data.batch import copied, key, tensors
 from gradlab.training.plan import Plan
-from gradlab.training.step import GradientStep, Step, Stepped
+from gradlab.training.step import GradientStep, Step, Stepped, TurnsStep
 
 Mode = Literal["eager", "graph", "compiled"]
 
@@ -27,10 +28,14 @@ def choose_mode(plan: Plan, device: torch.device, steps: int) -> Mode:
     return "compiled" if plan.compile == "on" else "eager"
 
 
-def compiled(step: GradientStep) -> Step:
-    """The same step with model and loss compiled by torch.compile."""
-    step.loss = torch.compile(step.loss)  # type: ignore[method-assign]
-    return step
+def in_mode(step: Step, mode: Mode, device: torch.device) -> Step:
+    """The step as the mode wants it: replayed, with its losses compiled, or as it is."""
+    turns = [one for one, _ in step.steps] if isinstance(step, TurnsStep) else [step]
+    by_gradients = [one for one in turns if isinstance(one, GradientStep)]
+    if mode == "compiled":
+        for one in by_gradients:
+            one.loss = torch.compile(one.loss)
+    return GraphStep(step, device) if mode == "graph" and len(by_gradients) == len(turns) else step
 
 
 class GraphStep:
@@ -40,18 +45,16 @@ class GraphStep:
     shapes: a last batch may be smaller, and texts are padded to one of sixteen widths.
     """
 
-    def __init__(self, step: GradientStep):
-        self.step = step
-        self.frozen_at = step.frozen_at
-        self.gradient_norm, self.gradient_norms = step.gradient_norm, step.gradient_norms
-        self.lr = torch.zeros((), device=step.bad.device)
-        self.seen: dict[torch.Size, int] = {}
-        self.captured: dict[torch.Size, _Captured] = {}
+    def __init__(self, step: Step, device: torch.device):
+        self.step, self.guards, self.gradient_norms = step, step.guards, step.gradient_norms
+        self.lr = torch.zeros((), device=device)
+        self.seen: dict[Any, int] = {}
+        self.captured: dict[Any, _Captured] = {}
         self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
 
     def __call__(self, batch: Batch, lr: float) -> Stepped:
         self.lr.fill_(lr)
-        shape = batch[0].shape
+        shape = key(batch)
         if shape not in self.captured:
             self.seen[shape] = self.seen.get(shape, 0) + 1
             if self.seen[shape] <= _WARMUP:
@@ -63,15 +66,15 @@ class GraphStep:
         # On a side stream, as a capture's warm-up must be.
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
-            stepped = self.step(batch, self.lr)
+            stepped = self.step(batch, self.lr)  # type: ignore[arg-type]
         torch.cuda.current_stream().wait_stream(self.stream)
         return stepped
 
     def _capture(self, batch: Batch) -> "_Captured":
-        graph, batch = torch.cuda.CUDAGraph(), tuple(part.clone() for part in batch)
+        graph, batch = torch.cuda.CUDAGraph(), copied(batch)
         with torch.cuda.graph(graph, stream=self.stream):
-            stepped = self.step(batch, self.lr)
-        return _Captured(graph, batch, stepped, self.step.norm, self.step.norms)
+            stepped = self.step(batch, self.lr)  # type: ignore[arg-type]
+        return _Captured(graph, tensors(batch), stepped, [(guard.norm, guard.norms) for guard in self.guards])
 
 
 @dataclass(frozen=True)
@@ -79,15 +82,19 @@ class _Captured:
     """A recorded step and the memory it reads and writes."""
 
     graph: torch.cuda.CUDAGraph
-    batch: Batch
+    batch: list[Tensor]
     stepped: Stepped
-    norm: float | Tensor
-    norms: list[float] | Tensor
+    norms: list[tuple[float | Tensor, list[float] | Tensor]]
 
-    def replay(self, step: GradientStep, batch: Batch) -> Stepped:
-        for mine, part in zip(self.batch, batch, strict=True):
+    def replay(self, step: Step, batch: Batch) -> Stepped:
+        for mine, part in zip(self.batch, tensors(batch), strict=True):
             mine.copy_(part)
         self.graph.replay()
-        step.norm, step.norms = self.norm, self.norms
-        # The next replay writes over the loss, which is wanted until the next log point.
-        return Stepped(self.stepped.loss.clone(), self.stepped.count)
+        for guard, (norm, norms) in zip(step.guards, self.norms, strict=True):
+            guard.norm, guard.norms = norm, norms
+        # The next replay writes over the losses, which are wanted until the next log point.
+        return {name: (total.clone(), _kept(count)) for name, (total, count) in self.stepped.items()}
+
+
+def _kept(count: Tensor | int) -> Tensor | int:
+    return count.clone() if isinstance(count, Tensor) else count

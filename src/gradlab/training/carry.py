@@ -1,5 +1,6 @@
 """Truncated backpropagation through time: each step of a text goes on from the state that the step before left."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -7,9 +8,12 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from gradlab import parallel
+from gradlab.data import Batch, Epochs, Examples
 from gradlab.errors import GradlabError
 from gradlab.nn.recurrent.cache import StateCache
 from gradlab.tasks.evaluation import inference
+from gradlab.training.plan import Plan
 
 
 class Carried:
@@ -49,12 +53,59 @@ class Carried:
         """Nothing has been read."""
         torch._foreach_zero_(self.state)
 
+
+class Strips(Epochs):
+    """A text in order: step s reads window s of each of as many strips as a batch has rows, and owns their state."""
+
+    def __init__(self, examples: Examples, plan: Plan, model: nn.Module):
+        check_carry(plan, model, examples)
+        count = len(examples)
+        super().__init__(examples, plan.examples_per_step(count), plan.batch_sizes(count), plan.seed)
+        self.carried = Carried(model, self.batch_size, self.device)
+
+    def batches(self, step: int) -> Iterator[Batch]:
+        while True:
+            if step % self.steps_per_epoch == 0:
+                self.carried.reset()
+            for batch in super().batches(step):
+                yield batch
+                step += 1
+                if step % self.steps_per_epoch == 0:
+                    break
+
+    def order(self, epoch: int) -> Int64[Tensor, " rows"]:
+        order: Tensor = self.examples.inputs.sequential(self.batch_size).flatten()
+        return order
+
     def snapshot(self) -> dict[str, Any]:
-        return {"carried": self.state}
+        return {"carried": self.carried.state}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        for state, saved in zip(self.state, snapshot["carried"], strict=True):
+        for state, saved in zip(self.carried.state, snapshot["carried"], strict=True):
             state.copy_(saved)
+
+
+def check_carry(plan: Plan, model: nn.Module, train: Any) -> None:
+    """Is there a state, and a text to carry it along?"""
+    if not isinstance(train, Examples):
+        raise GradlabError(f"train.carry=true is for a text that is read in order, not for a {type(train).__name__}.")
+    train.carried()
+    state_cache(model)
+    if plan.accumulate > 1:
+        raise GradlabError(
+            f"train.accumulate={plan.accumulate} does not go with train.carry: the parts of a batch would each need "
+            "their rows of the state. Lower train.batch_size instead, or leave one of them out."
+        )
+    if parallel.count() > 1:
+        raise GradlabError(
+            "train.carry=true does not go with several processes: each would need its rows of the state. Set "
+            "train.carry=false, or train in one process."
+        )
+    if plan.batch_size == "full" or plan.batch_size >= len(train):
+        raise GradlabError(
+            f"train.carry=true cuts the text into train.batch_size={plan.batch_size} strips, and {len(train):,} "
+            "windows do not make so many. Lower it, or set train.carry=false."
+        )
 
 
 def state_cache(model: Any) -> StateCache:

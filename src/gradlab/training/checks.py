@@ -3,28 +3,29 @@
 import torch
 from torch import nn
 
-from gradlab.data import Examples
-from gradlab.data.text.windows import Windows
+from gradlab.data import Batch
 from gradlab.errors import GradlabError
-from gradlab.models import NGram
-from gradlab.tasks import Language, Task
-from gradlab.tasks.evaluation import inference
-from gradlab.training.carry import state_cache
+from gradlab.nn.modes import evaluating
+from gradlab.tasks import Task
+from gradlab.tasks.objective import named
 from gradlab.training.plan import Plan
 from gradlab.training.schedules import schedules
+from gradlab.wording import counted
 
 
-def check_plan(plan: Plan, model: nn.Module, examples: int, validation: int) -> None:
-    """Does the plan go with this model and so many examples to train on and to judge by?"""
-    if isinstance(model, NGram) and plan.total_steps(examples) > 1:
-        raise GradlabError("The model ngram learns in one step, which counts all of the text. Set train.steps=1.")
-    schedules.build(plan.schedule, plan.total_steps(examples))
-    if plan.schedule.name == "plateau" and not validation:
+def check_plan(plan: Plan, model: nn.Module, steps: int, batch_sizes: list[int], validation: int) -> None:
+    """Does the plan go with this model, so many steps of such batches, and so many examples to judge by?"""
+    most = getattr(model, "learning_steps", None)
+    if most is not None and steps > most:
         raise GradlabError(
-            "train.schedule=plateau follows the validation loss, but there is no validation split. "
+            f"{type(model).__name__} learns all there is in {counted(most, 'step')}. Set train.steps={most}."
+        )
+    if schedules.build(plan.schedule, steps).words and not validation:
+        raise GradlabError(
+            f"train.schedule={plan.schedule.name} follows the validation loss, but there is no validation split. "
             "Set some examples apart for it, or take another schedule, such as cosine."
         )
-    least = min(plan.batch_sizes(examples)) // plan.accumulate
+    least = min(batch_sizes, default=plan.accumulate * 2) // plan.accumulate
     if least <= 1 and any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules()):
         remedy = (
             "raise train.batch_size" if plan.accumulate == 1 else "raise train.batch_size or lower train.accumulate"
@@ -32,26 +33,18 @@ def check_plan(plan: Plan, model: nn.Module, examples: int, validation: int) -> 
         raise GradlabError(f"Batch normalisation cannot learn from one example at a time: {remedy}.")
 
 
-def check_carry(plan: Plan, model: nn.Module, train: Examples) -> None:
-    """With `carry`: is there a state, and a text to carry it along?"""
-    if not plan.carry:
-        return
-    if not isinstance(train.inputs, Windows):
-        raise GradlabError(
-            "train.carry=true is for a text that is read in order, to predict the next token (task=language); these "
-            "examples stand alone. Set train.carry=false."
-        )
-    state_cache(model)
-    if plan.accumulate > 1:
-        raise GradlabError(
-            f"train.accumulate={plan.accumulate} does not go with train.carry: the parts of a batch would each need "
-            "their rows of the state. Lower train.batch_size instead, or leave one of them out."
-        )
-    if plan.batch_size == "full" or plan.batch_size >= len(train):
-        raise GradlabError(
-            f"train.carry=true cuts the text into train.batch_size={plan.batch_size} strips, and {len(train):,} "
-            "windows do not make so many. Lower it, or set train.carry=false."
-        )
+def check_objectives(model: nn.Module, task: Task, batch: Batch) -> None:
+    """Does each objective give sums and counts, and does its loss depend on what it should move?"""
+    with torch.random.fork_rng(), evaluating(model), torch.enable_grad():
+        for name, objective in task.objectives().items():
+            moved = [p for n, p in model.named_parameters() if p.requires_grad and objective.moved(n)]
+            losses = named(objective.loss(model, batch), name)
+            for key, (total, _) in losses.items():
+                if moved and not total.requires_grad:
+                    raise GradlabError(
+                        f"The loss {key!r} has no gradient: it does not depend on the parameters of the model. Was it "
+                        "computed from detached tensors, or inside of torch.no_grad()?"
+                    )
 
 
 def check_precision(plan: Plan, device: torch.device) -> None:
@@ -66,20 +59,4 @@ def check_precision(plan: Plan, device: torch.device) -> None:
         raise GradlabError(
             "train.precision=bf16 would be slower here than float32: this CPU has no bf16 instructions (avx512_bf16). "
             "Leave it out, or use --device cuda."
-        )
-
-
-def check_causal(model: nn.Module, task: Task, train: Examples) -> None:
-    """What a language model says of a token must not depend on it, nor on those after it."""
-    if not isinstance(task, Language) or train.inputs.shape[1] < 2:
-        return
-    tokens = train.inputs[:1]
-    other = tokens.clone()
-    other[:, -1] = (other[:, -1] + 1) % task.outputs
-    with inference(model):
-        logits, changed = (model(x)[:, :-1] for x in (tokens, other))
-    if not torch.allclose(logits, changed, atol=1e-4 * float(logits.abs().max())):
-        raise GradlabError(
-            f"{type(model).__name__} sees the tokens that it should predict: changing the last one changes what it "
-            "says before. task=language is for models that read from left to right; use task=masked."
         )

@@ -9,17 +9,14 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from gradlab.data.text.masking import Masked
-from gradlab.data.text.windows import Windows
+from gradlab.data import Examples
 from gradlab.diagnosis.finding import Finding, Verdict
 from gradlab.diagnosis.logged import Logged
 from gradlab.errors import TrainingError, notice, one_line
 from gradlab.run.folder import read_lines
-from gradlab.tasks import Poisson
 from gradlab.training.observers import Line, Observer
 
 if TYPE_CHECKING:
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
 _CLOSE = 6  # first steps, which tell most: where the rate is far too high, the weights have grown to it soon after
 _ROWS = 512  # of the inputs
 _JUDGED = 4096  # examples that tell what a constant costs
-_TOKENS = 2**20  # of a text
 _DECOUPLED = ("adamw", "lion")  # their decay is as strong as their rate, which would be to blame
 
 
@@ -71,18 +67,19 @@ class Checkup(Observer):
         record.optimizer.kind = plan.optimizer.name
         decay = 0.0 if plan.optimizer.name in _DECOUPLED else plan.weight_decay
         record.optimizer.settings = {"lr": plan.lr, "weight_decay": decay}
-        record.has_floor = not isinstance(training.task, Poisson)
+        record.has_floor = training.task.loss_floor is not None
         if plan.clip is not None:
             record.clips(plan.clip)
         record.meet(training.model, training.layers)
-        if isinstance(training.train.inputs, Tensor):
+        inputs = training.train.parts.get("inputs") if isinstance(training.train, Examples) else None
+        if isinstance(inputs, Tensor):
             record.read(training.train.sample(_ROWS).inputs[:])
         if training.progress.step == 0:
             record.weigh(training.layers)
             self.every, self.before = 1, _copied(training.layers)
         elif self.log_path is not None and self.log_path.exists():
             for line, _ in read_lines(self.log_path):
-                if line["step"] <= training.progress.step:
+                if line["step"] <= training.progress.step and line["split"] != "request":
                     record.line(line)
 
     @_harmless
@@ -90,13 +87,13 @@ class Checkup(Observer):
         """The first few; after them it is not called again."""
         step = training.progress.step
         if self.logged != step and training.pending:
-            last = training.pending[-1]
+            last = training.pending[-1].values()
             sizes = torch.stack(torch._foreach_norm(list(self.before.values()))).tolist() if self.before else []
             changes = torch._foreach_sub(list(training.layers.values()), list(self.before.values()))
             moved = torch.stack(torch._foreach_norm(changes)).tolist() if changes else []
             self.record.look(
                 step - 1,
-                last.loss.item() / last.count,
+                sum(total.item() / float(count) for total, count in last),
                 {n: m / w for n, m, w in zip(self.before, moved, sizes, strict=True) if w},
                 dict(zip(self.before, sizes, strict=True)),
                 training.gradient_norms(),
@@ -109,7 +106,7 @@ class Checkup(Observer):
         if line["split"] == "train":
             self.logged = line["step"]
             self.record.line(line, training.weight_norms, training.gradient_norms())
-        else:
+        elif line["split"] != "request":
             self.record.line(line)
 
     @_harmless
@@ -121,8 +118,7 @@ class Checkup(Observer):
         from gradlab.diagnosis.advising import advise  # after the training, which should not wait for the rules
 
         self.record.weigh_again(training.layers)
-        # Smoothed labels and weighted classes make another loss of the steps.
-        same, diverged = not _altered(training.task), progress.ended == "diverged"
+        same, diverged = training.task.trains_by_its_loss, progress.ended == "diverged"
         self.record.conclude(progress.step, progress.seconds, constant_loss(training), same=same, diverged=diverged)
         self.verdict = advise(self.record, self.knobs, keeps_best=plan.keep == "best" and bool(progress.best))
 
@@ -148,27 +144,14 @@ def tell(findings: Sequence[Finding]) -> None:
             notice(f"The doctor says: {finding.title}. {finding.evidence} Change: {finding.fix}")
 
 
-def _altered(task: Any) -> bool:
-    return bool(getattr(task, "label_smoothing", 0)) or getattr(task, "class_weights", "none") != "none"
-
-
 def _copied(layers: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in layers.items()}
 
 
 def constant_loss(training: Training) -> float:
-    """What always saying the same would cost: the entropy of a text's tokens, or the loss of the first baseline."""
-    inputs: Any = training.train.inputs
-    if isinstance(inputs, Masked):
-        inputs = inputs.windows
-    if isinstance(inputs, Windows):
-        some: Any = inputs.tokens[:_TOKENS]
-        tokens = some.cpu().long() if isinstance(some, Tensor) else torch.from_numpy(some.astype(np.int64))
-        return float(torch.special.entr(torch.bincount(tokens).double() / len(tokens)).sum())
-    baseline = next(iter(training.task.baselines(training.train, training.model).values()), None)
-    if baseline is None:
+    """What always giving the same answer would cost."""
+    train = training.train
+    if not isinstance(train, Examples):
         return math.nan
-    judged = (training.sample if len(training.sample) else training.train).sample(_JUDGED)
-    with torch.no_grad():
-        total, count = training.task.loss(baseline.to(training.device)(judged.inputs[:]), judged.targets[:])
-    return total.item() / count
+    judged = training.sample if training.sample is not None and len(training.sample) else train
+    return training.task.constant_loss(train, training.model, judged.sample(_JUDGED))

@@ -45,8 +45,9 @@ class LiveProgress(Observer):
     def evaluation(self, training: Training, line: Line) -> None:
         if line["step"] == 0:  # of a model that knows nothing; it would stand there for a whole epoch
             return
-        name = next(iter(training.task.metrics), "loss")
-        self.bar.update(self.task, metric=f"{name} [bold]{line[name]:.4f}[/]")
+        name = training.task.headline
+        if name in line:
+            self.bar.update(self.task, metric=f"{name} [bold]{line[name]:.4f}[/]")
 
     def end(self, training: Training) -> None:
         self.bar.update(self.task, completed=training.progress.step)
@@ -60,8 +61,9 @@ class _Speed(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         steps = self.training.progress.step - self.first
-        rate = steps * self.training.batch_size / max(time.perf_counter() - self.began, 1e-9)
-        return Text(f"{count(rate)} examples/s")
+        rate = steps / max(time.perf_counter() - self.began, 1e-9)
+        size = self.training.stream.batch_size
+        return Text(f"{count(rate * size)} examples/s" if size else f"{count(rate)} steps/s")
 
 
 class PlainProgress(Observer):
@@ -84,7 +86,7 @@ class PlainProgress(Observer):
                 self._report(training, "")
 
     def evaluation(self, training: Training, line: Line) -> None:
-        shown = ("loss", *list(training.task.metrics)[:2])
+        shown = dict.fromkeys(("loss", training.task.headline, *list(training.task.metrics)[:2]))
         figures = ", ".join(f"{name} {line[name]:.4f}" for name in shown if name in line)
         self._report(training, f"validation {figures}")
 

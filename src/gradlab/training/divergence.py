@@ -5,14 +5,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gradlab.data import Batch
 from gradlab.tasks import Task
-from gradlab.training.carry import Carried
+from gradlab.tasks.objective import named
 
 
-def explain_divergence(model: nn.Module, task: Task, x: Tensor, y: Tensor, carried: Carried | None = None) -> str:
+def explain_divergence(model: nn.Module, task: Task, called: Any, batch: Batch) -> str:
     """Name the first module, in the order of the forward pass, whose output is not finite, or the bad gradients.
 
-    A carried state is that before the bad step, which left it alone.
+    `called` is the model, or what stands for it: a carried state is that before the bad step, which left it alone.
     """
     found: list[str] = []
 
@@ -27,17 +28,21 @@ def explain_divergence(model: nn.Module, task: Task, x: Tensor, y: Tensor, carri
     leaves = [(name, module) for name, module in model.named_modules() if not list(module.children())]
     handles = [module.register_forward_hook(watch(name or "the model")) for name, module in leaves]
     try:
-        total, _ = task.training_loss((carried or model)(x), y)
+        computed = [named(one.loss(called, batch), name) for name, one in task.objectives().items()]
     finally:
         for handle in handles:
             handle.remove()
     if found:
         return found[0]
-    if not total.isfinite():
-        return f"the loss is {total.item()} though every module's output is finite"
-    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
-    gradients = torch.autograd.grad(total, [p for _, p in named], allow_unused=True)
-    bad = [n for (n, _), g in zip(named, gradients, strict=True) if g is not None and not g.isfinite().all()]
+    totals = {name: total for losses in computed for name, (total, _) in losses.items()}
+    for name, total in totals.items():
+        if not total.isfinite():
+            which = "the loss" if name == "loss" else f"the loss {name!r}"
+            return f"{which} is {total.item()} though every module's output is finite"
+    trained = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    whole = torch.stack([total.double() for total in totals.values()]).sum()
+    gradients = torch.autograd.grad(whole, [p for _, p in trained], allow_unused=True)
+    bad = [n for (n, _), g in zip(trained, gradients, strict=True) if g is not None and not g.isfinite().all()]
     if bad:
         return f"the gradient of {bad[-1]} is the first, from the loss backwards, that is not finite"
     return "the norm of the gradient is not finite"

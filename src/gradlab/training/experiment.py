@@ -1,9 +1,10 @@
 """From a recipe to a finished run folder."""
 
+import math
 import signal
 import threading
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,20 +16,23 @@ from torch import nn
 from gradlab.data import Dataset, Examples, load, sources
 from gradlab.errors import GradlabError, Interrupted, is_out_of_memory, notice, one_line
 from gradlab.models import models
-from gradlab.probes import forward_flops, parameter_count
+from gradlab.probes import parameter_count
 from gradlab.recipe import Recipe
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound
 from gradlab.run.folder import build_model, new_path
-from gradlab.tasks import Classify, Task, calibrate, compare, evaluate, settled, tasks, wants
+from gradlab.tasks import Supervised, Task, compare, settled, tasks, wants
+from gradlab.training import driver
 from gradlab.training.capture import Mode, choose_mode
-from gradlab.training.checks import check_carry, check_causal, check_plan, check_precision
+from gradlab.training.checks import check_objectives, check_precision
 from gradlab.training.checkup import Checkup
-from gradlab.training.environment import choose_threads, describe_environment, settings
+from gradlab.training.environment import choose_threads, describe_environment
 from gradlab.training.loop import Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.plan import Plan, plan_schema
+from gradlab.training.streams import read
 
+SPLITS = ("train", "validation", "test")
 _GLANCE = 256  # examples that tell enough about a fresh model
 
 
@@ -64,6 +68,8 @@ class Experiment:
     mode: Mode
     threads: int
     flops: int
+    splits: Mapping[str, Any]
+    """On the device, targets as the losses take them."""
 
     @classmethod
     def of(cls, recipe: Recipe, device: torch.device, threads: int | None = None) -> "Experiment":
@@ -77,16 +83,12 @@ class Experiment:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(plan.seed)
             model = build_model(recipe, dataset.preprocessing, task)
-        for split in ("train", "validation", "test"):
-            task.encode(dataset.split(split).targets)  # which refuses targets that the task cannot learn
-        flops = _first_pass(recipe, model, dataset)
-        check_causal(model, task, dataset.train)
-        examples = len(dataset.train)
+        encoded = {split: task.encoded(dataset.split(split)) for split in SPLITS}  # refuses what it cannot learn
+        train = encoded["train"]
+        flops = _first_pass(recipe, model, task, train)
+        task.check(model, train)
         # What would fail in the training is refused before there is a run folder.
-        check_carry(plan, model, dataset.train)
-        check_plan(plan, model, examples, len(dataset.validation))
-        # The backward pass costs about twice the forward one: a product for the inputs, one for the weights.
-        step_flops = 3.0 * flops * plan.examples_per_step(examples)
+        driver.check(model, train, encoded["validation"], plan)
         return cls(
             recipe=recipe,
             dataset=dataset,
@@ -94,9 +96,10 @@ class Experiment:
             model=model.to(device),
             plan=plan,
             device=device,
-            mode=choose_mode(plan, device, plan.total_steps(examples)),
-            threads=threads or choose_threads(plan, step_flops),
+            mode=choose_mode(plan, device, driver.total_steps(train, plan)),
+            threads=threads or choose_threads(plan, driver.step_flops(flops, train, plan)),
             flops=flops,
+            splits={name: split.to(device) for name, split in encoded.items()},
         )
 
     @property
@@ -105,26 +108,24 @@ class Experiment:
 
     @property
     def steps(self) -> int:
-        return self.plan.total_steps(len(self.dataset.train))
+        return driver.total_steps(self.splits["train"], self.plan)
 
     def initial_loss(self) -> float:
         """The loss of the fresh model on some training examples."""
-        some = self.dataset.train.sample(_GLANCE)
-        targets = self.task.encode(some.targets)
-        return evaluate(self.model, self.task, some.inputs.to(self.device), targets.to(self.device))["loss"]
-
-    def examples(self, split: str) -> Examples:
-        """A split on the device, its targets as the loss takes them."""
-        examples = self.dataset.split(split)
-        return replace(examples, targets=self.task.encode(examples.targets)).to(self.device)
+        train = self.splits["train"]
+        if not isinstance(train, Examples):
+            return math.nan
+        return self.task.evaluate(self.model, train.sample(_GLANCE)).get("loss", math.nan)
 
 
-def _first_pass(recipe: Recipe, model: nn.Module, dataset: Dataset) -> int:
+def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> int:
     """The operations of a forward pass for one example, if the model can read it."""
     try:
-        return forward_flops(model, dataset.train.inputs[:1])
+        if not isinstance(task, Supervised) and isinstance(train, Examples):
+            check_objectives(model, task, train.batch(slice(0, 2)))
+        return driver.example_flops(model, task, train)
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
-        if is_out_of_memory(error):
+        if is_out_of_memory(error) or isinstance(error, GradlabError):
             raise
         raise GradlabError(
             f"model={recipe.model.name} cannot read data={recipe.data.name}: {one_line(error)}. Take another model."
@@ -152,22 +153,23 @@ def resume(run: Run, device: torch.device, observers: Sequence[Observer]) -> Run
 
 
 def _train(experiment: Experiment, run: Run, observers: Sequence[Observer]) -> Run:
-    plan = experiment.plan
-    checkup = Checkup(run.path / "metrics.jsonl") if plan.doctor else None
+    plan, splits = experiment.plan, experiment.splits
+    checkup = Checkup(run.path / "metrics.jsonl") if plan.doctor and experiment.task.doctor else None
     keepers = [
         MetricsLog(run.path / "metrics.jsonl", plan.checkpoint_every),
         Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints),
     ]
-    with run.locked(), settings(experiment.device, experiment.threads, plan):
-        training = Training(
-            experiment.model,
-            experiment.task,
-            experiment.examples("train"),
-            experiment.examples("validation"),
-            plan,
-            mode=experiment.mode,
-            observers=[*observers, *([checkup] if checkup else []), *keepers],
-        )
+    built = driver.training(
+        experiment.model,
+        experiment.task,
+        splits["train"],
+        splits["validation"],
+        plan,
+        threads=experiment.threads,
+        mode=experiment.mode,
+        observers=[*observers, *([checkup] if checkup else []), *keepers],
+    )
+    with run.locked(), built as training:
         _restore(training, run)
         with _stopping_on_signals(training), checkup.at_work() if checkup else nullcontext():
             progress = training.run()
@@ -200,7 +202,7 @@ def _stopping_on_signals(training: Training) -> Iterator[None]:
     before: dict[int, Any] = {}
 
     def stop(number: int, frame: types.FrameType | None) -> None:
-        training.interrupted = True
+        training.request("stop")
         signal.signal(number, before[number])
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -214,18 +216,13 @@ def _stopping_on_signals(training: Training) -> Iterator[None]:
 
 def _figures(experiment: Experiment, run: Run, training: Training, checkup: Checkup | None) -> dict[str, Any]:
     """What result.json holds; every figure stands beside those of the trivial baselines."""
-    task, progress = experiment.task, training.progress
-    judged = {split: experiment.examples(split) for split in ("validation", "test")}
-    judged = {split: examples for split, examples in judged.items() if len(examples)}
-    carry = experiment.plan.carry
-    figures = {s: evaluate(experiment.model, task, e.inputs, e.targets, carry=carry) for s, e in judged.items()}
-    trivial = task.baselines(training.train, experiment.model) if judged else {}
-    baselines = {split: compare(trivial, task, examples) for split, examples in judged.items()}
+    task, model, progress = experiment.task, experiment.model, training.progress
+    judged = {name: read(experiment.splits[name], experiment.plan) for name in ("validation", "test")}
+    judged = {name: split for name, split in judged.items() if len(split)}
+    figures = {name: task.evaluate(model, split) for name, split in judged.items()}
+    trivial = task.baselines(training.train, model) if judged else {}
+    baselines = {name: compare(trivial, task, split) for name, split in judged.items()} if trivial else {}
     to_beat = list(trivial)[-1] if trivial else ""
-    calibration: dict[str, Any] = {}
-    if isinstance(task, Classify) and "validation" in figures:
-        splits = [experiment.examples(split) for split in ("validation", "test")]
-        calibration = {"calibration": calibrate(experiment.model, task, *splits)}
     kept = f"best, of step {progress.best_step}" if training.best_weights is not None else "last"
     return {
         "run": str(run.path),
@@ -240,6 +237,6 @@ def _figures(experiment: Experiment, run: Run, training: Training, checkup: Chec
         "test": figures.get("test", {}),
         "baseline": {"name": to_beat, **{s: beside[to_beat] for s, beside in baselines.items()}} if trivial else {},
         "baselines": baselines,
-        **calibration,
+        **task.closing(model, judged),
         **({"findings": [finding.as_json() for finding in checkup.findings]} if checkup else {}),
     }

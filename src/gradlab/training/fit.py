@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -11,17 +11,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from gradlab.data import Examples, Targets, Wants
+from gradlab.data import Examples, Targets
 from gradlab.data.raw import check_finite
 from gradlab.data.splits import hold_out
 from gradlab.diagnosis.finding import Finding
 from gradlab.errors import GradlabError
-from gradlab.probes import forward_flops
-from gradlab.tasks import Classify, Metric, Regress, Task, predict
-from gradlab.training.capture import choose_mode
+from gradlab.tasks import Classify, Regress, Supervised, Task, predict
+from gradlab.training import driver
 from gradlab.training.checks import check_precision
 from gradlab.training.checkup import Checkup, tell
-from gradlab.training.environment import choose_threads, find_device, settings
+from gradlab.training.environment import find_device
 from gradlab.training.loop import Training
 from gradlab.training.observers import Line, Observer
 from gradlab.training.plan import Plan, plan_schema
@@ -72,21 +71,19 @@ def fit(
     model = model.to(place)
     task = _task(_outputs(model, x), y, loss)
     train, held = _split(model, task, (x, y), validation, settled.seed)
-    steps = settled.total_steps(len(train))
-    flops = 3.0 * forward_flops(model, x[:1].to(place)) * settled.examples_per_step(len(train))
     history, checkup = _History(), Checkup(knobs="") if settled.doctor else None
-    with settings(place, choose_threads(settled, flops), settled):
-        training = Training(
+    with (
+        driver.training(
             model,
             task,
-            replace(train, targets=task.encode(train.targets)).to(place),
-            replace(held, targets=task.encode(held.targets)).to(place) if held else None,
+            task.encoded(train).to(place),
+            task.encoded(held).to(place) if held else None,
             settled,
-            mode=choose_mode(settled, place, steps),
             observers=[history, *observers, *([checkup] if checkup else [])],
-        )
-        with checkup.at_work() if checkup else nullcontext():
-            progress = training.run()
+        ) as training,
+        checkup.at_work() if checkup else nullcontext(),
+    ):
+        progress = training.run()
     if progress.ended == "interrupted":
         raise KeyboardInterrupt
     evaluations = [line for line in history.lines if line["split"] == "validation"]
@@ -105,33 +102,15 @@ class _History(Observer):
         self.lines.append(copy.copy(line))
 
 
-class _Custom:
+class _Custom(Supervised):
     """A task with nothing but the user's own loss."""
-
-    outputs = 0
-    wants: Wants = "numbers"
 
     def __init__(self, loss: Loss):
         self.mean_loss = loss
-        self.metrics: dict[str, Metric] = {}
-
-    def encode(self, targets: Tensor) -> Tensor:
-        return targets
 
     def loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, int]:
         assert weight is None, "a mean cannot be weighted afterwards"
         return self.mean_loss(output, target) * len(target), len(target)
-
-    training_loss = loss
-
-    def expected_initial_loss(self) -> tuple[float, str]:
-        return float("nan"), "unknown"
-
-    def baselines(self, train: Examples, model: nn.Module) -> dict[str, nn.Module]:
-        return {}  # of a loss of one's own none is known
-
-    def decode(self, output: Tensor) -> list[dict[str, Any]]:
-        return [{"value": row} for row in output.tolist()]
 
 
 class _Squared(Regress):
@@ -177,13 +156,13 @@ def _split(
         labels = y.cpu().numpy() if isinstance(task, Classify) else None
         kept, held = hold_out(rows, validation, seed, labels)
         if len(held) == 0:
-            return Examples(x, y, rows), None
-        return Examples(x[kept], y[kept], kept), Examples(x[held], y[held], held)
+            return Examples.of(x, y, rows), None
+        return Examples.of(x[kept], y[kept], kept), Examples.of(x[held], y[held], held)
     other, target = _pair(validation)
     _outputs(model, other)
     if isinstance(task, Classify):
         _check_classes(target, task.outputs)
-    return Examples(x, y, rows), Examples(other, target, np.arange(len(other)))
+    return Examples.of(x, y, rows), Examples.of(other, target)
 
 
 def _outputs(model: nn.Module, x: Tensor) -> Tensor:

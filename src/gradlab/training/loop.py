@@ -1,43 +1,35 @@
 """The training loop.
 
-Position in the data is two integers, since the order of an epoch is a pure function of (seed, epoch): step s reads
-batch s mod (steps per epoch) of epoch s div (steps per epoch). Everything else that a resumed run needs is in
-`Training.checkpoint()`. Nothing in the loop waits for the device except at log points, evaluations and checkpoints.
+Batches come by the number of the step, and everything else that a resumed run needs is in `Training.checkpoint()`.
+Nothing in the loop waits for the device except at log points, evaluations and checkpoints.
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, field
-from itertools import islice
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Int64
 from torch import Tensor, nn
 
-from gradlab.data import Batch, Examples
-from gradlab.data.text.sequences import Padded
-from gradlab.data.text.windows import Windows
+from gradlab.data import Examples, Stream
 from gradlab.errors import TrainingError
-from gradlab.models.ngram import NGram
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
-from gradlab.tasks import Task, evaluate
-from gradlab.tasks.evaluation import STRIPS
+from gradlab.tasks import Task
 from gradlab.training.average import Average
-from gradlab.training.capture import GraphStep, Mode, compiled
-from gradlab.training.carry import Carried
-from gradlab.training.checks import check_carry, check_plan
+from gradlab.training.capture import Mode, in_mode
 from gradlab.training.divergence import explain_divergence
+from gradlab.training.guard import NonFinite
 from gradlab.training.observers import Observer
-from gradlab.training.optimizers import Lbfgs, Parameters, optimizers
+from gradlab.training.optimizers import ClosureOptimizer, Parameters
 from gradlab.training.plan import Plan
-from gradlab.training.schedules import Plateau, schedules
-from gradlab.training.step import ClosureStep, CountStep, GradientStep, NonFinite, Step, Stepped
-
-# Training data up to this size are put in an epoch's order all at once: a slice costs less than a gather a batch.
-# On the CPU fresh memory costs page faults, so that this pays only for what fits into a cache.
-_GATHERED = {"cpu": 2**22, "cuda": 2**28}
+from gradlab.training.players import make_players, make_step
+from gradlab.training.requests import Request, What
+from gradlab.training.schedules import Trace, schedules
+from gradlab.training.step import Step, Stepped, frozen_at, gradient_norm, learns_without_gradients
+from gradlab.training.streams import make_stream, read
 
 Ended = Literal["", "finished", "patience", "interrupted", "diverged"]
 
@@ -48,61 +40,69 @@ class Progress:
 
     step: int = 0
     seconds: float = 0.0
-    # The training loss since the last log line, as a running sum: added in the order of the steps whenever it is
+    # Sum and count of each training loss since the last log line: added in the order of the steps whenever they are
     # added, so that a checkpoint in mid-window changes no bit of the line.
-    window_sum: float = 0.0
-    window_count: int = 0
+    window: dict[str, list[float]] = field(default_factory=dict)
     best_step: int = 0
-    best_loss: float = float("inf")
     best: dict[str, float] = field(default_factory=dict)
     evaluations_since_best: int = 0
-    # What the schedule `plateau` made of the validation losses; under every other the factor stays 1.
-    rate_factor: float = 1.0
-    plateau_loss: float = float("inf")
-    plateau_evaluations: int = 0
+    trace: dict[str, float] = field(default_factory=dict)
+    """What the schedule has made of the evaluations."""
+    lr: float | None = None
+    """The learning rate that was asked for while it ran, in place of the plan's."""
     ended: Ended = ""
 
 
 class Training:
-    """One model being trained on one split. Build it, perhaps `restore` a checkpoint, and `run` it."""
+    """One model being trained on one split. Build it, perhaps `restore` a checkpoint, and `run` it.
+
+    `steps` and `rate` are its length and its learning rate as a function of the step, where the plan's are not wanted.
+    """
 
     def __init__(
         self,
         model: nn.Module,
         task: Task,
-        train: Examples,
-        validation: Examples | None,
+        train: Examples | Stream,
+        validation: Any,
         plan: Plan,
         *,
         mode: Mode = "eager",
+        steps: int | None = None,
+        rate: Callable[[int], float] | None = None,
         observers: Sequence[Observer] = (),
     ):
-        self.model, self.task, self.train, self.plan, self.observers = model, task, train, plan, observers
-        self.validation = validation if validation is not None and len(validation) else None
-        self.sample = train.sample(len(self.validation) if self.validation else 0, STRIPS if plan.carry else None)
-        self.device = train.inputs.device
-        self.batch_size = plan.examples_per_step(len(train))
-        check_carry(plan, model, train)
-        check_plan(plan, model, len(train), len(self.validation) if self.validation else 0)
-        counts = isinstance(model, NGram)  # all of the text in one step
-        self.steps_per_epoch = 1 if counts else plan.steps_per_epoch(len(train))
-        self.total_steps = plan.total_steps(len(train))
-        self.parameters = Parameters(model, plan.weight_decay, plan.decay_all)
-        self.optimizer = optimizers.build(plan.optimizer, self.parameters)
+        self.model, self.task, self.plan, self.mode, self.rate, self.observers = (
+            model,
+            task,
+            plan,
+            mode,
+            rate,
+            observers,
+        )
+        self.train = read(train, plan)
+        self.validation = read(validation, plan) if validation is not None and len(validation) else None
+        self.stream, self.called = make_stream(self.train, plan, model)
+        self.device = self.stream.device
+        self.sample = self._some_training_examples()
+        self.steps_per_epoch = 1 if learns_without_gradients(model) else self.stream.steps_per_epoch
+        planned = plan.total_steps(self.stream.steps_per_epoch)
+        self.total_steps = steps or planned
+        self.schedule = schedules.build(plan.schedule, planned)
+        self.players = make_players(model, task, plan)
+        moved = {name for player in self.players for name in player.optimizer.parameters.names}
+        self.parameters = Parameters(model, moved=moved.__contains__)
         self.average = Average(self.parameters, plan.ema) if plan.ema is not None else None
-        self.carried = Carried(model, self.batch_size, self.device) if plan.carry else None
-        self.schedule = schedules.build(plan.schedule, self.total_steps)
-        self.mode = mode
-        self.progress = Progress()
-        self.best_weights: Weights | None = None
-        self.interrupted = False
-        self.pending: list[Stepped] = []  # steps whose losses are not yet in the window
         self.layers = {
             n: p.detach() for n, p in zip(self.parameters.names, self.parameters.tensors, strict=True) if p.ndim >= 2
         }
         self.weight_norms: dict[str, float] = {}  # of the layers, before the last step that was logged
-        self.log_every = plan.log_interval(len(train))
-        self.evaluate_every = plan.evaluation_interval(len(train))
+        self.progress = Progress()
+        self.best_weights: Weights | None = None
+        self.pending: list[Stepped] = []  # steps whose losses are not yet in the window
+        self.requests: deque[Request] = deque()
+        self.log_every = plan.log_interval(planned)
+        self.evaluate_every = plan.evaluation_interval(self.stream.steps_per_epoch)
 
     def run(self) -> Progress:
         """Train from where the training stands to its end; the model is left with the weights the plan keeps."""
@@ -116,29 +116,25 @@ class Training:
             if progress.step == 0:
                 self._evaluate()
             due = self._next_due()
-            while not progress.ended:
-                epoch, position = divmod(progress.step, self.steps_per_epoch)
-                if self.carried is not None and position == 0:
-                    self.carried.reset()
-                for batch in islice(self._batches(epoch), position, None):
-                    watched = progress.step + 1 == due
-                    before = [v.clone() for v in self.layers.values()] if watched and self._logs(due) else None
-                    self.pending.append(step(batch, self.lr(progress.step)))
-                    progress.step += 1
-                    if watched:
-                        self._look(step, before)
-                        due = self._next_due()
-                    if self.interrupted and not progress.ended:
-                        self._check(step)
-                        progress.ended = "interrupted"
-                    if progress.ended:
-                        break
+            for batch in self.stream.batches(progress.step) if not progress.ended else ():
+                watched = progress.step + 1 == due
+                before = [v.clone() for v in self.layers.values()] if watched and self._logs(due) else None
+                self.pending.append(step(batch, self.lr(progress.step)))
+                progress.step += 1
+                if watched:
+                    self._look(before)
+                    due = self._next_due()
+                if self.requests:
+                    self._answer()
+                if progress.ended:
+                    break
+            else:
+                self._check_ended()
         except NonFinite:
             progress.ended = "diverged"
             raise self._divergence() from None
         finally:
-            for observer in self.observers:
-                observer.end(self)
+            self._end()
         if self.best_weights is not None:
             self.model.load_state_dict(self.best_weights)
         elif self.average is not None:
@@ -146,40 +142,39 @@ class Training:
         return progress
 
     def lr(self, step: int) -> float:
-        """The learning rate of a step (the first is 0); under `plateau`, of one from here to the next evaluation."""
-        return self.plan.lr * self.schedule(step) * self.progress.rate_factor
+        """The learning rate of a step (the first is 0), by what is known before the next evaluation or request."""
+        if self.rate is not None:
+            return self.rate(step)
+        base = self.plan.lr if self.progress.lr is None else self.progress.lr
+        return base * self.schedule(step) * self.progress.trace.get("factor", 1.0)
+
+    def request(self, what: What, value: float | None = None) -> None:
+        """Ask, from anywhere and at any time: `request("stop")`, `"evaluate"`, `"save"`, or `request("lr", 1e-4)`.
+
+        It is done after the step that is being made. But for a stop it is logged; a rate is saved at once, so that a
+        resumed run has it.
+        """
+        self.requests.append(Request(what, value))
 
     def gradient_norms(self) -> dict[str, float]:
         """The length of the last step's gradient, of each parameter that has one; waits for the device."""
-        norms = zip(self.parameters.names, self.step.gradient_norms(), strict=False)  # what counts has none
-        return {name: norm for name, norm in norms if norm is not None}
+        return self.step.gradient_norms()
 
     def _make_step(self) -> Step:
-        if isinstance(self.model, NGram):
-            return CountStep(self.model, self.task, self.train)
-        if isinstance(self.optimizer, Lbfgs):
-            return ClosureStep(self.model, self.task, self.optimizer)
-        extras = self.average, self.carried
-        step = GradientStep(self.model, self.task, self.optimizer, self.plan, self.progress.step, *extras)
-        if self.mode == "graph":
-            return GraphStep(step)
-        return compiled(step) if self.mode == "compiled" else step
+        after = []
+        if self.average is not None:
+            updates, average = self.players[-1].optimizer.step, self.average
+            after.append(lambda skip: average.update(updates, skip))
+        if hasattr(self.called, "advance"):
+            after.append(self.called.advance)
+        where = self.train, self.device, self.progress.step
+        return in_mode(make_step(self.model, self.called, self.players, *where, after), self.mode, self.device)
 
-    def _batches(self, epoch: int) -> Iterator[Batch]:
-        """The batches of an epoch, in its order."""
-        parts = self.train.for_epoch(self.plan.seed, epoch).parts
-        order = self._order(epoch).to(self.device)
-        sizes = self.plan.batch_sizes(len(self.train))
-        ragged = isinstance(self.train.inputs, Padded)  # together they would all be padded to the longest
-        if not ragged and self.train.inputs.nbytes <= _GATHERED.get(self.device.type, 0):
-            return zip(*(torch.split(part[order], sizes) for part in parts), strict=True)
-        return (tuple([part.index_select(0, rows) for part in parts]) for rows in torch.split(order, sizes))
-
-    def _order(self, epoch: int) -> Int64[Tensor, " rows"]:
-        if self.carried is None:
-            return self.train.order(self.plan.seed, epoch, self.batch_size)
-        assert isinstance(self.train.inputs, Windows)
-        return self.train.inputs.sequential(self.batch_size).flatten()
+    def _some_training_examples(self) -> Any:
+        """As many as there are to validate by, where both are examples."""
+        if not isinstance(self.train, Examples) or self.validation is None:
+            return None
+        return self.train.sample(len(self.validation))
 
     # What happens between steps, and when.
 
@@ -191,12 +186,12 @@ class Training:
     def _logs(self, step: int) -> bool:
         return step % self.log_every == 0 or step == self.total_steps
 
-    def _look(self, step: Step, before: list[Tensor] | None) -> None:
+    def _look(self, before: list[Tensor] | None) -> None:
         number = self.progress.step
-        self._check(step)
+        self._check()
         self.progress.seconds = time.perf_counter() - self.began
         if before is not None:
-            self._log(step, before)
+            self._log(before)
         if number % self.evaluate_every == 0 or number == self.total_steps:
             self._evaluate()
         if number == self.total_steps:
@@ -205,24 +200,42 @@ class Training:
             if observer.every and number % observer.every == 0:
                 observer.step(self)
 
-    def _check(self, step: Step) -> None:
+    def _check(self) -> None:
         """Before anything is logged or saved: has the device stopped updating?"""
-        frozen = step.frozen_at()
+        frozen = frozen_at(self.step)
         if frozen is not None:
             self.progress.step = frozen
             raise NonFinite
 
-    def _log(self, step: Step, before: list[Tensor]) -> None:
-        """A line on the training split: mean loss since the last line, and how far this step moved each layer."""
+    def _answer(self) -> None:
+        """Do what was asked for."""
+        while self.requests and not self.progress.ended:
+            asked = self.requests.popleft()
+            self._check()
+            if asked.what == "stop":
+                self.progress.ended = "interrupted"
+                return
+            self.progress.seconds = time.perf_counter() - self.began
+            self._emit("request", {"request": asked.what, **({} if asked.value is None else {"value": asked.value})})
+            if asked.what == "evaluate":
+                self._evaluate()
+            elif asked.what == "lr":
+                self.progress.lr = asked.value
+            for observer in self.observers:
+                observer.request(self, asked)
+
+    def _log(self, before: list[Tensor]) -> None:
+        """A line on the training split: mean losses since the last line, and how far this step moved each layer."""
         self._fold()
-        progress = self.progress
+        means = {name: total / count for name, (total, count) in self.progress.window.items()}
         figures = {
-            "loss": progress.window_sum / progress.window_count,
-            "lr": self.lr(progress.step - 1),
-            "gradient_norm": step.gradient_norm(),
+            "loss": sum(means.values()),
+            **means,
+            "lr": self.lr(self.progress.step - 1),
+            "gradient_norm": gradient_norm(self.step),
             "update_ratio": dict(zip(self.layers, self._ratios(before), strict=True)),
         }
-        progress.window_sum, progress.window_count = 0.0, 0
+        self.progress.window = {}
         self._emit("train", figures)
 
     def _ratios(self, before: list[Tensor]) -> list[float]:
@@ -237,40 +250,41 @@ class Training:
 
     def _fold(self) -> None:
         """Add the pending losses to the window, in order. Waits for the device."""
-        if self.pending:
-            for loss, stepped in zip(torch.stack([s.loss for s in self.pending]).tolist(), self.pending, strict=True):
-                self.progress.window_sum += loss
-                self.progress.window_count += stepped.count
-            self.pending.clear()
+        for name in dict.fromkeys(name for stepped in self.pending for name in stepped):
+            totals, counts = zip(*(stepped[name] for stepped in self.pending if name in stepped), strict=True)
+            window = self.progress.window.setdefault(name, [0.0, 0])
+            for total, count in zip(_numbers(totals), _numbers(counts), strict=True):
+                window[0] += total
+                window[1] += count
+        self.pending.clear()
 
     def _evaluate(self) -> None:
         """Judge the validation split, and as many training examples; remember the best weights; lose patience."""
         if self.validation is None:
             return
-        progress = self.progress
-        self._emit("train-sample", self._judge(self.sample))
+        progress, criterion = self.progress, self.task.criterion
+        if self.sample is not None:
+            self._emit("train-sample", self._judge(self.sample))
         figures = self._judge(self.validation)
+        value = _figure(figures, criterion.figure)
         progress.evaluations_since_best += 1
-        if figures["loss"] < progress.best_loss:
-            progress.best_step, progress.best_loss, progress.best = progress.step, figures["loss"], figures
+        if criterion.better(value, progress.best.get(criterion.figure, criterion.worst)):
+            progress.best_step, progress.best = progress.step, figures
             progress.evaluations_since_best = 0
             if self.plan.keep == "best":
                 with self._judged():
                     self.best_weights = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
-        if isinstance(self.schedule, Plateau):
-            seen = progress.rate_factor, progress.plateau_loss, progress.plateau_evaluations
-            seen = self.schedule.judge(figures["loss"], *seen)
-            progress.rate_factor, progress.plateau_loss, progress.plateau_evaluations = seen
+        cost = -value if criterion.higher_is_better else value
+        progress.trace = asdict(self.schedule.follow(cost, Trace(**progress.trace)))  # type: ignore[arg-type]
         line = self._emit("validation", figures)
         if self.plan.patience is not None and progress.evaluations_since_best >= self.plan.patience:
             progress.ended = "patience"
         for observer in self.observers:
             observer.evaluation(self, line)
 
-    def _judge(self, examples: Examples) -> dict[str, float]:
+    def _judge(self, split: Any) -> dict[str, float]:
         with self._judged():
-            judged = examples.inputs, examples.targets
-            return evaluate(self.model, self.task, *judged, weights=examples.weights, carry=self.plan.carry)
+            return self.task.evaluate(self.model, split)
 
     def _judged(self) -> AbstractContextManager[None]:
         """Meanwhile the model has the weights that the run is judged by: the average, where there is one."""
@@ -284,13 +298,28 @@ class Training:
             observer.log(self, line)
         return line
 
+    def _end(self) -> None:
+        """Every observer hears of the end, whichever of them fails."""
+        with ExitStack() as stack:
+            for observer in reversed(self.observers):
+                stack.callback(observer.end, self)
+
+    def _check_ended(self) -> None:
+        """The stream has ended by itself: before the training should?"""
+        if not self.progress.ended:
+            raise TrainingError(
+                f"The data ended after {self.progress.step:,} batches, but {self.total_steps:,} steps were asked for. "
+                "Give data that can be read again, more of them, or lower steps."
+            )
+
     def _divergence(self) -> TrainingError:
-        epoch, position = divmod(self.progress.step, self.steps_per_epoch)
-        x, y, *_ = next(islice(self._batches(epoch), position, None))
-        clip = "" if isinstance(self.optimizer, Lbfgs) else " or set train.clip=1"
+        epoch = self.progress.step // self.steps_per_epoch
+        batch = next(iter(self.stream.batches(self.progress.step)))
+        closures = any(isinstance(player.optimizer, ClosureOptimizer) for player in self.players)
+        clip = "" if closures else " or set train.clip=1"
         return TrainingError(
             f"Training diverged in step {self.progress.step + 1} (epoch {epoch + 1}): "
-            f"{explain_divergence(self.model, self.task, x, y, self.carried)}. The weights were not updated with it. "
+            f"{explain_divergence(self.model, self.task, self.called, batch)}. The weights were not updated with it. "
             f"Lower train.lr (now {self.plan.lr:g}){clip}."
         )
 
@@ -301,17 +330,23 @@ class Training:
         self._fold()
         progress = self.progress
         progress.seconds = time.perf_counter() - self.began
-        beside = self.optimizer.snapshot()
-        for part in (self.average, self.carried):
-            if part is not None:
-                beside |= part.snapshot()
         return Checkpoint(
             step=progress.step,
             model=copied(self.model.state_dict()),
-            optimizer=copied(beside),
+            optimizer=copied(self._beside()),
             state={"progress": asdict(progress), "rng": rng_state(self.device)},
             best=self._other_weights(),
         )
+
+    def _beside(self) -> dict[str, Any]:
+        """What there is beside the weights: the optimisers' state, the average, where the data stand."""
+        players = {player.name: player.optimizer.snapshot() for player in self.players}
+        only = next(iter(players.values()))
+        beside = only if len(players) == 1 else {"players": players}
+        if self.average is not None:
+            beside |= self.average.snapshot()
+        stream = self.stream.snapshot()
+        return {**beside, "stream": stream} if stream else beside
 
     def _other_weights(self) -> Weights | None:
         """The weights that the run would end with here, unless they are those that its next step starts from."""
@@ -324,13 +359,31 @@ class Training:
     def restore(self, checkpoint: Checkpoint) -> None:
         """Stand where the checkpoint was taken."""
         self.model.load_state_dict(checkpoint.model)
-        self.optimizer.restore(checkpoint.optimizer)
-        for part in (self.average, self.carried):
-            if part is not None:
-                part.restore(checkpoint.optimizer)
+        beside = checkpoint.optimizer
+        for player in self.players:
+            player.optimizer.restore(beside if len(self.players) == 1 else beside["players"][player.name])
+        if self.average is not None:
+            self.average.restore(beside)
+        self.stream.restore(beside.get("stream", {}))
         set_rng_state(checkpoint.state["rng"], self.device)
         self.progress = Progress(**checkpoint.state["progress"])
         if self.progress.ended == "interrupted":
             self.progress.ended = ""
         if self.progress.best and self.plan.keep == "best":
             self.best_weights = {k: v.to(self.device) for k, v in checkpoint.chosen.items()}
+
+
+def _numbers(values: Sequence[Tensor | int]) -> list[float]:
+    """Numbers that may be on the device; waits for it once."""
+    if isinstance(values[0], Tensor):
+        numbers: list[float] = torch.stack(list(values)).tolist()  # type: ignore[arg-type]
+        return numbers
+    return list(values)  # type: ignore[arg-type]
+
+
+def _figure(figures: dict[str, float], name: str) -> float:
+    if name not in figures:
+        raise TrainingError(
+            f"The task judges weights by {name!r}, but its evaluation gave {', '.join(figures) or 'no figure'}."
+        )
+    return figures[name]

@@ -22,6 +22,7 @@ from gradlab.run.folder import read_lines
 
 if TYPE_CHECKING:
     from gradlab.training.loop import Training
+    from gradlab.training.requests import Request
 
 Line = Mapping[str, Any]
 
@@ -43,6 +44,9 @@ class Observer:
 
     def evaluation(self, training: Training, line: Line) -> None:
         """After each evaluation of the validation split."""
+
+    def request(self, training: Training, request: Request) -> None:
+        """After the training has done what it was asked to (see `Training.request`), but for a stop."""
 
     def end(self, training: Training) -> None:
         """After the last step; `training.progress.ended` says why it was the last."""
@@ -101,6 +105,11 @@ class Checkpoints(Observer):
     def step(self, training: Training) -> None:
         self._wait()
         self.writing = self.writer.submit(self._write, training.checkpoint())
+
+    def request(self, training: Training, request: Request) -> None:
+        if request.what in ("save", "lr"):  # a resumed run must have the rate that was asked for
+            self.step(training)
+            self._wait()
 
     def end(self, training: Training) -> None:
         try:

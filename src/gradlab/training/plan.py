@@ -86,16 +86,15 @@ class Plan:
     def steps_per_epoch(self, examples: int) -> int:
         return len(self.batch_sizes(examples))
 
-    def total_steps(self, examples: int) -> int:
-        return self.steps or self.epochs * self.steps_per_epoch(examples)
+    def total_steps(self, steps_per_epoch: int) -> int:
+        return self.steps or self.epochs * steps_per_epoch
 
-    def log_interval(self, examples: int) -> int:
-        total = self.total_steps(examples)
+    def log_interval(self, total: int) -> int:
         # A line costs about as much as a small step: twenty steps lie between lines, unless the run is short.
         return self.log_every or max(math.ceil(total / _LOG_POINTS), min(20, math.ceil(total / 10)))
 
-    def evaluation_interval(self, examples: int) -> int:
-        return self.evaluate_every or self.steps_per_epoch(examples)
+    def evaluation_interval(self, steps_per_epoch: int) -> int:
+        return self.evaluate_every or steps_per_epoch
 
 
 plan_schema = Schema(Plan)

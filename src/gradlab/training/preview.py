@@ -3,7 +3,7 @@
 from math import ceil
 
 from gradlab.training.plan import Plan
-from gradlab.training.schedules import Plateau, schedules
+from gradlab.training.schedules import schedules
 from gradlab.wording import sparkline
 
 _WIDTH = 24
@@ -18,11 +18,8 @@ def preview(plan: Plan, steps: int) -> str:
     '▁▄▇███▇▇▇▆▆▅▅▄▄▃▃▂▂▂▁▁▁▁  0.0001 → 0.01 (step 100) → 0'
     """
     schedule = schedules.build(plan.schedule, steps)
-    if isinstance(schedule, Plateau):
-        return (
-            f"falls with the validation loss: times {schedule.factor:g} after {schedule.patience + 1} evaluations in a "
-            "row without a better one"
-        )
+    if schedule.words:
+        return schedule.words
     stride = ceil(steps / _SAMPLES)
     sampled = sorted({*range(0, steps, stride), steps - 1})
     factors = [schedule(step) for step in sampled]

@@ -1,23 +1,51 @@
-"""Learning-rate schedules: pure functions of the step, as factors of `train.lr`. Only `plateau` listens to losses."""
+"""Learning-rate schedules: pure functions of the step, as factors of `train.lr`. Only `plateau` follows losses."""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction, Natural, Positive, Registry
 
-Schedule = Callable[[int], float]
-"""The factor of the learning rate at a step (the first is 0)."""
+
+class Schedule:
+    """The factor of the learning rate at a step (the first is 0): a function of the step alone.
+
+    One that follows the evaluations too, such as `plateau`, keeps what it has seen in a `Trace`, which the training
+    saves.
+    """
+
+    words = ""
+    """What it does, where its curve cannot be drawn before the run."""
+
+    def __init__(self, factor: Callable[[int], float]):
+        self.factor_at = factor
+
+    def __call__(self, step: int) -> float:
+        return self.factor_at(step)
+
+    def follow(self, loss: float, trace: "Trace") -> "Trace":
+        """What is kept after an evaluation."""
+        return trace
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a schedule has made of the evaluations: a factor of the rate, the loss to beat, and how many did not."""
+
+    factor: float = 1.0
+    loss: float = math.inf
+    evaluations: int = 0
+
 
 schedules: Registry[Schedule] = Registry("schedule")
 Warmup = Annotated[Natural, "steps over which the rate first rises linearly from 0"]
 Floor = Annotated[Fraction, "the last factor"]
 
 
-def _warmed(warmup: int, after: Schedule) -> Schedule:
-    return lambda step: (step + 1) / warmup if step < warmup else after(step - warmup)
+def _warmed(warmup: int, after: Callable[[int], float]) -> Schedule:
+    return Schedule(lambda step: (step + 1) / warmup if step < warmup else after(step - warmup))
 
 
 @schedules.register("constant")
@@ -93,12 +121,12 @@ def one_cycle(
             return _between(start, 1.0, step / peak)
         return _between(1.0, end, min((step - peak) / (last - peak or 1), 1))
 
-    return factor
+    return Schedule(factor)
 
 
 @dataclass(frozen=True)
-class Plateau:
-    """A schedule whose factor falls where the validation loss does not; what it has seen is kept by the training."""
+class Plateau(Schedule):
+    """A schedule whose factor falls where the validation loss does not."""
 
     factor: float
     patience: int
@@ -106,16 +134,23 @@ class Plateau:
     threshold: float
     warmup: int
 
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return (
+            f"falls with the validation loss: times {self.factor:g} after {self.patience + 1} evaluations in a row "
+            "without a better one"
+        )
+
     def __call__(self, step: int) -> float:
         return (step + 1) / self.warmup if step < self.warmup else 1.0
 
-    def judge(self, loss: float, rate: float, best: float, waited: int) -> tuple[float, float, int]:
-        """After an evaluation: the factor of the rate, the loss to beat, and evaluations since either changed."""
-        if loss < best * (1 - self.threshold):
-            return rate, loss, 0
-        if waited < self.patience:
-            return rate, best, waited + 1
-        return max(rate * self.factor, self.floor), best, 0
+    def follow(self, loss: float, trace: Trace) -> Trace:
+        # A figure that should rise comes with its sign changed, and must then fall below zero by its share.
+        if loss < trace.loss * (1 - math.copysign(self.threshold, trace.loss)):
+            return replace(trace, loss=loss, evaluations=0)
+        if trace.evaluations < self.patience:
+            return replace(trace, evaluations=trace.evaluations + 1)
+        return Trace(max(trace.factor * self.factor, self.floor), trace.loss, 0)
 
 
 @schedules.register("plateau")

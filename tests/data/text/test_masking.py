@@ -1,14 +1,12 @@
 """Hidden tokens: how many, which, what stands there instead, and what the choice depends on."""
 
-import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
 
-from gradlab.data import Examples
 from gradlab.data.text import masking
 from gradlab.data.text.masking import UNASKED, Masked
-from gradlab.data.text.windows import Windows
+from gradlab.data.text.windows import WindowExamples, Windows
 
 MASK, FIRST, VOCABULARY, LENGTH, CHOSEN = 1, 3, 50, 20, 4
 
@@ -69,7 +67,7 @@ def test_the_choice_is_a_function_of_seed_and_epoch_and_fixed_without_them(maske
 
 
 def test_examples_hide_other_tokens_in_each_epoch_and_ask_for_those(masked):
-    examples = Examples(masked, masked.targets, np.arange(len(masked)))
+    examples = WindowExamples.over(masked)
     later = examples.for_epoch(0, 3)
     x, y = later.inputs[:], later.targets[:]
     hidden = x == MASK

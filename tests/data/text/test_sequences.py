@@ -6,9 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradlab.data import Examples
 from gradlab.data.text import sequences as module
-from gradlab.data.text.sequences import Padded, Sequences, length_batches
+from gradlab.data.text.sequences import Padded, PaddedExamples, Sequences, length_batches
 from gradlab.errors import GradlabError
 
 LISTS = st.lists(st.lists(st.integers(1, 99), max_size=7), min_size=1, max_size=9)
@@ -92,7 +91,7 @@ def test_there_are_at_most_sixteen_widths():
 
 def test_the_order_of_texts_splits_into_batches_of_similar_lengths(rng):
     lists = [[1] * int(length) for length in rng.integers(1, 101, size=998)]
-    examples = Examples(padded(lists, 100), torch.zeros(998, dtype=torch.int64), np.arange(998))
+    examples = PaddedExamples.of(padded(lists, 100), torch.zeros(998, dtype=torch.int64), np.arange(998))
     order = examples.order(0, 3, 16)
     assert sorted(order.tolist()) == list(range(998))
     widths = [examples.inputs.lengths[batch] for batch in torch.split(order, 16)]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
-from gradlab.data import Examples, Targets, permutation
-from gradlab.data.text.windows import Windows
+from gradlab.data import Targets, permutation
+from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.errors import GradlabError
 from gradlab.tasks import Language
 from gradlab.training.loop import Training
@@ -144,12 +144,12 @@ def test_a_mapped_file_stays_one_and_a_tensor_goes_to_its_device(tmp_path):
 def test_the_training_loop_cuts_its_batches_from_windows(monkeypatch):
     """As it does from tensors, whether an epoch is put in order at once or a batch at a time."""
     inputs = Windows(np.arange(403, dtype=np.uint16), 4)
-    examples = Examples(inputs, inputs.targets, np.arange(len(inputs)))
+    examples = WindowExamples.over(inputs)
     task = Language(Targets(tokens=403))
     loop = Training(nn.Embedding(403, 403), task, examples, None, Plan(seed=3, batch_size=32))
     for gathered in (0, 2**22):
-        monkeypatch.setattr("gradlab.training.loop._GATHERED", {"cpu": gathered})
-        batches = list(loop._batches(epoch=5))
+        monkeypatch.setattr("gradlab.data.streams._GATHERED", {"cpu": gathered})
+        batches = [tuple(batch.values()) for batch in loop.stream.epoch(5)]
         assert [len(x) for x, _ in batches] == [32, 32, 32, 4]
         shuffled = inputs.for_epoch(3, 5)[permutation(100, 3, 5)]
         assert_close(torch.cat([x for x, _ in batches]), shuffled)

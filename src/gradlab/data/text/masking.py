@@ -1,8 +1,10 @@
 """Windows of a text in which some tokens are hidden, and what those were: for learning to fill them in."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from jaxtyping import Int64
 from torch import Tensor
@@ -34,6 +36,11 @@ class Masked:
     first: int
     vocabulary: int
     key: int = 0
+
+    @property
+    def tokens(self) -> npt.NDArray[Any] | Tensor:
+        """The text itself, with nothing hidden."""
+        return self.windows.tokens
 
     @property
     def shape(self) -> torch.Size:

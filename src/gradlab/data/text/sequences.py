@@ -9,10 +9,12 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
+from gradlab.data.examples import Examples
 from gradlab.data.order import permutation
 from gradlab.errors import GradlabError
 
 _POOL = 100  # batches whose examples are sorted together: a few unlike neighbours keep the batches of epochs apart
+_TOKENS = 2**16  # that are in memory at once where nothing is learned: what a model makes of a text grows with them
 _WIDTHS = 16  # to which rows are padded, evenly up to the longest: the padding they add is at most a sixteenth of that
 
 
@@ -114,6 +116,20 @@ class Padded:
     def nbytes(self) -> int:
         """Of all examples as a tensor."""
         return 8 * self.shape.numel()
+
+    @property
+    def most_rows(self) -> int:
+        """That are read together where nothing is learned."""
+        return max(1, _TOKENS // self.longest)
+
+
+class PaddedExamples(Examples):
+    """Texts of different lengths: batches are of similar ones, which need little padding."""
+
+    together = False  # all of them would be padded to the longest
+
+    def order(self, seed: int, epoch: int, batch_size: int) -> Int64[Tensor, " rows"]:
+        return torch.cat(length_batches(self.inputs.lengths, batch_size, seed, epoch))
 
 
 def length_batches(

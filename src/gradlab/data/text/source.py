@@ -1,9 +1,8 @@
 """Text as a source of data: a corpus, its tokenizer, and windows of its tokens."""
 
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
-import numpy as np
 import torch
 
 from gradlab.data.dataset import Dataset, Limit, sources
@@ -14,7 +13,7 @@ from gradlab.data.text.corpus import Corpus, pydoc_topics, stdlib_source, text_f
 from gradlab.data.text.masking import Masked
 from gradlab.data.text.stream import Tokens, tokenised
 from gradlab.data.text.tokenizer import Tokenizer
-from gradlab.data.text.windows import Windows
+from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.registry import Count, Fraction
 from gradlab.wording import count
 
@@ -110,7 +109,7 @@ def prepare_text(
 def _examples(tokens: Tokens | None, context: int, tokenizer: Tokenizer, hidden: int) -> Examples:
     if tokens is None:
         nothing = torch.zeros(0, context, dtype=torch.int64)
-        return Examples(nothing, nothing, np.zeros(0, dtype=np.int64))
+        return Examples.of(nothing, nothing)
     windows = Windows(tokens.ids, context)
     if tokens.ids.nbytes <= memory_for_data():
         windows = windows.resident(torch.device("cpu"))
@@ -118,7 +117,7 @@ def _examples(tokens: Tokens | None, context: int, tokenizer: Tokenizer, hidden:
     if hidden:
         first, vocabulary = max(tokenizer.special.values()) + 1, len(tokenizer)
         inputs = Masked(windows=windows, chosen=hidden, mask=tokenizer["<mask>"], first=first, vocabulary=vocabulary)
-    return Examples(inputs, cast(torch.Tensor, inputs.targets), np.arange(len(windows)))
+    return WindowExamples.over(inputs)
 
 
 @sources.register("pydoc", shared=prepare_text)

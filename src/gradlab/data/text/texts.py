@@ -14,7 +14,7 @@ from gradlab.data.examples import Examples, Rows
 from gradlab.data.raw import Raw, Targets
 from gradlab.data.text.corpus import Corpus
 from gradlab.data.text.documents import Document
-from gradlab.data.text.sequences import Padded
+from gradlab.data.text.sequences import Padded, PaddedExamples
 from gradlab.data.text.source import Context, Kind
 from gradlab.data.text.stream import tokenised
 from gradlab.data.text.tokenizer import Tokenizer
@@ -89,7 +89,7 @@ def prepare_texts(
         # The longest first: neighbours, which are judged together, then need little padding.
         ordered = rows[np.argsort(-padded.lengths[rows], kind="stable")]
         kind = torch.int64 if raw.classes is not None else torch.float32
-        return Examples(padded.subset(ordered), torch.from_numpy(raw.targets[ordered]).to(kind), ordered)
+        return PaddedExamples.of(padded.subset(ordered), torch.from_numpy(raw.targets[ordered]).to(kind), ordered)
 
     return Dataset(
         train=examples(train),

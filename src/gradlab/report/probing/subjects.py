@@ -16,7 +16,7 @@ from gradlab.probes.recording import Loss, Recording
 from gradlab.report.pictures import is_picture
 from gradlab.report.probing.probe import Probe
 from gradlab.run import Run
-from gradlab.tasks import Classify
+from gradlab.tasks import Classify, Supervised
 from gradlab.wording import counted
 
 _EXAMPLES, _TEXTS = 32, 8  # of a split, unless told
@@ -54,7 +54,7 @@ def _on_split(run: Run, split: str | None, examples: int | None) -> Probe:
     some = dataset.split(name).sample(examples or (_TEXTS if is_text else _EXAMPLES))
     if not len(some):
         raise GradlabError(f"{run.path} has no examples in its {name} split.")
-    x, y = some.inputs[:], run.task.encode(some.targets)[:]
+    x, y = some.inputs[:], run.task.encoded(some).targets[:]
     seen = record(run.model, x, y, _loss_of(run))
     what = counted(len(some), "text" if is_text else "example")
     return _of_run(run, seen, f"{what} of the {name} split", x, [])
@@ -125,12 +125,15 @@ def _probe(seen: Recording, name: str, on: str, x: Any, notes: list[str], **text
     )
 
 
-def _loss_of(run: Run) -> Loss:
-    """The mean loss of the run's task; of a text, over the places whose next token is known."""
+def _loss_of(run: Run) -> Loss | None:
+    """The mean loss of a task that compares outputs with targets; of a text, where the next token is known."""
+    task = run.task
+    if not isinstance(task, Supervised):
+        return None
 
     def loss(output: Tensor, y: Tensor) -> Tensor:
         known = output[:, : y.shape[1]] if isinstance(run.preprocessing, Context) else output
-        total, count = run.task.loss(known, y)
+        total, count = task.loss(known, y)
         return total / count
 
     return loss

@@ -8,14 +8,14 @@ compare every one with its `torch.optim` class.
 from gradlab.training.optimizers.adadelta import adadelta
 from gradlab.training.optimizers.adagrad import adagrad
 from gradlab.training.optimizers.adam import adam, adamw
-from gradlab.training.optimizers.base import Optimizer, Parameters, blend, optimizers
-from gradlab.training.optimizers.lbfgs import Lbfgs, lbfgs
+from gradlab.training.optimizers.base import ClosureOptimizer, Optimizer, Parameters, blend, optimizers
+from gradlab.training.optimizers.lbfgs import lbfgs
 from gradlab.training.optimizers.lion import lion
 from gradlab.training.optimizers.rmsprop import rmsprop
 from gradlab.training.optimizers.sgd import momentum, nesterov, sgd
 
 __all__ = [
-    "Lbfgs",
+    "ClosureOptimizer",
     "Optimizer",
     "Parameters",
     "adadelta",

@@ -16,17 +16,34 @@ Rate = float | Tensor
 
 
 class Parameters:
-    """The trainable parameters of a model in order, and the weight decay of each.
+    """The trainable parameters of a model in order, and for each its weight decay and its multiple of the rate.
 
     Biases and normalisation gains (parameters with fewer than two axes) are not penalised unless `decay_all`.
     """
 
-    def __init__(self, model: nn.Module, weight_decay: float = 0.0, decay_all: bool = False):
-        named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    def __init__(
+        self,
+        model: nn.Module,
+        weight_decay: float = 0.0,
+        decay_all: bool = False,
+        moved: Callable[[str], bool] = lambda name: True,
+    ):
+        named = [(n, p) for n, p in model.named_parameters() if p.requires_grad and moved(n)]
         self.names = [n for n, _ in named]
         self.tensors = [p for _, p in named]
         self.penalised = [decay_all or p.ndim >= 2 for p in self.tensors]
         self.decays = [weight_decay if penalised else 0.0 for penalised in self.penalised]
+        self.multiples = [1.0] * len(self.tensors)
+
+    def set(self, chosen: Callable[[str], bool], *, decay: float | None = None, multiple: float | None = None) -> int:
+        """A weight decay, or a multiple of the rate, of their own for some parameters; how many those are."""
+        members = [i for i, name in enumerate(self.names) if chosen(name)]
+        for i in members:
+            if decay is not None:
+                self.decays[i] = decay if self.penalised[i] else 0.0
+            if multiple is not None:
+                self.multiples[i] = multiple
+        return len(members)
 
 
 class Optimizer(ABC):
@@ -51,18 +68,19 @@ class Optimizer(ABC):
         """One step against the gradients; a parameter without one stays as it is. `skip` = 1 makes it a no-op."""
         self.step += 1
         for group in self._groups(tuple([g is not None for g in gradients])):
-            self.apply(group, [gradients[i] for i in group.members], lr, skip)  # type: ignore[misc]
+            rate = lr if group.multiple == 1 else lr * group.multiple
+            self.apply(group, [gradients[i] for i in group.members], rate, skip)  # type: ignore[misc]
         if skip is not None:
             self.step -= skip
 
     @abstractmethod
     def apply(self, group: "Group", gradients: list[Tensor], lr: Rate, skip: Tensor | None) -> None:
-        """The rule, for parameters of equal weight decay."""
+        """The rule, for parameters of equal weight decay and rate."""
 
     def _groups(self, used: tuple[bool, ...]) -> "list[Group]":
         if used not in self._grouped:
-            decays = self.parameters.decays
-            chosen = [[i for i, u in enumerate(used) if u and decays[i] == d] for d in sorted(set(decays))]
+            kinds = list(zip(self.parameters.decays, self.parameters.multiples, strict=True))
+            chosen = [[i for i, u in enumerate(used) if u and kinds[i] == kind] for kind in sorted(set(kinds))]
             self._grouped[used] = [Group(self, members) for members in chosen if members]
         return self._grouped[used]
 
@@ -78,12 +96,24 @@ class Optimizer(ABC):
                 tensor.copy_(snapshot[slot][name])
 
 
+class ClosureOptimizer(Optimizer):
+    """An optimiser that evaluates the loss itself, several times a step."""
+
+    @abstractmethod
+    def minimise(self, loss: Callable[[], Tensor], lr: float) -> None:
+        """One step towards a lower loss; `.grad` is left with the gradient where it ends."""
+
+    def apply(self, group: "Group", gradients: list[Tensor], lr: Rate, skip: Tensor | None) -> None:
+        raise AssertionError(f"{type(self).__name__} takes a closure")
+
+
 class Group:
-    """Parameters with gradients and equal weight decay, as the lists that the fused rules take."""
+    """Parameters with gradients and equal weight decay and rate, as the lists that the fused rules take."""
 
     def __init__(self, optimizer: Optimizer, members: list[int]):
         self.members = members
-        self.decay = optimizer.parameters.decays[members[0]]
+        first, parameters = members[0], optimizer.parameters
+        self.decay, self.multiple = parameters.decays[first], parameters.multiples[first]
         self.values = [optimizer.values[i] for i in members]
         self.state = {slot: [tensors[i] for i in members] for slot, tensors in optimizer.state.items()}
         self.steps = [optimizer.step] * len(members)

@@ -7,12 +7,10 @@ import torch
 from torch import Tensor
 
 from gradlab.registry import Count
-from gradlab.training.optimizers.base import Group, Optimizer, Parameters, Rate, optimizers
+from gradlab.training.optimizers.base import ClosureOptimizer, Optimizer, Parameters, optimizers
 
 
-class Lbfgs(Optimizer):
-    """Evaluates the loss itself, several times a step; see `minimise`."""
-
+class Lbfgs(ClosureOptimizer):
     def __init__(self, parameters: Parameters, history: int, iterations: int):
         super().__init__(parameters)
         self.options = {"history_size": history, "max_iter": iterations, "line_search_fn": "strong_wolfe"}
@@ -33,9 +31,6 @@ class Lbfgs(Optimizer):
             return value
 
         self.inner.step(closure)  # type: ignore[no-untyped-call]
-
-    def apply(self, group: Group, gradients: list[Tensor], lr: Rate, skip: Tensor | None) -> None:
-        raise AssertionError("L-BFGS takes a closure")
 
     def snapshot(self) -> dict[str, Any]:
         return {"step": self.step, "inner": self.inner.state_dict()["state"]}

@@ -1,0 +1,64 @@
+"""A batch: tensors by name, for as many examples in each."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from gradlab.errors import GradlabError
+
+Batch = dict[str, Any]
+"""Tensors by name, the first axis of each being the examples. A value may be a tuple, list or dictionary of tensors.
+
+Supervised learning has `inputs`, `targets` and, where examples count differently, `weights`.
+"""
+
+
+def tensors(batch: Batch) -> list[Tensor]:
+    """All tensors of a batch, in their order."""
+    return [leaf for leaf in pytree.tree_leaves(batch) if isinstance(leaf, Tensor)]
+
+
+def size(batch: Batch) -> int:
+    """How many examples it has; refused where its tensors do not agree.
+
+    >>> size({"inputs": torch.zeros(3, 2), "targets": torch.zeros(3)})
+    3
+    """
+    lengths = {len(tensor) for tensor in tensors(batch) if tensor.ndim}
+    if len(lengths) != 1:
+        shapes = ", ".join(f"{name} {_shapes(value)}" for name, value in batch.items())
+        raise GradlabError(
+            f"The parts of a batch must hold the same number of examples, got {shapes or 'no tensor at all'}."
+        )
+    return lengths.pop()
+
+
+def key(batch: Batch) -> tuple[Any, ...]:
+    """What two batches must have in common for the same captured step: names, shapes and types of all tensors."""
+    leaves, structure = pytree.tree_flatten(batch)
+    return structure, *((t.shape, t.dtype) if isinstance(t, Tensor) else t for t in leaves)
+
+
+def parted(batch: Batch, parts: int) -> Iterator[Batch]:
+    """The batch cut into so many parts of nearly the same size."""
+    leaves, structure = pytree.tree_flatten(batch)
+    cut = (leaf.tensor_split(parts) if isinstance(leaf, Tensor) else [leaf] * parts for leaf in leaves)
+    return (pytree.tree_unflatten(part, structure) for part in zip(*cut, strict=True))
+
+
+def moved(batch: Any, device: torch.device) -> Any:
+    """The same on a device."""
+    return pytree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, Tensor) else leaf, batch)
+
+
+def copied(batch: Batch) -> Batch:
+    """The same in memory of its own."""
+    same: Batch = pytree.tree_map(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, batch)
+    return same
+
+
+def _shapes(value: Any) -> str:
+    return " and ".join(str(tuple(t.shape)) for t in pytree.tree_leaves(value) if isinstance(t, Tensor)) or repr(value)

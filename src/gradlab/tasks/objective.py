@@ -1,0 +1,75 @@
+"""What is minimised: a loss of a model on a batch, and the parameters that it moves."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from gradlab.data import Batch
+from gradlab.errors import GradlabError
+
+Loss = tuple[Tensor, Tensor | int]
+"""A sum of losses and how many there are: divided once, so that parts of a batch, ragged batches and processes never
+skew a mean. A count that depends on values, such as targets that are no padding, is a tensor on their device; an int
+must follow from the shapes of the batch."""
+
+Losses = Loss | Mapping[str, Loss]
+"""One loss, or several by name, which are added up, each divided by its own count."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """A loss of (model, batch), with what it moves and how; by default all parameters, as the training plan says.
+
+    Several objectives take turns in every step: each computes its loss with the weights that the one before it left.
+    """
+
+    loss: Callable[[Any, Batch], Losses]
+    moves: str | Sequence[str] = ""
+    """Parameters, by names or beginnings of names such as `generator`; "" for all. The others are left as they are."""
+    train: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the plan that are its own: optimizer, lr, weight_decay, l1, decay_all, clip, max_norm."""
+    groups: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By the beginning of their names, parameters with an `lr` or a `weight_decay` of their own."""
+
+    def moved(self, name: str) -> bool:
+        """Whether it moves the parameter of that name."""
+        return any(begins(name, part) for part in ([self.moves] if isinstance(self.moves, str) else self.moves))
+
+
+def begins(name: str, prefix: str) -> bool:
+    """Whether a parameter is the one named, or inside of the module named.
+
+    >>> begins("encoder.0.weight", "encoder"), begins("encoder2.weight", "encoder"), begins("bias", "")
+    (True, False, True)
+    """
+    return not prefix or name == prefix or name.startswith(prefix + ".")
+
+
+def named(losses: Any, name: str) -> dict[str, Loss]:
+    """What a loss function returned, by names; refused where it is no sum and count."""
+    pairs = losses if isinstance(losses, Mapping) else {name: losses}
+    for key, pair in pairs.items():
+        if not (isinstance(pair, tuple) and len(pair) == 2 and _is_sum(pair[0]) and _is_count(pair[1])):
+            raise GradlabError(
+                "The objective must return (sum, count): the sum of the losses, a tensor with one number, and how many "
+                f"there are. As {key!r} it returned {_shown(pair)}."
+            )
+    return dict(pairs)
+
+
+def _is_sum(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.ndim == 0 and value.is_floating_point()
+
+
+def _is_count(value: Any) -> bool:
+    return (isinstance(value, Tensor) and value.ndim == 0) or (isinstance(value, int) and value >= 0)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    if isinstance(value, tuple):
+        return f"({', '.join(_shown(part) for part in value)})"
+    return repr(value)

@@ -1,0 +1,59 @@
+"""Gradients that are summed over parts of a batch and over processes, and divided once."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from gradlab.tasks.objective import Loss
+from gradlab.training.backward import Gradients
+
+
+class Sum:
+    """Losses that have one count, and their gradients: as sums, until all parts are there."""
+
+    def __init__(self, names: tuple[str, ...], parameters: Sequence[Tensor]):
+        self.names = names
+        self.gradients = [torch.zeros_like(p) for p in parameters]
+        self.reached = [False] * len(parameters)
+        self.totals: dict[str, list[Tensor]] = {name: [] for name in names}
+        self.count: Tensor | int = 0
+
+    def add(self, gradients: Gradients, losses: dict[str, Loss]) -> None:
+        """Take in a part."""
+        there = [(i, g) for i, g in enumerate(gradients) if g is not None]
+        torch._foreach_add_([self.gradients[i] for i, _ in there], [g for _, g in there])
+        for i, _ in there:
+            self.reached[i] = True
+        for name in self.names:
+            self.totals[name].append(losses[name][0].detach())
+        self.count = self.count + losses[self.names[0]][1]
+
+    def losses(self) -> dict[str, Loss]:
+        return {name: (torch.stack(totals).sum(), self.count) for name, totals in self.totals.items()}
+
+    def mean_gradients(self) -> Gradients:
+        """The gradients of the mean, None where no part's loss depends on a parameter."""
+        torch._foreach_div_(self.gradients, self.count)
+        return [g if reached else None for g, reached in zip(self.gradients, self.reached, strict=True)]
+
+
+def by_count(losses: dict[str, Loss]) -> list[tuple[str, ...]]:
+    """Names of losses whose counts are the same: they share a backward pass.
+
+    >>> zero = torch.zeros(())
+    >>> by_count({"reconstruction": (zero, 8), "kl": (zero, 8), "labels": (zero, 3)})
+    [('reconstruction', 'kl'), ('labels',)]
+    """
+    groups: dict[object, list[str]] = {}
+    for name, (_, count) in losses.items():
+        groups.setdefault(id(count) if isinstance(count, Tensor) else ("count", count), []).append(name)
+    return [tuple(names) for names in groups.values()]
+
+
+def added(parts: Sequence[Gradients]) -> Gradients:
+    """Gradients added up, parameter by parameter."""
+    if len(parts) == 1:
+        return parts[0]
+    found = ([g for g in each if g is not None] for each in zip(*parts, strict=True))
+    return [torch.stack(each).sum(0) if len(each) > 1 else (each[0] if each else None) for each in found]

@@ -1,0 +1,49 @@
+"""From losses to gradients: the usual backward pass where somebody listens to it, a shorter way where nobody does."""
+
+import sys
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+# What `loss.backward()` calls in the end. The Python around it (hooks, logging, making the seed) costs a fifth of the
+# step of a small model, and neither gradients of several losses nor higher derivatives are wanted here.
+_run_backward = torch.autograd.Variable._execution_engine.run_backward
+
+Tensors = tuple[Tensor, ...]
+Gradients = Sequence[Tensor | None]
+
+
+def gradients(losses: Tensors, seeds: Tensors, parameters: Tensors, keep: bool = False) -> Gradients:
+    """Σ seed · ∂loss/∂θ for each parameter, None where no loss depends on it; `keep` leaves the graph for another.
+
+    Nothing accumulates: `.grad` is left alone, and hooks that wait for it to be filled are not called. See `heard`.
+    """
+    found: Gradients = _run_backward(losses, seeds, keep, False, parameters, True, False)
+    return found
+
+
+def heard_gradients(losses: Tensors, seeds: Tensors, parameters: Tensors, keep: bool = False) -> Gradients:
+    """The same by the usual backward pass, which fills `.grad` and calls every hook; it stays there until the next."""
+    for parameter in parameters:
+        parameter.grad = None
+    torch.autograd.backward(losses, seeds, retain_graph=keep, inputs=parameters)
+    return [parameter.grad for parameter in parameters]
+
+
+def heard(model: nn.Module, parameters: Iterable[Tensor]) -> bool:
+    """Whether somebody listens to the backward pass: hooks on gradients, DDP, FSDP or compiled autograd."""
+    if any(p._backward_hooks or p._post_accumulate_grad_hooks for p in parameters):
+        return True
+    if any(m._backward_hooks or m._backward_pre_hooks or reduces(m) for m in model.modules()):
+        return True
+    compiled = sys.modules.get("torch._dynamo.compiled_autograd")
+    return compiled is not None and bool(compiled.compiled_autograd_enabled)
+
+
+def reduces(module: nn.Module) -> bool:
+    """Whether a module averages its gradients over processes by itself, as DDP and FSDP do."""
+    distributed = sys.modules.get("torch.nn.parallel.distributed")  # who wraps by one of them has loaded it
+    sharded = sys.modules.get("torch.distributed.fsdp")
+    kinds = [getattr(distributed, "DistributedDataParallel", None), getattr(sharded, "FSDPModule", None)]
+    return isinstance(module, tuple(kind for kind in kinds if kind is not None))

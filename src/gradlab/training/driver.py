@@ -1,0 +1,94 @@
+"""The one way that a training is built: for recipes, `fit`, estimators, studies and benchmarks alike."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from gradlab.data import Examples, Stream
+from gradlab.data.batch import moved
+from gradlab.probes import parameter_count, pass_flops
+from gradlab.tasks import Task
+from gradlab.training.capture import Mode, choose_mode
+from gradlab.training.carry import check_carry
+from gradlab.training.checks import check_plan, check_precision
+from gradlab.training.environment import choose_threads, settings
+from gradlab.training.loop import Training
+from gradlab.training.observers import Observer
+from gradlab.training.plan import Plan
+
+Split = Examples | Stream
+
+
+@contextmanager
+def training(
+    model: nn.Module,
+    task: Task,
+    train: Split,
+    validation: Any,
+    plan: Plan,
+    *,
+    threads: int | None = None,
+    mode: Mode | None = None,
+    steps: int | None = None,
+    rate: Callable[[int], float] | None = None,
+    observers: Sequence[Observer] = (),
+) -> Iterator[Training]:
+    """A training with torch's settings (seeds, threads, determinism) as its plan wants them, until it is left.
+
+    Targets are encoded, and everything is on the device of the training data. Threads and mode follow from the plan
+    unless an earlier choice is repeated; `steps` and `rate` are the length and the learning rate by step, where those
+    of the plan are not wanted.
+    """
+    check(model, train, validation, plan)
+    threads = threads or choose_threads(plan, step_flops(example_flops(model, task, train), train, plan))
+    with settings(train.device, threads, plan):
+        yield Training(
+            model,
+            task,
+            train,
+            validation,
+            plan,
+            mode=mode or choose_mode(plan, train.device, steps or total_steps(train, plan)),
+            steps=steps,
+            rate=rate,
+            observers=observers,
+        )
+
+
+def check(model: nn.Module, train: Split, validation: Any, plan: Plan) -> None:
+    """Refuse what would fail in the training."""
+    check_precision(plan, train.device)
+    sizes = plan.batch_sizes(len(train)) if isinstance(train, Examples) else []
+    if plan.carry:
+        check_carry(plan, model, train)
+    check_plan(plan, model, total_steps(train, plan), sizes, len(validation) if validation is not None else 0)
+
+
+def total_steps(train: Split, plan: Plan) -> int:
+    """How long the plan makes a training on these data."""
+    per_epoch = plan.steps_per_epoch(len(train)) if isinstance(train, Examples) else train.steps_per_epoch
+    return plan.total_steps(per_epoch)
+
+
+def step_flops(example: int, train: Split, plan: Plan) -> float:
+    """Floating-point operations of a training step, given those of a forward pass for one example.
+
+    The backward pass costs about twice the forward one: a product for the inputs, one for the weights.
+    """
+    examples = plan.examples_per_step(len(train)) if isinstance(train, Examples) else max(1, train.batch_size)
+    return 3.0 * example * examples
+
+
+def example_flops(model: nn.Module, task: Task, train: Split) -> int:
+    """Floating-point operations of a forward pass for one example.
+
+    Of a stream nothing is read before its time: each weight is then taken to be used once.
+    """
+    if not isinstance(train, Examples):
+        return 2 * parameter_count(model)
+    device = next(iter([*model.parameters(), *model.buffers()]), torch.zeros(())).device
+    batch = moved(train.batch(slice(0, 1)), device)
+    return pass_flops(model, lambda: task.forward(model, batch))

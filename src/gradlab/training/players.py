@@ -1,0 +1,107 @@
+"""The objectives of a task made ready: the parameters that each moves, its optimiser, and its step."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from gradlab.data import Batch
+from gradlab.errors import GradlabError
+from gradlab.tasks import Losses, Objective, Task
+from gradlab.tasks.objective import begins
+from gradlab.training.guard import DeviceGuard, Flag, Guard, HostGuard
+from gradlab.training.optimizers import ClosureOptimizer, Optimizer, Parameters, optimizers
+from gradlab.training.plan import Plan, plan_schema
+from gradlab.training.step import (
+    AfterUpdate,
+    ClosureStep,
+    GradientStep,
+    LearnStep,
+    Step,
+    TurnsStep,
+    learns_without_gradients,
+)
+
+_OWN = ("optimizer", "lr", "weight_decay", "l1", "decay_all", "clip", "max_norm")  # what an objective may set
+
+
+@dataclass(frozen=True, kw_only=True)
+class Player:
+    """An objective with its optimiser. Supervised learning has one; a GAN has two, which take turns."""
+
+    name: str
+    objective: Objective
+    plan: Plan
+    optimizer: Optimizer
+    multiple: float
+    """Of the rate that the plan of the training gives."""
+
+    def loss(self, model: Callable[..., Any]) -> Callable[[Batch], Losses]:
+        """The loss as a function of the batch alone."""
+        return partial(self.objective.loss, model)
+
+    def step(
+        self, model: nn.Module, called: Callable[..., Any], guard: Guard, after: Sequence[AfterUpdate] = ()
+    ) -> "GradientStep | ClosureStep":
+        """`called` is the model, or what stands for it: one that carries its state."""
+        if isinstance(self.optimizer, ClosureOptimizer):
+            return ClosureStep(self.loss(called), self.optimizer, HostGuard(), self.name)
+        return GradientStep(self.loss(called), model, self.optimizer, self.plan, guard, name=self.name, after=after)
+
+
+def make_players(model: nn.Module, task: Task, plan: Plan) -> list[Player]:
+    """A player for each objective of the task; those that move nothing are refused."""
+    return [_player(name, objective, model, plan) for name, objective in task.objectives().items()]
+
+
+def _player(name: str, objective: Objective, model: nn.Module, plan: Plan) -> Player:
+    for key in objective.train:
+        if key not in _OWN:
+            raise GradlabError(f"The objective {name!r} cannot have a {key} of its own. Valid: {', '.join(_OWN)}.")
+    own = (
+        Plan(**plan_schema.resolve({**vars(plan), **objective.train}, f"objective {name}")) if objective.train else plan
+    )
+    parameters = Parameters(model, own.weight_decay, own.decay_all, objective.moved)
+    if not parameters.tensors and not learns_without_gradients(model):
+        raise GradlabError(
+            f"The objective {name!r} moves no parameter: none that can be trained begins with {objective.moves!r}."
+            if objective.moves
+            else "The model has no parameter to train."
+        )
+    for prefix, values in objective.groups.items():
+        _set_group(parameters, prefix, values, own.lr)
+    optimizer = optimizers.build(own.optimizer, parameters)
+    return Player(name=name, objective=objective, plan=own, optimizer=optimizer, multiple=own.lr / plan.lr)
+
+
+def _set_group(parameters: Parameters, prefix: str, values: Any, lr: float) -> None:
+    unknown = set(values) - {"lr", "weight_decay"}
+    if unknown:
+        raise GradlabError(f"The group {prefix!r} cannot have a {unknown.pop()} of its own. Valid: lr, weight_decay.")
+    multiple = values["lr"] / lr if "lr" in values else None
+    if not parameters.set(partial(begins, prefix=prefix), decay=values.get("weight_decay"), multiple=multiple):
+        raise GradlabError(f"There is no parameter to train in the group {prefix!r}: no name begins so.")
+
+
+def make_step(
+    model: nn.Module,
+    called: Callable[..., Any],
+    players: Sequence[Player],
+    train: Any,
+    device: torch.device,
+    step: int,
+    after: Sequence[AfterUpdate] = (),
+) -> Step:
+    """The step of a training that stands at some step; what follows an update follows the last player's."""
+    if learns_without_gradients(model):
+        return LearnStep(model, players[0].loss(called), train, players[0].name)
+    flag = Flag(device, step) if device.type != "cpu" else None
+    steps: list[tuple[Step, float]] = []
+    for player in players:
+        last = player is players[-1]
+        guard = HostGuard() if flag is None else DeviceGuard(flag, counts=last)
+        steps.append((player.step(model, called, guard, after if last else ()), player.multiple))
+    return steps[0][0] if len(steps) == 1 else TurnsStep(steps)
