@@ -207,7 +207,9 @@ def test_studies_of_a_text(quick: ForkServer, run: Path, folder: Path) -> None:
     assert varied.code == 0, varied.err
     swept = quick("sweep", *asked[1:], "train.lr=1e-3,1e-2", "--trials", 2, "--out", "swept", "--json", cwd=folder)
     assert swept.code == 0, swept.err
-    check_refused(quick(*asked, "--folds", 3, "--out", "folds", cwd=folder), "--vary train.seed=1:5")
+    check_refused(quick(*asked, "--folds", 3, "--out", "folds", cwd=folder), "--seeds 5")
+    seeds = quick(*asked, "--seeds", 2, "--out", "seeds", "--json", cwd=folder).json
+    assert seeds["spread"]["perplexity"]["mean"] > 1
 
 
 def test_a_language_model_is_checked_before_it_is_trained(quick: ForkServer, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""`gradlab train --folds`, `--find-lr`, `--curve`, `--vary` and `--check`."""
+"""`gradlab train --folds`, `--seeds`, `--find-lr`, `--curve`, `--vary` and `--check`."""
 
 import json
 import re
@@ -19,6 +19,8 @@ from cli_helpers import (
     losses,
     signal_after,
 )
+
+from gradlab.wording import number
 
 SMALL = ["train", "moons-mlp", "data.examples=120", "model.hidden=8", "train.steps=12", "train.evaluate_every=4"]
 
@@ -90,6 +92,62 @@ def test_ctrl_c_says_how_to_go_on_with_the_study(tmp_path: Path) -> None:
     assert len(ended.json["folds"]) == 3
 
 
+def test_seeds_print_a_row_for_each_seed_and_their_mean_and_spread(quick: ForkServer, tmp_path: Path) -> None:
+    ended = quick(*SMALL, "--seeds", "3", "--out", "study", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    for word in ("seed 0", "seed 2", "mean", "± standard deviation", "standard error", "baseline (majority class)"):
+        assert word in ended.out
+    assert "the split of the data does not" in ended.out
+    assert [row[:2] for row in re.findall(r"^training +(\d) of 3 \| (seed \d)", ended.out, re.MULTILINE)] == [
+        ("1", "seed 0"), ("2", "seed 1"), ("3", "seed 2"),
+    ]  # fmt: skip
+    accuracy = study_of(tmp_path / "study")["result"]["spread"]["accuracy"]
+    assert f"test accuracy {number(accuracy['mean'])} ± {number(accuracy['std'])}" in ended.out
+    assert "of 3 seeds" in ended.out
+    assert str(tmp_path / "study" / "report.html") in ended.out
+    assert "\x1b" not in ended.out
+
+
+def test_seeds_as_json_are_one_object_and_a_folder_below_runs(quick: ForkServer, tmp_path: Path) -> None:
+    printed = quick(*SMALL, "train.seed=4", "--seeds", "2", "--json", cwd=tmp_path).json
+    assert printed["study"] == "seeds"
+    assert re.fullmatch(r"runs/moons-mlp-seeds-[0-9a-f]{4}", printed["out"])
+    assert printed == study_of(tmp_path / printed["out"])["result"]
+    assert printed["seeds"] == [4, 5]
+    assert [member["name"] for member in printed["members"]] == ["seed-4", "seed-5"]
+    assert printed["split"] == "test"
+    checked = quick(*SMALL, "--seeds", "2", "--check", "--json", "--out", "checked", cwd=tmp_path)
+    assert list(checked.json) == ["checks", "result"], checked.err
+    assert checked.json["result"]["seeds"] == [0, 1]
+
+
+def test_a_seed_that_diverged_is_a_row_of_its_own(quick: ForkServer, tmp_path: Path) -> None:
+    arguments = (*SMALL, "--seeds", "3", "--out", "study")
+    assert quick(*arguments, "--json", cwd=tmp_path).code == 0
+    study = study_of(tmp_path / "study")
+    nothing = {"ended": "diverged", "train": {}, "validation": {}, "test": {}, "baseline": {}}
+    study["members"][1] |= nothing  # as a training that went out of the numbers is noted
+    (tmp_path / "study" / "study.json").write_text(json.dumps(study))
+    ended = quick(*arguments, cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    assert re.search(r"^training +2 of 3 \| seed 1 \| diverged", ended.out, re.MULTILINE)
+    assert re.search(r"^ +seed 1 \(diverged\) +–", ended.out, re.MULTILINE)
+    assert "of 2 of 3 seeds; seed 1 diverged" in ended.out
+
+
+@pytest.mark.slow
+def test_ctrl_c_says_how_to_go_on_with_the_seeds(tmp_path: Path) -> None:
+    asked = [*FOLDED[:-2], "--seeds", "3"]
+    stopped = signal_after(signal.SIGINT, tmp_path / "study" / "seed-1", 6, *asked, "--out", "study", cwd=tmp_path)
+    check_refused(stopped, "Go on with: gradlab train digits-mlp", "--seeds 3 --out study", code=130)
+    ended = gradlab(*shlex.split(stopped.err.split("Go on with: gradlab ")[1]), "--json", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    whole = gradlab(*asked, "--out", "whole", "--json", cwd=tmp_path)
+    assert ended.json["spread"] == whole.json["spread"]
+    for seed in ("seed-0", "seed-1", "seed-2"):
+        check_same(tmp_path / "study" / seed, tmp_path / "whole" / seed)
+
+
 def test_find_lr_draws_suggests_and_leaves_no_run(quick: ForkServer, tmp_path: Path) -> None:
     ended = quick("train", "digits-mlp", "train.lr=7", "model.hidden=16", "--find-lr", cwd=tmp_path)
     assert ended.code == 0, ended.err
@@ -146,6 +204,19 @@ def test_two_knobs_are_varied_together(quick: ForkServer, tmp_path: Path) -> Non
         (["--folds", "two"], ["two"]),
         (["--folds", "3", "data.test=0.5"], ["data.test"]),
         (["--folds", "3", "train.lr=x"], ["train.lr=x"]),
+        (["--seeds", "1"], ["--seeds 1", "one seed has no spread"]),
+        (["--seeds", "0"], ["--seeds 0", "one seed has no spread"]),
+        (["--seeds", "-5"], ["--seeds -5", "one seed has no spread"]),
+        (["--seeds", "201"], ["--seeds 201", "200 are the most"]),
+        (["--seeds", "1000000000000"], ["200 are the most"]),
+        (["--seeds", "two"], ["two"]),
+        (["--seeds", "3", "train.seed=4294967295"], ["train.seed=4294967297"]),
+        (["--seeds", "3", "train.lr=x"], ["train.lr=x"]),
+        (["--seeds", "3", "data.test=0", "data.validation=0"], ["nothing to judge"]),
+        (["--seeds", "3", "--folds", "3"], ["--folds and --seeds", "together"]),
+        (["--seeds", "3", "--curve"], ["--seeds and --curve"]),
+        (["--seeds", "3", "--vary", "train.lr=1,2"], ["--seeds and --vary"]),
+        (["--seeds", "3", "--find-lr"], ["--seeds and --find-lr"]),
         (["--vary", "train.lr"], ["key=value"]),
         (["--vary", "train.lr=1", "--vary", "train.lr=2"], ["same key twice"]),
         (["--vary", "train.lr=0.1,zero"], ["train.lr=zero"]),
@@ -169,6 +240,7 @@ def test_a_folder_with_another_study_is_refused_and_left_as_it_is(quick: ForkSer
     check_refused(quick(*SMALL, "--folds", "3", "--out", "study", cwd=tmp_path), "folds=2")
     check_refused(quick(*SMALL, "train.lr=9", "--folds", "2", "--out", "study", cwd=tmp_path), "train.lr=0.005")
     check_refused(quick(*SMALL, "--curve", "--out", "study", cwd=tmp_path), "study=folds")
+    check_refused(quick(*SMALL, "--seeds", "2", "--out", "study", cwd=tmp_path), "study=folds")
     check_refused(quick(*SMALL, "--find-lr", "--out", "study", cwd=tmp_path), "exists")
     assert contents(tmp_path) == before
 
@@ -211,5 +283,5 @@ def test_a_check_that_fails_ends_with_3_and_nothing_is_written(
 
 def test_help_teaches_each_study(quick: ForkServer, tmp_path: Path) -> None:
     text = " ".join(quick("train", "--help", cwd=tmp_path).out.split())
-    for example in ("--check", "--find-lr", "--folds 5", "--curve", "--vary model.degree=1,2,3,5,9"):
+    for example in ("--check", "--find-lr", "--folds 5", "--seeds 5", "--curve", "--vary model.degree=1,2,3,5,9"):
         assert example in text

@@ -99,7 +99,9 @@ def test_folders_of_texts_and_a_bag_of_words_and_what_was_cut(quick: ForkServer,
     assert quick("predict", "bag", "sorted", "--json", cwd=folder).code == 0
 
 
-@pytest.mark.parametrize("study", [["--folds", "2"], ["--curve"], ["--vary", "train.lr=1e-2,1e-3"], ["--check"]])
+@pytest.mark.parametrize(
+    "study", [["--folds", "2"], ["--seeds", "2"], ["--curve"], ["--vary", "train.lr=1e-2,1e-3"], ["--check"]]
+)
 def test_studies_take_texts(quick: ForkServer, folder: Path, study: list[str]) -> None:
     data = ["--data", "reviews.csv", *COLUMNS]
     options = [*SMALL, "train.epochs=1", "--out", study[0].strip("-")]

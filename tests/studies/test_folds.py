@@ -9,7 +9,7 @@ import pytest
 
 from gradlab.errors import GradlabError, Interrupted
 from gradlab.run import open_run
-from gradlab.studies.folds import Spread, cross_validate
+from gradlab.studies.folds import cross_validate
 from gradlab.training import experiment
 from gradlab.training.experiment import Experiment
 from gradlab.training.observers import Observer
@@ -147,7 +147,3 @@ def test_a_regression_is_folded_without_classes(out, cpu):
     assert next(iter(found.test)) == "loss"
     assert {"rmse", "mae", "r2"} <= set(found.test)
     assert [fold.test["loss"] for fold in found.folds] != [found.folds[0].test["loss"]] * 4
-
-
-def test_the_spread_of_one_figure_is_none():
-    assert Spread.of([2.0]) == Spread(mean=2.0, std=0.0, standard_error=0.0)

@@ -105,6 +105,10 @@ def test_what_is_no_count_is_refused_with_its_value(task, bad):
         task.encode(torch.tensor([3.0, bad, 0.0]))
 
 
+def test_a_split_without_examples_stays_empty(task):
+    assert task.encode(torch.empty(0)).shape == (0, 1)
+
+
 def test_classes_are_refused():
     with pytest.raises(GradlabError, match="Use task=classify"):
         Poisson(Targets(classes=["a", "b"]))

@@ -62,6 +62,11 @@ def test_several_targets_are_standardised_each_by_itself(rng):
     assert_close(torch.tensor([p["value"] for p in task.decode(encoded)]).float(), torch.from_numpy(raw))
 
 
+def test_a_split_without_examples_stays_empty(raw):
+    assert Regress(Targets.of(raw, None)).encode(torch.empty(0)).shape == (0, 1)
+    assert Regress(Targets.of(np.stack([raw, raw], 1), None)).encode(torch.empty(0, 2)).shape == (0, 2)
+
+
 def test_classes_are_refused():
     with pytest.raises(GradlabError, match="Use task=classify"):
         Regress(Targets(classes=["a", "b"]))

@@ -1,4 +1,4 @@
-"""Several trainings of one recipe: what `gradlab train --folds`, `--find-lr`, `--curve`, `--vary` and `--check` do."""
+"""Several trainings of a recipe: `gradlab train --folds`, `--seeds`, `--find-lr`, `--curve`, `--vary` and `--check`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from gradlab.wording import counted, duration, name_of, number
 if TYPE_CHECKING:
     from gradlab.recipe import Recipe
     from gradlab.studies.checklist import Check
-    from gradlab.studies.folds import CrossValidation
     from gradlab.studies.learning_curve import LearningCurve
     from gradlab.studies.members import Member, Tell
     from gradlab.studies.range_test import RangeTest
+    from gradlab.studies.seeds import Seeds
+    from gradlab.studies.spread import Repeated
     from gradlab.studies.vary import Variations
     from gradlab.training.experiment import Experiment
     from gradlab.training.observers import Observer
@@ -79,9 +80,24 @@ def where(data: str | None, device: str) -> list[str]:
     return [*(["--data", data] if data else []), *(["--device", device] if device != "auto" else [])]
 
 
-def train(request: Request, *, folds: int | None, find_lr: bool, curve: bool, vary: Sequence[str], check: bool) -> None:
+def train(
+    request: Request,
+    *,
+    folds: int | None,
+    seeds: int | None,
+    find_lr: bool,
+    curve: bool,
+    vary: Sequence[str],
+    check: bool,
+) -> None:
     """The checks, where asked for, then the study that was asked for, or a plain training."""
-    asked = {"--folds": folds is not None, "--find-lr": find_lr, "--curve": curve, "--vary": bool(vary)}
+    asked = {
+        "--folds": folds is not None,
+        "--seeds": seeds is not None,
+        "--find-lr": find_lr,
+        "--curve": curve,
+        "--vary": bool(vary),
+    }
     chosen = [flag for flag, given in asked.items() if given]
     if len(chosen) > 1:
         raise GradlabError(f"{' and '.join(chosen)} cannot be asked for together: each is a study of its own.")
@@ -89,6 +105,8 @@ def train(request: Request, *, folds: int | None, find_lr: bool, curve: bool, va
     checks = run_checks(request, experiment) if experiment else None
     if folds is not None:
         found = cross_validate(request, folds)
+    elif seeds is not None:
+        found = train_seeds(request, seeds)
     elif find_lr:
         found = find_rate(request)
     elif curve:
@@ -162,19 +180,51 @@ def cross_validate(request: Request, folds: int) -> dict[str, Any]:
             tell=_teller(request, "fold", "test", lambda fold: ""),
         )
     if not request.as_json:
-        show_folds(request.screen, found)
+        show_spread(request.screen, found)
         show_folder(request.screen, found.path)
     return found.to_json()
 
 
-def show_folds(screen: Console, found: CrossValidation) -> None:
-    spreads = found.test
-    names = [name for name in (*found.higher, "loss") if name in spreads]
-    rows = [[f"fold {i}", *(number(fold.test[n]) for n in names)] for i, fold in enumerate(found.folds, 1)]
-    summary = {"mean": "mean", "std": "standard deviation", "standard_error": "standard error"}
+def train_seeds(request: Request, seeds: int) -> dict[str, Any]:
+    from gradlab.studies.seeds import train_seeds as run
+    from gradlab.training.environment import find_device
+
+    folder = request.folder("seeds")
+    request.heading(f"{counted(seeds, 'seed')}: weights, order and dropout differ, the split of the data does not")
+    with going_on(f"{request.command()} --seeds {seeds}", folder):
+        found = run(
+            request.recipe(),
+            seeds,
+            folder,
+            find_device(request.device),
+            observers=request.observers(),
+            tell=_teller(request, "training", "test", lambda one: f"seed {one.changes['train.seed']}"),
+        )
+    if not request.as_json:
+        show_seeds(request.screen, found)
+        show_folder(request.screen, found.path)
+    return found.to_json()
+
+
+def show_seeds(screen: Console, found: Seeds) -> None:
+    show_spread(screen, found)
+    spread = found.spread[found.names[0]]
+    mean = f"{found.split} {name_of(found.names[0])} {number(spread.mean)} ± {number(spread.std)}"
+    say(screen, "result", f"{mean}, mean ± standard deviation of {found.basis}")
+
+
+def show_spread(screen: Console, found: Repeated) -> None:
+    """A row for each training, then the mean and the spread of each figure beside the baseline."""
+    spreads, names = found.spread, found.names
+    rows = []
+    for i, member in zip(found.numbers, found.members, strict=True):
+        figures = member.figures(found.split)
+        ended = " (diverged)" if member.diverged else ""
+        rows.append([f"{found.noun} {i}{ended}", *(number(figures.get(n)) for n in names)])
+    summary = {"mean": "mean", "std": "± standard deviation", "standard_error": "standard error"}
     rows += [[words, *(number(getattr(spreads[n], key)) for n in names)] for key, words in summary.items()]
     rows.append([f"baseline ({found.baseline_name})", *(number(found.baseline.get(n)) for n in names)])
-    screen.print(table("test split", *map(name_of, names), rows=rows))
+    screen.print(table(f"{found.split} split", *map(name_of, names), rows=rows))
 
 
 def find_rate(request: Request) -> dict[str, Any]:
@@ -305,7 +355,7 @@ def _teller(request: Request, noun: str, split: str, said: Callable[[Member], st
         return None
 
     def tell(place: int, count: int, member: Member) -> None:
-        figures = member.figures(split) or member.test
+        figures = member.figures(split) or member.test or member.validation
         shown = ", ".join(f"{name} {number(value)}" for name, value in list(figures.items())[:2]) or member.ended
         parts = [f"{place} of {count}", said(member), shown, duration(member.seconds)]
         say(request.screen, noun, " | ".join(part for part in parts if part))

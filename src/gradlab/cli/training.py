@@ -38,6 +38,7 @@ def train(
     device: Device = "auto",
     check: Flag = False,
     folds: int | None = None,
+    seeds: int | None = None,
     find_lr: Flag = False,
     curve: Flag = False,
     vary: list[str] | None = None,
@@ -60,6 +61,7 @@ def train(
     - `gradlab train digits-mlp --check`: first a few tests that find what is wrong in seconds, then train
     - `gradlab train digits-mlp --find-lr`: raise the learning rate step by step, and suggest one
     - `gradlab train wine-mlp --folds 5`: cross-validation, with mean and standard deviation over the folds
+    - `gradlab train digits-mlp --seeds 5`: how much is luck, with mean and standard deviation over the seeds
     - `gradlab train digits-mlp --curve`: how much better it gets with more examples
     - `gradlab train curve-fitting --vary model.degree=1,2,3,5,9`: underfitting and overfitting in one picture
     - `gradlab train digits-mlp --vary model.hidden=16/64/64,64 --vary train.lr=1e-4,1e-3,1e-2`: two knobs
@@ -83,6 +85,8 @@ def train(
         If a check fails, nothing is trained, and the exit code is 3.
     folds
         Train so many times, each time tested on another part of the data.
+    seeds
+        Train so many times with another seed, from train.seed upwards: other weights, order and dropout, the same data.
     find_lr
         Find a learning rate instead of training.
     curve
@@ -94,13 +98,13 @@ def train(
     if "=" in name and not Path(name).is_file():  # the default recipe's name was left out
         name, overrides = DEFAULT, (name, *overrides)
     screen = console(plain)
-    if check or folds is not None or find_lr or curve or vary:
+    if check or folds is not None or seeds is not None or find_lr or curve or vary:
         from gradlab.cli import studies
 
         asked = studies.Request(
             name=name, overrides=overrides, data=data, out=out, device=device, screen=screen, as_json=as_json
         )
-        studies.train(asked, folds=folds, find_lr=find_lr, curve=curve, vary=vary or [], check=check)
+        studies.train(asked, folds=folds, seeds=seeds, find_lr=find_lr, curve=curve, vary=vary or [], check=check)
         return
     from gradlab import api
 

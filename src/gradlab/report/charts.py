@@ -63,6 +63,26 @@ def thinned(items: Sequence[T], most: int = _MOST_POINTS) -> list[T]:
     return list(items[(len(items) - 1) % stride :: stride]) if items else []
 
 
+def falls_far(values: Iterable[float], times: float = 100) -> bool:
+    """Whether a loss spans so many times its lowest value that its end is only seen on a log axis.
+
+    >>> falls_far([2.3, 0.02]), falls_far([2.3, 0.03]), falls_far([1.0, 0.0])
+    (True, False, False)
+    """
+    finite = [v for v in values if math.isfinite(v)]
+    return 0 < times * min(finite, default=0) < max(finite, default=0)
+
+
+def log_ticks(values: Iterable[float]) -> dict[str, Any]:
+    """Ticks at 1 and 3 of every decade, or at 1 alone where there are many decades."""
+    positive = [v for v in values if v > 0 and math.isfinite(v)]
+    low, high = (math.floor(math.log10(end(positive, default=1))) for end in (min, max))
+    ticks = [
+        float(f"{digit}e{decade}") for decade in range(low - 1, high + 2) for digit in (1, 3)[: 1 + (high - low < 4)]
+    ]
+    return {"tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
+
+
 def _layout() -> dict[str, Any]:
     font = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 12, "color": SOFT}
     return {

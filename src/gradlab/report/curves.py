@@ -1,10 +1,23 @@
 """How the run went: loss and metrics over the epochs, and the signs of a healthy training."""
 
-import math
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from gradlab.report.charts import ACCENT, GOOD, PALETTE, TRAIN, VALIDATION, Trace, axis, chart, charts, label, thinned
+from gradlab.report.charts import (
+    ACCENT,
+    GOOD,
+    PALETTE,
+    TRAIN,
+    VALIDATION,
+    Trace,
+    axis,
+    chart,
+    charts,
+    falls_far,
+    label,
+    log_ticks,
+    thinned,
+)
 from gradlab.report.markup import Html, section, tag
 from gradlab.wording import name_of, number
 
@@ -42,8 +55,8 @@ def _progress(log: Log, metric: str) -> Html:
         traces.append(_curve("validation", log["validation"], metric, VALIDATION))
         best = min(log["validation"], key=lambda line: line["loss"])
         traces += [_mark(best, metric)] if metric in best else []
-    name = name_of(metric)
-    return _over_epochs(name[0].upper() + name[1:], name, traces, _scale(traces) if metric == "loss" else "linear")
+    name, kind = name_of(metric), "log" if metric == "loss" and falls_far(_values(traces)) else "linear"
+    return _over_epochs(name[0].upper() + name[1:], name, traces, kind)
 
 
 def health_section(run: "Run") -> Html:
@@ -96,7 +109,7 @@ def _log(run: "Run") -> Log:
 
 
 def _over_epochs(title: str, y: str, traces: list[Trace], kind: str = "linear", note: str = "", **layout: Any) -> Html:
-    options = {"rangemode": "tozero"} if kind == "linear" else _log_ticks(traces)
+    options = {"rangemode": "tozero"} if kind == "linear" else log_ticks(_values(traces))
     return chart(
         title,
         traces,
@@ -134,21 +147,5 @@ def _mark(best: dict[str, Any], metric: str) -> Trace:
     }
 
 
-def _scale(traces: list[Trace]) -> str:
-    """A loss that falls by two orders of magnitude or more is only seen on a log axis."""
-    values = _values(traces)
-    return "log" if 0 < 100 * min(values, default=0) < max(values, default=0) else "linear"
-
-
-def _log_ticks(traces: list[Trace]) -> dict[str, Any]:
-    """Ticks at 1 and 3 of every decade, or at 1 alone where there are many decades."""
-    values = [y for y in _values(traces) if y > 0]
-    low, high = (math.floor(math.log10(end(values, default=1))) for end in (min, max))
-    ticks = [
-        float(f"{digit}e{decade}") for decade in range(low - 1, high + 2) for digit in (1, 3)[: 1 + (high - low < 4)]
-    ]
-    return {"tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
-
-
 def _values(traces: list[Trace]) -> list[float]:
-    return [y for trace in traces for y in trace["y"] if math.isfinite(y)]
+    return [y for trace in traces for y in trace["y"]]

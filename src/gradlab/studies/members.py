@@ -19,6 +19,7 @@ from gradlab.training.observers import Observer
 
 Figures = dict[str, float]
 
+MOST = 200  # trainings of one study: more is a slip of the keyboard
 _JUDGED = 10_000  # training examples that tell enough about how well they are fitted
 
 
@@ -37,6 +38,10 @@ class Member:
     validation: Figures
     test: Figures
     baseline: dict[str, Any]
+
+    @property
+    def diverged(self) -> bool:
+        return self.ended == "diverged"
 
     def figures(self, split: str) -> Figures:
         found: Figures = getattr(self, split)

@@ -18,12 +18,11 @@ from gradlab.recipe import Recipe
 from gradlab.run import Run, open_run
 from gradlab.studies.folder import StudyFolder, plain_recipe
 from gradlab.studies.knobs import find_knob, read_values, typed
-from gradlab.studies.members import Asked, Member, Tell, train_members
+from gradlab.studies.members import MOST, Asked, Member, Tell, train_members
 from gradlab.studies.pages import vary as pages
 from gradlab.training.experiment import Experiment, resolve
 from gradlab.training.observers import Observer
 
-_MOST = 200  # trainings of one study: more is a slip of the keyboard
 _CURVE = 300  # points of a drawn curve
 _POINTS = 500  # drawn of a split, at most
 
@@ -116,8 +115,8 @@ def read_knobs(recipe: Recipe, knobs: Mapping[str, str]) -> dict[str, list[Any]]
         raise GradlabError(f"One or two knobs can be varied, not {len(knobs)}. `gradlab sweep` takes any number.")
     values = {key: read_values(find_knob(recipe, key), key, text) for key, text in knobs.items()}
     count = math.prod(map(len, values.values()))
-    if count > _MOST:
-        raise GradlabError(f"That would be {count:,} trainings, and {_MOST} are the most. Name fewer values.")
+    if count > MOST:
+        raise GradlabError(f"That would be {count:,} trainings, and {MOST} are the most. Name fewer values.")
     return values
 
 

@@ -49,7 +49,7 @@ class Poisson(Supervised):
                 f"The task poisson needs counts, whole numbers from 0, but a target is {targets[wrong][0]:g}. "
                 "Use task=regress."
             )
-        return targets.reshape(len(targets), -1) / self.scale
+        return targets.unsqueeze(-1).flatten(1) / self.scale
 
     def loss(
         self,

@@ -38,7 +38,7 @@ class Regress(Supervised):
         self.metrics: Mapping[str, Metric] = {"rmse": rmse(unit), "mae": mae(unit), "r2": r2()}
 
     def encode(self, targets: Float[Tensor, "batch *outputs"]) -> Float[Tensor, "batch outputs"]:
-        return (targets.reshape(len(targets), -1) - self.mean) / self.std
+        return (targets.unsqueeze(-1).flatten(1) - self.mean) / self.std
 
     def loss(
         self,

@@ -6,6 +6,7 @@ from typing import Any
 
 from gradlab.report.markup import Html, join, section, table, tag
 from gradlab.report.page import page
+from gradlab.studies.members import Member
 from gradlab.wording import number
 
 
@@ -46,15 +47,17 @@ def boxed(content: Html) -> Html:
     return tag("figure", content, style="margin-top: 16px;")
 
 
-def trainings(title: str, head: Sequence[str], rows: Iterable[tuple[str, Sequence[Any]]], words: str = "") -> Html:
-    """A table of runs; each row's first cell leads to the report of its run."""
-    body = [[_link(folder, str(cells[0])), *map(number, cells[1:])] for folder, cells in rows]
+def trainings(title: str, head: Sequence[str], rows: Iterable[tuple[Member, Sequence[Any]]], words: str = "") -> Html:
+    """A table of runs; each row's first cell leads to the report of its run, if it came to one."""
+    body = [[_link(member, str(cells[0])), *map(number, cells[1:])] for member, cells in rows]
     quiet = tag("p", words, class_="quiet") if words else ""
     return section(title, quiet, boxed(table(head, body, class_="numbers")))
 
 
-def _link(folder: str, text: str) -> Html:
-    return tag("a", text, href=f"{folder}/report.html", style="color: var(--accent)")
+def _link(member: Member, text: str) -> str:
+    if member.diverged:
+        return text
+    return tag("a", text, href=f"{member.name}/report.html", style="color: var(--accent)")
 
 
 def go_on(commands: Mapping[str, str]) -> Html:

@@ -80,7 +80,6 @@ def _line(found: "LearningCurve", split: str, name: str) -> Trace:
 def _table(found: "LearningCurve", shown: list[str]) -> Html:
     columns = [(split, name) for name in shown for split in _COLORS if found.points[-1].figures(split)]
     rows = [
-        (p.name, [f"{p.examples:,}", *(p.figures(s).get(n) for s, n in columns), duration(p.seconds)])
-        for p in found.points
+        (p, [f"{p.examples:,}", *(p.figures(s).get(n) for s, n in columns), duration(p.seconds)]) for p in found.points
     ]
     return trainings("The trainings", ["examples", *(f"{s} {name_of(n)}" for s, n in columns), "time"], rows)

@@ -160,6 +160,6 @@ def _table(found: "Variations") -> Html:
     head = [", ".join(found.knobs), "parameters", *(f"{s} {name_of(n)}" for s, n in columns), "time"]
     rows = []
     for m in found.members:
-        title = ", ".join(typed(v) for v in m.changes.values()) + (" (diverged)" if m.ended == "diverged" else "")
-        rows.append((m.name, [title, m.parameters, *(m.figures(s).get(n) for s, n in columns), duration(m.seconds)]))
+        title = ", ".join(typed(v) for v in m.changes.values()) + (" (diverged)" if m.diverged else "")
+        rows.append((m, [title, m.parameters, *(m.figures(s).get(n) for s, n in columns), duration(m.seconds)]))
     return trainings("The trainings", head, rows, "Each leads to its own report.")

@@ -1,0 +1,136 @@
+"""The same recipe trained with several seeds: how much of a figure is luck."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gradlab.errors import GradlabError, TrainingError
+from gradlab.recipe import Recipe
+from gradlab.report.bands import Curve
+from gradlab.run import Run
+from gradlab.studies.folder import StudyFolder, plain_recipe
+from gradlab.studies.members import MOST, Asked, Member, Tell, train_members
+from gradlab.studies.pages import seeds as pages
+from gradlab.studies.spread import Repeated
+from gradlab.training.experiment import Experiment, resolve
+from gradlab.training.observers import Observer
+from gradlab.wording import counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seeds(Repeated):
+    """What each seed gave, on the same examples. The spread is that of the training alone: not of the data."""
+
+    noun = "seed"
+
+    curves: dict[tuple[str, str], list[Curve]] = field(default_factory=dict)
+    """By split and figure, of the seeds that came to an end and whose folder is still there."""
+
+    @property
+    def numbers(self) -> list[int]:
+        return [_seed(member) for member in self.members]
+
+    @property
+    def diverged(self) -> list[int]:
+        """The seeds that have no figures."""
+        return [_seed(member) for member in self.members if member.diverged]
+
+    @property
+    def basis(self) -> str:
+        """What the figures are of, such as `4 of 5 seeds; seed 3 diverged`."""
+        every = counted(len(self.members), "seed")
+        if not self.diverged:
+            return every
+        named = f"seed{'s' * (len(self.diverged) > 1)} {', '.join(map(str, self.diverged))}"
+        return f"{len(self.judged)} of {every}; {named} diverged"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "study": "seeds",
+            "out": str(self.path),
+            "recipe": self.recipe,
+            "seeds": self.numbers,
+            "diverged": self.diverged,
+            "split": self.split,
+            "spread": self.spread_to_json(),
+            "baseline": self.baseline_to_json(),
+            "members": [asdict(member) for member in self.members],
+        }
+
+
+def train_seeds(
+    recipe: Recipe,
+    count: int,
+    out: Path,
+    device: torch.device,
+    *,
+    observers: Sequence[Observer] = (),
+    tell: Tell | None = None,
+) -> Seeds:
+    """Train the recipe with `count` seeds, from its own `train.seed` upwards, into `out`/seed-0, seed-1, ….
+
+    Weights, order and dropout differ; the data and their split are the same. A seed that diverges is told, and the
+    figures are of the others. A study that was stopped goes on where it was.
+    """
+    _check_count(count)
+    asked = _asked(recipe, count)
+    first = Experiment.of(asked[0].recipe, device)  # what would fail is refused before there is a folder
+    if not len(first.dataset.test) + len(first.dataset.validation):
+        raise GradlabError(
+            "There is nothing to judge the seeds by: hold out some examples by data.test or data.validation."
+        )
+    folder = StudyFolder.open(out, {"study": "seeds", "seeds": count, "recipe": plain_recipe(resolve(recipe))})
+    trained = train_members(folder, asked, device, observers, tell, may_diverge=True)
+    if all(member.diverged for member in trained):
+        raise TrainingError(
+            f"All {count} seeds diverged: there are no figures. Lower train.lr (now {first.plan.lr:g})."
+        )
+    metrics = first.task.metrics
+    found = Seeds(
+        recipe=recipe.name,
+        path=out,
+        members=trained,
+        higher={name: metric.higher_is_better for name, metric in metrics.items()},
+        curves=_curves(out, trained, next(iter(metrics), "loss")),
+    )
+    folder.finish(found.to_json(), pages.report(found))
+    return found
+
+
+def _check_count(count: int) -> None:
+    if count < 2:
+        raise GradlabError(f"--seeds {count} is too few: one seed has no spread. Take two or more, such as --seeds 5.")
+    if count > MOST:
+        raise GradlabError(f"--seeds {count} would be {count:,} trainings, and {MOST} are the most of one study.")
+
+
+def _asked(recipe: Recipe, count: int) -> list[Asked]:
+    first: int = resolve(recipe).train["seed"]
+    asked = [Asked.of(f"seed-{seed}", recipe, {"train.seed": seed}) for seed in range(first, first + count)]
+    resolve(asked[-1].recipe)  # which refuses a seed that is too large
+    return asked
+
+
+def _seed(member: Member) -> int:
+    seed: int = member.changes["train.seed"]
+    return seed
+
+
+def _curves(out: Path, members: Sequence[Member], metric: str) -> dict[tuple[str, str], list[Curve]]:
+    """The most telling metric and both losses, over the steps of each training."""
+    logs = [(f"seed {_seed(m)}", Run(out / m.name).metrics) for m in members if not m.diverged]
+    drawn = dict.fromkeys([("validation", metric), ("train", "loss"), ("validation", "loss")])
+    found = {(split, name): [_curve(seed, log, split, name) for seed, log in logs] for split, name in drawn}
+    kept = {key: [curve for curve in curves if curve.steps] for key, curves in found.items()}
+    return {key: curves for key, curves in kept.items() if curves}
+
+
+def _curve(seed: str, log: Sequence[dict[str, Any]], split: str, name: str) -> Curve:
+    """One figure of a metrics log, where it is defined. That of the untrained model would dwarf the rest."""
+    trained = [line for line in log if line["split"] == split and line["step"] > 0]
+    lines = [line for line in trained if math.isfinite(line.get(name, math.nan))]
+    return Curve(name=seed, steps=[line["step"] for line in lines], values=[line[name] for line in lines])

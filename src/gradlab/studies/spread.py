@@ -1,0 +1,89 @@
+"""Trainings that differ by chance alone: the mean of their figures, and how far they spread about it."""
+
+import math
+import statistics
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from gradlab.studies.members import Figures, Member
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    r"""Mean, sample standard deviation $s$ and standard error $s / \sqrt k$ of k figures; one figure has only a mean.
+
+    >>> Spread.of([1.0, 2.0, 3.0])
+    Spread(mean=2.0, std=1.0, standard_error=0.5773502691896258)
+    """
+
+    mean: float
+    std: float | None
+    standard_error: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        mean = statistics.fmean(values)
+        if len(values) < 2:
+            return cls(mean=mean, std=None, standard_error=None)
+        std = statistics.stdev(values)
+        return cls(mean=mean, std=std, standard_error=std / math.sqrt(len(values)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeated(ABC):
+    """One recipe trained several times and judged in the same way. Figures are of the trainings that came to an end."""
+
+    noun: ClassVar[str]
+    """What one of the trainings is called."""
+
+    recipe: str
+    path: Path
+    members: list[Member]
+    higher: dict[str, bool]
+    """For each metric, whether higher is better."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> list[int]:
+        """What each training is called by, after the noun."""
+
+    @property
+    def judged(self) -> list[Member]:
+        """The trainings that came to an end."""
+        return [member for member in self.members if not member.diverged]
+
+    @property
+    def split(self) -> str:
+        """Where they are judged: on the test split, or on the validation split where there is none."""
+        return "test" if self.judged[0].test else "validation"
+
+    @property
+    def spread(self) -> dict[str, Spread]:
+        """The spread of each figure; one that some training does not define is left out."""
+        figures = [member.figures(self.split) for member in self.judged]
+        return {n: Spread.of([f[n] for f in figures]) for n in figures[0] if all(n in f for f in figures)}
+
+    @property
+    def names(self) -> list[str]:
+        """The figures in the order in which they are shown: the most telling metric first, and the loss last."""
+        return [name for name in (*self.higher, "loss") if name in self.spread]
+
+    @property
+    def baseline(self) -> Figures:
+        """The mean of the trivial predictor's figures."""
+        figures = [member.baseline[self.split] for member in self.judged]
+        return {n: statistics.fmean(f[n] for f in figures) for n in self.spread if all(n in f for f in figures)}
+
+    @property
+    def baseline_name(self) -> str:
+        name: str = self.judged[0].baseline["name"]
+        return name
+
+    def spread_to_json(self) -> dict[str, dict[str, Any]]:
+        return {name: asdict(spread) for name, spread in self.spread.items()}
+
+    def baseline_to_json(self) -> dict[str, Any]:
+        return {"name": self.baseline_name, **self.baseline}
