@@ -14,13 +14,13 @@ from torch import nn
 
 from gradlab.data import Dataset, Examples, load, sources
 from gradlab.errors import GradlabError, Interrupted, is_out_of_memory, notice, one_line
-from gradlab.models import models
+from gradlab.models import build_model, models
 from gradlab.probes import forward_flops, parameter_count
 from gradlab.recipe import Recipe
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound
-from gradlab.run.folder import build_model, new_path
-from gradlab.tasks import Classify, Task, calibrate, compare, evaluate, settled, tasks, wants
+from gradlab.run.folder import new_path
+from gradlab.tasks import Classify, Task, calibrate, compare, evaluate, predict, settled, tasks, wants
 from gradlab.training.capture import Mode, choose_mode
 from gradlab.training.checks import check_carry, check_causal, check_plan, check_precision
 from gradlab.training.checkup import Checkup
@@ -76,10 +76,10 @@ class Experiment:
         task = tasks.build(recipe.task, dataset.targets)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(plan.seed)
-            model = build_model(recipe, dataset.preprocessing, task)
+            model = build_model(recipe.model, dataset.preprocessing.spec, task.outputs, data=recipe.data.name)
         for split in ("train", "validation", "test"):
             task.encode(dataset.split(split).targets)  # which refuses targets that the task cannot learn
-        flops = _first_pass(recipe, model, dataset)
+        flops = _first_pass(recipe, model, task, dataset)
         check_causal(model, task, dataset.train)
         examples = len(dataset.train)
         # What would fail in the training is refused before there is a run folder.
@@ -119,16 +119,25 @@ class Experiment:
         return replace(examples, targets=self.task.encode(examples.targets)).to(self.device)
 
 
-def _first_pass(recipe: Recipe, model: nn.Module, dataset: Dataset) -> int:
-    """The operations of a forward pass for one example, if the model can read it."""
+def _first_pass(recipe: Recipe, model: nn.Module, task: Task, dataset: Dataset) -> int:
+    """The operations of a forward pass for one example, if the model can read it and gives what the task needs."""
+    one = dataset.train.inputs[:1]
     try:
-        return forward_flops(model, dataset.train.inputs[:1])
+        flops, given = forward_flops(model, one), tuple(predict(model, one).shape[1:])
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
         if is_out_of_memory(error):
             raise
         raise GradlabError(
             f"model={recipe.model.name} cannot read data={recipe.data.name}: {one_line(error)}. Take another model."
         ) from None
+    # Of a text, some models answer at each token, and others once: both take the same inputs.
+    needed = (*one.shape[1:], task.outputs) if task.wants in ("tokens", "masked") else (task.outputs,)
+    if given != needed:
+        raise GradlabError(
+            f"model={recipe.model.name} gives outputs of shape {given} for an example of data={recipe.data.name}, but "
+            f"task={recipe.task.name} needs {needed}. Take another model."
+        )
+    return flops
 
 
 def start(experiment: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:

@@ -4,6 +4,7 @@ from torch.testing import assert_close
 
 from gradlab.models import TransformerLanguageModel, models
 from gradlab.registry import Part
+from gradlab.specs import Tokens
 
 SIZES = {"dim": 16, "layers": 2, "heads": 2}
 
@@ -17,7 +18,7 @@ SIZES = {"dim": 16, "layers": 2, "heads": 2}
 )
 def test_they_are_settings_of_the_one_decoder(name, knobs):
     built = [
-        models.build(models.resolve(Part(kind, {**SIZES, **own}), "model"), (8,), 11)
+        models.build(models.resolve(Part(kind, {**SIZES, **own}), "model"), Tokens(8, 11), 11)
         for kind, own in ((name, {}), ("gpt", knobs))
     ]
     approximate = "tanh" if name == "gpt2" else "none"

@@ -8,14 +8,15 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
-from gradlab.models.registry import Shape, models
+from gradlab.models.registry import models
 from gradlab.nn.activations import GELU
 from gradlab.nn.normalisation import LayerNorm
 from gradlab.nn.position import LearnedPosition
 from gradlab.nn.transformer import MLP, EncoderLayer
 from gradlab.registry import Count, Fraction
+from gradlab.specs import Tokens
 
-Tokens = Int64[Tensor, "batch length"]
+Numbers = Int64[Tensor, "batch length"]
 Mask = Bool[Tensor, "batch length"]
 Pooling = Literal["first", "mean"]
 
@@ -92,7 +93,7 @@ class TransformerEncoder(nn.Module):
         self.apply(_small_weights)
 
     def forward(
-        self, tokens: Tokens, mask: Mask | None = None, types: Tokens | None = None
+        self, tokens: Numbers, mask: Mask | None = None, types: Numbers | None = None
     ) -> Float[Tensor, "batch length {self.dim}"]:
         x = self.position(self.embedding(tokens))
         if self.types is not None:
@@ -106,7 +107,7 @@ class TransformerEncoder(nn.Module):
         y: Tensor = self.norm(x) if self.norm_first else x
         return y
 
-    def real(self, tokens: Tokens) -> Mask | None:
+    def real(self, tokens: Numbers) -> Mask | None:
         """Where the tokens are not padding, if there is such a token."""
         return None if self.padding is None else tokens != self.padding
 
@@ -133,7 +134,7 @@ class MaskedLanguageModel(nn.Module):
         _small_weights(self.dense)
 
     def forward(
-        self, tokens: Tokens, mask: Mask | None = None, types: Tokens | None = None
+        self, tokens: Numbers, mask: Mask | None = None, types: Numbers | None = None
     ) -> Float[Tensor, "batch length vocabulary"]:
         y = self.norm(self.activation(self.dense(self.encoder(tokens, mask, types))))
         return F.linear(y, self.encoder.embedding.weight, self.bias)
@@ -162,7 +163,7 @@ class TextClassifier(nn.Module):
             _small_weights(linear)
 
     def forward(
-        self, tokens: Tokens, mask: Mask | None = None, types: Tokens | None = None
+        self, tokens: Numbers, mask: Mask | None = None, types: Numbers | None = None
     ) -> Float[Tensor, "batch {self.classes}"]:
         mask = self.encoder.real(tokens) if mask is None else mask
         y = self.encoder(tokens, mask, types)
@@ -188,7 +189,7 @@ def _small_weights(module: nn.Module) -> None:
 
 @models.register("bert")
 def bert(
-    inputs: Shape,
+    inputs: Tokens,
     outputs: int,
     *,
     layers: Annotated[Count, "encoder layers"] = 4,
@@ -199,10 +200,9 @@ def bert(
     norm_first: Annotated[bool, "normalise before each part, not after the sum as BERT does"] = False,
 ) -> nn.Module:
     """A transformer that fills in hidden tokens: every place sees all others. The token 0 is padding, and not seen."""
-    (context,) = inputs
     encoder = TransformerEncoder(
-        outputs,
-        context,
+        inputs.vocabulary,
+        inputs.context,
         dim=dim,
         layers=layers,
         heads=heads,
@@ -215,7 +215,7 @@ def bert(
 
 @models.register("bert-classifier")
 def bert_classifier(
-    inputs: Shape,
+    inputs: Tokens,
     outputs: int,
     *,
     layers: Annotated[Count, "encoder layers"] = 4,
@@ -226,14 +226,10 @@ def bert_classifier(
     norm_first: Annotated[bool, "normalise before each part, not after the sum as BERT does"] = False,
     pooling: Annotated[Pooling, "what stands for the text: its first token, or the mean of all"] = "first",
 ) -> nn.Module:
-    """A transformer encoder that sorts texts into classes. The token 0 is padding, and not seen.
-
-    The shape of an input is (context, vocabulary): so many tokens, each one of so many.
-    """
-    context, vocabulary = inputs
+    """A transformer encoder that sorts texts into classes. The token 0 is padding, and not seen."""
     encoder = TransformerEncoder(
-        vocabulary,
-        context,
+        inputs.vocabulary,
+        inputs.context,
         dim=dim,
         layers=layers,
         heads=heads,

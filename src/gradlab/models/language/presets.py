@@ -5,8 +5,9 @@ from typing import Annotated, Any
 from torch import nn
 
 from gradlab.models.language.transformer import TransformerLanguageModel
-from gradlab.models.registry import Shape, models
+from gradlab.models.registry import models
 from gradlab.registry import Count, Fraction
+from gradlab.specs import Tokens
 
 _SHARED = {"attention": "softmax", "norm_first": True}
 GPT2: dict[str, Any] = {**_SHARED, "position": "learned", "norm": "layer", "gated": False, "bias": True}
@@ -15,7 +16,7 @@ LLAMA: dict[str, Any] = {**_SHARED, "position": "rotary", "norm": "rms", "gated"
 
 @models.register("gpt2")
 def gpt2(
-    inputs: Shape,
+    inputs: Tokens,
     outputs: int,
     *,
     layers: Annotated[Count, "decoder layers; GPT-2 itself has 12"] = 4,
@@ -25,14 +26,15 @@ def gpt2(
     dropout: Annotated[Fraction, "probability of dropping a feature"] = 0.0,
 ) -> nn.Module:
     """The architecture of GPT-2: learned positions, layer norm, GELU by tanh, the last map tied to the embedding."""
-    (context,) = inputs
     sizes: dict[str, Any] = {"dim": dim, "layers": layers, "heads": heads, "hidden": hidden}
-    return TransformerLanguageModel(outputs, context, **sizes, dropout=dropout, approximate="tanh", **GPT2)
+    return TransformerLanguageModel(
+        inputs.vocabulary, inputs.context, **sizes, dropout=dropout, approximate="tanh", **GPT2
+    )
 
 
 @models.register("llama")
 def llama(
-    inputs: Shape,
+    inputs: Tokens,
     outputs: int,
     *,
     layers: Annotated[Count, "decoder layers"] = 4,
@@ -43,6 +45,5 @@ def llama(
     tied: Annotated[bool, "the last map is the table of embeddings"] = False,
 ) -> nn.Module:
     """The architecture of Llama: rotary positions, RMS norm, gated MLPs, no biases."""
-    (context,) = inputs
     sizes: dict[str, Any] = {"dim": dim, "layers": layers, "heads": heads, "hidden": hidden}
-    return TransformerLanguageModel(outputs, context, **sizes, dropout=dropout, tied=tied, **LLAMA)
+    return TransformerLanguageModel(inputs.vocabulary, inputs.context, **sizes, dropout=dropout, tied=tied, **LLAMA)

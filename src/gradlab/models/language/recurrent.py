@@ -8,10 +8,11 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
-from gradlab.models.registry import Shape, models
+from gradlab.models.registry import models
 from gradlab.nn.recurrent import GRU, LSTM, RNN
 from gradlab.nn.recurrent.cache import StateCache
 from gradlab.registry import Count, Fraction
+from gradlab.specs import Tokens
 
 Cell = Literal["rnn", "lstm", "gru"]
 
@@ -92,7 +93,7 @@ class RecurrentLanguageModel(nn.Module):
 
 @models.register("rnn")
 def rnn(
-    inputs: Shape,
+    inputs: Tokens,
     outputs: int,
     *,
     cell: Annotated[Cell, "the kind of recurrent layer"] = "lstm",
@@ -103,4 +104,6 @@ def rnn(
     tied: Annotated[bool, "the last map is the table of embeddings"] = False,
 ) -> nn.Module:
     """A recurrent language model: RNN, LSTM or GRU."""
-    return RecurrentLanguageModel(outputs, dim=dim, layers=layers, cell=cell, hidden=hidden, dropout=dropout, tied=tied)
+    return RecurrentLanguageModel(
+        inputs.vocabulary, dim=dim, layers=layers, cell=cell, hidden=hidden, dropout=dropout, tied=tied
+    )

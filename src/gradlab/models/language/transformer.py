@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
 from gradlab.models.language.decoding import Decoding
-from gradlab.models.registry import Shape, models
+from gradlab.models.registry import models
 from gradlab.nn.activations import GELU
 from gradlab.nn.attention import LinearAttention, MultiheadAttention, PerformerAttention
 from gradlab.nn.attention.cache import StaticCache
@@ -17,6 +17,7 @@ from gradlab.nn.normalisation import LayerNorm, RMSNorm
 from gradlab.nn.position import ALiBi, LearnedPosition, RelativePosition, RotaryPosition, SinusoidalPosition
 from gradlab.nn.transformer import MLP, DecoderLayer, GatedMLP
 from gradlab.registry import Count, Fraction
+from gradlab.specs import Tokens
 
 AttentionName = Literal["softmax", "linear", "performer"]
 PositionName = Literal["none", "learned", "sinusoidal", "rotary", "alibi", "relative"]
@@ -176,7 +177,7 @@ def _added_position(name: PositionName, context: int, dim: int) -> nn.Module | N
 
 @models.register("gpt")
 def gpt(
-    inputs: Shape,
+    inputs: Tokens,
     outputs: int,
     *,
     layers: Annotated[Count, "decoder layers"] = 4,
@@ -193,10 +194,9 @@ def gpt(
     bias: Annotated[bool, "in linear maps"] = True,
 ) -> nn.Module:
     """A decoder-only transformer language model; the defaults are the shape of GPT-2, at a small size."""
-    (context,) = inputs
     return TransformerLanguageModel(
-        outputs,
-        context,
+        inputs.vocabulary,
+        inputs.context,
         dim=dim,
         layers=layers,
         heads=heads,
