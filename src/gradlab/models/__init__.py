@@ -1,5 +1,5 @@
 """Named architectures. A builder takes what one input is (`gradlab.specs`) and the number of outputs; its knobs are
-keywords."""
+keywords. Language models have an output for each token of the vocabulary, whatever number is asked for."""
 
 from gradlab.models.building import build_model
 from gradlab.models.language import (

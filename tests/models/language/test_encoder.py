@@ -1,4 +1,5 @@
 import math
+from dataclasses import asdict
 
 import pytest
 import torch
@@ -129,11 +130,11 @@ def test_types_where_there_are_none_are_told():
 
 def test_settings_build_the_same_encoder_again():
     made = encoder(hidden=20, dropout=0.1, norm_first=True, eps=0.1, types=2, padding=3, approximate="tanh")
-    again = TransformerEncoder(**made.settings)
+    again = TransformerEncoder(made.vocabulary, made.context, **asdict(made.settings))
     again.load_state_dict(made.state_dict())
     assert_close(again.eval()(TOKENS), made.eval()(TOKENS))
     assert str(again) == str(made)
-    assert again.padding == 3
+    assert again.settings == made.settings
 
 
 @pytest.mark.parametrize(("name", "shape"), [("bert", (3, 9, 11)), ("bert-classifier", (3, 4))])
