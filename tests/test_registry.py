@@ -1,3 +1,4 @@
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import pytest
@@ -44,6 +45,27 @@ def hut(
 ) -> str:
     """A hut."""
     return f"{place}: {owner}, {colours.build(colour)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Walls:
+    height: Annotated[Positive, "in metres"] = 5.0
+    colour: Annotated[Part, colours, "of the walls"] = Part("blue")  # noqa: RUF009
+
+
+@dataclass(frozen=True, kw_only=True)
+class CastleWalls(Walls):
+    height: Annotated[Positive, "in metres; the keep has more"] = 9.0
+    gates: Annotated[Count, "how many"] = 1
+
+
+forts: Registry[tuple[object, ...]] = Registry("fort", shared=shared)
+
+
+@forts.register("castle")
+def castle(place: str, *, owner: Annotated[str, "who lives there"], walls: CastleWalls, towers: Count = 4):
+    """A castle."""
+    return place, owner, walls, towers
 
 
 def resolved(**values):
@@ -216,3 +238,29 @@ def test_only_keyword_parameters_are_knobs():
 def test_none_is_written_by_absence_and_a_bare_part_by_its_name():
     values = {"a": None, "b": Part("red"), "c": Part("red", {"shade": 0.1}), "d": [1]}
     assert plain_values(values) == {"b": "red", "c": {"name": "red", "shade": 0.1}, "d": [1]}
+
+
+def test_a_dataclass_stands_for_its_fields_in_the_place_of_its_parameter():
+    knobs = forts.schema("castle").knobs
+    assert list(knobs) == ["owner", "height", "colour", "gates", "towers", "seed"]
+    assert (knobs["height"].doc, knobs["height"].default) == ("in metres; the keep has more", 9.0)
+    assert knobs["colour"].choices is colours
+
+
+def test_a_dataclass_is_put_together_again_to_build():
+    values = {"owner": "me", "gates": "3", "colour": {"name": "red", "shade": "0.1"}, "towers": 2, "seed": 7}
+    part = forts.resolve(Part("castle", values), "fort")
+    walls = CastleWalls(gates=3, colour=Part("red", {"shade": 0.1}))
+    assert forts.build(part, "hill") == ("hill", "me", walls, 2)
+    assert forts.resolve(Part("castle", part.values), "fort") == part
+    assert forts.build(Part("castle", {"owner": "me"}), "hill") == ("hill", "me", CastleWalls(), 4)
+
+
+def test_errors_name_the_fields_of_a_dataclass_as_any_other_knob():
+    for values, says in {
+        "gates": r"^fort\.gates=0 is not valid",
+        "gate": r"^There is no key in fort, 'gate'\. Did you mean 'gates'",
+        "walls": r"^There is no key in fort, 'walls'\.",
+    }.items():
+        with pytest.raises(GradlabError, match=says):
+            forts.resolve(Part("castle", {"owner": "me", values: "0"}), "fort")

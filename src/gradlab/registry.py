@@ -7,13 +7,21 @@
 
 Positional arguments are given by the code that builds; keyword-only ones are *knobs* that a user may set. A string in
 the annotation is the knob's documentation, and a registry in it makes the knob a choice among that registry's names.
+A keyword whose type is a dataclass stands for the keywords of that dataclass, which a model and its builders share:
+
+    @dataclass(frozen=True, kw_only=True)
+    class Settings:
+        dim: Annotated[Count, "features of a token"] = 128
+
+    @models.register("gpt")
+    def gpt(inputs, outputs, *, settings: Settings): ...
 """
 
 import inspect
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
@@ -131,15 +139,21 @@ class Knob:
 
 
 class Schema:
-    """The knobs of a callable: its keyword-only parameters."""
+    """The knobs of a callable: its keyword-only parameters, and in place of a dataclass its fields."""
 
     def __init__(self, function: Callable[..., Any]):
+        self.function = function
+        self.knobs: dict[str, Knob] = {}
+        self._groups: dict[str, Schema] = {}
         hints = typing.get_type_hints(function, include_extras=True)
-        self.knobs = {
-            p.name: Knob(p.name, hints[p.name], p.default)
-            for p in inspect.signature(function).parameters.values()
-            if p.kind is inspect.Parameter.KEYWORD_ONLY
-        }
+        for p in inspect.signature(function).parameters.values():
+            if p.kind is not inspect.Parameter.KEYWORD_ONLY:
+                continue
+            if is_dataclass(hints[p.name]):
+                self._groups[p.name] = Schema(hints[p.name])
+                self.knobs |= self._groups[p.name].knobs
+            else:
+                self.knobs[p.name] = Knob(p.name, hints[p.name], p.default)
 
     def resolve(self, values: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Every knob with its value: the given ones checked, the others by default."""
@@ -154,6 +168,14 @@ class Schema:
             is_default = value is None and knob.default is None
             resolved[knob.name] = None if is_default else knob.resolve(value, f"{where}.{knob.name}")
         return resolved
+
+    def call(self, *given: Any, **values: Any) -> Any:
+        """Call it with values of its knobs, those of a dataclass put together again."""
+        groups = {
+            name: group.call(**{knob: values.pop(knob) for knob in group.knobs if knob in values})
+            for name, group in self._groups.items()
+        }
+        return self.function(*given, **values, **groups)
 
 
 class Registry(Generic[T]):
@@ -202,7 +224,8 @@ class Registry(Generic[T]):
     def build(self, part: Part, *given: Any) -> T:
         """Call the builder with the positional `given` and the part's own values (not the shared ones)."""
         own = {k: v for k, v in part.values.items() if k not in self._shared_of.get(part.name, self._shared)}
-        return self[part.name](*given, **own)
+        built: T = Schema(self[part.name]).call(*given, **own)
+        return built
 
     def shared(self, part: Part) -> dict[str, Any]:
         """The part's values of the shared knobs."""

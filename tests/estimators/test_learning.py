@@ -290,6 +290,7 @@ def test_divergence_is_told_and_leaves_the_earlier_fit_alone():
         ({"device": "tpu"}, "no device 'tpu'"),
         ({"random_state": "x"}, "cannot be used to seed"),
         ({"model": "mpl"}, "Did you mean 'mlp'"),
+        ({"model": "lenet"}, "model=lenet takes pictures, but the inputs are tables of 4 columns"),
         ({"model": nn.Linear(4, 3)}, "a network was given"),
         ({"model": lambda shape, outputs: 3}, "it returned 3"),
         ({"model": lambda shape, outputs: nn.Linear(9, outputs)}, r"does not take inputs of shape \(4,\)"),

@@ -7,6 +7,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from gradlab.models import lenet, mlp
 from gradlab.probes import forward_flops, parameter_count
+from gradlab.specs import Picture, Table
 
 
 class Attention(nn.Module):
@@ -43,9 +44,9 @@ class Keywords(nn.Module):
 
 
 MODELS = {
-    "mlp": (mlp((1, 8, 8), 10, hidden=[32, 16]), (5, 1, 8, 8)),
-    "mlp with batch norm": (mlp((7,), 3, hidden=[4], batch_norm=True, dropout=0.5), (5, 7)),
-    "lenet": (lenet((1, 28, 28), 10), (3, 1, 28, 28)),
+    "mlp": (mlp(Picture(1, 8, 8), 10, hidden=[32, 16]), (5, 1, 8, 8)),
+    "mlp with batch norm": (mlp(Table(7), 3, hidden=[4], batch_norm=True, dropout=0.5), (5, 7)),
+    "lenet": (lenet(Picture(1, 28, 28), 10), (3, 1, 28, 28)),
     "linear over a sequence": (nn.Linear(6, 4), (2, 9, 6)),
     "convolution with groups and stride": (nn.Conv2d(8, 12, 3, stride=2, padding=1, groups=4), (2, 8, 11, 13)),
     "convolution with dilation": (nn.Conv2d(3, 5, 3, dilation=2, bias=False), (2, 3, 11, 13)),
@@ -69,7 +70,7 @@ def test_operations_are_those_of_the_flop_counter_of_torch(name):
 
 
 def test_counting_moves_neither_statistics_nor_modes():
-    model = mlp((7,), 3, hidden=[4], batch_norm=True, dropout=0.5)
+    model = mlp(Table(7), 3, hidden=[4], batch_norm=True, dropout=0.5)
     model[1].eval()
     modes = [m.training for m in model.modules()]
     before = {k: v.clone() for k, v in model.state_dict().items()}

@@ -14,6 +14,7 @@ from gradlab.models.language import TransformerLanguageModel
 from gradlab.nn.attention import MultiheadAttention
 from gradlab.probes import findings, layer_figures, parameter_count, record
 from gradlab.registry import Part
+from gradlab.specs import Picture, Table
 
 
 def figures(model, x, loss=None):
@@ -21,7 +22,7 @@ def figures(model, x, loss=None):
 
 
 def test_figures_are_those_of_a_plain_pass():
-    model, x = mlp((7,), 3, hidden=[40]), torch.randn(50, 7)
+    model, x = mlp(Table(7), 3, hidden=[40]), torch.randn(50, 7)
     found = figures(model, x, lambda output: output.square().mean())
     first = F.linear(x, model[0].weight, model[0].bias)
     bent = F.relu(first)
@@ -80,7 +81,7 @@ def test_an_input_is_saturated_where_the_slope_is_small(made):
 
 
 def test_a_saturated_network_is_found():
-    model = mlp((4,), 2, hidden=[16], activation=Part("tanh"))
+    model = mlp(Table(4), 2, hidden=[16], activation=Part("tanh"))
     model[0].weight.data *= 1000
     lines = layer_figures(record(model, torch.randn(20, 4), loss=torch.sum))
     assert lines[1].saturated > 0.9
@@ -101,14 +102,14 @@ def test_dead_layers_vanished_gradients_and_numbers_that_are_none_are_found():
     dead = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
     dead[0].bias.data -= 100
     assert "8 of 8 units" in findings(layer_figures(record(dead, x)))[0]
-    sound = mlp((8,), 2, hidden=[16])
+    sound = mlp(Table(8), 2, hidden=[16])
     assert findings(layer_figures(record(sound, x, loss=torch.sum))) == []
 
 
 @pytest.mark.parametrize(
     ("model", "x"),
     [
-        (lenet((1, 28, 28), 10), torch.rand(2, 1, 28, 28)),
+        (lenet(Picture(1, 28, 28), 10), torch.rand(2, 1, 28, 28)),
         (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), torch.randn(2, 5, 8)),
         (MultiheadAttention(8, 2), torch.randn(2, 5, 8)),
     ],

@@ -6,6 +6,7 @@ import torch
 
 from gradlab.data import Examples, Targets
 from gradlab.models import mlp
+from gradlab.specs import Table
 from gradlab.tasks import Classify
 from gradlab.training import driver
 from gradlab.training.environment import settings
@@ -63,7 +64,7 @@ def make_training(make_plan):
         settled = make_plan(**{"epochs": 3, "batch_size": 8, "seed": seed, **plan})
         if model is None:
             torch.manual_seed(seed)
-            model = mlp((4,), 3, hidden=[6])
+            model = mlp(Table(4), 3, hidden=[6])
         train = flowers(45) if train is None else train
         validation = flowers(validation, seed=1) if isinstance(validation, int) else validation
         driver.check(model, train, validation, settled)

@@ -12,6 +12,7 @@ from torch.testing import assert_close
 from gradlab.data import Targets
 from gradlab.errors import GradlabError
 from gradlab.models import mlp
+from gradlab.specs import Table
 from gradlab.tasks import Classify, Regress
 from gradlab.training.guard import HostGuard
 from gradlab.training.optimizers import Parameters
@@ -59,7 +60,7 @@ CLASSES, NUMBERS = Targets(classes=["a", "b", "c"]), Targets(mean=[0.0] * 3, std
 def gradients(parts, batch, task, model=None):
     if model is None:
         torch.manual_seed(0)
-        model = mlp((4,), 3, hidden=[6])
+        model = mlp(Table(4), 3, hidden=[6])
     optimizer = Remembers(model)
     plan = Plan(**plan_schema.resolve({"accumulate": parts}, "train"))
     loss = partial(task.objectives()["loss"].loss, model)
@@ -156,7 +157,7 @@ def test_the_activations_kept_for_the_backward_pass_are_those_of_one_part(exampl
         data = examples(60)
         with torch.autograd.graph.saved_tensors_hooks(Saved, lambda saved: saved.tensor):
             torch.manual_seed(0)
-            model = mlp((4,), 3, hidden=[64, 64])
+            model = mlp(Table(4), 3, hidden=[64, 64])
             gradients(parts, (data.inputs, data.targets), Classify(CLASSES), model)
         return peak - sum(p.nbytes for p in model.parameters() if p.ndim >= 2)  # saved too, and not by the example
 
@@ -164,7 +165,7 @@ def test_the_activations_kept_for_the_backward_pass_are_those_of_one_part(exampl
 
 
 def test_parts_too_small_for_batch_normalisation_are_refused(make_training):
-    model = mlp((4,), 3, hidden=[6], batch_norm=True)
+    model = mlp(Table(4), 3, hidden=[6], batch_norm=True)
     with pytest.raises(GradlabError, match=r"Batch normalisation.*raise train\.batch_size or lower train\.accumulate"):
         make_training(model=model, accumulate=4)  # the last batch of 45 has 5 examples
     assert make_training(model=model, accumulate=2).total_steps == 18

@@ -19,6 +19,7 @@ from gradlab.models.language.recurrent import RecurrentLanguageModel
 from gradlab.nn.recurrent.cache import StateCache
 from gradlab.recipe import Part
 from gradlab.run import checkpoint as disk
+from gradlab.specs import Table, Tokens
 from gradlab.tasks import evaluation
 from gradlab.tasks.evaluation import evaluate
 from gradlab.tasks.language import Language
@@ -304,7 +305,8 @@ def test_plans_that_cannot_carry_are_refused(plan, windows, words):
 
 @pytest.mark.parametrize("name", ["gpt", "ngram", "linear"])
 def test_models_without_a_state_are_refused(name):
-    model = models.build(models.resolve(Part(name), "model"), (LENGTH,), TOKENS)
+    spec = Table(LENGTH) if name == "linear" else Tokens(LENGTH, TOKENS)
+    model = models.build(models.resolve(Part(name), "model"), spec, TOKENS)
     with pytest.raises(GradlabError, match=r"train\.carry=true is for models that have a state"):
         check_carry(Plan(carry=True), model, text(300))
 

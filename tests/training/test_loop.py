@@ -10,6 +10,7 @@ from torch.testing import assert_close
 from gradlab.data import Examples, Targets, permutation
 from gradlab.models import mlp
 from gradlab.run import checkpoint as disk
+from gradlab.specs import Table
 from gradlab.tasks import Classify
 from gradlab.training.observers import Observer
 
@@ -49,7 +50,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(make_training
 
 def noisy():
     torch.manual_seed(0)
-    return mlp((4,), 3, hidden=[8, 8], dropout=0.3, batch_norm=True)
+    return mlp(Table(4), 3, hidden=[8, 8], dropout=0.3, batch_norm=True)
 
 
 # 45 examples in batches of 8: 6 steps an epoch. Log lines every 4 steps, evaluations every epoch.
@@ -80,7 +81,7 @@ PLANS = {
 @pytest.mark.parametrize("stop", [3, 6, 8, 17, 18])
 def test_a_restored_training_goes_on_to_the_bit(make_training, run, save_at, tmp_path, name, stop):
     plan = {"log_every": 4, "epochs": 4, **PLANS[name]}
-    model = noisy if name != "lbfgs" else (lambda: mlp((4,), 3, hidden=[5]))
+    model = noisy if name != "lbfgs" else (lambda: mlp(Table(4), 3, hidden=[5]))
     torch.manual_seed(3)
     start = model()
     other = model()
@@ -125,7 +126,7 @@ def test_a_loop_written_by_hand_reaches_the_same_weights(make_training, run, exa
     plan = {"optimizer": "adam", "lr": 0.01, "weight_decay": 0.01, "decay_all": True, "clip": 0.5, "epochs": 4}
     ours = run(make_training(seed=9, validation=None, **plan))
     torch.manual_seed(9)
-    model = mlp((4,), 3, hidden=[6])
+    model = mlp(Table(4), 3, hidden=[6])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=0.01)
     data = examples(45)
     for epoch in range(4):
@@ -174,7 +175,7 @@ def test_a_line_tells_rate_norm_and_how_far_each_layer_moved(make_training, run)
     training = run(make_training(optimizer="sgd", lr=0.1, steps=1, validation=None))
     (line,) = training.record.lines
     torch.manual_seed(0)
-    before = mlp((4,), 3, hidden=[6])
+    before = mlp(Table(4), 3, hidden=[6])
     moved = {
         n: (p - q).norm() for (n, p), q in zip(training.model.named_parameters(), before.parameters(), strict=True)
     }

@@ -6,6 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from gradlab.models import lenet, mlp
+from gradlab.specs import Picture, Table
 from gradlab.training.optimizers import Parameters
 from gradlab.training.regularisation import add_l1, limit_rows, penalty
 
@@ -17,14 +18,14 @@ def by_hand(model, decay, l1, everything):
 
 @pytest.mark.parametrize("decay_all", [False, True])
 def test_the_penalty_is_half_the_squares_and_all_the_sizes(make_plan, decay_all):
-    model = mlp((4,), 3, hidden=[6], batch_norm=True)
+    model = mlp(Table(4), 3, hidden=[6], batch_norm=True)
     plan = make_plan(weight_decay=0.3, l1=0.05, decay_all=decay_all)
     assert penalty(model, plan).item() == pytest.approx(by_hand(model, 0.3, 0.05, decay_all), rel=1e-5)
     assert penalty(model, make_plan()).item() == 0
 
 
 def test_the_gradient_of_the_penalty_is_what_the_step_adds(make_plan):
-    model = mlp((4,), 3, hidden=[6])
+    model = mlp(Table(4), 3, hidden=[6])
     plan = make_plan(l1=0.05)
     gradients = torch.autograd.grad(penalty(model, plan), list(model.parameters()), allow_unused=True)
     zeros = [torch.zeros_like(p) for p in model.parameters()]
@@ -60,7 +61,7 @@ def test_the_logged_loss_is_that_of_the_data_alone(make_training, run):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: mlp((4,), 3, hidden=[6]), lambda: lenet((1, 28, 28), 10)], ids=["mlp", "lenet"]
+    "make", [lambda: mlp(Table(4), 3, hidden=[6]), lambda: lenet(Picture(1, 28, 28), 10)], ids=["mlp", "lenet"]
 )
 @pytest.mark.parametrize("longest", [0.1, 0.6, 1e3])
 def test_max_norm_shortens_the_weights_into_each_unit_that_are_too_long(make, longest):

@@ -8,6 +8,7 @@ from torch.testing import assert_close
 from gradlab.data import Targets
 from gradlab.models import mlp
 from gradlab.registry import Part
+from gradlab.specs import Table
 from gradlab.tasks import Classify, Regress
 from gradlab.training.guard import HostGuard, NonFinite
 from gradlab.training.optimizers import Parameters, optimizers
@@ -47,7 +48,7 @@ def plain_gradients(model, examples, rows):
 
 @pytest.mark.parametrize("rows", [1, 7, 20])
 def test_the_gradient_is_that_of_a_plain_backward_of_the_mean_loss(one_step, examples, rows):
-    model = mlp((4,), 3, hidden=[6])
+    model = mlp(Table(4), 3, hidden=[6])
     _, optimizer = one_step(model, rows)
     loss = plain_gradients(model, examples, rows)
     assert_close(optimizer.gradients, [p.grad for p in model.parameters()], rtol=1e-5, atol=1e-7)
@@ -58,7 +59,7 @@ def test_the_gradient_is_that_of_a_plain_backward_of_the_mean_loss(one_step, exa
 
 @pytest.mark.parametrize("clip", [1e-3, 0.1, 1e6])
 def test_clipping_shortens_the_gradient_as_torch_does(one_step, examples, clip):
-    model = mlp((4,), 3, hidden=[6])
+    model = mlp(Table(4), 3, hidden=[6])
     step, optimizer = one_step(model, clip=clip)
     plain_gradients(model, examples, 7)
     norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
@@ -95,14 +96,14 @@ def test_a_gradient_that_two_parameters_share_is_changed_once_for_each(one_step,
 
 
 def test_a_parameter_that_the_loss_does_not_reach_has_no_gradient(one_step):
-    model = mlp((4,), 3, hidden=[6])
+    model = mlp(Table(4), 3, hidden=[6])
     model.register_parameter("unused", nn.Parameter(torch.ones(2)))
     _, optimizer = one_step(model)
     assert dict(zip(optimizer.parameters.names, optimizer.gradients, strict=True))["unused"] is None
 
 
 def test_gradients_do_not_pile_up_from_step_to_step(one_step):
-    model = mlp((4,), 3, hidden=[6])
+    model = mlp(Table(4), 3, hidden=[6])
     first = one_step(model)[1].gradients
     assert_close(one_step(model)[1].gradients, first, rtol=0, atol=0)
     assert all(p.grad is None for p in model.parameters())
@@ -111,7 +112,7 @@ def test_gradients_do_not_pile_up_from_step_to_step(one_step):
 @pytest.mark.parametrize("name", [n for n in optimizers.names() if n != "lbfgs"])
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
 def test_a_gradient_that_is_not_finite_reaches_neither_weights_nor_state(one_step, name, value):
-    model = mlp((4,), 3, hidden=[6])
+    model = mlp(Table(4), 3, hidden=[6])
     optimizer = optimizers.build(optimizers.resolve(Part(name), "optimizer"), Parameters(model, 0.1))
     one_step(model, optimizer=optimizer)
     before = [p.clone() for p in model.parameters()], {k: [t.clone() for t in v] for k, v in optimizer.state.items()}

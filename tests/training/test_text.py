@@ -10,6 +10,7 @@ from gradlab.data.text.sequences import Padded, PaddedExamples
 from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.models import models
 from gradlab.registry import Part
+from gradlab.specs import Tokens
 from gradlab.tasks import Classify, MaskedLanguage
 from gradlab.training.environment import settings
 from gradlab.training.loop import Training
@@ -37,7 +38,7 @@ def hidden_words():
     tokens = torch.randint(2, VOCABULARY, (200,), generator=torch.Generator().manual_seed(1))
     masked = Masked(windows=Windows(tokens, CONTEXT), chosen=2, mask=1, first=2, vocabulary=VOCABULARY)
     examples = WindowExamples.over(masked)
-    return MaskedLanguage(Targets(tokens=VOCABULARY, masked=2)), examples, "bert", (CONTEXT,)
+    return MaskedLanguage(Targets(tokens=VOCABULARY, masked=2)), examples, "bert", Tokens(CONTEXT, VOCABULARY)
 
 
 def ragged_texts():
@@ -47,16 +48,16 @@ def ragged_texts():
     padded = Padded.of(tokens, np.cumsum(lengths) - lengths, CONTEXT)
     labels = torch.from_numpy(rng.integers(0, 2, size=25))
     task = Classify(Targets(classes=["short", "long"]))
-    return task, PaddedExamples.of(padded, labels), "bert-classifier", (CONTEXT, VOCABULARY)
+    return task, PaddedExamples.of(padded, labels), "bert-classifier", Tokens(CONTEXT, VOCABULARY)
 
 
 def make(data, *observers, **changes):
-    task, examples, name, shape = data()
+    task, examples, name, spec = data()
     values = {"epochs": 3, "batch_size": 8, "optimizer": "adam", "log_every": 1, **changes}
     plan = Plan(**plan_schema.resolve(values, "train"))
     torch.manual_seed(plan.seed)
     part = models.resolve(Part(name, {"dim": 8, "heads": 2, "layers": 1, "dropout": 0.1}), "model")
-    model = models.build(part, shape, task.outputs)
+    model = models.build(part, spec, task.outputs)
     return Training(model, task, examples, examples.sample(5), plan, observers=observers)
 
 

@@ -13,6 +13,7 @@ from gradlab.bench.cases import Case
 from gradlab.data.text.corpus import pydoc_topics
 from gradlab.models import lenet, mlp
 from gradlab.models.language import RecurrentLanguageModel, TransformerLanguageModel
+from gradlab.specs import Array, Picture
 
 HEADS = 4  # of each attention
 
@@ -64,8 +65,9 @@ class Work:
             return TransformerLanguageModel(
                 _CHARACTERS, case.length, dim=case.hidden[0], layers=len(case.hidden), heads=HEADS
             )
-        shape = self.inputs.shape[1:]
-        return lenet(shape, _CLASSES) if case.model == "lenet" else mlp(shape, _CLASSES, hidden=[*case.hidden])
+        if case.model == "lenet":
+            return lenet(Picture(*self.inputs.shape[1:]), _CLASSES)
+        return mlp(Array.of(self.inputs.shape[1:]), _CLASSES, hidden=[*case.hidden])
 
     def loss(self, logits: npt.NDArray[np.floating]) -> float:
         """Mean cross-entropy over the training data: how far the contestant got."""

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 from annotated_types import Ge
@@ -14,6 +14,9 @@ from gradlab.data.raw import Raw, Targets, Wants
 from gradlab.data.splits import Split, check_folds, divide, hold_out
 from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction, Natural, Part, Registry, Seed
+
+if TYPE_CHECKING:
+    from gradlab.data.text.source import Context
 
 Validation = Annotated[Fraction, "share of the examples not in the test split that is held out while training"]
 Test = Annotated[Fraction | None, "share held out for the final figures; default the source's own split, or 0.2"]
@@ -33,7 +36,7 @@ class Dataset:
     validation: Examples
     test: Examples
     raw: Raw
-    preprocessing: Preprocessing
+    preprocessing: "Preprocessing | Context"
     targets: Targets
 
     def split(self, name: str) -> Examples:

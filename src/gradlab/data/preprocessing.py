@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from gradlab import specs
 from gradlab.data.moments import Moments
 from gradlab.data.raw import check_finite
 from gradlab.errors import GradlabError, unknown
@@ -105,6 +106,11 @@ class Preprocessing:
             return tuple(self.shape)
         codes = sum(map(len, self.categories.values()))
         return (self.shape[0] - len(self.categories) + codes + len(self.missing),)
+
+    @property
+    def spec(self) -> specs.Array:
+        """What one example is, as the model sees it."""
+        return specs.Array.of(self.output_shape)
 
     def __call__(self, raw: Array, dtype: torch.dtype = torch.float32) -> Tensor:
         """Raw inputs, one row per example, as a tensor for the model."""

@@ -164,7 +164,7 @@ class Estimator(Parameters):
             levels=_LEVELS,
             missing=self._columns is not None,
         )
-        model = self._network(preprocessing.output_shape, outputs, seed)
+        model = self._network(preprocessing.spec, outputs, seed)
         # The precision of the inputs is that of the network; but Metal has no float64.
         double = raw.dtype == np.float64 and find_device(self.device).type != "mps"
         model = model.to(torch.float64 if double else torch.float32)

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError, one_line
-from gradlab.models import Shape, models
+from gradlab.models import build_model
 from gradlab.registry import Part
+from gradlab.specs import Array, Shape
 from gradlab.tasks import predict
 
 Factory = Callable[[Shape, int], nn.Module]
@@ -19,18 +20,15 @@ Chosen = str | Mapping[str, Any] | Factory | None
 
 
 def build(
-    chosen: Chosen, perceptron: Mapping[str, Any], shape: Shape, outputs: int, seed: int, where: str
+    chosen: Chosen, perceptron: Mapping[str, Any], inputs: Array, outputs: int, seed: int, where: str
 ) -> nn.Module:
     """A network with weights drawn from the seed; the caller's generator is left alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if callable(chosen):
-            return _made(chosen, shape, outputs)
+            return _made(chosen, inputs.shape, outputs)
         part = Part("mlp", perceptron) if chosen is None else Part.read(chosen, f"{where}.model")
-        try:
-            return models.build(models.resolve(part, where), shape, outputs)
-        except RuntimeError as error:
-            raise GradlabError(f"The model {part.name} cannot be made: {one_line(error)}") from None
+        return build_model(part, inputs, outputs, where=where)
 
 
 def _made(factory: Factory, shape: Shape, outputs: int) -> nn.Module:

@@ -12,7 +12,7 @@ from gradlab.data.preprocessing import Method
 from gradlab.errors import GradlabError, unknown
 from gradlab.estimators import network
 from gradlab.estimators.network import Chosen
-from gradlab.models import Shape
+from gradlab.specs import Array
 from gradlab.training.plan import Plan, plan_schema
 
 _BATCH = 200  # as in scikit-learn's own networks
@@ -115,7 +115,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**32, dtype=np.uint32))
 
-    def _network(self, shape: Shape, outputs: int, seed: int) -> nn.Module:
+    def _network(self, inputs: Array, outputs: int, seed: int) -> nn.Module:
         """The network that is asked for, with fresh weights."""
         perceptron = {
             "hidden": list(self.hidden) if isinstance(self.hidden, Iterable) else [self.hidden],
@@ -123,4 +123,4 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
             "dropout": self.dropout,
             "batch_norm": self.batch_norm,
         }
-        return network.build(self.model, perceptron, shape, outputs, seed, self._name)
+        return network.build(self.model, perceptron, inputs, outputs, seed, self._name)

@@ -71,7 +71,8 @@ def _parameter(name: str, value: Any) -> Any:
     if name == "model" and callable(value):
         raise GradlabError(
             "A model that is a Python function cannot be saved without pickle. Register it, "
-            '`@gradlab.models.models.register("my-network")`, and fit with model="my-network".'
+            '`@gradlab.models.models.register("my-network")`, and fit with model="my-network". '
+            "A registered one is given a spec in place of the shape, which is its `.shape`."
         )
     if isinstance(value, np.random.RandomState):
         raise GradlabError(f"{name} is a generator, which cannot be saved. Set it to an integer or None before saving.")
@@ -103,7 +104,7 @@ def _learner(
     estimator: "Estimator", found: Checkpoint, *, preprocessing: dict[str, Any], dtype: str, seed: int, **progress: Any
 ) -> Learner:
     prepared = Preprocessing(**preprocessing)
-    model = estimator._network(prepared.output_shape, estimator._task().outputs, seed)
+    model = estimator._network(prepared.spec, estimator._task().outputs, seed)
     model = model.to({"float32": torch.float32, "float64": torch.float64}[dtype])
     model.load_state_dict(found.chosen)
     standing = replace(found, model={} if found.best is None else found.model, best=None)

@@ -1,5 +1,7 @@
-"""Named architectures. A builder takes the shape of one input and the number of outputs; its knobs are keywords."""
+"""Named architectures. A builder takes what one input is (`gradlab.specs`) and the number of outputs; its knobs are
+keywords. Language models have an output for each token of the vocabulary, whatever number is asked for."""
 
+from gradlab.models.building import build_model
 from gradlab.models.language import (
     MaskedLanguageModel,
     RecurrentLanguageModel,
@@ -11,16 +13,16 @@ from gradlab.models.lenet import lenet
 from gradlab.models.linear import linear, softmax
 from gradlab.models.mlp import mlp
 from gradlab.models.ngram import NGram
-from gradlab.models.registry import Shape, models
+from gradlab.models.registry import models
 
 __all__ = [
     "MaskedLanguageModel",
     "NGram",
     "RecurrentLanguageModel",
-    "Shape",
     "TextClassifier",
     "TransformerEncoder",
     "TransformerLanguageModel",
+    "build_model",
     "lenet",
     "linear",
     "mlp",

@@ -5,14 +5,15 @@ from typing import Annotated
 
 from torch import nn
 
-from gradlab.models.registry import Shape, models
+from gradlab.models.registry import models
 from gradlab.nn import PolynomialFeatures
 from gradlab.registry import Count
+from gradlab.specs import Array
 
 
 @models.register("linear")
 def linear(
-    inputs: Shape,
+    inputs: Array,
     outputs: int,
     *,
     degree: Annotated[Count, "powers of each input that are offered to the map; 1 is plain linear regression"] = 1,
@@ -21,19 +22,20 @@ def linear(
 
     $$ y = W \phi(x) + b, \qquad \phi(x) = (x, x^2, \dots, x^p) $$
 
-    >>> linear((3,), 1)
+    >>> from gradlab.specs import Table
+    >>> linear(Table(3), 1)
     Sequential(
       (0): Linear(in_features=3, out_features=1, bias=True)
     )
     """
-    features = math.prod(inputs)
-    layers: list[nn.Module] = [nn.Flatten()] if len(inputs) > 1 else []
+    features = math.prod(inputs.shape)
+    layers: list[nn.Module] = [nn.Flatten()] if len(inputs.shape) > 1 else []
     if degree > 1:
         layers.append(PolynomialFeatures(degree))
     return nn.Sequential(*layers, nn.Linear(features * degree, outputs))
 
 
 @models.register("softmax")
-def softmax(inputs: Shape, outputs: int) -> nn.Module:
+def softmax(inputs: Array, outputs: int) -> nn.Module:
     r"""Softmax regression: logits Wx + b; the softmax itself is part of the loss, where it is stable."""
     return linear(inputs, outputs)

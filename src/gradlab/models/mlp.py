@@ -5,14 +5,15 @@ from typing import Annotated
 
 from torch import nn
 
-from gradlab.models.registry import Shape, models
+from gradlab.models.registry import models
 from gradlab.nn.activation_knobs import activations
 from gradlab.registry import Count, Fraction, Part
+from gradlab.specs import Array
 
 
 @models.register("mlp")
 def mlp(
-    inputs: Shape,
+    inputs: Array,
     outputs: int,
     *,
     hidden: Annotated[list[Count], "units of each hidden layer; empty for a linear map"] = [128],  # noqa: B006
@@ -24,7 +25,8 @@ def mlp(
 
     $$ h_{l+1} = \sigma(W_l h_l + b_l), \qquad y = W_L h_L + b_L $$
 
-    >>> mlp((2,), 3, hidden=[4], dropout=0.1)
+    >>> from gradlab.specs import Table
+    >>> mlp(Table(2), 3, hidden=[4], dropout=0.1)
     Sequential(
       (0): Linear(in_features=2, out_features=4, bias=True)
       (1): ReLU()
@@ -32,8 +34,8 @@ def mlp(
       (3): Linear(in_features=4, out_features=3, bias=True)
     )
     """
-    layers: list[nn.Module] = [nn.Flatten()] if len(inputs) > 1 else []
-    width = math.prod(inputs)
+    layers: list[nn.Module] = [nn.Flatten()] if len(inputs.shape) > 1 else []
+    width = math.prod(inputs.shape)
     for units in hidden:
         layers.append(nn.Linear(width, units))
         if batch_norm:

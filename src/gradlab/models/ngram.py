@@ -13,8 +13,9 @@ from torch.nn.functional import pad
 
 from gradlab.errors import GradlabError
 from gradlab.models.ngram_counts import context_counts, token_counts
-from gradlab.models.registry import Shape, models
+from gradlab.models.registry import models
 from gradlab.registry import NonNegative
+from gradlab.specs import Tokens
 
 _LONGEST = 8
 
@@ -232,11 +233,11 @@ def _find(
 
 @models.register("ngram")
 def ngram(
-    inputs: Shape,
+    inputs: Tokens,
     outputs: int,
     *,
     order: Annotated[int, Ge(1), Le(_LONGEST), "tokens that are counted together: 1 for unigrams, 3 for trigrams"] = 3,
     smoothing: Annotated[NonNegative, "ε, how much the shorter context counts beside what was seen"] = 1.0,
 ) -> nn.Module:
     """Counted n-grams with interpolated Laplace smoothing; training it is one step, which counts."""
-    return NGram(outputs, order, smoothing)
+    return NGram(inputs.vocabulary, order, smoothing)

@@ -4,6 +4,4 @@ from torch import nn
 
 from gradlab.registry import Registry
 
-Shape = tuple[int, ...]
-
 models: Registry[nn.Module] = Registry("model")

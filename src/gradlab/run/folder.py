@@ -41,7 +41,7 @@ from gradlab.data import (
 )
 from gradlab.diagnosis.finding import Finding
 from gradlab.errors import GradlabError, notice, one_line
-from gradlab.models import models
+from gradlab.models import build_model
 from gradlab.recipe import Recipe
 from gradlab.run import checkpoint
 from gradlab.tasks import Task, compare, predict, tasks, wants
@@ -145,7 +145,7 @@ class Run:
         if "vocabulary" in inputs:
             return Beginning(inputs["context"], self._read("tokenizer.json"), inputs["vocabulary"])
         if "context" in inputs:
-            return Context(inputs["context"], self._read("tokenizer.json"))
+            return Context(inputs["context"], self._read("tokenizer.json"), self.data["targets"]["tokens"])
         return Preprocessing(**inputs)
 
     @cached_property
@@ -180,7 +180,8 @@ class Run:
         for complaint in complaints:
             notice(f"{complaint} Using step {found.step} instead.")
         with torch.random.fork_rng(devices=[]):  # fresh weights are drawn, and the caller's generator left alone
-            model = build_model(self.recipe, self.preprocessing, self.task)
+            inputs, data = self.preprocessing.spec, self.recipe.data.name
+            model = build_model(self.recipe.model, inputs, self.task.outputs, data=data)
         try:
             model.load_state_dict(found.chosen)
         except RuntimeError as error:
@@ -298,20 +299,6 @@ def read_lines(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
         if not isinstance(line, dict) or "step" not in line:
             return
         yield line, text
-
-
-def build_model(recipe: Recipe, preprocessing: Preprocessing | Context, task: Task) -> nn.Module:
-    """The recipe's model for these inputs and this task, with fresh weights."""
-    part = models.resolve(recipe.model, "model")
-    try:
-        return models.build(part, preprocessing.output_shape, task.outputs)
-    except GradlabError:
-        raise
-    except ValueError:  # its builder takes a shape of another length apart
-        shape = preprocessing.output_shape
-        raise GradlabError(f"model={part.name} does not take inputs of shape {shape}, such as these data.") from None
-    except RuntimeError as error:
-        raise GradlabError(f"The model {part.name} cannot be made: {one_line(error)}") from None
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from gradlab.data import Examples, Targets, Wants
+from gradlab.data import Batch, Examples, Targets, Wants
 from gradlab.errors import GradlabError
 from gradlab.models.ngram import NGram
 from gradlab.tasks.counted import ngram_baselines, token_entropy, tokens_of
@@ -67,6 +67,10 @@ class Language(Supervised):
         """All tokens alike, and counted trigrams; for a model that counts by itself, n-grams shorter than its own."""
         order = min(3, model.order - 1) if isinstance(model, NGram) else 3
         return ngram_baselines(tokens_of(train), self.outputs, order)
+
+    def output_shape(self, batch: Batch) -> tuple[int, ...]:
+        """Of a text, some models answer at each token, and others once: both take the same inputs."""
+        return (*batch["inputs"].shape[1:], self.outputs)
 
     def constant_loss(self, train: Examples, model: nn.Module, some: Examples) -> float:
         return token_entropy(train)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from gradlab.data import Examples, Targets, Wants
+from gradlab.data import Batch, Examples, Targets, Wants
 from gradlab.data.text.masking import UNASKED
 from gradlab.errors import GradlabError
 from gradlab.models.ngram import NGram
@@ -67,6 +67,10 @@ class MaskedLanguage(Supervised):
     def baselines(self, train: Examples, model: nn.Module) -> dict[str, NGram]:
         """All tokens alike, and how often each is in the training text."""
         return ngram_baselines(tokens_of(train), self.outputs, order=1)
+
+    def output_shape(self, batch: Batch) -> tuple[int, ...]:
+        """Of a text, some models answer at each token, and others once: both take the same inputs."""
+        return (*batch["inputs"].shape[1:], self.outputs)
 
     def constant_loss(self, train: Examples, model: nn.Module, some: Examples) -> float:
         return token_entropy(train)

@@ -89,6 +89,10 @@ class Task:
         """One pass over a batch: what a step computes before its gradients."""
         return [objective.loss(model, batch) for objective in self.objectives().values()]
 
+    def output_shape(self, batch: Batch) -> tuple[int, ...] | None:
+        """What `forward` must give for each example of a batch, where that is one tensor."""
+        return None
+
     def evaluate(self, model: nn.Module, split: Any) -> Figures:
         """Loss and metrics of a split: by sums over its batches, unless the task decodes, samples or plays instead."""
         return evaluate_objectives(model, self, split)
@@ -135,6 +139,9 @@ class Supervised(Task):
 
     def forward(self, model: nn.Module, batch: Batch) -> Any:
         return model(batch["inputs"])
+
+    def output_shape(self, batch: Batch) -> tuple[int, ...] | None:
+        return (self.outputs,)
 
     def encode(self, targets: Any) -> Any:
         """Raw targets as the loss takes them."""

@@ -15,13 +15,14 @@ from torch import nn
 
 from gradlab.data import Dataset, Examples, load, sources
 from gradlab.errors import GradlabError, Interrupted, is_out_of_memory, notice, one_line
-from gradlab.models import models
+from gradlab.models import build_model, models
 from gradlab.probes import parameter_count
 from gradlab.recipe import Recipe
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound
-from gradlab.run.folder import build_model, new_path
+from gradlab.run.folder import new_path
 from gradlab.tasks import Supervised, Task, compare, settled, tasks, wants
+from gradlab.tasks.evaluation import inference
 from gradlab.training import driver
 from gradlab.training.capture import Mode, choose_mode
 from gradlab.training.checks import check_objectives, check_precision
@@ -82,7 +83,7 @@ class Experiment:
         task = tasks.build(recipe.task, dataset.targets)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(plan.seed)
-            model = build_model(recipe, dataset.preprocessing, task)
+            model = build_model(recipe.model, dataset.preprocessing.spec, task.outputs, data=recipe.data.name)
         encoded = {split: task.encoded(dataset.split(split)) for split in SPLITS}  # refuses what it cannot learn
         train = encoded["train"]
         flops = _first_pass(recipe, model, task, train)
@@ -119,17 +120,29 @@ class Experiment:
 
 
 def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> int:
-    """The operations of a forward pass for one example, if the model can read it."""
-    try:
-        if not isinstance(task, Supervised) and isinstance(train, Examples):
-            check_objectives(model, task, train.batch(slice(0, 2)))
+    """The operations of a forward pass for one example, if the model can read it and gives what the task needs."""
+    if not isinstance(train, Examples):
         return driver.example_flops(model, task, train)
+    one = train.batch(slice(0, 1))
+    try:
+        if not isinstance(task, Supervised):
+            check_objectives(model, task, train.batch(slice(0, 2)))
+        flops = driver.example_flops(model, task, train)
+        with inference(model):
+            given = task.forward(model, one)
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
         if is_out_of_memory(error) or isinstance(error, GradlabError):
             raise
         raise GradlabError(
             f"model={recipe.model.name} cannot read data={recipe.data.name}: {one_line(error)}. Take another model."
         ) from None
+    needed = task.output_shape(one)
+    if needed is not None and tuple(given.shape[1:]) != needed:
+        raise GradlabError(
+            f"model={recipe.model.name} gives outputs of shape {tuple(given.shape[1:])} for an example of "
+            f"data={recipe.data.name}, but task={recipe.task.name} needs {needed}. Take another model."
+        )
+    return flops
 
 
 def start(experiment: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:

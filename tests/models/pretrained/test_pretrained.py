@@ -148,8 +148,8 @@ def test_our_models_give_the_same_logits_there_and_when_they_come_back(tmp_path,
     back = gl.from_pretrained(tmp_path / "x")
     check_close(back(tokens), want, 0)
     made, again = (getattr(model, "encoder", model).settings for model in (ours, back))
-    for setting in {"dropout", "padding"} & made.keys():
-        assert again[setting] == made[setting]
+    for setting in {"dropout", "padding"} & vars(made).keys():
+        assert getattr(again, setting) == getattr(made, setting)
 
 
 @pytest.mark.parametrize("name", ["bert", "classifier"])

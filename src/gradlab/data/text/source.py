@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 import torch
 
+from gradlab import specs
 from gradlab.data.dataset import Dataset, Limit, sources
 from gradlab.data.examples import Examples
 from gradlab.data.memory import memory_for_data
@@ -28,9 +29,13 @@ class Context:
     tokenizer: str
     """As JSON, in the format of the tokenizers library."""
 
+    vocabulary: int
+    """Tokens that it knows."""
+
     @property
-    def output_shape(self) -> tuple[int, ...]:
-        return (self.context,)
+    def spec(self) -> specs.Tokens:
+        """What one example is, as the model sees it."""
+        return specs.Tokens(self.context, self.vocabulary)
 
     def describe(self) -> dict[str, Any]:
         """For data.json; the tokenizer has a file of its own."""
@@ -55,7 +60,7 @@ class TextDataset(Dataset):
     """Three splits of a text, as windows of tokens."""
 
     raw: Text  # type: ignore[assignment]
-    preprocessing: Context  # type: ignore[assignment]
+    preprocessing: Context
 
 
 def prepare_text(
@@ -99,7 +104,7 @@ def prepare_text(
         validation=validated,
         test=tested,
         raw=Text(corpus, key, notes),
-        preprocessing=Context(context, made.to_json()),
+        preprocessing=Context(context, made.to_json(), len(made)),
         targets=Targets(
             tokens=len(made), token_bytes=made.byte_counts.tolist() if made.lossless else [], masked=hidden
         ),

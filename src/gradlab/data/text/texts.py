@@ -32,13 +32,6 @@ class Texts(Raw):
 class Beginning(Context):
     """How a classifier sees a text: its first tokens, so many at most, by this tokenizer. The token 0 is padding."""
 
-    vocabulary: int
-
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        """So many tokens, each one of so many."""
-        return self.context, self.vocabulary
-
     def describe(self) -> dict[str, Any]:
         return {"context": self.context, "vocabulary": self.vocabulary}
 
@@ -96,7 +89,7 @@ def prepare_texts(
         validation=examples(validated),
         test=examples(tested),
         raw=replace(raw, notes=[*raw.notes, *notes]),
-        preprocessing=Beginning(context, made.to_json(), len(made)),  # type: ignore[arg-type]
+        preprocessing=Beginning(context, made.to_json(), len(made)),
         targets=Targets.of(raw.targets[train], raw.classes),
     )
 

@@ -5,8 +5,9 @@ from typing import Annotated
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from gradlab.models.registry import Shape, models
+from gradlab.models.registry import models
 from gradlab.registry import Count, Fraction
+from gradlab.specs import Tokens
 
 
 class BagOfTokens(nn.Module):
@@ -36,12 +37,11 @@ class BagOfTokens(nn.Module):
 
 @models.register("text-bag")
 def text_bag(
-    inputs: Shape,
+    inputs: Tokens,
     outputs: int,
     *,
     dim: Annotated[Count, "features of a token"] = 64,
     dropout: Annotated[Fraction, "probability of dropping a feature of the mean"] = 0.0,
 ) -> nn.Module:
     """The mean of the embeddings of a text's tokens, whatever their order, and a linear map to its classes."""
-    _, vocabulary = inputs
-    return BagOfTokens(vocabulary, outputs, dim=dim, dropout=dropout)
+    return BagOfTokens(inputs.vocabulary, outputs, dim=dim, dropout=dropout)

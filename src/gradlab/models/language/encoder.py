@@ -1,5 +1,6 @@
 """The encoder-only transformer, in which every token sees all others, and two heads for it: BERT and a classifier."""
 
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 import torch
@@ -8,16 +9,39 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
-from gradlab.models.registry import Shape, models
+from gradlab.models.registry import models
 from gradlab.nn.activations import GELU
 from gradlab.nn.normalisation import LayerNorm
 from gradlab.nn.position import LearnedPosition
 from gradlab.nn.transformer import MLP, EncoderLayer
 from gradlab.registry import Count, Fraction
+from gradlab.specs import Tokens
 
-Tokens = Int64[Tensor, "batch length"]
+Numbers = Int64[Tensor, "batch length"]
 Mask = Bool[Tensor, "batch length"]
 Pooling = Literal["first", "mean"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderKnobs:
+    """What a recipe may set of an encoder."""
+
+    layers: Annotated[Count, "encoder layers"] = 4
+    heads: Annotated[Count, "of each attention"] = 4
+    dim: Annotated[Count, "features of a token, a multiple of heads"] = 128
+    hidden: Annotated[Count | None, "features between the maps of an MLP; default 4 dim"] = None
+    dropout: Annotated[Fraction, "probability of dropping a feature"] = 0.0
+    norm_first: Annotated[bool, "normalise before each part, not after the sum as BERT does"] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderSettings(EncoderKnobs):
+    """All that an encoder is built by: the last four are there for weights of others, which were trained with them."""
+
+    eps: float = 1e-12
+    types: int = 0
+    padding: int | None = 0
+    approximate: Literal["none", "tanh"] = "none"
 
 
 class TransformerEncoder(nn.Module):
@@ -28,7 +52,8 @@ class TransformerEncoder(nn.Module):
     e, p and s are tables of tokens, positions and, where `types` is not 0, of the kinds c of tokens, such as first and
     second sentence; a kind is 0 unless told. With `norm_first` the norm is applied after the layers instead, not before
     them. The mask is true at the tokens that may be looked at. Without one, these are all but the token `padding`,
-    or all if that is None. The defaults are BERT. Devlin et al. 2018, arXiv:1810.04805.
+    or all if that is None. `settings` are those of `EncoderSettings`; the defaults are BERT. Devlin et al. 2018,
+    arXiv:1810.04805.
 
     >>> encoder = TransformerEncoder(vocabulary=10, context=8, dim=16, layers=2, heads=2)
     >>> alone, padded = torch.tensor([[4, 5, 6]]), torch.tensor([[4, 5, 6, 0, 0]])
@@ -36,79 +61,52 @@ class TransformerEncoder(nn.Module):
     True
     """
 
-    def __init__(
-        self,
-        vocabulary: int,
-        context: int,
-        *,
-        dim: int,
-        layers: int,
-        heads: int,
-        hidden: int | None = None,
-        dropout: float = 0.0,
-        norm_first: bool = False,
-        eps: float = 1e-12,
-        types: int = 0,
-        padding: int | None = 0,
-        approximate: Literal["none", "tanh"] = "none",
-    ):
+    def __init__(self, vocabulary: int, context: int, **settings: Any):
         super().__init__()
-        self.vocabulary, self.context, self.dim, self.padding = vocabulary, context, dim, padding
-        self.norm_first, self.eps, self.approximate = norm_first, eps, approximate
-        self.settings: dict[str, Any] = {  # to build the same encoder again
-            "vocabulary": vocabulary,
-            "context": context,
-            "dim": dim,
-            "layers": layers,
-            "heads": heads,
-            "hidden": hidden,
-            "dropout": dropout,
-            "norm_first": norm_first,
-            "eps": eps,
-            "types": types,
-            "padding": padding,
-            "approximate": approximate,
-        }
+        self.vocabulary, self.context = vocabulary, context
+        self.settings = chosen = EncoderSettings(**settings)
+        self.dim = chosen.dim
 
         def make_norm(features: int) -> LayerNorm:
-            return LayerNorm(features, eps)
+            return LayerNorm(features, chosen.eps)
 
-        self.embedding = nn.Embedding(vocabulary, dim)
-        self.position = LearnedPosition(context, dim)
-        self.types = nn.Embedding(types, dim) if types else None
-        self.norm = make_norm(dim)
-        self.dropout = nn.Dropout(dropout)
+        self.embedding = nn.Embedding(vocabulary, chosen.dim)
+        self.position = LearnedPosition(context, chosen.dim)
+        self.types = nn.Embedding(chosen.types, chosen.dim) if chosen.types else None
+        self.norm = make_norm(chosen.dim)
+        self.dropout = nn.Dropout(chosen.dropout)
         self.layers = nn.ModuleList(
             EncoderLayer(
-                dim,
-                heads,
-                dropout=dropout,
-                norm_first=norm_first,
-                mlp=MLP(dim, hidden, activation=GELU(approximate)),
+                chosen.dim,
+                chosen.heads,
+                dropout=chosen.dropout,
+                norm_first=chosen.norm_first,
+                mlp=MLP(chosen.dim, chosen.hidden, activation=GELU(chosen.approximate)),
                 norm=make_norm,
             )
-            for _ in range(layers)
+            for _ in range(chosen.layers)
         )
         self.apply(_small_weights)
 
     def forward(
-        self, tokens: Tokens, mask: Mask | None = None, types: Tokens | None = None
+        self, tokens: Numbers, mask: Mask | None = None, types: Numbers | None = None
     ) -> Float[Tensor, "batch length {self.dim}"]:
         x = self.position(self.embedding(tokens))
         if self.types is not None:
             x = x + self.types(torch.zeros_like(tokens) if types is None else types)
         elif types is not None:
             raise GradlabError("The encoder has no types of tokens: build it with types=2 or more, or give none.")
-        x = self.dropout(x if self.norm_first else self.norm(x))
+        x = self.dropout(x if self.settings.norm_first else self.norm(x))
         mask = self.real(tokens) if mask is None else mask
         for layer in self.layers:
             x = layer(x, None if mask is None else mask[:, None])
-        y: Tensor = self.norm(x) if self.norm_first else x
+        y: Tensor = self.norm(x) if self.settings.norm_first else x
         return y
 
-    def real(self, tokens: Tokens) -> Mask | None:
+    def real(self, tokens: Numbers) -> Mask | None:
         """Where the tokens are not padding, if there is such a token."""
-        return None if self.padding is None else tokens != self.padding
+        padding = self.settings.padding
+        return None if padding is None else tokens != padding
 
 
 class MaskedLanguageModel(nn.Module):
@@ -127,13 +125,13 @@ class MaskedLanguageModel(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.dense = nn.Linear(encoder.dim, encoder.dim)
-        self.activation = GELU(encoder.approximate)
-        self.norm = LayerNorm(encoder.dim, encoder.eps)
+        self.activation = GELU(encoder.settings.approximate)
+        self.norm = LayerNorm(encoder.dim, encoder.settings.eps)
         self.bias = nn.Parameter(torch.zeros(encoder.vocabulary))
         _small_weights(self.dense)
 
     def forward(
-        self, tokens: Tokens, mask: Mask | None = None, types: Tokens | None = None
+        self, tokens: Numbers, mask: Mask | None = None, types: Numbers | None = None
     ) -> Float[Tensor, "batch length vocabulary"]:
         y = self.norm(self.activation(self.dense(self.encoder(tokens, mask, types))))
         return F.linear(y, self.encoder.embedding.weight, self.bias)
@@ -162,7 +160,7 @@ class TextClassifier(nn.Module):
             _small_weights(linear)
 
     def forward(
-        self, tokens: Tokens, mask: Mask | None = None, types: Tokens | None = None
+        self, tokens: Numbers, mask: Mask | None = None, types: Numbers | None = None
     ) -> Float[Tensor, "batch {self.classes}"]:
         mask = self.encoder.real(tokens) if mask is None else mask
         y = self.encoder(tokens, mask, types)
@@ -187,58 +185,19 @@ def _small_weights(module: nn.Module) -> None:
 
 
 @models.register("bert")
-def bert(
-    inputs: Shape,
-    outputs: int,
-    *,
-    layers: Annotated[Count, "encoder layers"] = 4,
-    heads: Annotated[Count, "of each attention"] = 4,
-    dim: Annotated[Count, "features of a token, a multiple of heads"] = 128,
-    hidden: Annotated[Count | None, "features between the maps of an MLP; default 4 dim"] = None,
-    dropout: Annotated[Fraction, "probability of dropping a feature"] = 0.0,
-    norm_first: Annotated[bool, "normalise before each part, not after the sum as BERT does"] = False,
-) -> nn.Module:
+def bert(inputs: Tokens, outputs: int, *, settings: EncoderKnobs) -> nn.Module:
     """A transformer that fills in hidden tokens: every place sees all others. The token 0 is padding, and not seen."""
-    (context,) = inputs
-    encoder = TransformerEncoder(
-        outputs,
-        context,
-        dim=dim,
-        layers=layers,
-        heads=heads,
-        hidden=hidden,
-        dropout=dropout,
-        norm_first=norm_first,
-    )
-    return MaskedLanguageModel(encoder)
+    return MaskedLanguageModel(TransformerEncoder(inputs.vocabulary, inputs.context, **asdict(settings)))
 
 
 @models.register("bert-classifier")
 def bert_classifier(
-    inputs: Shape,
+    inputs: Tokens,
     outputs: int,
     *,
-    layers: Annotated[Count, "encoder layers"] = 4,
-    heads: Annotated[Count, "of each attention"] = 4,
-    dim: Annotated[Count, "features of a token, a multiple of heads"] = 128,
-    hidden: Annotated[Count | None, "features between the maps of an MLP; default 4 dim"] = None,
-    dropout: Annotated[Fraction, "probability of dropping a feature"] = 0.0,
-    norm_first: Annotated[bool, "normalise before each part, not after the sum as BERT does"] = False,
+    settings: EncoderKnobs,
     pooling: Annotated[Pooling, "what stands for the text: its first token, or the mean of all"] = "first",
 ) -> nn.Module:
-    """A transformer encoder that sorts texts into classes. The token 0 is padding, and not seen.
-
-    The shape of an input is (context, vocabulary): so many tokens, each one of so many.
-    """
-    context, vocabulary = inputs
-    encoder = TransformerEncoder(
-        vocabulary,
-        context,
-        dim=dim,
-        layers=layers,
-        heads=heads,
-        hidden=hidden,
-        dropout=dropout,
-        norm_first=norm_first,
-    )
-    return TextClassifier(encoder, outputs, pooling=pooling, dropout=dropout)
+    """A transformer encoder that sorts texts into classes. The token 0 is padding, and not seen."""
+    encoder = TransformerEncoder(inputs.vocabulary, inputs.context, **asdict(settings))
+    return TextClassifier(encoder, outputs, pooling=pooling, dropout=settings.dropout)

@@ -1,48 +1,45 @@
 """GPT-2 and Llama: what they are among decoder-only transformers, at any size."""
 
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from torch import nn
 
-from gradlab.models.language.transformer import TransformerLanguageModel
-from gradlab.models.registry import Shape, models
-from gradlab.registry import Count, Fraction
+from gradlab.models.language.transformer import DecoderSizes, Tied, TransformerLanguageModel
+from gradlab.models.registry import models
+from gradlab.registry import Count
+from gradlab.specs import Tokens
 
 _SHARED = {"attention": "softmax", "norm_first": True}
 GPT2: dict[str, Any] = {**_SHARED, "position": "learned", "norm": "layer", "gated": False, "bias": True}
 LLAMA: dict[str, Any] = {**_SHARED, "position": "rotary", "norm": "rms", "gated": True, "bias": False}
 
 
+@dataclass(frozen=True, kw_only=True)
+class GPT2Sizes(DecoderSizes):
+    """How large a GPT-2 is."""
+
+    layers: Annotated[Count, "decoder layers; GPT-2 itself has 12"] = 4
+    heads: Annotated[Count, "of each attention; GPT-2 itself has 12"] = 4
+    dim: Annotated[Count, "features of a token, a multiple of heads; GPT-2 itself has 768"] = 128
+    hidden: Annotated[Count | None, "features between the maps of an MLP; default 4 dim"] = None
+
+
 @models.register("gpt2")
-def gpt2(
-    inputs: Shape,
-    outputs: int,
-    *,
-    layers: Annotated[Count, "decoder layers; GPT-2 itself has 12"] = 4,
-    heads: Annotated[Count, "of each attention; GPT-2 itself has 12"] = 4,
-    dim: Annotated[Count, "features of a token, a multiple of heads; GPT-2 itself has 768"] = 128,
-    hidden: Annotated[Count | None, "features between the maps of an MLP; default 4 dim"] = None,
-    dropout: Annotated[Fraction, "probability of dropping a feature"] = 0.0,
-) -> nn.Module:
+def gpt2(inputs: Tokens, outputs: int, *, sizes: GPT2Sizes) -> nn.Module:
     """The architecture of GPT-2: learned positions, layer norm, GELU by tanh, the last map tied to the embedding."""
-    (context,) = inputs
-    sizes: dict[str, Any] = {"dim": dim, "layers": layers, "heads": heads, "hidden": hidden}
-    return TransformerLanguageModel(outputs, context, **sizes, dropout=dropout, approximate="tanh", **GPT2)
+    return TransformerLanguageModel(inputs.vocabulary, inputs.context, **asdict(sizes), approximate="tanh", **GPT2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LlamaSizes(DecoderSizes):
+    """How large a Llama is."""
+
+    dim: Annotated[Count, "features of a token, an even multiple of heads"] = 128
+    hidden: Annotated[Count | None, "features between the maps of an MLP; default 8/3 dim"] = None
 
 
 @models.register("llama")
-def llama(
-    inputs: Shape,
-    outputs: int,
-    *,
-    layers: Annotated[Count, "decoder layers"] = 4,
-    heads: Annotated[Count, "of each attention"] = 4,
-    dim: Annotated[Count, "features of a token, an even multiple of heads"] = 128,
-    hidden: Annotated[Count | None, "features between the maps of an MLP; default 8/3 dim"] = None,
-    dropout: Annotated[Fraction, "probability of dropping a feature"] = 0.0,
-    tied: Annotated[bool, "the last map is the table of embeddings"] = False,
-) -> nn.Module:
+def llama(inputs: Tokens, outputs: int, *, sizes: LlamaSizes, tied: Tied = False) -> nn.Module:
     """The architecture of Llama: rotary positions, RMS norm, gated MLPs, no biases."""
-    (context,) = inputs
-    sizes: dict[str, Any] = {"dim": dim, "layers": layers, "heads": heads, "hidden": hidden}
-    return TransformerLanguageModel(outputs, context, **sizes, dropout=dropout, tied=tied, **LLAMA)
+    return TransformerLanguageModel(inputs.vocabulary, inputs.context, **asdict(sizes), tied=tied, **LLAMA)

@@ -1,6 +1,7 @@
 """Recurrent language models: all that was read is in a state of fixed size."""
 
-from typing import Annotated, Literal, cast
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -8,12 +9,25 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
-from gradlab.models.registry import Shape, models
+from gradlab.models.registry import models
 from gradlab.nn.recurrent import GRU, LSTM, RNN
 from gradlab.nn.recurrent.cache import StateCache
 from gradlab.registry import Count, Fraction
+from gradlab.specs import Tokens
 
 Cell = Literal["rnn", "lstm", "gru"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentSettings:
+    """What a recurrent language model is built by."""
+
+    cell: Annotated[Cell, "the kind of recurrent layer"] = "lstm"
+    layers: Annotated[Count, "recurrent layers, one above the other"] = 2
+    dim: Annotated[Count, "features of a token"] = 128
+    hidden: Annotated[Count | None, "units of a layer; default dim"] = None
+    dropout: Annotated[Fraction, "probability of dropping a feature, between layers too"] = 0.0
+    tied: Annotated[bool, "the last map is the table of embeddings"] = False
 
 
 class RecurrentLanguageModel(nn.Module):
@@ -22,7 +36,8 @@ class RecurrentLanguageModel(nn.Module):
     $$ h_t = \mathrm{cell}(E_{x_t}, h_{t-1}), \qquad z_t = W h_t + b $$
 
     W is the table E where they are tied, which needs as many features as hidden units. A window starts from the state
-    0, or with a cache from the state that is in it, and the gradient goes back to its first token.
+    0, or with a cache from the state that is in it, and the gradient goes back to its first token. `settings` are those
+    of `RecurrentSettings`.
 
     >>> model = RecurrentLanguageModel(10, dim=16, layers=2, cell="lstm")
     >>> tokens = torch.tensor([[1, 2, 3, 4]])
@@ -32,30 +47,22 @@ class RecurrentLanguageModel(nn.Module):
     True
     """
 
-    def __init__(
-        self,
-        vocabulary: int,
-        *,
-        dim: int,
-        layers: int,
-        cell: Cell,
-        hidden: int | None = None,
-        dropout: float = 0.0,
-        tied: bool = False,
-    ):
+    def __init__(self, vocabulary: int, **settings: Any):
         super().__init__()
-        hidden = dim if hidden is None else hidden
-        if tied and hidden != dim:
+        self.vocabulary = vocabulary
+        self.settings = chosen = RecurrentSettings(**settings)
+        dim = chosen.dim
+        hidden = dim if chosen.hidden is None else chosen.hidden
+        if chosen.tied and hidden != dim:
             raise GradlabError(f"model.tied=true needs model.hidden ({hidden}) to be model.dim ({dim}).")
-        self.vocabulary, self.tied = vocabulary, tied
         self.embedding = nn.Embedding(vocabulary, dim)
-        made = {"rnn": RNN, "lstm": LSTM, "gru": GRU}[cell]
+        made = {"rnn": RNN, "lstm": LSTM, "gru": GRU}[chosen.cell]
         # One by one: of several layers together, cuDNN would draw the dropout between them from a state of its own,
         # which no checkpoint can hold.
-        self.layers = nn.ModuleList(made(hidden if i else dim, hidden, batch_first=True) for i in range(layers))
-        self.dropout = nn.Dropout(dropout)
-        self.head = None if tied else nn.Linear(hidden, vocabulary)
-        self.bias = nn.Parameter(torch.zeros(vocabulary)) if tied else None
+        self.layers = nn.ModuleList(made(hidden if i else dim, hidden, batch_first=True) for i in range(chosen.layers))
+        self.dropout = nn.Dropout(chosen.dropout)
+        self.head = None if chosen.tied else nn.Linear(hidden, vocabulary)
+        self.bias = nn.Parameter(torch.zeros(vocabulary)) if chosen.tied else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -64,7 +71,7 @@ class RecurrentLanguageModel(nn.Module):
         An LSTM first remembers: with a forget gate half closed, a token is forgotten after two more. Jozefowicz et al.
         2015.
         """
-        nn.init.normal_(self.embedding.weight, std=self.embedding.embedding_dim**-0.5 if self.tied else 1.0)
+        nn.init.normal_(self.embedding.weight, std=self.embedding.embedding_dim**-0.5 if self.settings.tied else 1.0)
         for layer in self.layers:
             if isinstance(layer, LSTM):
                 size = layer.hidden_size
@@ -91,16 +98,6 @@ class RecurrentLanguageModel(nn.Module):
 
 
 @models.register("rnn")
-def rnn(
-    inputs: Shape,
-    outputs: int,
-    *,
-    cell: Annotated[Cell, "the kind of recurrent layer"] = "lstm",
-    layers: Annotated[Count, "recurrent layers, one above the other"] = 2,
-    dim: Annotated[Count, "features of a token"] = 128,
-    hidden: Annotated[Count | None, "units of a layer; default dim"] = None,
-    dropout: Annotated[Fraction, "probability of dropping a feature, between layers too"] = 0.0,
-    tied: Annotated[bool, "the last map is the table of embeddings"] = False,
-) -> nn.Module:
+def rnn(inputs: Tokens, outputs: int, *, settings: RecurrentSettings) -> nn.Module:
     """A recurrent language model: RNN, LSTM or GRU."""
-    return RecurrentLanguageModel(outputs, dim=dim, layers=layers, cell=cell, hidden=hidden, dropout=dropout, tied=tied)
+    return RecurrentLanguageModel(inputs.vocabulary, **asdict(settings))

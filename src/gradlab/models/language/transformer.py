@@ -1,6 +1,7 @@
 """The decoder-only transformer: GPT-2 and Llama are two settings of it."""
 
 import math
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, cast
 
 import torch.nn.functional as F
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
 from gradlab.models.language.decoding import Decoding
-from gradlab.models.registry import Shape, models
+from gradlab.models.registry import models
 from gradlab.nn.activations import GELU
 from gradlab.nn.attention import LinearAttention, MultiheadAttention, PerformerAttention
 from gradlab.nn.attention.cache import StaticCache
@@ -17,9 +18,44 @@ from gradlab.nn.normalisation import LayerNorm, RMSNorm
 from gradlab.nn.position import ALiBi, LearnedPosition, RelativePosition, RotaryPosition, SinusoidalPosition
 from gradlab.nn.transformer import MLP, DecoderLayer, GatedMLP
 from gradlab.registry import Count, Fraction
+from gradlab.specs import Tokens
 
 AttentionName = Literal["softmax", "linear", "performer"]
 PositionName = Literal["none", "learned", "sinusoidal", "rotary", "alibi", "relative"]
+Tied = Annotated[bool, "the last map is the table of embeddings"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderSizes:
+    """How large a decoder is."""
+
+    layers: Annotated[Count, "decoder layers"] = 4
+    heads: Annotated[Count, "of each attention"] = 4
+    dim: Annotated[Count, "features of a token, a multiple of heads"] = 128
+    hidden: Annotated[Count | None, "features between the maps of an MLP; default 4 dim, or 8/3 dim if gated"] = None
+    dropout: Annotated[Fraction, "probability of dropping a feature"] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderKnobs(DecoderSizes):
+    """What a recipe may set of a decoder; the defaults are the shape of GPT-2, at a small size."""
+
+    attention: Annotated[AttentionName, "linear and performer cost no square of the length"] = "softmax"
+    position: Annotated[PositionName, "how a token's place is told"] = "learned"
+    norm: Annotated[Literal["layer", "rms"], "the normalisation"] = "layer"
+    norm_first: Annotated[bool, "normalise before each part, not after the sum"] = True
+    gated: Annotated[bool, "MLPs with a SiLU gate"] = False
+    tied: Tied = True
+    bias: Annotated[bool, "in linear maps"] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderSettings(DecoderKnobs):
+    """All that a decoder is built by: the last three are there for weights of others, which were trained with them."""
+
+    eps: float = 1e-5
+    rotary_base: float = 10000.0
+    approximate: Literal["none", "tanh"] = "none"
 
 
 class TransformerLanguageModel(nn.Module):
@@ -29,7 +65,8 @@ class TransformerLanguageModel(nn.Module):
        P(x_{t+1} \mid x_1, \dots, x_t) = \mathrm{softmax}(z_t)_{x_{t+1}} $$
 
     W is the table E itself where they are tied. `context` is the largest number of tokens it was made for: learned
-    positions end there. With a cache, tokens are those after the ones it has read.
+    positions end there. `settings` are those of `DecoderSettings`. With a cache, tokens are those after the ones it has
+    read.
 
     >>> import torch
     >>> model = TransformerLanguageModel(vocabulary=10, context=8, dim=16, layers=2, heads=2)
@@ -40,89 +77,22 @@ class TransformerLanguageModel(nn.Module):
     True
     """
 
-    def __init__(
-        self,
-        vocabulary: int,
-        context: int,
-        *,
-        dim: int,
-        layers: int,
-        heads: int,
-        hidden: int | None = None,
-        dropout: float = 0.0,
-        attention: AttentionName = "softmax",
-        position: PositionName = "learned",
-        norm: Literal["layer", "rms"] = "layer",
-        norm_first: bool = True,
-        gated: bool = False,
-        tied: bool = True,
-        bias: bool = True,
-        eps: float = 1e-5,
-        rotary_base: float = 10000.0,
-        approximate: Literal["none", "tanh"] = "none",
-    ):
+    def __init__(self, vocabulary: int, context: int, **settings: Any):
         super().__init__()
-        self.vocabulary, self.context, self.tied = vocabulary, context, tied
-        self.settings: dict[str, Any] = {  # to build the same model again
-            "vocabulary": vocabulary,
-            "context": context,
-            "dim": dim,
-            "layers": layers,
-            "heads": heads,
-            "hidden": hidden,
-            "dropout": dropout,
-            "attention": attention,
-            "position": position,
-            "norm": norm,
-            "norm_first": norm_first,
-            "gated": gated,
-            "tied": tied,
-            "bias": bias,
-            "eps": eps,
-            "rotary_base": rotary_base,
-            "approximate": approximate,
-        }
+        self.vocabulary, self.context = vocabulary, context
+        self.settings = chosen = DecoderSettings(**settings)
         # Tokens beyond which it has no positions, or none that it has learned to read.
-        self.limit = context if position in ("learned", "sinusoidal", "rotary") else None
-        if attention != "softmax" and position in ("alibi", "relative"):
-            raise GradlabError(f"model.position={position} is added to scores, which {attention} attention has not.")
-
-        def make_norm(features: int) -> nn.Module:
-            return LayerNorm(features, eps) if norm == "layer" else RMSNorm(features, eps)
-
-        def make_attention() -> MultiheadAttention:
-            return MultiheadAttention(
-                dim,
-                heads,
-                dropout if attention == "softmax" else 0.0,
-                bias,
-                attention=_inner(attention, dim // heads),
-                position=RotaryPosition(dim // heads, rotary_base, layout="halves") if position == "rotary" else None,
-                score_bias=_score_bias(position, heads, context),
+        self.limit = context if chosen.position in ("learned", "sinusoidal", "rotary") else None
+        if chosen.attention != "softmax" and chosen.position in ("alibi", "relative"):
+            raise GradlabError(
+                f"model.position={chosen.position} is added to scores, which {chosen.attention} attention has not."
             )
-
-        def make_mlp() -> nn.Module:
-            if gated:
-                return GatedMLP(dim, hidden, bias=bias, dropout=dropout)
-            return MLP(dim, hidden, activation=GELU(approximate), bias=bias, dropout=dropout)
-
-        self.embedding = nn.Embedding(vocabulary, dim)
-        self.position = _added_position(position, context, dim)
-        self.dropout = nn.Dropout(dropout)
-        self.layers = nn.ModuleList(
-            DecoderLayer(
-                dim,
-                heads,
-                dropout=dropout,
-                norm_first=norm_first,
-                attention=make_attention(),
-                mlp=make_mlp(),
-                norm=make_norm,
-            )
-            for _ in range(layers)
-        )
-        self.norm = make_norm(dim) if norm_first else nn.Identity()
-        self.head = None if tied else nn.Linear(dim, vocabulary, bias=False)
+        self.embedding = nn.Embedding(vocabulary, chosen.dim)
+        self.position = _added_position(chosen, context)
+        self.dropout = nn.Dropout(chosen.dropout)
+        self.layers = nn.ModuleList(_layer(chosen, context) for _ in range(chosen.layers))
+        self.norm = _norm(chosen, chosen.dim) if chosen.norm_first else nn.Identity()
+        self.head = None if chosen.tied else nn.Linear(chosen.dim, vocabulary, bias=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -156,57 +126,61 @@ class TransformerLanguageModel(nn.Module):
         return Decoding(self.embedding, self.position, layers, self.norm, self._head, max_length)
 
 
+def _layer(settings: DecoderSettings, context: int) -> DecoderLayer:
+    return DecoderLayer(
+        settings.dim,
+        settings.heads,
+        dropout=settings.dropout,
+        norm_first=settings.norm_first,
+        attention=_attention(settings, context),
+        mlp=_mlp(settings),
+        norm=lambda features: _norm(settings, features),
+    )
+
+
+def _norm(settings: DecoderSettings, features: int) -> nn.Module:
+    return LayerNorm(features, settings.eps) if settings.norm == "layer" else RMSNorm(features, settings.eps)
+
+
+def _attention(settings: DecoderSettings, context: int) -> MultiheadAttention:
+    head_dim, rotary = settings.dim // settings.heads, settings.position == "rotary"
+    return MultiheadAttention(
+        settings.dim,
+        settings.heads,
+        settings.dropout if settings.attention == "softmax" else 0.0,
+        settings.bias,
+        attention=_inner(settings.attention, head_dim),
+        position=RotaryPosition(head_dim, settings.rotary_base, layout="halves") if rotary else None,
+        score_bias=_score_bias(settings, context),
+    )
+
+
+def _mlp(settings: DecoderSettings) -> nn.Module:
+    options: dict[str, Any] = {"bias": settings.bias, "dropout": settings.dropout}
+    if settings.gated:
+        return GatedMLP(settings.dim, settings.hidden, **options)
+    return MLP(settings.dim, settings.hidden, activation=GELU(settings.approximate), **options)
+
+
 def _inner(name: AttentionName, head_dim: int) -> nn.Module | None:
     if name == "softmax":
         return None
     return LinearAttention() if name == "linear" else PerformerAttention(head_dim)
 
 
-def _score_bias(name: PositionName, heads: int, context: int) -> nn.Module | None:
-    if name == "alibi":
-        return ALiBi(heads)
-    return RelativePosition(heads, context) if name == "relative" else None
+def _score_bias(settings: DecoderSettings, context: int) -> nn.Module | None:
+    if settings.position == "alibi":
+        return ALiBi(settings.heads)
+    return RelativePosition(settings.heads, context) if settings.position == "relative" else None
 
 
-def _added_position(name: PositionName, context: int, dim: int) -> nn.Module | None:
-    if name == "learned":
-        return LearnedPosition(context, dim)
-    return SinusoidalPosition(dim) if name == "sinusoidal" else None
+def _added_position(settings: DecoderSettings, context: int) -> nn.Module | None:
+    if settings.position == "learned":
+        return LearnedPosition(context, settings.dim)
+    return SinusoidalPosition(settings.dim) if settings.position == "sinusoidal" else None
 
 
 @models.register("gpt")
-def gpt(
-    inputs: Shape,
-    outputs: int,
-    *,
-    layers: Annotated[Count, "decoder layers"] = 4,
-    heads: Annotated[Count, "of each attention"] = 4,
-    dim: Annotated[Count, "features of a token, a multiple of heads"] = 128,
-    hidden: Annotated[Count | None, "features between the maps of an MLP; default 4 dim, or 8/3 dim if gated"] = None,
-    dropout: Annotated[Fraction, "probability of dropping a feature"] = 0.0,
-    attention: Annotated[AttentionName, "linear and performer cost no square of the length"] = "softmax",
-    position: Annotated[PositionName, "how a token's place is told"] = "learned",
-    norm: Annotated[Literal["layer", "rms"], "the normalisation"] = "layer",
-    norm_first: Annotated[bool, "normalise before each part, not after the sum"] = True,
-    gated: Annotated[bool, "MLPs with a SiLU gate"] = False,
-    tied: Annotated[bool, "the last map is the table of embeddings"] = True,
-    bias: Annotated[bool, "in linear maps"] = True,
-) -> nn.Module:
+def gpt(inputs: Tokens, outputs: int, *, settings: DecoderKnobs) -> nn.Module:
     """A decoder-only transformer language model; the defaults are the shape of GPT-2, at a small size."""
-    (context,) = inputs
-    return TransformerLanguageModel(
-        outputs,
-        context,
-        dim=dim,
-        layers=layers,
-        heads=heads,
-        hidden=hidden,
-        dropout=dropout,
-        attention=attention,
-        position=position,
-        norm=norm,
-        norm_first=norm_first,
-        gated=gated,
-        tied=tied,
-        bias=bias,
-    )
+    return TransformerLanguageModel(inputs.vocabulary, inputs.context, **asdict(settings))

@@ -1,5 +1,6 @@
 """GPT-2 and Llama, as Hugging Face names their settings and weights."""
 
+from dataclasses import asdict
 from typing import Any, Literal
 
 from torch import nn
@@ -16,7 +17,8 @@ GELUName = Literal["gelu_new", "gelu_pytorch_tanh", "gelu"]
 
 def _described(model: TransformerLanguageModel) -> Values:
     first: Any = model.layers[0]
-    return {**model.settings, "hidden": first.mlp.hidden}
+    sizes = {"vocabulary": model.vocabulary, "context": model.context}
+    return {**sizes, **asdict(model.settings), "hidden": first.mlp.hidden}
 
 
 def _gpt2(values: Values) -> nn.Module:
@@ -72,8 +74,8 @@ def _llama(values: Values) -> nn.Module:
 
 
 def _described_llama(model: TransformerLanguageModel) -> Values:
-    dim, heads = model.settings["dim"], model.settings["heads"]
-    return {**_described(model), "key_heads": heads, "head_dim": dim // heads}
+    heads = model.settings.heads
+    return {**_described(model), "key_heads": heads, "head_dim": model.settings.dim // heads}
 
 
 def _with_rotation(config: Config) -> Config:

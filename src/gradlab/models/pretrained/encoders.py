@@ -1,6 +1,7 @@
 """BERT and its heads, as Hugging Face names their settings and weights."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -48,7 +49,8 @@ def _encoder_rows(ours: str) -> tuple[Row, ...]:
 
 def _described(encoder: TransformerEncoder) -> Values:
     first: Any = encoder.layers[0]
-    return {**encoder.settings, "hidden": first.mlp.hidden, "types": encoder.settings["types"] or _TYPES}
+    sizes = {"vocabulary": encoder.vocabulary, "context": encoder.context, "hidden": first.mlp.hidden}
+    return {**asdict(encoder.settings), **sizes, "types": encoder.settings.types or _TYPES}
 
 
 def _state(model: MaskedLanguageModel | TextClassifier) -> dict[str, Tensor]:

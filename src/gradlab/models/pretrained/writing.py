@@ -37,7 +37,7 @@ def save_pretrained(model: nn.Module, folder: str | Path, *, tokenizer: str | No
 def _architecture(model: nn.Module) -> Architecture:
     """The architecture that a model is of, or the setting that keeps it from being one."""
     if isinstance(model, TransformerLanguageModel):
-        found = LLAMA if model.settings["position"] == "rotary" else GPT2
+        found = LLAMA if model.settings.position == "rotary" else GPT2
     elif isinstance(model, MaskedLanguageModel | TextClassifier):
         found = MASKED if isinstance(model, MaskedLanguageModel) else CLASSIFIER
     else:

@@ -1,0 +1,130 @@
+"""What one example of some data is, known before there is a model: a model's builder says which of these it takes.
+
+As text, a spec says what the examples are: `str(Table(13))` is "tables of 13 columns".
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from gradlab.wording import counted
+
+Shape = tuple[int, ...]
+
+
+class Spec:
+    """What one example is."""
+
+    kind: ClassVar[str] = "anything"
+    """What examples of this kind are called."""
+
+
+@dataclass(frozen=True)
+class Array(Spec):
+    """Numbers of any shape."""
+
+    kind = "arrays of numbers"
+
+    shape: Shape
+
+    @staticmethod
+    def of(shape: Shape) -> "Array":
+        """The kind of array that has this shape: one axis is a row of a table, three are a picture.
+
+        >>> print(Array.of((13,)), Array.of((3, 32, 32)), Array.of((2, 100)), sep=", ")
+        tables of 13 columns, pictures of 3×32×32 pixels, arrays of 2×100 numbers
+        """
+        return Table(*shape) if len(shape) == 1 else Picture(*shape) if len(shape) == 3 else Array(shape)
+
+    def __str__(self) -> str:
+        return f"arrays of {_by(self.shape)} numbers"
+
+
+@dataclass(frozen=True)
+class Table(Array):
+    """A row of a table: one number for each of its features."""
+
+    kind = "tables"
+
+    shape: Shape = field(init=False, repr=False)
+    features: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", (self.features,))
+
+    def __str__(self) -> str:
+        return f"tables of {counted(self.features, 'column')}"
+
+
+@dataclass(frozen=True)
+class Picture(Array):
+    """A picture: a grid of pixels for each channel."""
+
+    kind = "pictures"
+
+    shape: Shape = field(init=False, repr=False)
+    channels: int
+    height: int
+    width: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", (self.channels, self.height, self.width))
+
+    def __str__(self) -> str:
+        return f"pictures of {_by(self.shape)} pixels"
+
+
+@dataclass(frozen=True)
+class Tokens(Spec):
+    """A text as token numbers: at most `context` of them, each one of `vocabulary`."""
+
+    kind = "texts"
+
+    context: int
+    vocabulary: int
+
+    def __str__(self) -> str:
+        return f"texts of up to {counted(self.context, 'token')} of a vocabulary of {self.vocabulary:,}"
+
+
+@dataclass(frozen=True)
+class Pair(Spec):
+    """A source and the target that belongs to it, such as a sentence and its translation."""
+
+    kind = "pairs"
+
+    source: Spec
+    target: Spec
+
+    def __str__(self) -> str:
+        return f"pairs: {self.source}, with {self.target}"
+
+
+@dataclass(frozen=True)
+class Graph(Spec):
+    """A graph: features of each node and, where there are some, of each edge."""
+
+    kind = "graphs"
+
+    node_features: int
+    edge_features: int = 0
+
+    def __str__(self) -> str:
+        edges = f" and {counted(self.edge_features, 'feature')} of each edge" if self.edge_features else ""
+        return f"graphs with {counted(self.node_features, 'feature')} of each node{edges}"
+
+
+@dataclass(frozen=True)
+class Environment(Spec):
+    """An environment to act in: at each step it is observed, and one of its actions is taken."""
+
+    kind = "environments"
+
+    observation: Spec
+    actions: int
+
+    def __str__(self) -> str:
+        return f"environments with {counted(self.actions, 'action')}, observed as {self.observation}"
+
+
+def _by(shape: Shape) -> str:
+    return "×".join(map(str, shape))
