@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
+from gradlab import parallel
 from gradlab.data import Raw, Tokenizer, sources
 from gradlab.data.overview import Overview
 from gradlab.data.text.texts import Texts
@@ -78,7 +79,8 @@ def train(
     If something seems wrong with the training, the doctor tells it on stderr, and `run.findings` has it; the override
     `{"doctor": "off"}` leaves that out.
     """
-    run = start(prepare(recipe, overrides, data=data, device=device), out, observers)
+    with parallel.joined():
+        run = start(prepare(recipe, overrides, data=data, device=device), out, observers)
     tell(run.findings or [])
     return run
 
@@ -111,11 +113,12 @@ def resume(
 ) -> Run:
     """Go on with a run that was stopped or killed, to the bit as if it had not been; a finished one is returned."""
     opened = run if isinstance(run, Run) else open_run(run)
-    if opened.result is None:
-        place = find_device(device or opened.environment["device"])
-        experiment.resume(opened, place, observers)
-    if not (opened.path / "report.html").exists():
-        _report(opened)
+    with parallel.joined():
+        if opened.result is None:
+            place = find_device(device or opened.environment["device"])
+            experiment.resume(opened, place, observers)
+        if not (opened.path / "report.html").exists():
+            _report(opened)
     return opened
 
 
@@ -232,9 +235,10 @@ def verify(what: Any, like: str | None = None, *, cases: int = 50, **values: Any
 
 
 def _report(run: Run) -> None:
-    from gradlab.report import write_report  # after the training, which should not wait for it to load
+    if parallel.rank() == 0:
+        from gradlab.report import write_report  # after the training, which should not wait for it to load
 
-    write_report(run)
+        write_report(run)
 
 
 def load_run(path: str | Path) -> Run:

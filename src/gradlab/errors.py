@@ -12,6 +12,8 @@ class GradlabError(ValueError):
     """
 
     exit_code = 2
+    everywhere = False
+    """Whether every process of a training raises it, so that one may tell it for all."""
 
 
 class TrainingError(GradlabError):
@@ -24,6 +26,13 @@ class Interrupted(GradlabError):
     """The user stopped a run; it was saved, and the message says how to go on."""
 
     exit_code = 130
+    everywhere = True
+
+
+class SharedError(GradlabError):
+    """Found by all processes of a training together."""
+
+    everywhere = True
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -1,37 +1,202 @@
 """Several processes that train one model together, each on its part of every batch: what they tell each other.
 
-`torchrun` starts them and says in the environment which is which. Everything here is a no-op in a single process.
+`torchrun` starts them and says in the environment which is which; `joined` makes them a group. In a single process
+everything here is the identity, and torch.distributed is not imported.
 """
 
+import hashlib
+import json
 import os
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from gradlab.errors import GradlabError, SharedError, TrainingError
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 T = TypeVar("T")
+
+_PATIENCE = timedelta(minutes=30)  # for the slowest: the first of them may convert the data while others wait
+_joined = False
 
 
 def count() -> int:
     """How many processes train together."""
-    return int(os.environ.get("WORLD_SIZE", "1")) if _joined() else 1
+    return int(os.environ["WORLD_SIZE"]) if _joined else 1
 
 
 def rank() -> int:
     """Which of them this is; the first, 0, writes and prints."""
-    return int(os.environ.get("RANK", "0")) if _joined() else 0
+    return int(os.environ["RANK"]) if _joined else 0
 
 
-def _joined() -> bool:
-    return False
+@contextmanager
+def joined() -> Iterator[None]:
+    """Meanwhile the processes that `torchrun` started are one group: by NCCL on GPUs, by gloo elsewhere."""
+    global _joined
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or _joined:
+        yield
+        return
+    import torch
+    from torch import distributed
+
+    cuda = torch.cuda.is_available()
+    if cuda:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+    own = not distributed.is_initialized()
+    if own:
+        distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=_PATIENCE)
+    _joined = True
+    try:
+        yield
+    finally:
+        _joined = False
+        if own and distributed.is_initialized():
+            distributed.destroy_process_group()
 
 
-def share(split: T) -> T:
-    """This process's part of a split; the split itself where there is one process."""
-    return split
+@contextmanager
+def _together() -> Iterator[None]:
+    """Turns what torch says when another process is gone into an error that says what to do."""
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        if isinstance(error, GradlabError):
+            raise
+        raise TrainingError(
+            f"Another of the {count()} processes that train together has ended, so that this one (rank {rank()}) ends "
+            "too. Its own message, if it left one, says why. The run goes on from its last checkpoint with: gradlab "
+            "resume RUN, in any number of processes."
+        ) from None
+
+
+# What is said.
+
+
+def first(make: Callable[[], T]) -> T:
+    """What the first process makes, for all of them; an error of it is everybody's. It must be plain as JSON is."""
+    if count() == 1:
+        return make()
+    made: Any = None
+    problem: str | None = None
+    if rank() == 0:
+        try:
+            made = make()
+        except GradlabError as error:
+            problem = str(error)
+    made, problem = every([made, problem])[0]
+    if problem is not None:
+        raise SharedError(problem)
+    return made  # type: ignore[no-any-return]
+
+
+def every(value: T) -> list[T]:
+    """The values of all processes, in their order. They must be plain as JSON is."""
+    if count() == 1:
+        return [value]
+    import torch
+
+    content = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
+    return [json.loads(bytes(other.numpy())) for other in _gathered(content)]
+
+
+def check_same(what: str, content: str) -> None:
+    """Refuse to go on where processes would train different things."""
+    if count() == 1:
+        return
+    digests = every(hashlib.sha256(content.encode()).hexdigest())
+    others = [i for i, digest in enumerate(digests) if digest != digests[0]]
+    if others:
+        raise SharedError(
+            f"The processes do not have the same {what}: rank {others[0]} differs from rank 0. Give all of them the "
+            "same command, files and versions."
+        )
 
 
 def sums(values: Any) -> Any:
-    return values
+    """Numbers summed over the processes: a list, or a dictionary with the same keys in all of them."""
+    if count() == 1:
+        return values
+    import torch
+    from torch import distributed
+
+    names = list(values) if isinstance(values, dict) else range(len(values))
+    total = torch.tensor([float(values[name]) for name in names], dtype=torch.float64)
+    with _together():
+        distributed.all_reduce(total)
+    return dict(zip(names, total, strict=True)) if isinstance(values, dict) else list(total)
 
 
-def merged(part: Any, merge: Callable[[Any, Any], Any]) -> Any:
+def merged(part: "Tensor", merge: Callable[["Tensor", "Tensor"], "Tensor"]) -> "Tensor":
+    """Totals of a metric from all processes as one, in their order, so that all have the same bits."""
+    total, *others = _gathered(part.cpu().contiguous())
+    for other in others:
+        total = merge(total, other)
+    return total
+
+
+def _gathered(mine: "Tensor") -> "list[Tensor]":
+    """A tensor of each process; they may have different shapes."""
+    import torch
+    from torch import distributed
+
+    shape = torch.tensor(mine.shape, dtype=torch.int64)
+    shapes = [torch.zeros_like(shape) for _ in range(count())]
+    with _together():
+        distributed.all_gather(shapes, shape)
+        found = [
+            mine if i == rank() else torch.zeros(tuple(s.tolist()), dtype=mine.dtype) for i, s in enumerate(shapes)
+        ]
+        for i, tensor in enumerate(found):
+            distributed.broadcast(tensor, i)
+    return found
+
+
+# Who does what.
+
+
+def share(split: T) -> T:
+    """This process's part of a split, a run of neighbours; the split itself where it cannot be parted."""
+    if count() == 1 or not hasattr(split, "subset") or len(split) < count():  # type: ignore[arg-type]
+        return split
+    rows = np.array_split(np.arange(len(split)), count())[rank()]  # type: ignore[arg-type]
+    part: T = split.subset(rows)
     return part
+
+
+def sum_up(tensors: "Sequence[Tensor]", model: "nn.Module") -> None:
+    """Tensors summed over the processes, in place; buffers of the model, such as running means, become their mean.
+
+    One exchange for all of a type: many small ones would each cost a round trip.
+    """
+    import torch
+    from torch import distributed
+
+    buffers = [buffer for buffer in model.buffers() if buffer.is_floating_point()]
+    by_type: dict[torch.dtype, list[Tensor]] = {}
+    for tensor in (*tensors, *buffers):
+        by_type.setdefault(tensor.dtype, []).append(tensor)
+    with _together(), torch.no_grad():
+        for alike in by_type.values():
+            flat = torch.cat([tensor.reshape(-1) for tensor in alike])
+            distributed.all_reduce(flat)
+            for tensor, part in zip(alike, torch.split(flat, [t.numel() for t in alike]), strict=True):
+                tensor.copy_(part.view_as(tensor))
+        for buffer in buffers:
+            buffer.div_(count())
+
+
+def same_weights(model: "nn.Module") -> None:
+    """Every process goes on with the weights of the first."""
+    if count() == 1:
+        return
+    from torch import distributed
+
+    with _together():
+        for tensor in model.state_dict().values():
+            distributed.broadcast(tensor, 0)

@@ -1,12 +1,13 @@
 """The application: its commands, and how failures are told."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import cyclopts
 
-from gradlab import process
+from gradlab import parallel, process
 from gradlab.cli.benchmarks import bench
 from gradlab.cli.cookbook import recipes
 from gradlab.cli.datasets import data
@@ -59,10 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     else:
         process.prepare()
     try:
-        app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        _check_processes(arguments)
+        with parallel.joined():
+            app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
         fail(f"{error}\nTry: gradlab --help", 2)
     except GradlabError as error:
+        if error.everywhere and _rank():
+            sys.exit(error.exit_code)  # the first process tells it
         fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         fail("interrupted", 130)
@@ -79,5 +84,22 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def fail(message: str, code: int) -> NoReturn:
-    print(f"gradlab: {message}", file=sys.stderr)
+    who = f"gradlab (rank {_rank()})" if _rank() else "gradlab"
+    print(f"{who}: {message}", file=sys.stderr)
     sys.exit(code)
+
+
+def _check_processes(arguments: Sequence[str]) -> None:
+    """Under torchrun only one training at a time is shared, and only the first process prints."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return
+    if arguments[:1] not in (["train"], ["resume"]):
+        raise GradlabError(
+            f"`gradlab {' '.join(arguments[:1])}` runs in one process: leave out torchrun. It is for train and resume."
+        )
+    if _rank():
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (until the process ends)
+
+
+def _rank() -> int:
+    return int(os.environ.get("RANK", "0")) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else 0

@@ -170,6 +170,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         else "one pass over the training text, which counts",
         "schedule": preview(plan, experiment.steps),
         "device": f"{experiment.device.type}{threads}, {experiment.mode} step",
+        "processes": processes(experiment),
         "initial loss": f"{number(experiment.initial_loss())}, expected {number(value)} ({formula})",
     }
     for key, text in rows.items():
@@ -178,6 +179,19 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
     show_columns(screen, experiment)
     for note in experiment.dataset.raw.notes:
         say(screen, "note", note)
+
+
+def processes(experiment: Experiment) -> str:
+    """How a training is shared, where several processes do it together."""
+    from torch import nn
+
+    from gradlab import parallel
+
+    if parallel.count() == 1:
+        return ""
+    normalised = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in experiment.model.modules())
+    over = "over all" if experiment.plan.sync_batch_norm else "by itself in each (see train.sync_batch_norm)"
+    return f"{parallel.count()}, each with its part of every batch" + f"; batch normalisation {over}" * normalised
 
 
 def show_columns(screen: Console, experiment: Experiment) -> None:

@@ -107,6 +107,10 @@ class Run:
         _write_json(temporary, figures)
         temporary.replace(self.path / "result.json")
 
+    def conclude(self, figures: dict[str, Any]) -> None:
+        """Write the final figures: the run is finished."""
+        self.result = figures
+
     @property
     def finished(self) -> dict[str, Any]:
         """The final figures of a run that has them."""

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from jaxtyping import Float64
+from torch import Tensor, nn
 
+from gradlab import parallel
 from gradlab.tasks.objective import Loss
 from gradlab.training.backward import Gradients
 
@@ -36,6 +38,28 @@ class Sum:
         """The gradients of the mean, None where no part's loss depends on a parameter."""
         torch._foreach_div_(self.gradients, self.count)
         return [g if reached else None for g, reached in zip(self.gradients, self.reached, strict=True)]
+
+    @property
+    def numbers(self) -> Float64[Tensor, " numbers"]:
+        """Count, totals, and which parameters were reached, for other processes to add theirs."""
+        device = self.gradients[0].device
+        totals = [torch.stack(parts).sum() if parts else 0.0 for parts in self.totals.values()]
+        numbers = [self.count, *totals, *self.reached]
+        return torch.stack([torch.as_tensor(n, dtype=torch.float64, device=device) for n in numbers])
+
+    @numbers.setter
+    def numbers(self, sums: Float64[Tensor, " numbers"]) -> None:
+        self.count, *totals = sums[: 1 + len(self.names)].unbind()
+        self.totals = {name: [total] for name, total in zip(self.names, totals, strict=True)}
+        self.reached = [number > 0 for number in sums[1 + len(self.names) :].tolist()]
+
+
+def over_processes(sums: Sequence[Sum], model: nn.Module) -> None:
+    """Sums over all processes in place of those of this one."""
+    mine = [one.numbers for one in sums]
+    parallel.sum_up([*mine, *(gradient for one in sums for gradient in one.gradients)], model)
+    for one, numbers in zip(sums, mine, strict=True):
+        one.numbers = numbers
 
 
 def by_count(losses: dict[str, Loss]) -> list[tuple[str, ...]]:

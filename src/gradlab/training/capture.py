@@ -6,6 +6,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from gradlab import parallel
 from gradlab.data import Batch
 from gradlab.data.batch import copied, key, tensors
 from gradlab.training.plan import Plan
@@ -21,7 +22,7 @@ _WARMUP = 3  # eager steps before a capture: libraries make their workspaces in 
 
 def choose_mode(plan: Plan, device: torch.device, steps: int) -> Mode:
     """How the step of this plan runs: as it is, replayed from a CUDA graph, or compiled."""
-    if plan.compile == "off" or plan.optimizer.name == "lbfgs":
+    if plan.compile == "off" or plan.optimizer.name == "lbfgs" or parallel.count() > 1:
         return "eager"
     if device.type == "cuda":
         return "graph" if plan.compile == "on" or steps >= _GRAPH_STEPS else "eager"

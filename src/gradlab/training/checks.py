@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from gradlab import parallel
 from gradlab.data import Batch
 from gradlab.errors import GradlabError
 from gradlab.nn.modes import evaluating
@@ -31,6 +32,22 @@ def check_plan(plan: Plan, model: nn.Module, steps: int, batch_sizes: list[int],
             "raise train.batch_size" if plan.accumulate == 1 else "raise train.batch_size or lower train.accumulate"
         )
         raise GradlabError(f"Batch normalisation cannot learn from one example at a time: {remedy}.")
+
+
+def check_processes(plan: Plan, batch_sizes: list[int]) -> None:
+    """Can so many processes share the batches?"""
+    processes = parallel.count()
+    if processes == 1:
+        return
+    if plan.optimizer.name == "lbfgs":
+        raise GradlabError(
+            "train.optimizer=lbfgs searches in one process. Take another optimiser, or leave out torchrun."
+        )
+    least = min(batch_sizes) if plan.sync_batch_norm else batch_sizes[0] if batch_sizes else processes
+    if least < processes:
+        raise GradlabError(
+            f"A batch of {counted(least, 'example')} cannot be shared by {processes} processes: raise train.batch_size."
+        )
 
 
 def check_objectives(model: nn.Module, task: Task, batch: Batch) -> None:

@@ -7,17 +7,19 @@ from typing import Any
 import torch
 from torch import nn
 
+from gradlab import parallel
 from gradlab.data import Examples, Stream
 from gradlab.data.batch import moved
 from gradlab.probes import parameter_count, pass_flops
 from gradlab.tasks import Task
 from gradlab.training.capture import Mode, choose_mode
 from gradlab.training.carry import check_carry
-from gradlab.training.checks import check_plan, check_precision
+from gradlab.training.checks import check_plan, check_precision, check_processes
 from gradlab.training.environment import choose_threads, settings
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
 from gradlab.training.plan import Plan
+from gradlab.training.together import synchronise
 
 Split = Examples | Stream
 
@@ -43,6 +45,9 @@ def training(
     of the plan are not wanted.
     """
     check(model, train, validation, plan)
+    parallel.same_weights(model)
+    if plan.sync_batch_norm and parallel.count() > 1:
+        synchronise(model)
     threads = threads or choose_threads(plan, step_flops(example_flops(model, task, train), train, plan))
     with settings(train.device, threads, plan):
         yield Training(
@@ -65,6 +70,7 @@ def check(model: nn.Module, train: Split, validation: Any, plan: Plan) -> None:
     if plan.carry:
         check_carry(plan, model, train)
     check_plan(plan, model, total_steps(train, plan), sizes, len(validation) if validation is not None else 0)
+    check_processes(plan, sizes)
 
 
 def total_steps(train: Split, plan: Plan) -> int:
@@ -74,12 +80,12 @@ def total_steps(train: Split, plan: Plan) -> int:
 
 
 def step_flops(example: int, train: Split, plan: Plan) -> float:
-    """Floating-point operations of a training step, given those of a forward pass for one example.
+    """Floating-point operations of a training step in this process, given those of a pass forward for one example.
 
     The backward pass costs about twice the forward one: a product for the inputs, one for the weights.
     """
     examples = plan.examples_per_step(len(train)) if isinstance(train, Examples) else max(1, train.batch_size)
-    return 3.0 * example * examples
+    return 3.0 * example * examples / parallel.count()
 
 
 def example_flops(model: nn.Module, task: Task, train: Split) -> int:

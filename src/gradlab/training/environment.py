@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 import torch
 
+from gradlab import parallel
 from gradlab.errors import GradlabError
 from gradlab.training.plan import Plan
 from gradlab.version import __version__
@@ -57,6 +58,7 @@ def describe_environment(device: torch.device, threads: int, mode: str) -> dict[
         "device": device.type,
         "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else _processor(),
         "threads": threads,
+        "processes": parallel.count(),
         "step": mode,
         "command": " ".join(sys.argv),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from gradlab import parallel
 from gradlab.data import Dataset, Examples, load, sources
 from gradlab.errors import GradlabError, Interrupted, is_out_of_memory, notice, one_line
 from gradlab.models import build_model, models
@@ -149,8 +150,9 @@ def start(experiment: Experiment, out: str | Path | None = None, observers: Sequ
     """Train into a new run folder."""
     path = Path(out) if out else new_path(experiment.recipe.name)
     environment = describe_environment(experiment.device, experiment.threads, experiment.mode)
-    run = Run.create(path, experiment.recipe, environment, experiment.dataset)
-    return _train(experiment, run, observers)
+    _check_same(experiment)
+    made = parallel.first(lambda: str(Run.create(path, experiment.recipe, environment, experiment.dataset).path))
+    return _train(experiment, Run(Path(made)), observers)
 
 
 def resume(run: Run, device: torch.device, observers: Sequence[Observer]) -> Run:
@@ -158,11 +160,17 @@ def resume(run: Run, device: torch.device, observers: Sequence[Observer]) -> Run
     experiment = Experiment.of(run.recipe, device, run.environment["threads"])
     if experiment.dataset.raw.fingerprint() != run.data["fingerprint"]:
         raise GradlabError(f"The data of {run.path} are not the ones it began with. Bring those back to resume it.")
+    _check_same(experiment)
     now = describe_environment(device, experiment.threads, experiment.mode)
-    for key in ("gradlab", "python", "torch", "device", "device_name", "step"):
-        if now[key] != run.environment[key]:
+    for key in ("gradlab", "python", "torch", "device", "device_name", "processes", "step"):
+        if now[key] != run.environment.get(key, now[key]) and parallel.rank() == 0:
             notice(f"{key} was {run.environment[key]} when this run began and is {now[key]} now: expect other bits.")
     return _train(experiment, run, observers)
+
+
+def _check_same(experiment: Experiment) -> None:
+    parallel.check_same("recipe", experiment.recipe.to_toml())
+    parallel.check_same("data", experiment.dataset.raw.fingerprint())
 
 
 def _train(experiment: Experiment, run: Run, observers: Sequence[Observer]) -> Run:
@@ -180,15 +188,16 @@ def _train(experiment: Experiment, run: Run, observers: Sequence[Observer]) -> R
         plan,
         threads=experiment.threads,
         mode=experiment.mode,
-        observers=[*observers, *([checkup] if checkup else []), *keepers],
+        observers=[*observers, *([checkup] if checkup else []), *keepers] if parallel.rank() == 0 else [],
     )
-    with run.locked(), built as training:
+    with run.locked() if parallel.rank() == 0 else nullcontext(), built as training:
         _restore(training, run)
         with _stopping_on_signals(training), checkup.at_work() if checkup else nullcontext():
             progress = training.run()
         if progress.ended == "interrupted":
             raise Interrupted(f"Stopped and saved at step {progress.step}. Go on with: gradlab resume {run.path}")
-        run.result = _figures(experiment, run, training, checkup)
+        figures = _figures(experiment, run, training, checkup)
+        parallel.first(lambda: run.conclude(figures))
     run.dataset = experiment.dataset  # so that nobody reads it again
     return run
 
@@ -196,7 +205,8 @@ def _train(experiment: Experiment, run: Run, observers: Sequence[Observer]) -> R
 def _restore(training: Training, run: Run) -> None:
     """Stand at the newest sound checkpoint, if there is one."""
     checkpoint, complaints = newest_sound(run.checkpoints)
-    for complaint in complaints:
+    parallel.check_same("checkpoint", str(checkpoint.step if checkpoint else 0))
+    for complaint in complaints if parallel.rank() == 0 else ():
         notice(f"{complaint} Going on from {f'step {checkpoint.step}' if checkpoint else 'the beginning'} instead.")
     if checkpoint is not None:
         try:

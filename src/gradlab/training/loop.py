@@ -14,6 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from gradlab import parallel
 from gradlab.data import Examples, Stream
 from gradlab.errors import TrainingError
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
@@ -30,6 +31,7 @@ from gradlab.training.requests import Request, What
 from gradlab.training.schedules import Trace, schedules
 from gradlab.training.step import Step, Stepped, frozen_at, gradient_norm, learns_without_gradients
 from gradlab.training.streams import make_stream, read
+from gradlab.training.together import DrawingStep
 
 Ended = Literal["", "finished", "patience", "interrupted", "diverged"]
 
@@ -101,6 +103,7 @@ class Training:
         self.best_weights: Weights | None = None
         self.pending: list[Stepped] = []  # steps whose losses are not yet in the window
         self.requests: deque[Request] = deque()
+        self.alone = parallel.count() == 1
         self.log_every = plan.log_interval(planned)
         self.evaluate_every = plan.evaluation_interval(self.stream.steps_per_epoch)
 
@@ -124,7 +127,7 @@ class Training:
                 if watched:
                     self._look(before)
                     due = self._next_due()
-                if self.requests:
+                if self.requests if self.alone else self._logs(progress.step):
                     self._answer()
                 if progress.ended:
                     break
@@ -168,7 +171,8 @@ class Training:
         if hasattr(self.called, "advance"):
             after.append(self.called.advance)
         where = self.train, self.device, self.progress.step
-        return in_mode(make_step(self.model, self.called, self.players, *where, after), self.mode, self.device)
+        step = in_mode(make_step(self.model, self.called, self.players, *where, after), self.mode, self.device)
+        return step if self.alone else DrawingStep(step, self.plan.seed, lambda: self.progress.step)
 
     def _some_training_examples(self) -> Any:
         """As many as there are to validate by, where both are examples."""
@@ -208,7 +212,10 @@ class Training:
             raise NonFinite
 
     def _answer(self) -> None:
-        """Do what was asked for."""
+        """Do what was asked for; several processes do at log points what was asked of any of them."""
+        if not self.alone:
+            asked_of_all = parallel.every([(asked.what, asked.value) for asked in self.requests])
+            self.requests = deque(Request(*asked) for several in asked_of_all for asked in several)
         while self.requests and not self.progress.ended:
             asked = self.requests.popleft()
             self._check()

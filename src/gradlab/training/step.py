@@ -12,7 +12,7 @@ from gradlab import parallel
 from gradlab.data import Batch, Examples
 from gradlab.data.batch import parted, size
 from gradlab.tasks.objective import Loss, Losses, named
-from gradlab.training.accumulation import Sum, added, by_count
+from gradlab.training.accumulation import Sum, added, by_count, over_processes
 from gradlab.training.backward import Gradients, gradients, heard, heard_gradients
 from gradlab.training.guard import Guard, NonFinite
 from gradlab.training.optimizers import ClosureOptimizer, Optimizer
@@ -131,7 +131,7 @@ class GradientStep:
                 one.add(self.backward(totals, ones, self.parameters, keep=left + 1 < len(sums)), losses)
         if not self.alone:
             sums = sums or [Sum(names, self.parameters) for names in self.groups]
-            parallel.sum_up(sums, self.model)
+            over_processes(sums, self.model)
         every = {name: loss for one in sums for name, loss in one.losses().items()}
         return every, added([one.mean_gradients() for one in sums])
 
