@@ -28,6 +28,10 @@ def test_each_benchmark_has_its_own_help_with_an_example(quick: ForkServer, tmp_
     [
         (["train", "digit"], ["no case 'digit'", "Did you mean 'digits'"]),
         (["digits", "--rounds", "0"], ["at least one round"]),
+        (["train", "digit", "--against", "."], ["Did you mean 'digits'"]),
+        (["train", "digits", "--against", ".", "--rounds", "0"], ["at least one round"]),
+        (["train", "digits", "--against", "nowhere"], ["nowhere is not a folder"]),
+        (["train", "digits", "--against", "."], ["not a checkout of gradlab: it has no src/gradlab"]),
         (["precision", "gpt"], ["no case 'gpt'"]),
         (["attention", "sofmax"], ["no kind of attention 'sofmax'"]),
         (["attention", "--memory", "0"], ["must be positive"]),

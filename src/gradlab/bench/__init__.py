@@ -1,5 +1,6 @@
 """gradlab beside its peers, so that every claim can be measured again. Importing this imports nothing heavy."""
 
+from gradlab.bench.against import bench_against
 from gradlab.bench.arena import Row, Table, bench_train
 from gradlab.bench.attention import MECHANISMS, Growth, bench_attention
 from gradlab.bench.cases import CASES, TEXT_CASES
@@ -29,6 +30,7 @@ __all__ = [
     "Row",
     "StartRow",
     "Table",
+    "bench_against",
     "bench_attention",
     "bench_compile",
     "bench_decode",

@@ -4,15 +4,31 @@ import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from gradlab.bench.cases import CASES, TEXT_CASES, Case, check_cases, check_rounds
-from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES, Entry, entries
+from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES, entries
 from gradlab.bench.processes import Worker, WorkerFailed
 from gradlab.errors import GradlabError, unknown
 
 Progress = Callable[[str], None]
 Samples = Mapping[str, Sequence[float]]
+Answers = dict[str, list[dict[str, float]]]
+"""What each participant's worker answered, round by round."""
+Failed = Callable[[str, WorkerFailed], None]
+"""Told who broke, and how; unless it raises, the others go on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Participant:
+    """A contestant in a process of its own."""
+
+    title: str
+    contestant: str
+    """The name that its worker knows it by."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Of its process's environment, beside those that all have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +39,8 @@ class Row:
     title: str
     wall: float
     cpu: float
+    cpu_quartiles: tuple[float, float]
+    """Half of the rounds have a CPU ratio between them."""
     seconds: float
     """The least of all rounds."""
     steps: int
@@ -67,19 +85,56 @@ def compete(case: Case, rounds: int, progress: Progress, contestants: Sequence[s
         for name, entry in entries(case).items()
         if contestants is None or name in contestants or entry.reference
     }
+    participants = {
+        name: Participant(title=one.title, contestant=name) for name, one in entered.items() if one.installed
+    }
+    absent = {name: f"{one.requires} is not installed" for name, one in entered.items() if not one.installed}
+
+    def failed(name: str, error: WorkerFailed) -> None:
+        """A peer that breaks is said; without the reference there is nothing to compare with."""
+        if entered[name].reference:
+            raise GradlabError(f"The contestant {name!r} failed: {error}")
+        absent[name] = f"failed: {error}"
+
+    answers = take_turns(case, participants, rounds, progress, failed)
+    references = [name for name in answers if entered[name].reference]
+    return tabulate(case, participants, answers, faster(_each(answers, "seconds"), references), absent)
+
+
+def take_turns(
+    case: Case, participants: Mapping[str, Participant], rounds: int, progress: Progress, failed: Failed
+) -> Answers:
+    """Let each train once a round, in a new order each round; without those that broke."""
     with ExitStack() as stack:
-        workers, absent = _set_up(case, entered, stack, progress)
-        answers = _rounds(case, entered, workers, absent, rounds, progress)
-    wall = {name: [a["seconds"] for a in found] for name, found in answers.items()}
-    cpu = {name: [a["cpu"] for a in found] for name, found in answers.items()}
-    reference = faster(wall, [name for name in answers if entered[name].reference])
+        workers = _set_up(case, participants, stack, progress, failed)
+        answers: Answers = {name: [] for name in workers}
+        shuffle = random.Random(0).shuffle  # noise that comes and goes with time hits everybody alike
+        for number in range(1, rounds + 1):
+            progress(f"{case.name}: round {number} of {rounds}")
+            order = list(answers)
+            shuffle(order)
+            for name in order:
+                try:
+                    answers[name].append(workers[name].ask({}))
+                except WorkerFailed as error:
+                    failed(name, error)
+                    del answers[name]
+    return answers
+
+
+def tabulate(
+    case: Case, participants: Mapping[str, Participant], answers: Answers, reference: str, absent: dict[str, str]
+) -> Table:
+    """Everybody's figures as ratios to the reference's."""
+    wall, cpu = _each(answers, "seconds"), _each(answers, "cpu")
     walls, cpus = ratios(wall, reference), ratios(cpu, reference)
     rows = [
         Row(
             contestant=name,
-            title=entered[name].title,
+            title=participants[name].title,
             wall=walls[name],
             cpu=cpus[name],
+            cpu_quartiles=quartiles(ratios_by_round(cpu[name], cpu[reference])),
             seconds=min(wall[name]),
             steps=int(found[-1]["steps"]),
             loss=found[-1]["loss"],
@@ -94,11 +149,15 @@ def compete(case: Case, rounds: int, progress: Progress, contestants: Sequence[s
         steps=case.steps,
         batch_size=case.batch_size,
         optimizer=case.optimizer,
-        rounds=rounds,
+        rounds=len(answers[reference]),
         reference=reference,
         rows=sorted(rows, key=lambda row: row.wall),
         absent=absent,
     )
+
+
+def _each(answers: Answers, figure: str) -> dict[str, list[float]]:
+    return {name: [answer[figure] for answer in found] for name, found in answers.items()}
 
 
 def faster(samples: Samples, candidates: Sequence[str]) -> str:
@@ -116,58 +175,42 @@ def ratios(samples: Samples, reference: str) -> dict[str, float]:
     >>> ratios({"a": [1, 2, 4], "b": [2, 2, 2]}, "b")
     {'a': 1.0, 'b': 1.0}
     """
-    beside = samples[reference]
-    return {
-        name: statistics.median(own / other for own, other in zip(found, beside, strict=True))
-        for name, found in samples.items()
-    }
+    return {name: statistics.median(ratios_by_round(found, samples[reference])) for name, found in samples.items()}
+
+
+def ratios_by_round(own: Sequence[float], reference: Sequence[float]) -> list[float]:
+    return [a / b for a, b in zip(own, reference, strict=True)]
+
+
+def quartiles(values: Sequence[float]) -> tuple[float, float]:
+    """The lower and the upper one; of a single value, itself.
+
+    >>> quartiles([5, 1, 2, 4, 3]), quartiles([7])
+    ((2.0, 4.0), (7, 7))
+    """
+    if len(values) == 1:
+        return values[0], values[0]
+    lower, _, upper = statistics.quantiles(values, n=4, method="inclusive")
+    return lower, upper
 
 
 def _set_up(
-    case: Case, entered: Mapping[str, Entry], stack: ExitStack, progress: Progress
-) -> tuple[dict[str, Worker], dict[str, str]]:
-    """A warmed-up process for each contestant, and the reason where there is none."""
+    case: Case, participants: Mapping[str, Participant], stack: ExitStack, progress: Progress, failed: Failed
+) -> dict[str, Worker]:
+    """A warmed-up process for each."""
     workers: dict[str, Worker] = {}
-    absent: dict[str, str] = {}
-    for name, entry in entered.items():
-        if not entry.installed:
-            absent[name] = f"{entry.requires} is not installed"
-            continue
-        progress(f"{case.name}: starting {entry.title}")
-        worker = stack.enter_context(Worker("gradlab.bench.worker"))
+    for name, one in participants.items():
+        progress(f"{case.name}: starting {one.title}")
+        worker = stack.enter_context(Worker("gradlab.bench.worker", **one.variables))
         try:
-            worker.ask({"contestant": name, "case": asdict(case)})
+            worker.ask({"contestant": one.contestant, "case": _as_told(case)})
             workers[name] = worker
         except WorkerFailed as error:
-            absent[name] = _failure(name, entry, error)
-    return workers, absent
+            failed(name, error)
+    return workers
 
 
-def _rounds(
-    case: Case,
-    entered: Mapping[str, Entry],
-    workers: dict[str, Worker],
-    absent: dict[str, str],
-    rounds: int,
-    progress: Progress,
-) -> dict[str, list[dict[str, float]]]:
-    answers: dict[str, list[dict[str, float]]] = {name: [] for name in workers}
-    shuffle = random.Random(0).shuffle  # noise that comes and goes with time hits everybody alike
-    for number in range(1, rounds + 1):
-        progress(f"{case.name}: round {number} of {rounds}")
-        order = list(answers)
-        shuffle(order)
-        for name in order:
-            try:
-                answers[name].append(workers[name].ask({}))
-            except WorkerFailed as error:
-                absent[name] = _failure(name, entered[name], error)
-                del answers[name]
-    return answers
-
-
-def _failure(name: str, entry: Entry, error: WorkerFailed) -> str:
-    """A peer that breaks is said; without the reference there is nothing to compare with."""
-    if entry.reference:
-        raise GradlabError(f"The contestant {name!r} failed: {error}")
-    return f"failed: {error}"
+def _as_told(case: Case) -> dict[str, Any]:
+    """A case without what has its default: the worker of an older gradlab has no such field, and does just that."""
+    values = {one.name: (getattr(case, one.name), one.default) for one in fields(case)}
+    return {name: value for name, (value, default) in values.items() if value != default}

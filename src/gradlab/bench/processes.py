@@ -19,9 +19,9 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "KERAS_BACKEND": "torch", **more}
 
 
-def call(arguments: Sequence[str]) -> str:
+def call(arguments: Sequence[str], **variables: str) -> str:
     """Run Python to its end, and give what it printed."""
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment())
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment(**variables))
     if done.returncode:
         raise GradlabError(f"`python {' '.join(arguments)}` failed: {done.stderr.strip()[-500:]}")
     return done.stdout

@@ -1,7 +1,8 @@
 """One contestant in a process of its own: JSON lines in, JSON lines out.
 
 The first line in names the contestant and the case; the answer is `{}` once imports, data and a warm-up are done. Each
-further line asks for one training, answered by its figures.
+further line asks for one training, answered by its figures. Other versions of gradlab ask too, and are asked
+(`against.py`): these lines may not change.
 """
 
 import gc

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from gradlab.bench import Compiling, Decoded, Growth, Learned, Overhead, Part, Precision, StartRow, Table
+from gradlab.bench import Compiling, Decoded, Growth, Learned, Overhead, Part, Precision, Row, StartRow, Table
 from gradlab.bench.attention import Point
 from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
 from gradlab.bench.doctor import Outcome
@@ -15,23 +15,43 @@ from gradlab.wording import count, counted, duration, number
 def show_training(screen: Console, found: Sequence[Table]) -> None:
     titles = {name: entry.title for name, entry in (ENTRIES | TEXT_ENTRIES).items()}
     for one in found:
-        rows = (
-            [
-                r.title,
-                f"{r.wall:.2f}",
-                f"{r.cpu:.2f}",
-                f"{1e6 * r.seconds / r.steps:,.0f}",
-                str(r.steps),
-                number(r.loss),
-            ]
-            for r in one.rows
-        )
-        title = f"{one.title}, batch {one.batch_size}, {one.optimizer}: ratio to the {titles[one.reference]}"
-        columns = ("", "wall", "CPU", "best µs/step", "steps", "final loss")
-        screen.print(table(*columns, rows=rows, title=title))
+        rows = ([r.title, f"{r.wall:.2f}", f"{r.cpu:.2f}", *_work(r)] for r in one.rows)
+        title = f"{_training(one)}: ratio to the {titles[one.reference]}"
+        screen.print(table("", "wall", "CPU", *_WORK, rows=rows, title=title))
         screen.print(f"Medians over {one.rounds} rounds; each contestant is a process of its own.")
         for name, reason in one.absent.items():
             screen.print(f"Not taking part: {titles[name]} ({reason}).")
+
+
+def show_against(screen: Console, found: Sequence[Table]) -> None:
+    for one in found:
+        here, there = sorted(one.rows, key=lambda row: row.contestant == one.reference)
+        quartiles = "–".join(f"{q:.3f}" for q in here.cpu_quartiles)
+        rows = [
+            [here.title, f"{here.cpu:.3f}", quartiles, f"{here.wall:.3f}", *_work(here)],
+            ["the other", "1", "", "1", *_work(there)],
+        ]
+        columns = ("", "CPU", "CPU quartiles", "wall", *_WORK)
+        screen.print(table(*columns, rows=rows, title=f"{_training(one)}: ratio to {there.title}"))
+        screen.print(f"Medians over {counted(one.rounds, 'round')}; {_equal_work(here.loss, there.loss)}")
+
+
+def _equal_work(here: float, there: float) -> str:
+    """Trainings are exact, so even a difference that the table's digits do not show is one."""
+    if here == there:
+        return "both reached the same loss, to the bit."
+    return f"the losses differ by {abs(here - there):.2g}: the two did not compute the same."
+
+
+def _training(one: Table) -> str:
+    return f"{one.title}, batch {one.batch_size}, {one.optimizer}"
+
+
+_WORK = ("best µs/step", "steps", "final loss")
+
+
+def _work(row: Row) -> list[str]:
+    return [f"{1e6 * row.seconds / row.steps:,.0f}", str(row.steps), number(row.loss)]
 
 
 def show_start(screen: Console, found: Sequence[StartRow]) -> None:

@@ -26,6 +26,7 @@ bench = cyclopts.App(
 
     - `gradlab bench train`: the same training by gradlab, the usual PyTorch loop, Lightning, Keras and skorch
     - `gradlab bench train gpt --rounds 15`: a small GPT beside nanoGPT's loop
+    - `gradlab bench train digits gpt --against ../before`: beside another checkout of gradlab
     - `gradlab bench start`: from the start of the process to the first training step
     - `gradlab bench decode`: how fast a model writes, beside Hugging Face
     - `gradlab bench attention`: how time and memory grow with the length of a text
@@ -41,21 +42,42 @@ bench = cyclopts.App(
 
 @bench.default
 @bench.command(sort_key=0)
-def train(*cases: str, rounds: Rounds = 7, plain: Plain = False, as_json: Json = False) -> None:
-    """Train the same with gradlab and its peers.
+def train(
+    *cases: str,
+    against: Path | None = None,
+    rounds: int | None = None,
+    plain: Plain = False,
+    as_json: Json = False,
+) -> None:
+    """Train the same with gradlab and its peers, or with another checkout of gradlab.
 
     Each contestant is a process of its own, and the order is drawn anew in each round. Peers take part where they are
     installed: `pip install "gradlab[bench]"`. Of them, only Lightning learns texts (lstm, gpt).
 
     Example: `gradlab bench train digits lstm --rounds 15`
 
+    What does a change cost? `git worktree add ../before HEAD~1` makes a checkout of the commit before it, and both are
+    measured in the same rounds.
+
+    Example: `gradlab bench train digits mlp lstm gpt --against ../before`
+
     Parameters
     ----------
     cases
         Which trainings: digits, mlp, lenet, lstm, gpt; default all.
+    against
+        A folder with another checkout of gradlab, which takes the place of the peers.
+    rounds
+        How often everything is measured; ratios are medians over rounds. Default 7, and 15 with --against, whose
+        ratios are close to 1.
     """
     chosen = cases or [*benches.CASES, *benches.TEXT_CASES]
-    _told(benches.bench_train(chosen, rounds, _progress), tables.show_training, plain, as_json)
+    if against is None:
+        found = benches.bench_train(chosen, 7 if rounds is None else rounds, _progress)
+        _told(found, tables.show_training, plain, as_json)
+    else:
+        found = benches.bench_against(chosen, against, 15 if rounds is None else rounds, _progress)
+        _told(found, tables.show_against, plain, as_json)
 
 
 @bench.command(sort_key=1)
