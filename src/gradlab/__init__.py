@@ -11,20 +11,29 @@
 Importing gradlab imports nothing heavy; the first use of a name below does.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from gradlab.errors import GradlabError
 from gradlab.version import __version__
 
 if TYPE_CHECKING:
+    from gradlab import register
     from gradlab.api import (
         Classifier,
+        Criterion,
+        Dataset,
+        Examples,
         Fit,
         KernelClassifier,
         KernelRegressor,
+        Objective,
         Observer,
+        Recipe,
         Regressor,
         Run,
+        Stream,
+        Task,
         doctor,
         fit,
         from_pretrained,
@@ -39,6 +48,13 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Task",
+    "Stream",
+    "Recipe",
+    "Objective",
+    "Examples",
+    "Dataset",
+    "Criterion",
     "Classifier",
     "Fit",
     "GradlabError",
@@ -55,6 +71,7 @@ __all__ = [
     "load_estimator",
     "load_run",
     "probe",
+    "register",
     "resume",
     "save_pretrained",
     "train",
@@ -63,6 +80,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "register":
+        return importlib.import_module("gradlab.register")
     if name in __all__:
         from gradlab import api
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
-from gradlab import parallel
-from gradlab.data import Raw, Tokenizer, sources
+from gradlab import owners, parallel
+from gradlab.data import Dataset, Examples, Raw, Stream, Tokenizer, sources
 from gradlab.data.overview import Overview
 from gradlab.data.text.texts import Texts
 from gradlab.errors import GradlabError
@@ -17,6 +17,7 @@ from gradlab.recipe import Recipe
 from gradlab.recipes import find
 from gradlab.registry import Part
 from gradlab.run import Run, open_run
+from gradlab.tasks import Criterion, Objective, Task
 from gradlab.training import experiment
 from gradlab.training.checkup import tell
 from gradlab.training.environment import find_device
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
     from gradlab.verification import Judgement
 
 __all__ = [
+    "Task",
+    "Stream",
+    "Recipe",
+    "Objective",
+    "Examples",
+    "Dataset",
+    "Criterion",
     "Classifier",
     "Fit",
     "KernelClassifier",
@@ -67,11 +75,12 @@ def train(
     overrides: Mapping[str, Any] | None = None,
     *,
     data: str | Path | None = None,
+    code: str | Path | None = None,
     out: str | Path | None = None,
     device: str = "auto",
     observers: Sequence[Observer] = (),
 ) -> Run:
-    """Train a recipe (by name, TOML file or value) with some values changed, and return the finished run.
+    """Train a recipe (by name, TOML or Python file, or value) with some values changed, and return the finished run.
 
     run = gl.train("digits-mlp", {"model.hidden": [256, 256], "train.epochs": 10})
     run.test["accuracy"]
@@ -79,6 +88,8 @@ def train(
     If something seems wrong with the training, the doctor tells it on stderr, and `run.findings` has it; the override
     `{"doctor": "off"}` leaves that out.
     """
+    if code is not None:
+        owners.load(code)
     with parallel.joined():
         run = start(prepare(recipe, overrides, data=data, device=device), out, observers)
     tell(run.findings or [])
@@ -110,13 +121,15 @@ def resume(
     *,
     device: str | None = None,
     observers: Sequence[Observer] = (),
+    code: str | Path | None = None,
+    changed_code: bool = False,
 ) -> Run:
     """Go on with a run that was stopped or killed, to the bit as if it had not been; a finished one is returned."""
-    opened = run if isinstance(run, Run) else open_run(run)
+    opened = load_run(run, code=code)
     with parallel.joined():
         if opened.result is None:
             place = find_device(device or opened.environment["device"])
-            experiment.resume(opened, place, observers)
+            experiment.resume(opened, place, observers, changed_code)
         if not (opened.path / "report.html").exists():
             _report(opened)
     return opened
@@ -241,6 +254,12 @@ def _report(run: Run) -> None:
         write_report(run)
 
 
-def load_run(path: str | Path) -> Run:
-    """The run in a folder: `load_run("runs/digits-mlp-3f2a").predict(x)`."""
-    return open_run(path)
+def load_run(path: str | Path | Run, *, code: str | Path | None = None) -> Run:
+    """The run in a folder: `load_run("runs/digits-mlp-3f2a").predict(x)`.
+
+    `code` is the file of one's own from which its parts came; nothing of a run folder is executed by itself.
+    """
+    run = path if isinstance(path, Run) else open_run(path)
+    if code is not None:
+        owners.load(code)
+    return run

@@ -32,6 +32,11 @@ class Recipe:
     task: Part
     train: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Parts may be written as bare names, or as tables with a name."""
+        for section in SECTIONS[:3]:
+            object.__setattr__(self, section, Part.read(getattr(self, section), f"{self.name}: {section}"))
+
     def override(self, changes: Mapping[str, Any]) -> "Recipe":
         """A variant: `{"train.lr": 0.01, "model": "lenet", "train.optimizer.momentum": 0.9}`.
 

@@ -28,6 +28,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from gradlab import owners
 from gradlab.errors import GradlabError, unknown
 
 Count = Annotated[int, Ge(1)]
@@ -178,14 +179,55 @@ class Schema:
         return self.function(*given, **values, **groups)
 
 
+class Named(Generic[T]):
+    """Things by name, each once: gradlab's own, those of installed packages, and those of files of one's own."""
+
+    def __init__(self, kind: str):
+        self.kind = kind
+        self.owners: dict[str, str] = {}
+        """The file that brought a name, where it is one of the user's own."""
+        self._things: dict[str, T] = {}
+
+    def enter(self, name: str, thing: T) -> None:
+        """Refused where the name is taken; a file that is read again may replace its own."""
+        owner = owners.reading
+        again = bool(owner) and self.owners.get(name) == owner and (self.kind, name) not in owners.entered
+        if name in self._things and not again:
+            whose = f"in {self.owners[name]}" if name in self.owners else "already"
+            raise GradlabError(f"There is a {self.kind} named {name!r} {whose}. Register yours under another name.")
+        self._things[name] = thing
+        if owner:
+            self.owners[name] = owner
+            owners.entered.append((self.kind, name))
+
+    def names(self) -> list[str]:
+        owners.load_installed()
+        return sorted(self._things)
+
+    def __iter__(self) -> Iterator[str]:
+        """In the order in which they were entered."""
+        owners.load_installed()
+        return iter(list(self._things))
+
+    def __contains__(self, name: object) -> bool:
+        if name not in self._things:
+            owners.load_installed()
+        return name in self._things
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self:
+            raise unknown(self.kind, name, self._things)
+        return self._things[name]
+
+
 class Registry(Generic[T]):
     """Builders of one kind, by name. Knobs of `shared`, if given, are added to those of each builder."""
 
     def __init__(self, kind: str, shared: Callable[..., Any] | None = None):
         self.kind = kind
-        self._shared = Schema(shared).knobs if shared else {}
-        self._shared_of: dict[str, dict[str, Knob]] = {}
-        self._builders: dict[str, Callable[..., T]] = {}
+        self._shared = shared
+        self._shared_of: dict[str, Callable[..., Any]] = {}
+        self._builders = Named[Callable[..., T]](kind)
 
     def register(
         self, name: str, shared: Callable[..., Any] | None = None
@@ -193,28 +235,37 @@ class Registry(Generic[T]):
         """Enter the decorated builder under `name`; with knobs of its own `shared` in place of the registry's."""
 
         def enter(builder: Callable[..., T]) -> Callable[..., T]:
-            assert name not in self._builders, f"two builders named {name!r}"
-            self._builders[name] = builder
+            self._builders.enter(name, builder)
             if shared is not None:
-                self._shared_of[name] = Schema(shared).knobs
+                self._shared_of[name] = shared
             return builder
 
         return enter
 
     def names(self) -> list[str]:
-        return sorted(self._builders)
+        return self._builders.names()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
     def __getitem__(self, name: str) -> Callable[..., T]:
-        if name not in self._builders:
-            raise unknown(self.kind, name, self._builders)
         return self._builders[name]
+
+    def owner(self, name: str) -> str:
+        """The file of one's own that brought it; empty for all others."""
+        return self._builders.owners.get(name, "")
+
+    def shared_function(self, name: str) -> Callable[..., Any] | None:
+        """Whose knobs are added to those of this builder, if there is one."""
+        return self._shared_of.get(name, self._shared)
+
+    def _shared_knobs(self, name: str) -> dict[str, Knob]:
+        shared = self.shared_function(name)
+        return Schema(shared).knobs if shared else {}
 
     def schema(self, name: str) -> Schema:
         schema = Schema(self[name])
-        schema.knobs = {**schema.knobs, **self._shared_of.get(name, self._shared)}
+        schema.knobs = {**schema.knobs, **self._shared_knobs(name)}
         return schema
 
     def resolve(self, part: Part, where: str) -> Part:
@@ -223,13 +274,15 @@ class Registry(Generic[T]):
 
     def build(self, part: Part, *given: Any) -> T:
         """Call the builder with the positional `given` and the part's own values (not the shared ones)."""
-        own = {k: v for k, v in part.values.items() if k not in self._shared_of.get(part.name, self._shared)}
+        shared = self._shared_knobs(part.name)
+        own = {k: v for k, v in part.values.items() if k not in shared}
         built: T = Schema(self[part.name]).call(*given, **own)
         return built
 
     def shared(self, part: Part) -> dict[str, Any]:
         """The part's values of the shared knobs."""
-        return {k: v for k, v in part.values.items() if k in self._shared_of.get(part.name, self._shared)}
+        shared = self._shared_knobs(part.name)
+        return {k: v for k, v in part.values.items() if k in shared}
 
 
 _BOUNDS: list[tuple[Any, str, str]] = [(Ge, "ge", "≥"), (Gt, "gt", ">"), (Le, "le", "≤"), (Lt, "lt", "<")]

@@ -3,8 +3,8 @@
 As text, a spec says what the examples are: `str(Table(13))` is "tables of 13 columns".
 """
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
 
 from gradlab.wording import counted
 
@@ -124,6 +124,30 @@ class Environment(Spec):
 
     def __str__(self) -> str:
         return f"environments with {counted(self.actions, 'action')}, observed as {self.observation}"
+
+
+def plain(spec: Spec) -> dict[str, Any]:
+    """As JSON holds it.
+
+    >>> read(plain(Pair(Tokens(8, 99), Picture(3, 4, 4))))
+    Pair(source=Tokens(context=8, vocabulary=99), target=Picture(channels=3, height=4, width=4))
+    """
+    values = {f.name: getattr(spec, f.name) for f in fields(spec) if f.init}  # type: ignore[arg-type]
+    return {"kind": type(spec).__name__, **{k: plain(v) if isinstance(v, Spec) else v for k, v in values.items()}}
+
+
+def read(described: dict[str, Any]) -> Spec:
+    """What `plain` wrote."""
+    kinds: dict[str, Any] = {k.__name__: k for k in (Array, Table, Picture, Tokens, Pair, Graph, Environment)}
+    values = {k: _read_value(v) for k, v in described.items() if k != "kind"}
+    spec: Spec = kinds[described["kind"]](**values)
+    return spec
+
+
+def _read_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
+    return read(value) if isinstance(value, dict) else value
 
 
 def _by(shape: Shape) -> str:

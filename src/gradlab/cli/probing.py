@@ -8,7 +8,7 @@ from rich.text import Text
 
 from gradlab.cli.files import read_text
 from gradlab.cli.output import console, print_json, say, table
-from gradlab.cli.training import Json, Plain
+from gradlab.cli.training import CodeFile, Json, Plain
 from gradlab.errors import GradlabError
 from gradlab.wording import number
 
@@ -22,6 +22,7 @@ def probe(
     split: Literal["train", "validation", "test"] | None = None,
     examples: int | None = None,
     html: str | None = None,
+    code: CodeFile = None,
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
@@ -55,7 +56,7 @@ def probe(
     from gradlab.api import load_run
     from gradlab.api import probe as look
 
-    opened = load_run(run)
+    opened = load_run(run, code=code)
     if file is not None:
         if inputs is not None:
             raise GradlabError("INPUTS and --file are two things to look at: give one of them.")

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.studies import going_on, show_folder, where
-from gradlab.cli.training import Device, Json, Plain, progress, read_overrides
+from gradlab.cli.training import CodeFile, Device, Json, Plain, load_code, progress, read_overrides
 from gradlab.errors import GradlabError
 from gradlab.recipes import DEFAULT
 from gradlab.wording import name_of, number
@@ -33,6 +33,7 @@ def sweep(
     jobs: int = 1,
     metric: str | None = None,
     data: str | None = None,
+    code: CodeFile = None,
     out: str | None = None,
     storage: str | None = None,
     device: Device = "auto",
@@ -75,6 +76,7 @@ def sweep(
     """
     if "=" in name and not Path(name).is_file():  # the default recipe's name was left out
         name, knobs = DEFAULT, (name, *knobs)
+    load_code(code)
     try:
         import optuna  # noqa: F401
     except ImportError:

@@ -25,6 +25,10 @@ Json = Annotated[
     bool, Parameter(name="--json", show_default=False, help="Print one JSON object on stdout and nothing else.")
 ]
 Flag = Annotated[bool, Parameter(show_default=False)]
+CodeFile = Annotated[
+    str | None,
+    Parameter(name="--code", help="A Python file of your own, which is run: what it registers can then be named."),
+]
 
 _RESULT_KEYS = ("run", "recipe", "steps", "seconds", "parameters", "validation", "test", "findings")
 
@@ -34,6 +38,7 @@ def train(
     /,
     *overrides: str,
     data: str | None = None,
+    code: CodeFile = None,
     out: str | None = None,
     device: Device = "auto",
     check: Flag = False,
@@ -54,6 +59,9 @@ def train(
     - `gradlab train moons-mlp model.activation=gelu train.optimizer=momentum train.optimizer.momentum=0.95`
     - `gradlab train mnist-lenet --data FOLDER --device cuda`
     - `gradlab train runs/digits-mlp-3f2a/recipe.toml --out again`: the same run again, to the bit
+    - `gradlab train mine.py model.width=64`: a recipe of your own; `mine.py:name` where the file has several
+    - `gradlab train digits-mlp model=mine --code mine.py`: a part of your own in a recipe of ours
+    - `torchrun --nproc-per-node 2 -m gradlab train digits-mlp`: two processes that share every batch
 
     Several trainings, to learn something about a recipe; each writes a folder with a report, and goes on where it was
     when it is started again with the same `--out`:
@@ -71,7 +79,7 @@ def train(
     Parameters
     ----------
     name
-        A recipe's name, or a TOML file.
+        A recipe's name, a TOML file, or a Python file that registers recipes.
     overrides
         Values to change, as `key=value`; lists by commas: `model.hidden=256,256`.
     data
@@ -97,6 +105,7 @@ def train(
     """
     if "=" in name and not Path(name).is_file():  # the default recipe's name was left out
         name, overrides = DEFAULT, (name, *overrides)
+    load_code(code)
     screen = console(plain)
     if check or folds is not None or seeds is not None or find_lr or curve or vary:
         from gradlab.cli import studies
@@ -115,10 +124,22 @@ def train(
     show_result(screen, run, as_json)
 
 
-def resume(run: str, /, *, device: Device | None = None, plain: Plain = False, as_json: Json = False) -> None:
+def resume(
+    run: str,
+    /,
+    *,
+    code: CodeFile = None,
+    changed_code: Flag = False,
+    device: Device | None = None,
+    plain: Plain = False,
+    as_json: Json = False,
+) -> None:
     """Go on with a run that was stopped or killed, to the bit as if it had not been.
 
-    Example: `gradlab resume runs/digits-mlp-3f2a`
+    Examples to copy:
+
+    - `gradlab resume runs/digits-mlp-3f2a`
+    - `gradlab resume runs/mine-3f2a --code mine.py`: a run of a recipe of your own
 
     The newest sound checkpoint is used; without one, the run starts at step 0. A finished run prints its result.
 
@@ -126,14 +147,26 @@ def resume(run: str, /, *, device: Device | None = None, plain: Plain = False, a
     ----------
     run
         The run folder.
+    changed_code
+        Go on although the file is not the one that the run was trained with.
     device
         Where to train; default where the run began.
     """
     from gradlab import api
 
+    load_code(code)
     screen = console(plain)
-    resumed = api.resume(run, device=device, observers=[] if as_json else [progress(screen)])
+    observers = [] if as_json else [progress(screen)]
+    resumed = api.resume(run, device=device, observers=observers, changed_code=changed_code)
     show_result(screen, resumed, as_json)
+
+
+def load_code(code: str | None) -> None:
+    """Run the user's file, so that what it registers can be named."""
+    if code is not None:
+        from gradlab import owners
+
+        owners.load(code)
 
 
 def read_overrides(overrides: tuple[str, ...]) -> dict[str, str]:
@@ -152,9 +185,11 @@ def progress(screen: Console) -> Observer:
 
 def show_plan(screen: Console, experiment: Experiment) -> None:
     """What will be trained, before it is."""
+    from gradlab.data.dataset import split_size
     from gradlab.training.preview import preview
 
-    recipe, plan, sizes = experiment.recipe, experiment.plan, [len(experiment.dataset.split(s)) for s in _SPLITS]
+    recipe, plan, sizes = experiment.recipe, experiment.plan, [split_size(experiment.dataset.split(s)) for s in _SPLITS]
+    each = f" of {plan.examples_per_step(sizes[0]):,} examples" if sizes[0] else ""
     value, formula = experiment.task.expected_initial_loss()
     threads = (
         f", {experiment.threads} thread{'s' * (experiment.threads > 1)}" if experiment.device.type == "cpu" else ""
@@ -162,9 +197,11 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
     flops = f"{count(experiment.flops)} FLOPs per example"
     rows = {
         "recipe": recipe.name,
-        "data": f"{recipe.data.name}: {sizes[0]:,} train, {sizes[1]:,} validation, {sizes[2]:,} test examples",
+        "data": f"{recipe.data.name}: {sizes[0]:,} train, {sizes[1]:,} validation, {sizes[2]:,} test examples"
+        if sizes[0]
+        else f"{recipe.data.name}: {experiment.dataset.preprocessing.spec}",
         "model": f"{recipe.model.name}: {experiment.parameters:,} parameters, {flops}",
-        "plan": f"{experiment.steps:,} steps of {plan.examples_per_step(sizes[0]):,} examples, "
+        "plan": f"{experiment.steps:,} steps{each}, "
         f"{plan.optimizer.name}, learning rate {plan.lr:g}, {plan.schedule.name} schedule"
         if experiment.parameters
         else "one pass over the training text, which counts",

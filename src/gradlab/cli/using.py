@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from gradlab.cli.output import console, figures_table, print_json, table
-from gradlab.cli.training import Json, Plain, baseline_columns
+from gradlab.cli.training import CodeFile, Json, Plain, baseline_columns
 from gradlab.errors import GradlabError
 from gradlab.wording import number
 
@@ -17,7 +17,13 @@ _SHOWN = 20  # predictions printed in full; more go to a file or --json
 
 
 def evaluate(
-    run: str, /, *, split: Literal["train", "validation", "test"] = "test", plain: Plain = False, as_json: Json = False
+    run: str,
+    /,
+    *,
+    split: Literal["train", "validation", "test"] = "test",
+    code: CodeFile = None,
+    plain: Plain = False,
+    as_json: Json = False,
 ) -> None:
     """Judge a trained run again on one of its splits, beside the trivial baselines.
 
@@ -32,7 +38,7 @@ def evaluate(
     """
     from gradlab.api import load_run
 
-    opened = load_run(run)
+    opened = load_run(run, code=code)
     figures, baselines = opened.evaluate(split), opened.baselines(split)
     if as_json:
         print_json({"run": run, "split": split, **figures, "baselines": baselines})
@@ -49,6 +55,7 @@ def predict(
         bool,
         Parameter(show_default=False, help="Give probabilities at the temperature fitted on the validation split."),
     ] = False,
+    code: CodeFile = None,
     plain: Plain = False,
     as_json: Json = False,
     as_csv: Annotated[
@@ -77,7 +84,7 @@ def predict(
 
     if as_json and as_csv:
         raise GradlabError("--json and --csv cannot both be printed: choose one.")
-    opened = load_run(run)
+    opened = load_run(run, code=code)
     reading = opened.reader.read(inputs)
     predictions = opened.describe(reading.values, calibrated)
     names = reading.names or [str(row) for row in range(len(predictions))]

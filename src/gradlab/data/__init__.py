@@ -6,10 +6,11 @@ from gradlab.data.dataset import Dataset, load, sources
 from gradlab.data.examples import Examples
 from gradlab.data.order import permutation
 from gradlab.data.pictures import images  # noqa: F401
+from gradlab.data.preparation import Preparation
 from gradlab.data.preprocessing import Preprocessing
 from gradlab.data.public import cifar, idx  # noqa: F401
 from gradlab.data.raw import Raw, Targets, Wants
-from gradlab.data.readers import reader_of
+from gradlab.data.readers import preparation_of, reader_of
 from gradlab.data.reading import ArrayReader, Reader, Reading, read_inputs
 from gradlab.data.streams import Epochs, Stream
 from gradlab.data.tables import csv_files  # noqa: F401
@@ -26,6 +27,7 @@ __all__ = [
     "Dataset",
     "Epochs",
     "Examples",
+    "Preparation",
     "Preprocessing",
     "Raw",
     "Reader",
@@ -37,6 +39,7 @@ __all__ = [
     "Wants",
     "load",
     "permutation",
+    "preparation_of",
     "read_inputs",
     "reader_of",
     "sources",

@@ -1,6 +1,7 @@
 """From a source's name to the three splits, ready for a model."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,14 +10,16 @@ from annotated_types import Ge
 
 from gradlab.data.examples import Examples, Rows, Streamed
 from gradlab.data.memory import memory_for_data
+from gradlab.data.preparation import Preparation
 from gradlab.data.preprocessing import Method, Preprocessing
 from gradlab.data.raw import Raw, Targets, Wants
 from gradlab.data.splits import Split, check_folds, divide, hold_out
 from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction, Natural, Part, Registry, Seed
+from gradlab.specs import Spec
 
 if TYPE_CHECKING:
-    from gradlab.data.text.source import Context
+    pass
 
 Validation = Annotated[Fraction, "share of the examples not in the test split that is held out while training"]
 Test = Annotated[Fraction | None, "share held out for the final figures; default the source's own split, or 0.2"]
@@ -32,20 +35,43 @@ _TEST_SHARE = 0.2
 class Dataset:
     """Three splits and what was learned from the first of them."""
 
-    train: Examples
-    validation: Examples
-    test: Examples
-    raw: Raw
-    preprocessing: "Preprocessing | Context"
+    train: Any
+    validation: Any
+    test: Any
+    raw: Any
+    preprocessing: Preparation
     targets: Targets
 
-    def split(self, name: str) -> Examples:
-        examples: Examples = getattr(self, name)
-        return examples
+    @staticmethod
+    def of(
+        train: Any,
+        validation: Any = (),
+        test: Any = (),
+        *,
+        spec: Spec,
+        targets: Targets | None = None,
+        notes: Sequence[str] = (),
+    ) -> "Dataset":
+        """Splits of one's own: `Examples`, a `Stream`, or whatever the task evaluates; an empty one is none.
+
+        `spec` tells a model's builder what one example is; `targets` are for tasks that ask for them.
+        """
+        from gradlab.data.own import ready
+
+        return ready(train, validation, test, spec, targets, list(notes))
+
+    def split(self, name: str) -> Any:
+        return getattr(self, name)
+
+
+def split_size(split: Any) -> int:
+    """How many examples a split has; 0 where that is not known, as of a stream."""
+    return len(split) if hasattr(split, "__len__") else 0
 
 
 def prepare(
     raw: Raw,
+    wants: Wants | None = None,
     *,
     validation: Validation = 0.15,
     test: Test = None,
@@ -58,6 +84,7 @@ def prepare(
     seed: SplitSeed = 0,
 ) -> Dataset:
     """Split, then fit the preprocessing on the training split and apply it to all three."""
+    raw = raw.wanted(wants)
     train, validated, tested = split_rows(
         raw, validation=validation, test=test, folds=folds, fold=fold, limit=limit, seed=seed
     )
@@ -122,18 +149,6 @@ def load(part: Part, wants: Wants | None = None) -> Dataset:
     """Read a resolved data part, with targets of the kind that a task wants, and prepare it."""
     shared: dict[str, Any] = sources.shared(part)
     made = sources.build(part, shared.get("seed", 0))
-    # They register their sources here, and so cannot be imported before there are any.
-    from gradlab.data.text.source import prepare_text
-    from gradlab.data.text.texts import Texts, prepare_texts
-
-    if isinstance(made, Raw):
-        if wants in ("tokens", "masked"):
-            holds = "holds texts with classes" if isinstance(made, Texts) else "holds no text"
-            raise GradlabError(f"data={part.name} {holds}. Use a task of its own, or data=text.")
-        return (prepare_texts if isinstance(made, Texts) else prepare)(made.wanted(wants), **shared)
-    if wants not in ("tokens", "masked"):
-        raise GradlabError(
-            f"data={part.name} is text, of which task=language and task=masked can learn. "
-            "Texts with classes are data=texts."
-        )
-    return prepare_text(made, masks=wants == "masked", **shared)
+    prepare_it = sources.shared_function(part.name)
+    dataset: Dataset = made if isinstance(made, Dataset) or prepare_it is None else prepare_it(made, wants, **shared)
+    return dataset

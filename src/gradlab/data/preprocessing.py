@@ -1,9 +1,9 @@
 """From raw inputs to what a model is fed: fitted on the training split alone, saved in the run."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from gradlab import specs
 from gradlab.data.moments import Moments
+from gradlab.data.preparation import Preparation
 from gradlab.data.raw import check_finite
 from gradlab.errors import GradlabError, unknown
 
@@ -22,7 +23,7 @@ _CHUNK = 2**23  # bytes of raw inputs that are looked at together
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preprocessing:
+class Preprocessing(Preparation):
     r"""$x' = (x - \text{shift}) / \text{scale}$ column by column, and one-hot codes for columns of categories.
 
     `standardise` takes the training mean and standard deviation, `scale` the training minimum and range; images have
@@ -44,9 +45,19 @@ class Preprocessing:
     fill: list[float] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
+    kind: ClassVar[str] = "arrays"
+
     def describe(self) -> dict[str, Any]:
-        """For data.json."""
         return asdict(self)
+
+    def words(self) -> dict[str, str]:
+        return {"shape of an input": " × ".join(map(str, self.shape)), "preprocessing": self.method}
+
+    @classmethod
+    def read_back(
+        cls, described: dict[str, Any], targets: dict[str, Any], read: Callable[[str], str]
+    ) -> "Preprocessing":
+        return cls(**described)
 
     @classmethod
     def fit(

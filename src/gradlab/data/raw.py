@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,8 @@ from gradlab.errors import GradlabError
 if TYPE_CHECKING:
     from gradlab.data.reading import Reader
 
-Wants = Literal["classes", "numbers", "tokens", "masked"]
-"""What a task can learn from."""
+Wants = str
+"""What a task can learn from: classes, numbers, tokens, masked, or a kind that data of one's own know of."""
 
 _CHUNK = 2**21  # values that are looked at together: a file may be larger than memory
 # Different numbers that may be taken for classes: always a few, more where each occurs twice, but not any number.
@@ -84,6 +84,8 @@ class Raw:
                     f"The targets are classes such as {self.classes[0]!r}, not numbers. Use task=classify."
                 ) from None
             return replace(self, targets=values[self.targets], classes=None)
+        if wants not in (None, "classes", "numbers"):
+            raise GradlabError("These data hold no text by itself. Use a task of their own, or data=text.")
         return self
 
 

@@ -1,12 +1,17 @@
-"""Readers, made again from what a run says of them."""
+"""Readers and preparations, made again from what a run says of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from gradlab.data.own import Ready
 from gradlab.data.pictures.reader import PictureReader
+from gradlab.data.preparation import Preparation
+from gradlab.data.preprocessing import Preprocessing
 from gradlab.data.reading import ArrayReader, Reader
 from gradlab.data.tables.reader import TableReader
 from gradlab.data.text.reader import TextReader
+from gradlab.data.text.source import Context
+from gradlab.data.text.texts import Beginning
 from gradlab.errors import GradlabError
 
 
@@ -24,3 +29,18 @@ def reader_of(described: Mapping[str, Any] | None, shape: tuple[int, ...]) -> Re
     except (KeyError, TypeError) as error:
         raise GradlabError(f"data.json is damaged: its reader has no {error}.") from None
     raise GradlabError(f"data.json names a reader {described['kind']!r}, which this version does not know.")
+
+
+_PREPARATIONS: dict[str, type[Preparation]] = {kind.kind: kind for kind in (Preprocessing, Context, Beginning, Ready)}
+
+
+def preparation_of(described: Mapping[str, Any], targets: dict[str, Any], read: Callable[[str], str]) -> Preparation:
+    """How examples became inputs, as data.json says; `read` gives the other files of the run."""
+    values = dict(described)
+    # Runs of version 0.1 do not say the kind.
+    unsaid = "texts" if "vocabulary" in values else "text" if "context" in values else "arrays"
+    kind = values.pop("kind", unsaid)
+    try:
+        return _PREPARATIONS[kind].read_back(values, targets, read)
+    except (KeyError, TypeError) as error:
+        raise GradlabError(f"data.json is damaged: its inputs, of kind {kind!r}, have no {error}.") from None

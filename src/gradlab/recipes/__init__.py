@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from gradlab import owners
 from gradlab.errors import GradlabError, unknown
 from gradlab.recipe import Recipe
 from gradlab.recipes import builtin
@@ -11,13 +12,40 @@ __all__ = ["DEFAULT", "book", "builtin", "doc", "find"]
 
 
 def find(name: str) -> Recipe:
-    """The recipe of a name, or of a TOML file."""
+    """The recipe of a name, of a TOML file, or of a Python file that registers it: `mine.py`, `mine.py:name`."""
+    file, _, chosen = name.rpartition(":") if ".py:" in name else (name, "", "")
+    if file.endswith(".py"):
+        return _of_code(file, chosen)
     if name in book:
-        return book[name]()
+        return _made(name)
     path = Path(name)
     try:
         if path.suffix == ".toml" or path.is_file():
             return Recipe.from_toml(path.read_text(), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise GradlabError(f"The recipe file {path} cannot be read: {error}.") from None
-    raise unknown("recipe", name, book)
+    raise unknown("recipe", name, book.names())
+
+
+def _of_code(file: str, chosen: str) -> Recipe:
+    names = owners.load(file).recipes
+    if chosen:
+        if chosen not in names:
+            raise unknown(f"recipe in {file},", chosen, names)
+        return _made(chosen)
+    if not names:
+        raise GradlabError(
+            f"{file} has no recipe. Put @gradlab.register.recipe before a function that returns one, or name one of "
+            f"gradlab's: gradlab train RECIPE --code {file}"
+        )
+    if len(names) > 1:
+        raise GradlabError(f"{file} has {len(names)} recipes: {', '.join(names)}. Pick one: {file}:{names[0]}")
+    return _made(names[0])
+
+
+def _made(name: str) -> Recipe:
+    """The recipe, under the name by which it was asked for."""
+    recipe: object = book[name]()
+    if not isinstance(recipe, Recipe):
+        raise GradlabError(f"The recipe {name!r} must return a gradlab.Recipe, but it returned {recipe!r}.")
+    return recipe

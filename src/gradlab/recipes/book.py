@@ -4,15 +4,16 @@ import inspect
 from collections.abc import Callable
 
 from gradlab.recipe import Recipe
+from gradlab.registry import Named
 
 DEFAULT = "digits-mlp"
 
-book: dict[str, Callable[[], Recipe]] = {}
+book = Named[Callable[[], Recipe]]("recipe")
 
 
 def recipe(function: Callable[[], Recipe]) -> Callable[[], Recipe]:
     """Enter a function under the name of the recipe it returns: its own, with dashes."""
-    book[function.__name__.replace("_", "-")] = function
+    book.enter(function.__name__.replace("_", "-"), function)
     return function
 
 

@@ -1,7 +1,7 @@
 """The end of the report: what was asked for, where it ran, and what to do next."""
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gradlab.report.markup import Html, fold, section, table, tag
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def recipe_section(run: "Run") -> Html:
     """The recipe as it was resolved, and the environment."""
     data = {
-        **_inputs(run.data["inputs"]),
+        **run.preprocessing.words(),
         **{f"{split} examples": f"{size:,}" for split, size in run.data["sizes"].items()},
         "fingerprint": run.data["fingerprint"],
     }
@@ -24,19 +24,15 @@ def recipe_section(run: "Run") -> Html:
     )
 
 
-def _inputs(described: dict[str, Any]) -> dict[str, str]:
-    if "context" in described:
-        return {"an example": f"{described['context']} tokens, and those after each"}
-    return {"shape of an input": " × ".join(map(str, described["shape"])), "preprocessing": described["method"]}
-
-
 def next_section(run: "Run") -> Html:
     """Commands that take the run further."""
     path = shlex.quote(str(run.path))
-    writes = "context" in run.data["inputs"]
+    uses = {
+        "generate": {"Let the model write": f"gradlab generate {path} --prompt TEXT"},
+        "predict": {"Apply the model to inputs of your own": f"gradlab predict {path} INPUT"},
+    }
     commands = {
-        **({"Let the model write": f"gradlab generate {path} --prompt TEXT"} if writes else {}),
-        **({} if writes else {"Apply the model to inputs of your own": f"gradlab predict {path} INPUT"}),
+        **uses.get(run.task.use, {}),
         "Compute the test figures again": f"gradlab evaluate {path}",
         "Repeat the run exactly": f"gradlab train {shlex.quote(str(run.path / 'recipe.toml'))}",
     }

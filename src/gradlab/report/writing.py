@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 Section = Callable[["Run"], Html]
 
-_TESTS: dict[str, Section] = {
-    "classify": classification.test_section,
-    "bernoulli": classification.test_section,
-    "regress": regression.test_section,
-    "poisson": regression.counts_section,
-    "language": language.test_section,
-    "masked": masked.test_section,
+sections: dict[str, Section] = {
+    "classes": classification.test_section,
+    "numbers": regression.test_section,
+    "counts": regression.counts_section,
+    "written": language.test_section,
+    "filled in": masked.test_section,
 }
+"""By the names that tasks have for them."""
 
 
 def write_report(run: "Run") -> Path:
@@ -43,7 +43,7 @@ def write_report(run: "Run") -> Path:
         headline.headline(run),
         findings.findings_section(run),
         curves.learning_section(run) if curved else Html(),
-        _or_reason("Test split", _TESTS.get(run.recipe.task.name, _nothing), run),
+        *(_or_reason("Test split", sections[name], run) for name in run.task.sections if name in sections),
         curves.health_section(run) if curved else Html(),
         columns.columns_section(run),
         _or_reason("First layer", weights.weights_section, run),
@@ -69,7 +69,3 @@ def _or_reason(title: str, make: Section, run: "Run") -> Html:
         return make(run)
     except GradlabError as error:
         return section(title, tag("p", f"Left out of this report: {error}", class_="note"))
-
-
-def _nothing(run: "Run") -> Html:
-    return Html()

@@ -4,6 +4,7 @@ recipe.toml        everything that was asked for, resolved
 environment.json   versions, hardware, threads, device, command
 data.json          shape and names of the inputs, fitted preprocessing, classes, fingerprint of the data
 tokenizer.json     of a model of text, in the format of the tokenizers library
+code/              copies of files of one's own that registered parts of the recipe
 metrics.jsonl      one line per log point
 checkpoints/       step-NNNNNNNN/: model, optimizer and best weights, state.json, SHA256SUMS
 result.json        final figures
@@ -14,7 +15,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import cached_property
@@ -26,24 +27,28 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from gradlab import owners
 from gradlab.claims import claimed
 from gradlab.data import (
-    Beginning,
     Context,
     Dataset,
     Examples,
-    Preprocessing,
+    Preparation,
     Reader,
     Targets,
     Tokenizer,
     load,
+    preparation_of,
     reader_of,
 )
+from gradlab.data.dataset import split_size
 from gradlab.diagnosis.finding import Finding
 from gradlab.errors import GradlabError, notice, one_line
 from gradlab.models import build_model
+from gradlab.owners import Code
 from gradlab.recipe import Recipe
 from gradlab.run import checkpoint
+from gradlab.specs import Array
 from gradlab.tasks import Task, compare, predict, tasks, wants
 
 
@@ -57,18 +62,27 @@ class Run:
         return f"Run({str(self.path)!r})"
 
     @classmethod
-    def create(cls, path: Path, recipe: Recipe, environment: dict[str, Any], dataset: Dataset) -> "Run":
-        """Make the folder with all that is known before the first step. It appears by one rename, or not at all."""
+    def create(
+        cls, path: Path, recipe: Recipe, environment: dict[str, Any], dataset: Dataset, codes: Sequence[Code] = ()
+    ) -> "Run":
+        """Make the folder with all that is known before the first step. It appears by one rename, or not at all.
+
+        Of files of the user's that registered parts of the recipe, copies and sums are kept; they are never run.
+        """
         temporary = path.with_name(f".{path.name}-{os.getpid()}")
         try:
             if path.exists():
                 raise GradlabError(f"{path} exists already. Name another folder, or go on with: gradlab resume {path}")
             temporary.mkdir(parents=True)
             (temporary / "recipe.toml").write_text(recipe.to_toml())
-            _write_json(temporary / "environment.json", environment)
+            own = {"code": {code.path.name: code.sha256 for code in codes}} if codes else {}
+            _write_json(temporary / "environment.json", {**environment, **own})
             _write_json(temporary / "data.json", describe(dataset))
-            if isinstance(dataset.preprocessing, Context):
-                (temporary / "tokenizer.json").write_text(dataset.preprocessing.tokenizer)
+            for name, text in dataset.preprocessing.files().items():
+                (temporary / name).write_text(text)
+            for code in codes:
+                (temporary / "code").mkdir(exist_ok=True)
+                (temporary / "code" / code.path.name).write_bytes(code.path.read_bytes())
             temporary.rename(path)
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -143,14 +157,26 @@ class Run:
 
     # Using the trained model.
 
+    def check_code(self) -> list[str]:
+        """Refuse to go on without the user's files that its parts came from; tell of those that have changed."""
+        known = {code.path.name: code for code in owners.loaded.values()}
+        changed = []
+        for name, digest in self.environment.get("code", {}).items():
+            kept = self.path / "code" / name
+            if name not in known:
+                raise GradlabError(
+                    f"{self.path} was trained with {name}, a file of somebody's own, which is run only if you name it: "
+                    f"--code {name}. There is a copy, {kept}: look at it before you name that."
+                )
+            if known[name].sha256 != digest:
+                changed.append(
+                    f"{known[name].path} is not the file that {self.path} was trained with, which is {kept}."
+                )
+        return changed
+
     @cached_property
-    def preprocessing(self) -> Preprocessing | Context:
-        inputs = self.data["inputs"]
-        if "vocabulary" in inputs:
-            return Beginning(inputs["context"], self._read("tokenizer.json"), inputs["vocabulary"])
-        if "context" in inputs:
-            return Context(inputs["context"], self._read("tokenizer.json"), self.data["targets"]["tokens"])
-        return Preprocessing(**inputs)
+    def preprocessing(self) -> Preparation:
+        return preparation_of(self.data["inputs"], self.data["targets"], self._read)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -162,16 +188,16 @@ class Run:
     @cached_property
     def reader(self) -> Reader:
         """How files become raw inputs, as they did for training."""
-        if isinstance(self.preprocessing, Beginning):
-            return reader_of(self.data.get("reader"), ())
-        if isinstance(self.preprocessing, Context):
-            if self.recipe.task.name == "masked":
-                raise GradlabError(f"{self.path} is a model that fills in hidden tokens: its report.html shows some.")
-            raise GradlabError(f"{self.path} is a language model, which writes text: use gradlab generate {self.path}")
-        return reader_of(self.data.get("reader"), tuple(self.preprocessing.shape))
+        if self.task.use != "predict":
+            raise GradlabError(f"{self.path} {self.task.instead.format(run=self.path)}")
+        spec = self.preprocessing.spec
+        shape = tuple(self.data["inputs"].get("shape", spec.shape if isinstance(spec, Array) else ()))
+        return reader_of(self.data.get("reader"), shape)
 
     @cached_property
     def task(self) -> Task:
+        for change in self.check_code():
+            notice(change)
         return tasks.build(tasks.resolve(self.recipe.task, "task"), Targets(**self.data["targets"]))
 
     @cached_property
@@ -196,9 +222,6 @@ class Run:
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
         reader, preprocessing = self.reader, self.preprocessing
         values = reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
-        if isinstance(preprocessing, Beginning):
-            return predict(self.model, preprocessing(values))
-        assert isinstance(preprocessing, Preprocessing)
         x = preprocessing(values)
         # Where a reader knows the categories by name, it has told of unknown ones itself.
         named = [c["name"] for c in (self.data.get("reader") or {}).get("columns", [])]
@@ -244,7 +267,7 @@ class Run:
     def _encoded(self, split: str) -> Examples:
         """A split with its targets as the loss takes them."""
         examples = self.dataset.split(split)
-        if len(examples) == 0:
+        if split_size(examples) == 0:
             raise GradlabError(f"{self.path} has no examples in its {split} split.")
         encoded: Examples = self.task.encoded(examples)
         return encoded
@@ -308,10 +331,10 @@ def read_lines(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
 def describe(dataset: Dataset) -> dict[str, Any]:
     """What data.json holds."""
     return {
-        "inputs": dataset.preprocessing.describe(),
+        "inputs": {"kind": dataset.preprocessing.kind, **dataset.preprocessing.describe()},
         "reader": dataset.raw.reader.describe() if dataset.raw.reader else None,
         "targets": asdict(dataset.targets),
-        "sizes": {split: len(dataset.split(split)) for split in ("train", "validation", "test")},
+        "sizes": {split: split_size(dataset.split(split)) for split in ("train", "validation", "test")},
         "fingerprint": dataset.raw.fingerprint(),
     }
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gradlab.data import Dataset
-from gradlab.data.text.source import TextDataset
+from gradlab.data import Dataset, Raw
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.run import Run, open_run
@@ -133,7 +132,7 @@ def _asked(recipe: Recipe, values: Mapping[str, list[Any]]) -> list[Asked]:
 
 def _draws_a_curve(dataset: Dataset) -> bool:
     raw = dataset.raw
-    if isinstance(dataset, TextDataset):
+    if not isinstance(raw, Raw):
         return False
     numbers = raw.classes is None and not raw.categorical and not raw.missing
     return numbers and raw.inputs.shape[1:] == (1,) and raw.targets.size == len(raw.targets)

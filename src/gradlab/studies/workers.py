@@ -15,7 +15,7 @@ import optuna
 import torch
 from optuna.trial import FrozenTrial
 
-from gradlab import process
+from gradlab import owners, process
 from gradlab.errors import GradlabError, Interrupted, TrainingError, notice
 from gradlab.studies.search import ENDED, SearchPlan, claim_trial, count_ended, open_search, storage_errors
 from gradlab.studies.trial import run_trial
@@ -71,7 +71,9 @@ def work_together(plan: SearchPlan, jobs: int, tell: TellTrial | None = None) ->
 
 def _start(plan: SearchPlan, jobs: int) -> list[BaseProcess]:
     context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_worker, args=(plan, jobs), daemon=False) for _ in range(jobs)]
+    workers = [
+        context.Process(target=_worker, args=(plan, jobs, list(owners.loaded)), daemon=False) for _ in range(jobs)
+    ]
     with _ignoring_interrupts():
         for worker in workers:
             worker.start()
@@ -102,8 +104,10 @@ def _end(workers: Sequence[BaseProcess]) -> None:
         worker.join()
 
 
-def _worker(plan: SearchPlan, jobs: int) -> None:
+def _worker(plan: SearchPlan, jobs: int, codes: Sequence[str]) -> None:
     process.prepare()
+    for code in codes:  # files of the user's own, whose names the recipe may have
+        owners.load(code)
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // jobs))
     threading.Thread(target=_stop_with_the_parent, daemon=True).start()
     try:

@@ -40,6 +40,7 @@ class Language(Supervised):
     wants: ClassVar[Wants] = "tokens"
     sections: ClassVar[tuple[str, ...]] = ("written",)
     use: ClassVar[str] = "generate"
+    instead: ClassVar[str] = "is a language model, which writes text: use gradlab generate {run}"
 
     def __post_init__(self) -> None:
         if not self.targets.tokens:

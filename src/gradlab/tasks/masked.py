@@ -40,6 +40,7 @@ class MaskedLanguage(Supervised):
     wants: ClassVar[Wants] = "masked"
     sections: ClassVar[tuple[str, ...]] = ("filled in",)
     use: ClassVar[str] = ""
+    instead: ClassVar[str] = "is a model that fills in hidden tokens: its report.html shows some."
 
     def __post_init__(self) -> None:
         if not self.targets.masked:

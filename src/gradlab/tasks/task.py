@@ -55,6 +55,9 @@ class Task:
     use: ClassVar[str] = ""
     """The command that uses the trained model: predict, generate, or none."""
 
+    instead: ClassVar[str] = "has no outputs that could be predicted: see its report.html."
+    """What is said where somebody wants to predict with a run that is used in another way."""
+
     loss_floor: ClassVar[float | None] = 0.0
     """The least that the loss can be; None where it has no such bound, or nobody knows it."""
 

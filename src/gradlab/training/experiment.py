@@ -13,10 +13,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from gradlab import parallel
+from gradlab import owners, parallel
 from gradlab.data import Dataset, Examples, load, sources
+from gradlab.data.dataset import split_size
 from gradlab.errors import GradlabError, Interrupted, is_out_of_memory, notice, one_line
 from gradlab.models import build_model, models
+from gradlab.owners import Code
 from gradlab.probes import parameter_count
 from gradlab.recipe import Recipe
 from gradlab.run import Run
@@ -31,7 +33,9 @@ from gradlab.training.checkup import Checkup
 from gradlab.training.environment import choose_threads, describe_environment
 from gradlab.training.loop import Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
+from gradlab.training.optimizers import optimizers
 from gradlab.training.plan import Plan, plan_schema
+from gradlab.training.schedules import schedules
 from gradlab.training.streams import read
 
 SPLITS = ("train", "validation", "test")
@@ -85,7 +89,9 @@ class Experiment:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(plan.seed)
             model = build_model(recipe.model, dataset.preprocessing.spec, task.outputs, data=recipe.data.name)
-        encoded = {split: task.encoded(dataset.split(split)) for split in SPLITS}  # refuses what it cannot learn
+        splits = {name: dataset.split(name) for name in SPLITS}
+        # Encoding refuses what the task cannot learn.
+        encoded = {name: s if name != "train" and not split_size(s) else task.encoded(s) for name, s in splits.items()}
         train = encoded["train"]
         flops = _first_pass(recipe, model, task, train)
         task.check(model, train)
@@ -101,7 +107,7 @@ class Experiment:
             mode=choose_mode(plan, device, driver.total_steps(train, plan)),
             threads=threads or choose_threads(plan, driver.step_flops(flops, train, plan)),
             flops=flops,
-            splits={name: split.to(device) for name, split in encoded.items()},
+            splits={name: split.to(device) if hasattr(split, "to") else split for name, split in encoded.items()},
         )
 
     @property
@@ -151,12 +157,24 @@ def start(experiment: Experiment, out: str | Path | None = None, observers: Sequ
     path = Path(out) if out else new_path(experiment.recipe.name)
     environment = describe_environment(experiment.device, experiment.threads, experiment.mode)
     _check_same(experiment)
-    made = parallel.first(lambda: str(Run.create(path, experiment.recipe, environment, experiment.dataset).path))
+    parts = experiment.recipe, environment, experiment.dataset, codes_of(experiment.recipe)
+    made = parallel.first(lambda: str(Run.create(path, *parts).path))
     return _train(experiment, Run(Path(made)), observers)
 
 
-def resume(run: Run, device: torch.device, observers: Sequence[Observer]) -> Run:
+def codes_of(recipe: Recipe) -> list[Code]:
+    """The files of one's own from which parts of a recipe come."""
+    used = [(sources, recipe.data), (models, recipe.model), (tasks, recipe.task)]
+    used += [(optimizers, recipe.train["optimizer"]), (schedules, recipe.train["schedule"])]
+    owner = {registry.owner(part.name) for registry, part in used}
+    return [code for path, code in owners.loaded.items() if path in owner]
+
+
+def resume(run: Run, device: torch.device, observers: Sequence[Observer], changed_code: bool = False) -> Run:
     """Go on with a run from its newest sound checkpoint, or from step 0; damage and drift are told."""
+    for change in run.check_code():
+        if not changed_code:
+            raise GradlabError(f"{change} To go on with the changed one all the same: --changed-code")
     experiment = Experiment.of(run.recipe, device, run.environment["threads"])
     if experiment.dataset.raw.fingerprint() != run.data["fingerprint"]:
         raise GradlabError(f"The data of {run.path} are not the ones it began with. Bring those back to resume it.")

@@ -1,7 +1,8 @@
 """Text as a source of data: a corpus, its tokenizer, and windows of its tokens."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 
@@ -9,12 +10,14 @@ from gradlab import specs
 from gradlab.data.dataset import Dataset, Limit, sources
 from gradlab.data.examples import Examples
 from gradlab.data.memory import memory_for_data
-from gradlab.data.raw import Targets
+from gradlab.data.preparation import Preparation
+from gradlab.data.raw import Targets, Wants
 from gradlab.data.text.corpus import Corpus, pydoc_topics, stdlib_source, text_files
 from gradlab.data.text.masking import Masked
 from gradlab.data.text.stream import Tokens, tokenised
 from gradlab.data.text.tokenizer import Tokenizer
 from gradlab.data.text.windows import WindowExamples, Windows
+from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction
 from gradlab.wording import count
 
@@ -22,7 +25,7 @@ Kind = Literal["byte", "char", "word", "bpe"]
 
 
 @dataclass(frozen=True)
-class Context:
+class Context(Preparation):
     """How a model sees text: so many tokens at once, by this tokenizer."""
 
     context: int
@@ -37,9 +40,20 @@ class Context:
         """What one example is, as the model sees it."""
         return specs.Tokens(self.context, self.vocabulary)
 
+    kind: ClassVar[str] = "text"
+
     def describe(self) -> dict[str, Any]:
-        """For data.json; the tokenizer has a file of its own."""
         return {"context": self.context}
+
+    def files(self) -> dict[str, str]:
+        return {"tokenizer.json": self.tokenizer}
+
+    def words(self) -> dict[str, str]:
+        return {"an example": f"{self.context} tokens, and those after each"}
+
+    @classmethod
+    def read_back(cls, described: dict[str, Any], targets: dict[str, Any], read: Callable[[str], str]) -> "Context":
+        return cls(described["context"], read("tokenizer.json"), described.get("vocabulary", targets["tokens"]))
 
 
 @dataclass(frozen=True)
@@ -55,17 +69,9 @@ class Text:
         return self.key
 
 
-@dataclass(frozen=True, kw_only=True)
-class TextDataset(Dataset):
-    """Three splits of a text, as windows of tokens."""
-
-    raw: Text  # type: ignore[assignment]
-    preprocessing: Context
-
-
 def prepare_text(
     corpus: Corpus,
-    masks: bool = False,
+    wants: Wants | None = None,
     *,
     tokenizer: Annotated[Kind, "what a token is: a byte, a character, a word, or a piece of one (bpe)"] = "byte",
     vocabulary: Annotated[
@@ -78,11 +84,17 @@ def prepare_text(
     test: Annotated[Fraction, "share of the text, at its end, that is held out for the final figures"] = 0.1,
     limit: Limit = None,
     masked: Annotated[Fraction, "share of the tokens that task=masked hides; others hide none"] = 0.15,
-) -> TextDataset:
+) -> Dataset:
     """Divide the text, make a tokenizer of the training part, and cut the tokens of each part into windows.
 
-    With `masks`, a share of the tokens of each window is to be filled in; else all are, each from those before it.
+    Where a task wants masks, a share of the tokens of each window is to be filled in; else all are, each from those
+    before it.
     """
+    if wants not in ("tokens", "masked"):
+        raise GradlabError(
+            "A text by itself is what task=language and task=masked can learn from. Texts with classes are data=texts."
+        )
+    masks = wants == "masked"
     parts = corpus.divide(validation, test)
     sizes = {"word": 10_000, "bpe": 1024}
     special = ["<pad>", "<mask>"] if masks else []
@@ -99,7 +111,7 @@ def prepare_text(
         f"{statistics.bytes / statistics.tokens:.2f} bytes each, of a vocabulary of {len(made):,}"
     ]
     key = "-".join(part.key for part in tokens if part is not None)
-    return TextDataset(
+    return Dataset(
         train=train,
         validation=validated,
         test=tested,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import torch
 
 from gradlab.data.dataset import Dataset, Fold, Folds, Limit, SplitSeed, Test, Validation, split_rows
 from gradlab.data.examples import Examples, Rows
-from gradlab.data.raw import Raw, Targets
+from gradlab.data.raw import Raw, Targets, Wants
 from gradlab.data.text.corpus import Corpus
 from gradlab.data.text.documents import Document
 from gradlab.data.text.sequences import Padded, PaddedExamples
@@ -32,8 +32,13 @@ class Texts(Raw):
 class Beginning(Context):
     """How a classifier sees a text: its first tokens, so many at most, by this tokenizer. The token 0 is padding."""
 
+    kind: ClassVar[str] = "texts"
+
     def describe(self) -> dict[str, Any]:
         return {"context": self.context, "vocabulary": self.vocabulary}
+
+    def words(self) -> dict[str, str]:
+        return {"an example": str(self.spec)}
 
     def __call__(self, texts: npt.NDArray[Any]) -> Padded:
         """Texts, or documents of them, for the model."""
@@ -52,6 +57,7 @@ class Beginning(Context):
 
 def prepare_texts(
     raw: Raw,
+    wants: Wants | None = None,
     *,
     tokenizer: Annotated[Kind, "what a token is: a byte, a character, a word, or a piece of one (bpe)"] = "word",
     vocabulary: Annotated[
@@ -66,6 +72,7 @@ def prepare_texts(
     seed: SplitSeed = 0,
 ) -> Dataset:
     """Split, make a tokenizer of the training split, and cut all texts into its tokens."""
+    raw = raw.wanted(wants)
     train, validated, tested = split_rows(
         raw, validation=validation, test=test, folds=folds, fold=fold, limit=limit, seed=seed
     )

@@ -1,0 +1,57 @@
+"""Names of one's own: models, data, tasks, optimisers, schedules and recipes, registered as gradlab's are.
+
+    import gradlab as gl
+
+    @gl.register.model("towers")
+    def towers(inputs, outputs, *, width: int = 32): ...
+
+Keyword-only arguments are knobs, with their types, defaults and documentation, as everywhere in gradlab.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from gradlab.data.dataset import sources
+from gradlab.data.own import seeded
+from gradlab.models import models
+from gradlab.recipes.book import recipe
+from gradlab.tasks import tasks
+from gradlab.training.optimizers import optimizers
+from gradlab.training.schedules import schedules
+
+__all__ = ["data", "dataset", "model", "optimizer", "recipe", "schedule", "task"]
+
+Builder = Callable[..., Any]
+
+
+def model(name: str) -> Callable[[Builder], Builder]:
+    """A function of (inputs, outputs, *, knobs) that returns an nn.Module.
+
+    `inputs` is a spec (`gradlab.specs`) of what one example is, and `outputs` how many numbers the task wants for it.
+    """
+    return models.register(name)
+
+
+def data(name: str) -> Callable[[Builder], Builder]:
+    """A function of (seed, *, knobs) that returns all examples as a `Raw`: gradlab splits and preprocesses them."""
+    return sources.register(name)
+
+
+def dataset(name: str) -> Callable[[Builder], Builder]:
+    """A function of (seed, *, knobs) that returns a `Dataset`: its splits are taken as they are."""
+    return sources.register(name, shared=seeded)
+
+
+def task(name: str) -> Callable[[Builder], Builder]:
+    """A `Task`, or a function of (targets, *, knobs) that returns one."""
+    return tasks.register(name)
+
+
+def optimizer(name: str) -> Callable[[Builder], Builder]:
+    """A function of (parameters, *, knobs) that returns an `Optimizer`."""
+    return optimizers.register(name)
+
+
+def schedule(name: str) -> Callable[[Builder], Builder]:
+    """A function of (steps, *, knobs) that returns a `Schedule`."""
+    return schedules.register(name)
