@@ -146,15 +146,19 @@ class Schema:
         self.function = function
         self.knobs: dict[str, Knob] = {}
         self._groups: dict[str, Schema] = {}
-        hints = typing.get_type_hints(function, include_extras=True)
+        # The fields of a dataclass are annotated in its body, the parameters of any other class in its constructor.
+        plain_class = isinstance(function, type) and not is_dataclass(function)
+        written = getattr(function, "__init__") if plain_class else function  # noqa: B009  (mypy takes it for an instance)
+        hints = typing.get_type_hints(written, include_extras=True)
         for p in inspect.signature(function).parameters.values():
             if p.kind is not inspect.Parameter.KEYWORD_ONLY:
                 continue
-            if is_dataclass(hints[p.name]):
-                self._groups[p.name] = Schema(hints[p.name])
+            hint = hints.get(p.name, Any if p.default in (None, Knob.empty) else type(p.default))
+            if is_dataclass(hint):
+                self._groups[p.name] = Schema(hint)  # type: ignore[arg-type]
                 self.knobs |= self._groups[p.name].knobs
             else:
-                self.knobs[p.name] = Knob(p.name, hints[p.name], p.default)
+                self.knobs[p.name] = Knob(p.name, hint, p.default)
 
     def resolve(self, values: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Every knob with its value: the given ones checked, the others by default."""

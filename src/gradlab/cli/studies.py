@@ -223,7 +223,8 @@ def show_spread(screen: Console, found: Repeated) -> None:
         rows.append([f"{found.noun} {i}{ended}", *(number(figures.get(n)) for n in names)])
     summary = {"mean": "mean", "std": "± standard deviation", "standard_error": "standard error"}
     rows += [[words, *(number(getattr(spreads[n], key)) for n in names)] for key, words in summary.items()]
-    rows.append([f"baseline ({found.baseline_name})", *(number(found.baseline.get(n)) for n in names)])
+    if found.baseline:
+        rows.append([f"baseline ({found.baseline_name})", *(number(found.baseline.get(n)) for n in names)])
     screen.print(table(f"{found.split} split", *map(name_of, names), rows=rows))
 
 

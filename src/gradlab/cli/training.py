@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -190,7 +191,6 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
 
     recipe, plan, sizes = experiment.recipe, experiment.plan, [split_size(experiment.dataset.split(s)) for s in _SPLITS]
     each = f" of {plan.examples_per_step(sizes[0]):,} examples" if sizes[0] else ""
-    value, formula = experiment.task.expected_initial_loss()
     threads = (
         f", {experiment.threads} thread{'s' * (experiment.threads > 1)}" if experiment.device.type == "cpu" else ""
     )
@@ -208,7 +208,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         "schedule": preview(plan, experiment.steps),
         "device": f"{experiment.device.type}{threads}, {experiment.mode} step",
         "processes": processes(experiment),
-        "initial loss": f"{number(experiment.initial_loss())}, expected {number(value)} ({formula})",
+        "initial loss": _initial(experiment),
     }
     for key, text in rows.items():
         if text:
@@ -229,6 +229,14 @@ def processes(experiment: Experiment) -> str:
     normalised = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in experiment.model.modules())
     over = "over all" if experiment.plan.sync_batch_norm else "by itself in each (see train.sync_batch_norm)"
     return f"{parallel.count()}, each with its part of every batch" + f"; batch normalisation {over}" * normalised
+
+
+def _initial(experiment: Experiment) -> str:
+    """What the fresh model costs, beside what one that knows nothing should."""
+    loss, (value, formula) = experiment.initial_loss(), experiment.task.expected_initial_loss()
+    if math.isnan(loss):
+        return ""
+    return number(loss) if math.isnan(value) else f"{number(loss)}, expected {number(value)} ({formula})"
 
 
 def show_columns(screen: Console, experiment: Experiment) -> None:

@@ -62,10 +62,17 @@ class Recording:
     """Of the loss with respect to each parameter; nothing without a loss."""
 
 
-def record(model: nn.Module, x: Any, y: Any = None, loss: Loss | None = None) -> Recording:
+def record(
+    model: nn.Module,
+    x: Any,
+    y: Any = None,
+    loss: Loss | None = None,
+    call: Callable[[], Any] | None = None,
+) -> Recording:
     """Run a model on a batch in evaluation mode, and back from `loss(output, y)` if there is one.
 
     x is a tensor, a tuple of arguments, or a dictionary of them by name. Without y, the loss is of the output alone.
+    `call` computes the output, where the model is not simply called on x.
 
     >>> seen = record(nn.Sequential(nn.Linear(3, 2), nn.ReLU()), torch.ones(5, 3), loss=torch.sum)
     >>> [(call.name, call.handed_on, tuple(call.gradients[0].shape)) for call in seen.calls]
@@ -77,7 +84,7 @@ def record(model: nn.Module, x: Any, y: Any = None, loss: Loss | None = None) ->
         args, kwargs = _arguments(x)
         with watch:
             try:
-                output = model(*args, **kwargs)
+                output = model(*args, **kwargs) if call is None else call()
             except (RuntimeError, TypeError, ValueError, IndexError) as error:
                 raise GradlabError(f"The model cannot be called on these inputs: {one_line(error)}") from None
         if loss is None:

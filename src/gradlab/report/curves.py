@@ -23,10 +23,21 @@ from gradlab.wording import name_of, number
 
 if TYPE_CHECKING:
     from gradlab.run import Run
+    from gradlab.tasks import Criterion
 
 Lines = list[dict[str, Any]]
 Log = dict[str, Lines]
 
+_ALWAYS = (
+    "step",
+    "epoch",
+    "split",
+    "loss",
+    "lr",
+    "gradient_norm",
+    "update_ratio",
+    "seconds",
+)  # in every line of training
 _HEALTHY = (3e-4, 3e-3)  # updates of about a thousandth of the weights, half a decade either way
 
 
@@ -34,26 +45,32 @@ def learning_section(run: "Run") -> Html:
     """Loss and every metric, on training examples and on the validation split."""
     words = (
         "The train sample is as many training examples as the validation split has, judged at the same moments. "
-        "The best step is the one with the lowest validation loss."
+        f"The best step is the one with the {_best(run.task.criterion)}."
     )
     knobs = run.recipe.task.values
     if knobs.get("label_smoothing") or knobs.get("class_weights", "none") != "none":
         words += " The loss of the train steps is the one that is minimised, with smoothed labels or weighted classes."
     log = _log(run)
-    metrics = ["loss", *(run.task.metrics if log["validation"] else [])]
-    figures = [_progress(log, metric) for metric in metrics]
+    parts = [name for name in (log["train"][-1] if log["train"] else {}) if name not in _ALWAYS]  # losses by name
+    metrics = dict.fromkeys(["loss", *parts, *(run.task.figure_names if log["validation"] else [])])
+    figures = [_progress(log, metric, run.task.criterion) for metric in metrics]
     return section("Learning", tag("p", words, class_="quiet") if log["validation"] else "", charts(*figures))
 
 
-def _progress(log: Log, metric: str) -> Html:
-    """One figure over the epochs; the loss is there of the steps themselves too."""
+def _best(criterion: "Criterion") -> str:
+    return f"{'highest' if criterion.higher_is_better else 'lowest'} validation {name_of(criterion.figure)}"
+
+
+def _progress(log: Log, metric: str, criterion: "Criterion") -> Html:
+    """One figure over the epochs; losses are there of the steps themselves too."""
     traces = []
-    if metric == "loss":
+    if any(metric in line for line in log["train"]):
         traces.append(_curve("train steps, averaged", log["train"], metric, TRAIN, width=1, opacity=0.7))
     if log["validation"]:
         traces.append(_curve("train sample", log["train-sample"], metric, TRAIN))
         traces.append(_curve("validation", log["validation"], metric, VALIDATION))
-        best = min(log["validation"], key=lambda line: line["loss"])
+        choose = max if criterion.higher_is_better else min
+        best = choose(log["validation"], key=lambda line: line[criterion.figure])
         traces += [_mark(best, metric)] if metric in best else []
     name, kind = name_of(metric), "log" if metric == "loss" and falls_far(_values(traces)) else "linear"
     return _over_epochs(name[0].upper() + name[1:], name, traces, kind)

@@ -16,7 +16,8 @@ _ENDS = {"patience": "It stopped early, when the validation loss had long ceased
 def headline(run: "Run") -> Html:
     result = run.finished
     split = "test" if result["test"] else "validation"
-    shown = [m for m in (*run.task.metrics, "loss") if m in result[split] and m not in _APART]
+    names = dict.fromkeys((*run.task.figure_names, "loss", *result[split]))
+    shown = [name for name in names if name in result[split] and name not in _APART]
     cards = [_card(run, split, metric) for metric in shown]
     return tag(
         "header",
@@ -68,9 +69,11 @@ def _how(run: "Run", result: dict[str, Any]) -> str:
 def _card(run: "Run", split: str, metric: str) -> Html:
     """One figure, large, with its baselines; its colour says whether it beats the strongest."""
     result = run.finished
-    value, to_beat = result[split][metric], result["baseline"][split][metric]
-    higher = metric in run.task.metrics and run.task.metrics[metric].higher_is_better
-    better = value > to_beat if higher else value < to_beat
+    value, to_beat = result[split][metric], result["baseline"].get(split, {}).get(metric)
+    verdict = ""
+    if to_beat is not None:
+        better = value > to_beat if run.task.higher_is_better(metric) else value < to_beat
+        verdict = " better" if better else " poor"
     beside = [(name, figures[metric]) for name, figures in result.get("baselines", {}).get(split, {}).items()]
     if split == "test" and metric in result["validation"]:
         beside.append(("validation", result["validation"][metric]))
@@ -79,5 +82,5 @@ def _card(run: "Run", split: str, metric: str) -> Html:
         tag("div", f"{split} {name_of(metric)}", class_="name"),
         tag("div", number(value), class_="value"),
         tag("dl", *(part for name, v in beside for part in (tag("dt", name), tag("dd", number(v))))),
-        class_="figure better" if better else "figure poor",
+        class_=f"figure{verdict}",
     )

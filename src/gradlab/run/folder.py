@@ -165,8 +165,8 @@ class Run:
             kept = self.path / "code" / name
             if name not in known:
                 raise GradlabError(
-                    f"{self.path} was trained with {name}, a file of somebody's own, which is run only if you name it: "
-                    f"--code {name}. There is a copy, {kept}: look at it before you name that."
+                    f"{self.path} was trained with {name}, a Python file that is not gradlab's. It is run only if you "
+                    f"name it: --code {name}. There is a copy, {kept}: look at it before you name that."
                 )
             if known[name].sha256 != digest:
                 changed.append(

@@ -73,7 +73,7 @@ def cross_validate(
         )
     first = Experiment.of(_fold(recipe, folds, 0).recipe, device)  # what would fail is refused before there is a folder
     asked = [_fold(recipe, folds, i) for i in range(folds)]
-    higher = {name: metric.higher_is_better for name, metric in first.task.metrics.items()}
+    higher = {name: first.task.higher_is_better(name) for name in first.task.figure_names}
     folder = StudyFolder.open(out, {"study": "folds", "folds": folds, "recipe": plain_recipe(resolve(recipe))})
     trained = train_members(folder, asked, device, observers, tell)
     found = CrossValidation(recipe=recipe.name, path=out, members=trained, higher=higher)

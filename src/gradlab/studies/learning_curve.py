@@ -72,19 +72,19 @@ def learning_curve(
     examples = len(whole.dataset.train)
     classes = len(whole.dataset.targets.classes or [])
     sizes = sizes or curve_sizes(examples, 2 * classes)
-    same = {"train.steps": whole.steps, "train.evaluate_every": whole.plan.evaluation_interval(examples)}
+    same = {"train.steps": whole.steps, "train.evaluate_every": whole.evaluation_interval}
     asked = [
         Asked.of(f"examples-{size}", recipe, {"data.limit": size, **same} if size < examples else {}) for size in sizes
     ]
     Experiment.of(asked[0].recipe, device)  # what would fail is refused before there is a folder
     wanted = {"study": "curve", "sizes": list(sizes), "recipe": plain_recipe(resolve(recipe))}
     folder = StudyFolder.open(out, wanted)
-    metric = next(iter(whole.task.metrics), "loss")
+    metric = whole.task.headline
     found = LearningCurve(
         recipe=recipe.name,
         path=out,
         metric=metric,
-        higher_is_better=metric != "loss" and whole.task.metrics[metric].higher_is_better,
+        higher_is_better=whole.task.higher_is_better(metric),
         points=train_members(folder, asked, device, observers, tell, may_diverge=True),
     )
     folder.finish(found.to_json(), pages.report(found))

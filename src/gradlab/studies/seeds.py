@@ -89,13 +89,13 @@ def train_seeds(
         raise TrainingError(
             f"All {count} seeds diverged: there are no figures. Lower train.lr (now {first.plan.lr:g})."
         )
-    metrics = first.task.metrics
+    task = first.task
     found = Seeds(
         recipe=recipe.name,
         path=out,
         members=trained,
-        higher={name: metric.higher_is_better for name, metric in metrics.items()},
-        curves=_curves(out, trained, next(iter(metrics), "loss")),
+        higher={name: task.higher_is_better(name) for name in task.figure_names},
+        curves=_curves(out, trained, task.headline),
     )
     folder.finish(found.to_json(), pages.report(found))
     return found

@@ -74,16 +74,16 @@ class Repeated(ABC):
     @property
     def baseline(self) -> Figures:
         """The mean of the trivial predictor's figures."""
-        figures = [member.baseline[self.split] for member in self.judged]
+        figures = [member.baseline.get(self.split, {}) for member in self.judged]
         return {n: statistics.fmean(f[n] for f in figures) for n in self.spread if all(n in f for f in figures)}
 
     @property
     def baseline_name(self) -> str:
-        name: str = self.judged[0].baseline["name"]
+        name: str = self.judged[0].baseline.get("name", "")
         return name
 
     def spread_to_json(self) -> dict[str, dict[str, Any]]:
         return {name: asdict(spread) for name, spread in self.spread.items()}
 
     def baseline_to_json(self) -> dict[str, Any]:
-        return {"name": self.baseline_name, **self.baseline}
+        return {"name": self.baseline_name, **self.baseline} if self.baseline else {}

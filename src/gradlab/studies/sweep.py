@@ -154,11 +154,10 @@ def plan_search(
     experiment = Experiment.of(first, find_device(device))
     if not len(experiment.dataset.validation):
         raise GradlabError("A sweep is judged on the validation split, and there is none. Set data.validation=0.15.")
-    metrics = experiment.task.metrics
-    metric = metric or next(iter(metrics), "loss")
-    if metric != "loss" and metric not in metrics:
-        raise unknown("metric", metric, [*metrics, "loss"])
-    examples = len(experiment.dataset.train)
+    task = experiment.task
+    metric = metric or task.headline
+    if metric not in (*task.figure_names, "loss"):
+        raise unknown("metric", metric, [*task.figure_names, "loss"])
     asked = {"study": "sweep", "metric": metric, "space": {one.key: str(one) for one in dimensions}}
     return SearchPlan(
         recipe=recipe,
@@ -168,8 +167,8 @@ def plan_search(
         storage=storage or own_storage(out),
         device=device,
         metric=metric,
-        maximise=metric != "loss" and metrics[metric].higher_is_better,
-        evaluations=experiment.steps // experiment.plan.evaluation_interval(examples),
+        maximise=task.higher_is_better(metric),
+        evaluations=experiment.steps // experiment.evaluation_interval,
         asked={**asked, "recipe": plain_recipe(resolve(recipe))},
     )
 

@@ -99,7 +99,7 @@ def vary(
     found = Variations(
         recipe=recipe.name,
         path=out,
-        metric=next(iter(first.task.metrics), "loss"),
+        metric=first.task.headline,
         knobs=values,
         members=trained,
         fits=_fits(out, trained) if _draws_a_curve(first.dataset) else {},

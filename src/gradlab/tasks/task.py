@@ -65,9 +65,15 @@ class Task:
     """Whether the doctor's rules, which are about losses that should fall, can tell something of its trainings."""
 
     @property
+    def figure_names(self) -> list[str]:
+        """What an evaluation gives beside the loss, the most telling first."""
+        judged = [] if self.criterion.figure == "loss" else [self.criterion.figure]
+        return list(dict.fromkeys([*judged, *self.metrics, *self.batch_metrics]))
+
+    @property
     def headline(self) -> str:
         """The most telling figure of an evaluation."""
-        return next(iter(self.metrics), self.criterion.figure)
+        return next(iter(self.figure_names), "loss")
 
     def higher_is_better(self, figure: str) -> bool:
         """Whether a higher value of a figure is the better one."""

@@ -86,7 +86,7 @@ class PlainProgress(Observer):
                 self._report(training, "")
 
     def evaluation(self, training: Training, line: Line) -> None:
-        shown = dict.fromkeys(("loss", training.task.headline, *list(training.task.metrics)[:2]))
+        shown = ("loss", *training.task.figure_names[:2])
         figures = ", ".join(f"{name} {line[name]:.4f}" for name in shown if name in line)
         self._report(training, f"validation {figures}")
 

@@ -75,8 +75,11 @@ def check(model: nn.Module, train: Split, validation: Any, plan: Plan) -> None:
 
 def total_steps(train: Split, plan: Plan) -> int:
     """How long the plan makes a training on these data."""
-    per_epoch = plan.steps_per_epoch(len(train)) if isinstance(train, Examples) else train.steps_per_epoch
-    return plan.total_steps(per_epoch)
+    return plan.total_steps(steps_per_epoch(train, plan))
+
+
+def steps_per_epoch(train: Split, plan: Plan) -> int:
+    return plan.steps_per_epoch(len(train)) if isinstance(train, Examples) else train.steps_per_epoch
 
 
 def step_flops(example: int, train: Split, plan: Plan) -> float:

@@ -118,6 +118,10 @@ class Experiment:
     def steps(self) -> int:
         return driver.total_steps(self.splits["train"], self.plan)
 
+    @property
+    def evaluation_interval(self) -> int:
+        return self.plan.evaluation_interval(driver.steps_per_epoch(self.splits["train"], self.plan))
+
     def initial_loss(self) -> float:
         """The loss of the fresh model on some training examples."""
         train = self.splits["train"]

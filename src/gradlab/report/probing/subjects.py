@@ -16,7 +16,8 @@ from gradlab.probes.recording import Loss, Recording
 from gradlab.report.pictures import is_picture
 from gradlab.report.probing.probe import Probe
 from gradlab.run import Run
-from gradlab.tasks import Classify, Supervised
+from gradlab.tasks import Classify, Losses, Supervised
+from gradlab.tasks.objective import named
 from gradlab.wording import counted
 
 _EXAMPLES, _TEXTS = 32, 8  # of a split, unless told
@@ -54,10 +55,14 @@ def _on_split(run: Run, split: str | None, examples: int | None) -> Probe:
     some = dataset.split(name).sample(examples or (_TEXTS if is_text else _EXAMPLES))
     if not len(some):
         raise GradlabError(f"{run.path} has no examples in its {name} split.")
-    x, y = some.inputs[:], run.task.encoded(some).targets[:]
-    seen = record(run.model, x, y, _loss_of(run))
-    what = counted(len(some), "text" if is_text else "example")
-    return _of_run(run, seen, f"{what} of the {name} split", x, [])
+    what = f"{counted(len(some), 'text' if is_text else 'example')} of the {name} split"
+    task, encoded = run.task, run.task.encoded(some)
+    if not isinstance(task, Supervised):
+        batch = encoded.batch(slice(None))
+        seen = record(run.model, batch, loss=_mean_of, call=lambda: task.forward(run.model, batch))
+        return _probe(seen, run.recipe.name, what, batch, [])
+    x, y = encoded.inputs[:], encoded.targets[:]
+    return _of_run(run, record(run.model, x, y, _loss_of(run)), what, x, [])
 
 
 def _on_text(run: Run, text: Any) -> Probe:
@@ -123,6 +128,12 @@ def _probe(seen: Recording, name: str, on: str, x: Any, notes: list[str], **text
         picture=x[0].detach() if isinstance(x, Tensor) and is_picture(list(x.shape[1:])) else None,
         **text,
     )
+
+
+def _mean_of(losses: list[Losses]) -> Tensor:
+    """The sum of the mean losses of all objectives."""
+    pairs = [pair for one in losses for pair in named(one, "loss").values()]
+    return torch.stack([total / count for total, count in pairs]).sum()
 
 
 def _loss_of(run: Run) -> Loss | None:

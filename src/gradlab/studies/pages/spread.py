@@ -76,9 +76,12 @@ def _shapes(found: Repeated, name: str) -> list[dict[str, Any]]:
 
 def every_figure(found: Repeated) -> Html:
     """Mean, spread and baseline of each of them."""
-    head = ["", "mean", "standard deviation", "standard error", found.baseline_name]
+    head = ["", "mean", "standard deviation", "standard error", *([found.baseline_name] if found.baseline else [])]
     rows = [
-        [name_of(n), *map(number, (s.mean, s.std, s.standard_error, found.baseline.get(n)))]
+        [
+            name_of(n),
+            *map(number, (s.mean, s.std, s.standard_error, *([found.baseline.get(n)] if found.baseline else []))),
+        ]
         for n, s in ((n, found.spread[n]) for n in found.names)
     ]
     return section("Every figure", boxed(table(head, rows, class_="numbers")))
