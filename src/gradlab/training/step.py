@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 import torch
@@ -63,22 +62,19 @@ class GradientStep:
         self.seeds: dict[tuple[int, torch.dtype], Tensor] = {}
         self.groups: list[tuple[str, ...]] = []
         self.backward: Callable[..., Gradients] | None = None
-        self.as_named: Callable[[Losses, str], Stepped] = named  # which checks the first losses
+        self.checked = False  # the first losses are
         device = self.parameters[0].device
-        self.precision: AbstractContextManager[object] = (
-            torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
-            if plan.precision == "bf16"
-            else nullcontext()
-        )
+        if plan.precision == "bf16":
+            self.loss = _in_bf16(loss, device.type)
 
     def __call__(self, batch: Batch, lr: float | Tensor) -> Stepped:
         if self.backward is None:  # asked once, when observers have started: whoever listens is there by then
             self.backward = heard_gradients if heard(self.model, self.parameters) else gradients
         if self.parts == 1 and self.alone:
             losses = self.losses(batch)
-            totals = tuple([total for total, _ in losses.values()])
-            seeds = tuple([self._seed(total, count) for total, count in losses.values()])
-            slopes = self.backward(totals, seeds, self.parameters)
+            pairs = losses.values()
+            seeds = tuple([self._seed(total, count) for total, count in pairs])
+            slopes = self.backward(tuple([total for total, _ in pairs]), seeds, self.parameters)
         else:
             losses, slopes = self._summed(batch)
         found = [g for g in slopes if g is not None]
@@ -99,10 +95,11 @@ class GradientStep:
         return {name: (total.detach(), count) for name, (total, count) in losses.items()}
 
     def losses(self, batch: Batch) -> Stepped:
-        with self.precision:
-            found = self.as_named(self.loss(batch), self.name)
-        self.as_named = _trusted
-        return found
+        found = self.loss(batch)
+        if not self.checked:
+            named(found, self.name)
+            self.checked = True
+        return {self.name: found} if isinstance(found, tuple) else dict(found)
 
     def _seed(self, total: Tensor, count: Tensor | int) -> Tensor:
         """1 / count: the backward pass starts from it, so that the total need not be divided."""
@@ -141,8 +138,14 @@ class GradientStep:
         return dict(zip(reached, norms.tolist() if isinstance(norms, Tensor) else norms, strict=False))
 
 
-def _trusted(losses: Losses, name: str) -> Stepped:
-    return {name: losses} if isinstance(losses, tuple) else dict(losses)
+def _in_bf16(loss: Callable[[Batch], Losses], device: str) -> Callable[[Batch], Losses]:
+    """The loss computed in mixed precision."""
+
+    def computed(batch: Batch) -> Losses:
+        with torch.autocast(device, torch.bfloat16, cache_enabled=False):
+            return loss(batch)
+
+    return computed
 
 
 class TurnsStep:
