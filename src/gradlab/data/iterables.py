@@ -24,7 +24,7 @@ class Iterated(Stream):
 
     def __init__(self, batches: Any, seed: int, steps: int | None, device: torch.device):
         self.source, self.seed, self.device = batches, seed, device
-        self.length = len(batches) if hasattr(batches, "__len__") else None
+        self.length = _length(batches)
         if self.length == 0:
             raise GradlabError("There are no batches in the data.")
         if self.length is None and steps is None:
@@ -76,11 +76,21 @@ class Iterated(Stream):
             yield batch if parallel.count() == 1 else list(parted(batch, parallel.count()))[parallel.rank()]
 
 
+def _length(batches: Any) -> int | None:
+    """How many batches there are, where that is known; a DataLoader may have a length that it cannot tell."""
+    try:
+        return len(batches)
+    except TypeError:
+        return None
+
+
 class Batches:
     """A split that is an iterable of batches: for evaluation, which reads all of it each time."""
 
+    in_batches = True  # which its length counts
+
     def __init__(self, batches: Any, device: torch.device):
-        if not hasattr(batches, "__len__") or iter(batches) is batches:
+        if _length(batches) is None or iter(batches) is batches:
             raise GradlabError(
                 "Validation data must have a length and be readable again and again: a DataLoader or a list of batches."
             )
