@@ -46,7 +46,7 @@ class Turns(Task):
 
     def second(self, model, batch):
         z = model(batch["inputs"])
-        return {"size": (z.square().sum(), z.numel()), "spread": ((z - batch["shift"]).abs().sum(), len(z))}
+        return {"size": (z.abs().sum(), z.numel()), "spread": ((z - batch["shift"]).square().sum(), len(z))}
 
 
 class Lines(Observer):
@@ -54,7 +54,7 @@ class Lines(Observer):
         self.lines = []
 
     def log(self, training, line):
-        self.lines.append({k: v for k, v in line.items() if k not in ("seconds", "update_ratio", "gradient_norm")})
+        self.lines.append({k: v for k, v in line.items() if isinstance(v, float) and k != "seconds"})
 
 
 def trained(task, mode, bad=False, **plan):
