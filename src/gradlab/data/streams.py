@@ -40,6 +40,10 @@ class Stream:
         self.device = device
         return self
 
+    def peek(self) -> Batch | None:
+        """The first batch, if it can be had before its time and is not lost by that."""
+        return None
+
     def batches(self, step: int) -> Iterator[Batch]:
         """The batch of this step (the first is 0) and of all after it."""
         raise NotImplementedError(f"{type(self).__name__} gives no batches: write `batches`.")

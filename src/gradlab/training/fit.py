@@ -93,7 +93,7 @@ def fit(
         train = read_data(data, settled, place)
         model = model.to(place)
         task = _task(model, train, loss, objective, metrics, criterion)
-        train, held = read_validation(train, validation, settled, place, stratify=isinstance(task, Classify))
+        train, held = read_validation(train, validation, settled, place, stratify=task.wants == "classes")
         _check_validation(model, task, held)
         splits = {"train": task.encoded(train), "validation": task.encoded(held) if held is not None else None}
         history = _History()
@@ -238,7 +238,7 @@ def _check_validation(model: nn.Module, task: Task, held: Any) -> None:
     if not isinstance(task, Supervised) or not isinstance(held, Examples) or "inputs" not in held.parts:
         return
     _outputs(model, held.batch(slice(0, 1))["inputs"])
-    if isinstance(task, Classify):
+    if task.wants == "classes":
         _check_classes(held.targets, task.outputs)
 
 

@@ -78,7 +78,7 @@ def first_batch(train: Split) -> Batch | None:
     """One example, or the first batch of an iterable; of a stream of one's own nothing is read before its time."""
     if isinstance(train, Examples):
         return train.batch(slice(0, 1))
-    return train.peek() if isinstance(train, Iterated) else None
+    return train.peek()
 
 
 def targets_of(train: Split, some: Tensor) -> Tensor:
