@@ -76,14 +76,8 @@ class Training:
         groups: Groups | None = None,
         observers: Sequence[Observer] = (),
     ):
-        self.model, self.task, self.plan, self.mode, self.rate, self.observers = (
-            model,
-            task,
-            plan,
-            mode,
-            rate,
-            observers,
-        )
+        self.model, self.task, self.plan = model, task, plan
+        self.mode, self.rate, self.observers = mode, rate, observers
         self.train = read(train, plan)
         self.validation = read(validation, plan) if validation is not None and len(validation) else None
         self.stream, self.called = make_stream(self.train, plan, model)
