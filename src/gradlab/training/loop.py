@@ -18,7 +18,7 @@ from gradlab import parallel
 from gradlab.data import Examples, Stream
 from gradlab.errors import TrainingError
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
-from gradlab.tasks import Task
+from gradlab.tasks import Task, judge
 from gradlab.training.average import Average
 from gradlab.training.capture import Mode, in_mode
 from gradlab.training.divergence import explain_divergence
@@ -176,7 +176,7 @@ class Training:
 
     def _some_training_examples(self) -> Any:
         """As many as there are to validate by, where both are examples."""
-        if not isinstance(self.train, Examples) or self.validation is None:
+        if not (isinstance(self.train, Examples) and isinstance(self.validation, Examples)):
             return None
         return self.train.sample(len(self.validation))
 
@@ -291,7 +291,7 @@ class Training:
 
     def _judge(self, split: Any) -> dict[str, float]:
         with self._judged():
-            return self.task.evaluate(self.model, split)
+            return judge(self.model, self.task, split)
 
     def _judged(self) -> AbstractContextManager[None]:
         """Meanwhile the model has the weights that the run is judged by: the average, where there is one."""
