@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from gradlab.data import Batch, Wants
+from gradlab.data import Batch, Examples, Wants
 from gradlab.registry import Registry
-from gradlab.tasks.evaluation import evaluate, evaluate_objectives
+from gradlab.tasks.evaluation import evaluate, evaluate_metrics, evaluate_objectives
 from gradlab.tasks.metrics import Metric
 from gradlab.tasks.objective import Loss, Objective
 
@@ -164,7 +164,7 @@ class Supervised(Task):
         return targets
 
     def encoded(self, split: Any) -> Any:
-        return split.but(targets=self.encode(split.targets))
+        return split.but(targets=self.encode(split.targets)) if has_targets(split) else split
 
     def loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> Loss:
         """Sum of the losses, each times the weight of its example, and how many there are.
@@ -178,16 +178,24 @@ class Supervised(Task):
         return self.loss(output, target, *(() if weight is None else (weight,)))
 
     def evaluate(self, model: nn.Module, split: Any) -> Figures:
-        return evaluate(model, self, split)
+        figures = evaluate(model, self, split)
+        return figures | evaluate_metrics(model, self, split) if self.batch_metrics else figures
 
     def constant_loss(self, train: Any, model: nn.Module, some: Any) -> float:
         """The loss of the first baseline."""
+        if not has_targets(train):
+            return float("nan")
         baseline = next(iter(self.baselines(train, model).values()), None)
         if baseline is None:
             return float("nan")
         with torch.no_grad():
             total, count = self.loss(baseline.to(some.device)(some.inputs[:]), some.targets[:])
         return total.item() / float(count)
+
+
+def has_targets(split: Any) -> bool:
+    """Whether all targets of a split are at hand: those of a stream come with each batch, as the loss takes them."""
+    return isinstance(split, Examples) and "targets" in split.parts
 
 
 tasks: Registry[Task] = Registry("task")

@@ -1,6 +1,6 @@
 """The objectives of a task made ready: the parameters that each moves, its optimiser, and its step."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,6 +24,9 @@ from gradlab.training.step import (
     TurnsStep,
     learns_without_gradients,
 )
+
+Groups = Mapping[str, Mapping[str, float]]
+"""By the beginning of their names, parameters with an `lr` or a `weight_decay` of their own."""
 
 _OWN = ("optimizer", "lr", "weight_decay", "l1", "decay_all", "clip", "max_norm")  # what an objective may set
 
@@ -52,26 +55,35 @@ class Player:
         return GradientStep(self.loss(called), model, self.optimizer, self.plan, guard, name=self.name, after=after)
 
 
-def make_players(model: nn.Module, task: Task, plan: Plan) -> list[Player]:
-    """A player for each objective of the task; those that move nothing are refused."""
-    return [_player(name, objective, model, plan) for name, objective in task.objectives().items()]
+def make_players(model: nn.Module, task: Task, plan: Plan, groups: Groups | None = None) -> list[Player]:
+    """A player for each objective of the task, with groups beside its own; refused where one moves nothing."""
+    names = [name for name, _ in model.named_parameters()]
+    for part in plan.freeze or ():
+        if not any(begins(name, part) for name in names):
+            raise GradlabError(f"train.freeze={part}: there is no parameter whose name begins so, such as {names[0]}.")
+    return [_player(name, one, model, plan, groups or {}) for name, one in task.objectives().items()]
 
 
-def _player(name: str, objective: Objective, model: nn.Module, plan: Plan) -> Player:
+def _player(name: str, objective: Objective, model: nn.Module, plan: Plan, groups: Groups) -> Player:
     for key in objective.train:
         if key not in _OWN:
             raise GradlabError(f"The objective {name!r} cannot have a {key} of its own. Valid: {', '.join(_OWN)}.")
     own = (
         Plan(**plan_schema.resolve({**vars(plan), **objective.train}, f"objective {name}")) if objective.train else plan
     )
-    parameters = Parameters(model, own.weight_decay, own.decay_all, objective.moved)
+    parameters = Parameters(
+        model,
+        own.weight_decay,
+        own.decay_all,
+        lambda n: objective.moved(n) and not any(begins(n, part) for part in plan.freeze or ()),
+    )
     if not parameters.tensors and not learns_without_gradients(model):
         raise GradlabError(
             f"The objective {name!r} moves no parameter: none that can be trained begins with {objective.moves!r}."
             if objective.moves
             else "The model has no parameter to train."
         )
-    for prefix, values in objective.groups.items():
+    for prefix, values in {**groups, **objective.groups}.items():
         _set_group(parameters, prefix, values, own.lr)
     optimizer = optimizers.build(own.optimizer, parameters)
     return Player(name=name, objective=objective, plan=own, optimizer=optimizer, multiple=own.lr / plan.lr)
