@@ -14,7 +14,7 @@ import gradlab as gl
 from gradlab import specs
 from gradlab.nn import EncoderDecoder, LearnedPosition
 
-PAD, START, END, FIRST = 0, 1, 2, 3  # what is copied are tokens from the last on
+PAD, START, END, FIRST = 0, 1, 2, 3  # tokens that mean something, and the first of those to be copied
 
 
 @gl.register.dataset("sequences")
@@ -49,7 +49,7 @@ class Copier(nn.Module):
         return self.out(self.transformer(self.embed(source), self.embed(before), source != PAD))
 
     def write(self, source):
-        """The most likely token after the ones written, again and again."""
+        """Again and again the token that is the most likely after those written."""
         written = torch.zeros_like(source)
         for place in range(source.shape[1]):
             written[:, place] = self(source, written)[:, place].argmax(dim=1)
@@ -67,8 +67,8 @@ class Copying(gl.Task):
         return {"loss": gl.Objective(loss=self.loss)}
 
     def loss(self, model, batch):
-        logits, target = model(batch["tokens"], batch["tokens"]), batch["tokens"]
-        return cross_entropy(logits.mT, target, ignore_index=PAD, reduction="sum"), (target != PAD).sum()
+        tokens = batch["tokens"]
+        return cross_entropy(model(tokens, tokens).mT, tokens, ignore_index=PAD, reduction="sum"), (tokens != PAD).sum()
 
     def exact(self, model, batch):
         """For each sequence, whether all of it is right, its end included."""

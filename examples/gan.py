@@ -13,9 +13,8 @@ from torch.nn.functional import softplus
 import gradlab as gl
 from gradlab import specs
 
-MODES, STD = 8, 0.1
-ANGLES = torch.arange(MODES) * (2 * torch.pi / MODES)
-CENTRES = 2 * torch.stack([ANGLES.cos(), ANGLES.sin()], dim=1)
+MODES, STD, PENALTY = 8, 0.1, 0.05
+CENTRES = 2 * torch.view_as_real(torch.exp(2j * torch.pi * torch.arange(MODES) / MODES))
 
 
 @gl.register.dataset("ring")
@@ -31,7 +30,9 @@ def ring(seed: int, *, examples: Annotated[int, "points to learn from"] = 8192):
 
 @gl.register.model("gan")
 class GAN(Module):
-    def __init__(self, inputs: specs.Table, outputs: int, *, latent: Annotated[int, "size of z"] = 8, width: int = 64):
+    def __init__(
+        self, inputs: specs.Table, outputs, *, latent: Annotated[int, "of z"] = 8, width: Annotated[int, "hidden"] = 64
+    ):
         super().__init__()
         self.latent, size = latent, inputs.features
         self.generator = Sequential(Linear(latent, width), ReLU(), Linear(width, width), ReLU(), Linear(width, size))
@@ -46,27 +47,27 @@ class GAN(Module):
 class Adversarial(gl.Task):
     criterion = gl.Criterion("coverage", higher_is_better=True)
 
-    def __init__(self, targets, *, generator_lr: float = 1e-3, penalty: Annotated[float, "γ, on steepness"] = 0.05):
-        self.generator_lr, self.penalty = generator_lr, penalty
+    def __init__(self, targets, *, generator_lr: Annotated[float, "train.lr is the discriminator's"] = 1e-3):
+        self.generator_lr = generator_lr
 
     def objectives(self):
         generator = gl.Objective(loss=self.deceive, moves="generator", train={"lr": self.generator_lr})
         return {"discriminator": gl.Objective(loss=self.detect, moves="discriminator"), "generator": generator}
 
     def detect(self, model, batch):
-        """-log D(x) - log(1 - D(G(z))), and γ/2 |∇D(x)|²: a discriminator that is flat at the data keeps all modes."""
+        """-log D(x) - log(1 - D(G(z))), and a penalty on |∇D(x)|²: if D is flat at the data, no mode is given up."""
         real = batch["points"].detach().requires_grad_()
         logit, fake = model.discriminator(real), model.discriminator(model.sample(real).detach())
         (slope,) = torch.autograd.grad(logit.sum(), real, create_graph=True)
         error, steepness = softplus(-logit).sum() + softplus(fake).sum(), slope.square().sum()
-        return {"discriminator": (error, len(real)), "penalty": (self.penalty / 2 * steepness, len(real))}
+        return {"discriminator": (error, len(real)), "penalty": (PENALTY / 2 * steepness, len(real))}
 
     def deceive(self, model, batch):
         """-log D(G(z)), which has a slope where log(1 - D(G(z))) has none: where the samples are bad."""
         return softplus(-model.discriminator(model.sample(batch["points"]))).sum(), len(batch["points"])
 
     def evaluate(self, model, split):
-        """By the shares of real and drawn points that are within three standard deviations of each mode."""
+        """By the shares of real and of drawn points within three standard deviations of each mode."""
         both = split.parts["points"], model.sample(split.parts["points"])
         real, fake = ((torch.cdist(p, CENTRES.to(p)) < 3 * STD).double().mean(dim=0) for p in both)
         covered = torch.minimum(real, fake)
@@ -75,6 +76,5 @@ class Adversarial(gl.Task):
 
 @gl.register.recipe
 def gan():
-    adam = {"name": "adam", "beta1": 0.5}
-    train = {"steps": 2000, "batch_size": 256, "optimizer": adam, "lr": 2e-3, "evaluate_every": 100}
+    train = {"steps": 2000, "batch_size": 256, "lr": 2e-3, "optimizer": {"name": "adam", "beta1": 0.5}}
     return gl.Recipe("gan", "ring", "gan", "adversarial", train)

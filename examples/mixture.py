@@ -30,28 +30,28 @@ def clusters(seed: int, *, examples: Annotated[int, "points to learn from"] = 10
 
 @gl.register.model("mixture")
 class Mixture(nn.Module):
-    """log p(x) = log Σ_k π_k N(x; μ_k, Σ_k)."""
+    """log p(x) = log Σ_k π_k N(x; μ_k, C_k), in double precision: an optimum of EM is flat."""
 
     def __init__(
-        self, inputs: specs.Table, outputs, *, components: int = 4, floor: Annotated[float, "variance at least"] = 1e-6
+        self, inputs: specs.Table, outputs, *, components: int = 4, floor: Annotated[float, "least variance"] = 1e-6
     ):
         super().__init__()
-        self.floor, unit = floor, torch.eye(inputs.features).double()
-        self.register_buffer("weights", torch.full([components], 1 / components).double())
-        self.register_buffer("means", torch.randn(components, inputs.features).double())
-        self.register_buffer("covariances", unit.repeat(components, 1, 1))
+        self.floor, size = floor, inputs.features
+        self.register_buffer("weights", torch.ones(components).double() / components)
+        self.register_buffer("means", torch.randn(components, size).double())
+        self.register_buffer("covariances", torch.eye(size).double().repeat(components, 1, 1))
 
-    def each(self, x):
-        """log π_k N(x; μ_k, Σ_k)."""
+    def joint(self, x):
+        """log π_k N(x; μ_k, C_k), of each point and component."""
         return self.weights.log() + MultivariateNormal(self.means, self.covariances).log_prob(x[:, None])
 
     def forward(self, x):
-        return self.each(x).logsumexp(dim=1)
+        return self.joint(x).logsumexp(dim=1)
 
     def learn_without_gradients(self, train, batch):
         x = batch["points"]
-        shares = self.each(x).softmax(dim=1)  # E: how much of a point is each component's
-        totals = shares.sum(dim=0)  # M: what makes points that are shared so most likely
+        shares = self.joint(x).softmax(dim=1)  # E: how much of a point each component has
+        totals = shares.sum(dim=0)  # M: what makes points that are so shared the most likely
         self.weights = totals / len(x)
         self.means = shares.T @ x / totals[:, None]
         apart = x[:, None] - self.means

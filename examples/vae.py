@@ -28,7 +28,7 @@ def black_and_white_digits(seed: int):
 
 @gl.register.model("vae")
 class VAE(nn.Module):
-    r"""-log p(x) ≤ E[-log p(x | z)] + KL(q(z | x) ‖ N(0, 1)), with z drawn from q."""
+    """-log p(x) ≤ E[-log p(x | z)] + KL(q(z | x) ‖ N(0, 1)), with z drawn from q."""
 
     def __init__(
         self,

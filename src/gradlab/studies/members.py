@@ -164,4 +164,5 @@ class Ending(Observer):
     why, steps, examples = "", 0, 0
 
     def end(self, training: Training) -> None:
-        self.why, self.steps, self.examples = training.progress.ended, training.progress.step, split_size(training.train)
+        self.why, self.steps = training.progress.ended, training.progress.step
+        self.examples = split_size(training.train)
