@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 from gradlab.errors import GradlabError, SharedError, TrainingError
 
 if TYPE_CHECKING:
@@ -164,6 +162,8 @@ def share(split: T) -> T:
     """This process's part of a split, a run of neighbours; the split itself where it cannot be parted."""
     if count() == 1 or not hasattr(split, "subset") or len(split) < count():  # type: ignore[arg-type]
         return split
+    import numpy as np
+
     rows = np.array_split(np.arange(len(split)), count())[rank()]  # type: ignore[arg-type]
     part: T = split.subset(rows)
     return part

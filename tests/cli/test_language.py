@@ -86,7 +86,7 @@ def test_counting_is_told_as_one_pass_and_draws_no_curves(quick: ForkServer, fol
     assert "for 1 epoch (1 step)" in report
     assert "Gradient norm" not in report
     assert "train sample" not in report
-    check_refused(quick(*asked, "train.schedule=constant", cwd=folder), "learns in one step")
+    check_refused(quick(*asked, "train.schedule=constant", cwd=folder), "learns all there is in 1 step")
 
 
 def test_a_stopped_run_goes_on_to_the_same_bits(quick: ForkServer, folder: Path, run: Path) -> None:

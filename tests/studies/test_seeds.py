@@ -113,7 +113,8 @@ class StopIn(Observer):
         self.seed = seed
 
     def step(self, training):
-        training.interrupted = training.plan.seed == self.seed
+        if training.plan.seed == self.seed:
+            training.request("stop")
 
 
 def bits(path):

@@ -12,7 +12,7 @@ from gradlab.data.examples import Examples, Rows, Streamed
 from gradlab.data.memory import memory_for_data
 from gradlab.data.preparation import Preparation
 from gradlab.data.preprocessing import Method, Preprocessing
-from gradlab.data.raw import Raw, Targets, Wants
+from gradlab.data.raw import NotWanted, Raw, Targets, Wants
 from gradlab.data.splits import Split, check_folds, divide, hold_out
 from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction, Natural, Part, Registry, Seed
@@ -150,5 +150,9 @@ def load(part: Part, wants: Wants | None = None) -> Dataset:
     shared: dict[str, Any] = sources.shared(part)
     made = sources.build(part, shared.get("seed", 0))
     prepare_it = sources.shared_function(part.name)
-    dataset: Dataset = made if isinstance(made, Dataset) or prepare_it is None else prepare_it(made, wants, **shared)
-    return dataset
+    if isinstance(made, Dataset) or prepare_it is None:
+        return made  # type: ignore[no-any-return]
+    try:
+        return prepare_it(made, wants, **shared)  # type: ignore[no-any-return]
+    except NotWanted as error:
+        raise GradlabError(f"data={part.name} {error}") from None

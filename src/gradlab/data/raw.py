@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 Wants = str
 """What a task can learn from: classes, numbers, tokens, masked, or a kind that data of one's own know of."""
 
+
+class NotWanted(GradlabError):
+    """A task cannot learn from data of this kind; the message goes on from the name of the data."""
+
+
 _CHUNK = 2**21  # values that are looked at together: a file may be larger than memory
 # Different numbers that may be taken for classes: always a few, more where each occurs twice, but not any number.
 _FEW_CLASSES, _MOST_CLASSES = 20, 1000
@@ -85,7 +90,7 @@ class Raw:
                 ) from None
             return replace(self, targets=values[self.targets], classes=None)
         if wants not in (None, "classes", "numbers"):
-            raise GradlabError("These data hold no text by itself. Use a task of their own, or data=text.")
+            raise NotWanted("holds no text by itself. Use a task of its own, or data=text.")
         return self
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from gradlab.data.text import masking
+from gradlab.data import hashing
 from gradlab.data.text.masking import UNASKED, Masked
 from gradlab.data.text.windows import WindowExamples, Windows
 
@@ -84,4 +84,4 @@ def test_the_hash_is_that_of_splitmix64():
 
     numbers = [0, 1, 2, 12345678901234567, 2**63 - 1, -1, -(2**63)]
     expected = [published(n % 2**64) >> 1 for n in numbers]
-    assert masking._mixed(torch.tensor(numbers)).tolist() == expected
+    assert hashing.mixed(torch.tensor(numbers)).tolist() == expected

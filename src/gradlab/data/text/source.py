@@ -11,13 +11,12 @@ from gradlab.data.dataset import Dataset, Limit, sources
 from gradlab.data.examples import Examples
 from gradlab.data.memory import memory_for_data
 from gradlab.data.preparation import Preparation
-from gradlab.data.raw import Targets, Wants
+from gradlab.data.raw import NotWanted, Targets, Wants
 from gradlab.data.text.corpus import Corpus, pydoc_topics, stdlib_source, text_files
 from gradlab.data.text.masking import Masked
 from gradlab.data.text.stream import Tokens, tokenised
 from gradlab.data.text.tokenizer import Tokenizer
 from gradlab.data.text.windows import WindowExamples, Windows
-from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction
 from gradlab.wording import count
 
@@ -91,9 +90,7 @@ def prepare_text(
     before it.
     """
     if wants not in ("tokens", "masked"):
-        raise GradlabError(
-            "A text by itself is what task=language and task=masked can learn from. Texts with classes are data=texts."
-        )
+        raise NotWanted("is text, of which task=language and task=masked can learn. Texts with classes are data=texts.")
     masks = wants == "masked"
     parts = corpus.divide(validation, test)
     sizes = {"word": 10_000, "bpe": 1024}

@@ -9,14 +9,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradlab.data import Context, Preprocessing, Tokenizer
+from gradlab.data import Batch, Context, Examples, Preprocessing, Tokenizer
+from gradlab.data.batch import size
 from gradlab.errors import GradlabError, unknown
 from gradlab.probes import attention_maps, feature_maps, layer_figures, record, recurrences, surprises
 from gradlab.probes.recording import Loss, Recording
 from gradlab.report.pictures import is_picture
 from gradlab.report.probing.probe import Probe
 from gradlab.run import Run
-from gradlab.tasks import Classify, Losses, Supervised
+from gradlab.tasks import Classify, Losses, Supervised, Task
 from gradlab.tasks.objective import named
 from gradlab.wording import counted
 
@@ -49,20 +50,28 @@ def probe_run(run: Run, inputs: Any = None, split: str | None = None, examples: 
 
 
 def _on_split(run: Run, split: str | None, examples: int | None) -> Probe:
-    dataset = run.dataset
+    dataset, task = run.dataset, run.task
     name = split or ("validation" if len(dataset.validation) else "test")
     is_text = isinstance(run.preprocessing, Context)
-    some = dataset.split(name).sample(examples or (_TEXTS if is_text else _EXAMPLES))
-    if not len(some):
+    batch = _some(dataset.split(name), examples or (_TEXTS if is_text else _EXAMPLES), task)
+    if batch is None:
         raise GradlabError(f"{run.path} has no examples in its {name} split.")
-    what = f"{counted(len(some), 'text' if is_text else 'example')} of the {name} split"
-    task, encoded = run.task, run.task.encoded(some)
+    what = f"{counted(size(batch), 'text' if is_text else 'example')} of the {name} split"
     if not isinstance(task, Supervised):
-        batch = encoded.batch(slice(None))
         seen = record(run.model, batch, loss=_mean_of, call=lambda: task.forward(run.model, batch))
         return _probe(seen, run.recipe.name, what, batch, [])
-    x, y = encoded.inputs[:], encoded.targets[:]
+    x, y = batch["inputs"], batch["targets"]
     return _of_run(run, record(run.model, x, y, _loss_of(run)), what, x, [])
+
+
+def _some(split: Any, count: int, task: Task) -> Batch | None:
+    """Examples of a split, evenly spread, or the first of one that is read batch by batch."""
+    if not len(split):
+        return None
+    if isinstance(split, Examples):
+        some: Batch = task.encoded(split.sample(count)).batch(slice(None))
+        return some
+    return {name: part[:count] for name, part in next(iter(split.batches(count))).items()}
 
 
 def _on_text(run: Run, text: Any) -> Probe:
