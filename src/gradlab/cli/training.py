@@ -201,10 +201,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         if sizes[0]
         else f"{recipe.data.name}: {experiment.dataset.preprocessing.spec}",
         "model": f"{recipe.model.name}: {experiment.parameters:,} parameters, {flops}",
-        "plan": f"{experiment.steps:,} steps{each}, "
-        f"{plan.optimizer.name}, learning rate {plan.lr:g}, {plan.schedule.name} schedule"
-        if experiment.parameters
-        else "one pass over the training text, which counts",
+        "plan": _planned(experiment, each),
         "schedule": preview(plan, experiment.steps),
         "device": f"{experiment.device.type}{threads}, {experiment.mode} step",
         "processes": processes(experiment),
@@ -218,14 +215,28 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         say(screen, "note", note)
 
 
+def _planned(experiment: Experiment, each: str) -> str:
+    """How long and by which rule it learns; `each` says of how many examples a step is."""
+    from gradlab.training.step import learns_without_gradients
+
+    plan, model = experiment.plan, experiment.model
+    if getattr(model, "learning_steps", None) == 1:
+        return "one pass over the training text, which counts"
+    rule = f"{plan.optimizer.name}, learning rate {plan.lr:g}, {plan.schedule.name} schedule"
+    return f"{experiment.steps:,} steps{each}, {'without gradients' if learns_without_gradients(model) else rule}"
+
+
 def processes(experiment: Experiment) -> str:
     """How a training is shared, where several processes do it together."""
     from torch import nn
 
     from gradlab import parallel
+    from gradlab.training.step import learns_without_gradients
 
     if parallel.count() == 1:
         return ""
+    if learns_without_gradients(experiment.model):
+        return f"{parallel.count()}, which all do the same: what is learned without gradients cannot be shared"
     normalised = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in experiment.model.modules())
     over = "over all" if experiment.plan.sync_batch_norm else "by itself in each (see train.sync_batch_norm)"
     return f"{parallel.count()}, each with its part of every batch" + f"; batch normalisation {over}" * normalised

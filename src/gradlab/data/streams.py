@@ -24,7 +24,7 @@ class Stream:
     in every checkpoint, or from generators of its own that are seeded by the step.
     """
 
-    device: torch.device
+    device: torch.device = torch.device("cpu")
 
     steps_per_epoch: int
     """Batches of one pass over the data; where they have no end, the length of the training."""
@@ -32,8 +32,12 @@ class Stream:
     batch_size: int = 0
     """Examples in most batches, where that is known."""
 
+    model: nn.Module
+    """The one that is trained, once there is a training: what acts in an environment acts by it."""
+
     def start(self, model: nn.Module) -> None:
-        """Before the first batch: what acts in an environment acts by this model."""
+        """Before the first batch."""
+        self.model = model
 
     def to(self, device: torch.device) -> "Stream":
         """The same, its batches on a device."""

@@ -49,7 +49,7 @@ from gradlab.owners import Code
 from gradlab.recipe import Recipe
 from gradlab.run import checkpoint
 from gradlab.specs import Array
-from gradlab.tasks import Task, compare, predict, tasks, wants
+from gradlab.tasks import Task, compare, judge, predict, tasks, wants
 
 FIT = "fit"
 """In place of the names of data, model and task in the recipe of a run that `gradlab.fit` made."""
@@ -276,7 +276,7 @@ class Run:
 
     def evaluate(self, split: str = "test") -> dict[str, float]:
         """Loss and metrics on a split, computed anew."""
-        return self.task.evaluate(self.model, self.judged(self._encoded(split)))
+        return judge(self.model, self.task, self.judged(self._encoded(split)))
 
     def baselines(self, split: str = "test") -> dict[str, dict[str, float]]:
         """The figures of the trivial predictors on a split, by name, the strongest last."""

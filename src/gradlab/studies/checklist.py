@@ -18,7 +18,7 @@ from gradlab.data import Examples
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.registry import Part
 from gradlab.studies.practice import History, practice_plan, practise
-from gradlab.tasks import Supervised, Task, compare, predict, tasks
+from gradlab.tasks import Supervised, Task, compare, judge, predict, tasks
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
@@ -286,7 +286,7 @@ class _UntilFitted(Observer):
         self._look(training)
 
     def _look(self, training: Training) -> None:
-        figures = self.task.evaluate(training.model, self.subset)
+        figures = judge(training.model, self.task, self.subset)
         self.steps = training.progress.step
         accuracy = figures.get("accuracy")
         reached = figures[self.measure]

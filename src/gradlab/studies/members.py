@@ -7,11 +7,14 @@ from typing import Any
 
 import torch
 
+from gradlab.data import Examples
+from gradlab.data.dataset import split_size
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.recipe import Recipe
 from gradlab.report import write_report
 from gradlab.run import Run, open_run
 from gradlab.studies.folder import StudyFolder
+from gradlab.tasks import judge
 from gradlab.training import experiment
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
@@ -116,21 +119,28 @@ def trained(path: Path, recipe: Recipe, device: torch.device, observers: Sequenc
 
 
 def _member(one: Asked, run: Run) -> Member:
-    result, task = run.finished, run.task
-    train = run.dataset.train
+    result, train = run.finished, run.dataset.train
     return Member(
         name=one.name,
         changes=dict(one.changes),
-        examples=len(train),
+        examples=split_size(train),
         ended=result["ended"],
         steps=result["steps"],
         seconds=result["seconds"],
         parameters=result["parameters"],
-        train=task.evaluate(run.model, task.encoded(run.judged(train).sample(_JUDGED))),
+        train=_fitted(run),
         validation=result["validation"],
         test=result["test"],
         baseline=result["baseline"],
     )
+
+
+def _fitted(run: Run) -> Figures:
+    """How well a model knows the examples that it learned from; nothing where they came from a stream."""
+    task, train = run.task, run.dataset.train
+    if not isinstance(train, Examples):
+        return {}
+    return judge(run.model, task, task.encoded(run.judged(train).sample(_JUDGED)))
 
 
 def _diverged(one: Asked, ending: "Ending") -> Member:
@@ -154,4 +164,5 @@ class Ending(Observer):
     why, steps, examples = "", 0, 0
 
     def end(self, training: Training) -> None:
-        self.why, self.steps, self.examples = training.progress.ended, training.progress.step, len(training.train)
+        self.why, self.steps = training.progress.ended, training.progress.step
+        self.examples = split_size(training.train)

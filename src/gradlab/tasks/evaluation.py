@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _ROWS = 4096  # examples at a time: enough to fill any device, small enough for its memory
 _NUMBERS = 2**24  # outputs at a time: those of a text are as many as its tokens times the vocabulary
+_SEED = 2**31 + 11  # of what evaluations draw; nobody would take it for a training
 
 
 @contextmanager
@@ -30,6 +32,33 @@ def inference(model: nn.Module) -> Iterator[None]:
     """Evaluation mode without gradients."""
     with torch.inference_mode(), evaluating(model):
         yield
+
+
+def judge(model: nn.Module, task: "Task", split: Any) -> dict[str, float]:
+    """What a task's evaluation says of a model, which is in evaluation mode and gathers no gradients meanwhile.
+
+    Random numbers that the evaluation draws are the same each time, and those of a training go on afterwards as if
+    nothing had been drawn: how often a model is judged changes nothing in it.
+    """
+    tensor = next(chain(model.parameters(), model.buffers()), None)
+    generators = _generators(tensor.device if tensor is not None else torch.device("cpu"))
+    states = [generator.get_state() for generator in generators]
+    try:
+        for generator in generators:
+            generator.manual_seed(_SEED)
+        with torch.no_grad(), evaluating(model):
+            return task.evaluate(model, split)
+    finally:
+        for generator, state in zip(generators, states, strict=True):
+            generator.set_state(state)
+
+
+def _generators(device: torch.device) -> list[torch.Generator]:
+    """Torch's own, from which what is computed on a device may draw."""
+    if device.type == "cuda":
+        index = torch.cuda.current_device() if device.index is None else device.index
+        return [torch.default_generator, torch.cuda.default_generators[index]]
+    return [torch.default_generator, *([torch.mps._get_default_mps_generator()] if device.type == "mps" else [])]
 
 
 def predict(model: nn.Module, inputs: Column, rows: int = _ROWS) -> Tensor:
@@ -116,7 +145,7 @@ def _means(
     sums: dict[str, Any] = {}
     counts: dict[str, Any] = {}
     share = parallel.share(split)
-    with inference(model):
+    with torch.no_grad(), evaluating(model):  # no inference mode: a loss may ask for gradients inside of it
         for batch in share.batches(rows):
             for name, (total, count) in pairs(model, batch):
                 sums[name], counts[name] = sums.get(name, 0) + total.double(), counts.get(name, 0) + count
@@ -143,9 +172,11 @@ def _finite(model: nn.Module) -> bool:
     return all(bool(p.isfinite().all()) for p in model.parameters())
 
 
-def compare(models: Mapping[str, nn.Module], task: "Task", examples: Examples) -> dict[str, dict[str, float]]:
-    """Loss and every metric of several models on the same examples, by name."""
-    return {name: task.evaluate(model.to(examples.device), examples.apart()) for name, model in models.items()}
+def compare(models: Mapping[str, nn.Module], task: "Task", split: Any) -> dict[str, dict[str, float]]:
+    """Loss and every metric of several models on the same split, by name; examples are read each by itself."""
+    if isinstance(split, Examples):
+        models, split = {name: model.to(split.device) for name, model in models.items()}, split.apart()
+    return {name: judge(model, task, split) for name, model in models.items()}
 
 
 def _figures(task: "Task", loss: float, totals: Mapping[Sums, Tensor]) -> dict[str, float]:

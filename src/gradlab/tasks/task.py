@@ -64,6 +64,9 @@ class Task:
     doctor: ClassVar[bool] = False
     """Whether the doctor's rules, which are about losses that should fall, can tell something of its trainings."""
 
+    def __init__(self, targets: Any = None) -> None:
+        """A task that needs nothing of the `targets` that data tell of; keyword-only arguments of others are knobs."""
+
     @property
     def figure_names(self) -> list[str]:
         """What an evaluation gives beside the loss, the most telling first."""
@@ -103,7 +106,11 @@ class Task:
         return None
 
     def evaluate(self, model: nn.Module, split: Any) -> Figures:
-        """Loss and metrics of a split: by sums over its batches, unless the task decodes, samples or plays instead."""
+        """Loss and metrics of a split: by sums over its batches, unless the task decodes, samples or plays instead.
+
+        It is called through `judge`, with the model in evaluation mode, without gradients, and with random numbers that
+        are the same each time.
+        """
         return evaluate_objectives(model, self, split)
 
     def expected_initial_loss(self) -> tuple[float, str]:

@@ -103,4 +103,5 @@ def example_flops(model: nn.Module, task: Task, train: Split) -> int:
         return 2 * parameter_count(model)
     device = next(iter([*model.parameters(), *model.buffers()]), torch.zeros(())).device
     batch = moved(train.batch(slice(0, 1)), device)
-    return pass_flops(model, lambda: task.forward(model, batch))
+    # With gradients, since a loss may ask for some inside of it.
+    return pass_flops(model, torch.enable_grad()(lambda: task.forward(model, batch)))

@@ -20,7 +20,7 @@ from gradlab.probes import parameter_count
 from gradlab.recipe import Recipe
 from gradlab.run import Run
 from gradlab.run.folder import new_path
-from gradlab.tasks import Supervised, Task, settled, tasks, wants
+from gradlab.tasks import Supervised, Task, judge, settled, tasks, wants
 from gradlab.tasks.evaluation import inference
 from gradlab.training import driver
 from gradlab.training.capture import Mode, choose_mode
@@ -121,7 +121,7 @@ class Experiment:
         train = self.splits["train"]
         if not isinstance(train, Examples):
             return math.nan
-        return self.task.evaluate(self.model, train.sample(_GLANCE)).get("loss", math.nan)
+        return judge(self.model, self.task, train.sample(_GLANCE)).get("loss", math.nan)
 
 
 def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> int:
@@ -133,6 +133,9 @@ def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> int
         if not isinstance(task, Supervised):
             check_objectives(model, task, train.batch(slice(0, 2)))
         flops = driver.example_flops(model, task, train)
+        needed = task.output_shape(one)
+        if needed is None:
+            return flops
         with inference(model):
             given = task.forward(model, one)
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
@@ -141,8 +144,7 @@ def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> int
         raise GradlabError(
             f"model={recipe.model.name} cannot read data={recipe.data.name}: {one_line(error)}. Take another model."
         ) from None
-    needed = task.output_shape(one)
-    if needed is not None and tuple(given.shape[1:]) != needed:
+    if tuple(given.shape[1:]) != needed:
         raise GradlabError(
             f"model={recipe.model.name} gives outputs of shape {tuple(given.shape[1:])} for an example of "
             f"data={recipe.data.name}, but task={recipe.task.name} needs {needed}. Take another model."

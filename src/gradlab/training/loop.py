@@ -6,7 +6,7 @@ Nothing in the loop waits for the device except at log points, evaluations and c
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import parallel
-from gradlab.data import Examples, Stream
+from gradlab.data import Batch, Examples, Stream
 from gradlab.errors import TrainingError
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
-from gradlab.tasks import Task
+from gradlab.tasks import Task, judge
 from gradlab.training.average import Average
 from gradlab.training.capture import Mode, in_mode
 from gradlab.training.divergence import explain_divergence
@@ -31,7 +31,7 @@ from gradlab.training.requests import Request, What
 from gradlab.training.schedules import Trace, schedules
 from gradlab.training.step import Step, Stepped, frozen_at, gradient_norm, learns_without_gradients
 from gradlab.training.streams import make_stream, read
-from gradlab.training.together import DrawingStep
+from gradlab.training.together import drawn, part_of
 
 Ended = Literal["", "finished", "patience", "interrupted", "diverged"]
 
@@ -115,7 +115,7 @@ class Training:
             if progress.step == 0:
                 self._evaluate()
             due = self._next_due()
-            for batch in self.stream.batches(progress.step) if not progress.ended else ():
+            for batch in self._batches() if not progress.ended else ():
                 watched = progress.step + 1 == due
                 before = [v.clone() for v in self.layers.values()] if watched and self._logs(due) else None
                 self.pending.append(step(batch, self.lr(progress.step)))
@@ -167,8 +167,13 @@ class Training:
         if hasattr(self.called, "advance"):
             after.append(self.called.advance)
         where = self.train, self.device, self.progress.step
-        step = in_mode(make_step(self.model, self.called, self.players, *where, after), self.mode, self.device)
-        return step if self.alone else DrawingStep(step, self.plan.seed, lambda: self.progress.step)
+        return in_mode(make_step(self.model, self.called, self.players, *where, after), self.mode, self.device)
+
+    def _batches(self) -> Iterator[Batch]:
+        """From where the training stands to the end of the data, if they have one."""
+        step = self.progress.step
+        batches = iter(self.stream.batches(step))
+        return batches if self.alone else drawn(batches, self.plan.seed, step, part_of(self.model)[0])
 
     def _some_training_examples(self) -> Any:
         """As many as there are to validate by, where both are examples."""
@@ -287,7 +292,7 @@ class Training:
 
     def _judge(self, split: Any) -> dict[str, float]:
         with self._judged():
-            return self.task.evaluate(self.model, split)
+            return judge(self.model, self.task, split)
 
     def _judged(self) -> AbstractContextManager[None]:
         """Meanwhile the model has the weights that the run is judged by: the average, where there is one."""

@@ -12,7 +12,7 @@ from gradlab.errors import GradlabError, Interrupted, notice, one_line
 from gradlab.probes import parameter_count
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound
-from gradlab.tasks import Supervised, Task, compare
+from gradlab.tasks import Supervised, Task, compare, judge
 from gradlab.tasks.task import has_targets
 from gradlab.training.checkup import Checkup
 from gradlab.training.loop import Training
@@ -96,7 +96,7 @@ def _figures(
     """What result.json holds; every figure stands beside those of the trivial baselines."""
     task, model, progress = training.task, training.model, training.progress
     judged = {name: read(splits[name], training.plan) for name in ("validation", "test") if len(splits.get(name, ()))}
-    figures = {name: task.evaluate(model, split) for name, split in judged.items()}
+    figures = {name: judge(model, task, split) for name, split in judged.items()}
     at_hand = not isinstance(task, Supervised) or has_targets(training.train)
     trivial = task.baselines(training.train, model) if judged and at_hand else {}
     baselines = {name: compare(trivial, task, split) for name, split in judged.items()} if trivial else {}

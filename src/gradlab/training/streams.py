@@ -5,10 +5,10 @@ from typing import Any
 
 from torch import nn
 
-from gradlab import parallel
 from gradlab.data import Epochs, Examples, Stream
 from gradlab.training.carry import Strips
 from gradlab.training.plan import Plan
+from gradlab.training.together import part_of
 
 
 def read(split: Any, plan: Plan) -> Any:
@@ -26,6 +26,6 @@ def make_stream(train: Examples | Stream, plan: Plan, model: nn.Module) -> tuple
     if train.carries:
         strips = Strips(train, plan, model)
         return strips, strips.carried
-    part = parallel.rank(), parallel.count()
     count = len(train)
-    return Epochs(train, plan.examples_per_step(count), plan.batch_sizes(count), plan.seed, part), model
+    sizes = plan.batch_sizes(count)
+    return Epochs(train, plan.examples_per_step(count), sizes, plan.seed, part_of(model)), model

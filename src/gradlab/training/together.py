@@ -1,7 +1,7 @@
-"""What differs in a step that several processes take together: random numbers, and batch normalisation over all."""
+"""What differs in a training that several processes do together: parts of batches, random numbers, batch statistics."""
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -11,24 +11,33 @@ from torch import Tensor, nn
 from gradlab import parallel
 from gradlab.data import Batch
 from gradlab.data.hashing import key
-from gradlab.training.step import Step, Stepped
+from gradlab.training.step import learns_without_gradients
 
 BatchNorm = nn.modules.batchnorm._BatchNorm
 
 
-class DrawingStep:
-    """A step whose random numbers are those of (seed, step, rank).
+def part_of(model: nn.Module) -> tuple[int, int]:
+    """Which part of every batch this process reads, and of how many.
 
-    So no two processes drop the same units, and a resumed run draws as it would have: nothing need be saved of it.
+    A model that learns without gradients reads all of it in each of them: nobody could put together what several have
+    learned, but all of them learn the same.
     """
+    return (0, 1) if learns_without_gradients(model) else (parallel.rank(), parallel.count())
 
-    def __init__(self, step: Step, seed: int, number: Callable[[], int]):
-        self.step, self.seed, self.number = step, seed, number
-        self.guards, self.gradient_norms = step.guards, step.gradient_norms
 
-    def __call__(self, batch: Batch, lr: float) -> Stepped:
-        torch.manual_seed(key(self.seed, self.number(), parallel.rank()))
-        return self.step(batch, lr)
+def drawn(batches: Iterator[Batch], seed: int, step: int, rank: int) -> Iterator[Batch]:
+    """Batches from a step on; each of them, and the step that is made with it, draws the numbers of (seed, step, rank).
+
+    So no two processes drop the same units or play the same game, and a resumed run draws as it would have: nothing
+    need be saved of it.
+    """
+    while True:
+        torch.manual_seed(key(seed, step, rank))
+        batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+        step += 1
 
 
 def synchronise(model: nn.Module) -> None:

@@ -14,7 +14,7 @@ _FEW = 20  # trainings whose dots, and the numbers below them, stand well apart
 
 def shown(found: Repeated) -> list[str]:
     """The most telling metric, and what was trained."""
-    return list(dict.fromkeys((found.names[0], "loss")))
+    return [name for name in dict.fromkeys((found.names[0], "loss")) if name in found.spread]
 
 
 def mean_cards(found: Repeated) -> list[Html]:
