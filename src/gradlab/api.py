@@ -94,7 +94,8 @@ def train(
         owners.load(code)
     with parallel.joined():
         run = start(prepare(recipe, overrides, data=data, device=device), out, observers)
-    tell(run.findings or [])
+        if parallel.rank() == 0:
+            tell(run.findings or [])
     return run
 
 

@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 _PATIENCE = timedelta(minutes=30)  # for the slowest: the first of them may convert the data while others wait
 _joined = False
+_ringing, _rung = False, False  # whether this process wants to be heard, and whether any of them did
 
 
 def count() -> int:
@@ -36,7 +37,7 @@ def rank() -> int:
 @contextmanager
 def joined() -> Iterator[None]:
     """Meanwhile the processes that `torchrun` started are one group: by NCCL on GPUs, by gloo elsewhere."""
-    global _joined
+    global _joined, _ringing, _rung
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or _joined:
         yield
         return
@@ -49,7 +50,7 @@ def joined() -> Iterator[None]:
     own = not distributed.is_initialized()
     if own:
         distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=_PATIENCE)
-    _joined = True
+    _joined, _ringing, _rung = True, False, False
     try:
         yield
     finally:
@@ -130,6 +131,16 @@ def sums(values: Any) -> Any:
     return dict(zip(names, total, strict=True)) if isinstance(values, dict) else list(total)
 
 
+def summed(tensor: "Tensor") -> "Tensor":
+    """The sum of a tensor over the processes, in memory of its own."""
+    from torch import distributed
+
+    total = tensor.clone()
+    with _together():
+        distributed.all_reduce(total)
+    return total
+
+
 def merged(part: "Tensor", merge: Callable[["Tensor", "Tensor"], "Tensor"]) -> "Tensor":
     """Totals of a metric from all processes as one, in their order, so that all have the same bits."""
     total, *others = _gathered(part.cpu().contiguous())
@@ -172,14 +183,18 @@ def share(split: T) -> T:
 def sum_up(tensors: "Sequence[Tensor]", model: "nn.Module") -> None:
     """Tensors summed over the processes, in place; buffers of the model, such as running means, become their mean.
 
-    One exchange for all of a type: many small ones would each cost a round trip.
+    One exchange for all of a type: many small ones would each cost a round trip. Buffers are summed in double
+    precision, in which the mean of equal numbers is that number: a table that is given stays as it is.
     """
+    global _ringing, _rung
     import torch
     from torch import distributed
 
     buffers = [buffer for buffer in model.buffers() if buffer.is_floating_point()]
+    means = [buffer.to(torch.float64, copy=True) for buffer in buffers]
+    bell, _ringing = torch.tensor([float(_ringing)], dtype=torch.float64, device=tensors[0].device), False
     by_type: dict[torch.dtype, list[Tensor]] = {}
-    for tensor in (*tensors, *buffers):
+    for tensor in (bell, *tensors, *means):
         by_type.setdefault(tensor.dtype, []).append(tensor)
     with _together(), torch.no_grad():
         for alike in by_type.values():
@@ -187,8 +202,25 @@ def sum_up(tensors: "Sequence[Tensor]", model: "nn.Module") -> None:
             distributed.all_reduce(flat)
             for tensor, part in zip(alike, torch.split(flat, [t.numel() for t in alike]), strict=True):
                 tensor.copy_(part.view_as(tensor))
-        for buffer in buffers:
-            buffer.div_(count())
+        for buffer, mean in zip(buffers, means, strict=True):
+            buffer.copy_(mean / count())
+    _rung = _rung or bool(bell)
+
+
+def ring() -> None:
+    """Ask all processes to listen to each other after the step that they are in. See `rung`."""
+    global _ringing
+    _ringing = True
+
+
+def rung() -> bool:
+    """Whether one of them has asked so since this was called last: all hear the same.
+
+    It is told along with the gradients, and costs no exchange of its own.
+    """
+    global _rung
+    heard, _rung = _rung, False
+    return heard
 
 
 def same_weights(model: "nn.Module") -> None:

@@ -13,6 +13,7 @@ _NAMES = ("inputs", "targets", "weights")
 
 Batch = dict[str, Any]
 """Tensors by name, the first axis of each being the examples. A value may be a tuple, list or dictionary of tensors.
+A tensor without axes, or what is no tensor, goes with all examples.
 
 Supervised learning has `inputs`, `targets` and, where examples count differently, `weights`.
 """
@@ -63,9 +64,9 @@ def key(batch: Batch) -> tuple[Any, ...]:
 
 
 def parted(batch: Batch, parts: int) -> Iterator[Batch]:
-    """The batch cut into so many parts of nearly the same size."""
+    """The batch cut into so many parts of nearly the same size; what is not of single examples is in each."""
     leaves, structure = pytree.tree_flatten(batch)
-    cut = (leaf.tensor_split(parts) if isinstance(leaf, Tensor) else [leaf] * parts for leaf in leaves)
+    cut = (leaf.tensor_split(parts) if isinstance(leaf, Tensor) and leaf.ndim else [leaf] * parts for leaf in leaves)
     return (pytree.tree_unflatten(part, structure) for part in zip(*cut, strict=True))
 
 

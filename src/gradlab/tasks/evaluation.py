@@ -17,7 +17,7 @@ from gradlab.data.text.windows import STRIPS
 from gradlab.errors import TrainingError
 from gradlab.nn.modes import evaluating
 from gradlab.tasks.metrics import Sums
-from gradlab.tasks.objective import Loss, named
+from gradlab.tasks.objective import Loss, named, with_sum
 
 if TYPE_CHECKING:
     from gradlab.tasks.task import Supervised, Task
@@ -124,7 +124,7 @@ def _in_order(model: Any, examples: Examples) -> Iterator[tuple[Tensor, Batch]]:
 def evaluate_objectives(model: nn.Module, task: "Task", split: Any, rows: int = _ROWS) -> dict[str, float]:
     """The mean of every loss and metric of a task over a split, and as `loss` the sum of the losses."""
     losses = _means(model, split, partial(_losses, task), rows)
-    return {"loss": sum(losses.values()), **losses, **evaluate_metrics(model, task, split, rows)}
+    return {**with_sum(losses), **evaluate_metrics(model, task, split, rows)}
 
 
 def evaluate_metrics(model: nn.Module, task: "Task", split: Any, rows: int = _ROWS) -> dict[str, float]:

@@ -17,6 +17,8 @@ must follow from the shapes of the batch."""
 Losses = Loss | Mapping[str, Loss]
 """One loss, or several by name, which are added up, each divided by its own count."""
 
+_TAKEN = {"step", "epoch", "split", "seconds", "lr", "gradient_norm", "update_ratio"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
@@ -51,12 +53,30 @@ def named(losses: Any, name: str) -> dict[str, Loss]:
     """What a loss function returned, by names; refused where it is no sum and count."""
     pairs = losses if isinstance(losses, Mapping) else {name: losses}
     for key, pair in pairs.items():
+        if key in _TAKEN:
+            raise GradlabError(f"A loss cannot be called {key!r}, as something else in a log line is. Rename it.")
         if not (isinstance(pair, tuple) and len(pair) == 2 and _is_sum(pair[0]) and _is_count(pair[1])):
             raise GradlabError(
                 "The objective must return (sum, count): the sum of the losses, a tensor with one number, and how many "
                 f"there are. As {key!r} it returned {_shown(pair)}."
             )
     return dict(pairs)
+
+
+def with_sum(means: Mapping[str, float]) -> dict[str, float]:
+    """Mean losses by name, and as `loss` their sum: what is minimised.
+
+    >>> with_sum({"reconstruction": 2.0, "kl": 0.5})
+    {'loss': 2.5, 'reconstruction': 2.0, 'kl': 0.5}
+    """
+    # One of several may itself be called so: the sum is what a log line and an evaluation have under that name.
+    return {"loss": 0.0, **means} | {"loss": sum(means.values())}
+
+
+def check_apart(losses: Mapping[str, Any], others: Mapping[str, Any]) -> None:
+    """Refuse two objectives that give the same name to a loss: one would hide the other."""
+    for name in losses.keys() & others.keys():
+        raise GradlabError(f"Two objectives have a loss that they call {name!r}. Give each a name of its own.")
 
 
 def _is_sum(value: Any) -> bool:

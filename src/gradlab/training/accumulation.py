@@ -35,8 +35,10 @@ class Sum:
         return {name: (torch.stack(totals).sum(), self.count) for name, totals in self.totals.items()}
 
     def mean_gradients(self) -> Gradients:
-        """The gradients of the mean, None where no part's loss depends on a parameter."""
-        torch._foreach_div_(self.gradients, self.count)
+        """The gradients of the mean, None where no part's loss depends on a parameter; 0 where nothing was counted."""
+        count = self.count
+        divisor = torch.where(count == 0, torch.inf, count) if isinstance(count, Tensor) else count or torch.inf
+        torch._foreach_div_(self.gradients, divisor)
         return [g if reached else None for g, reached in zip(self.gradients, self.reached, strict=True)]
 
     @property
@@ -63,16 +65,24 @@ def over_processes(sums: Sequence[Sum], model: nn.Module) -> None:
 
 
 def by_count(losses: dict[str, Loss]) -> list[tuple[str, ...]]:
-    """Names of losses whose counts are the same: they share a backward pass.
+    """Names of losses whose count is one and the same tensor: they share a backward pass.
 
-    >>> zero = torch.zeros(())
-    >>> by_count({"reconstruction": (zero, 8), "kl": (zero, 8), "labels": (zero, 3)})
+    Numbers that are equal in this batch may differ in the next.
+
+    >>> zero, tokens = torch.zeros(()), torch.tensor(8)
+    >>> by_count({"reconstruction": (zero, tokens), "kl": (zero, tokens), "labels": (zero, 8)})
     [('reconstruction', 'kl'), ('labels',)]
     """
     groups: dict[object, list[str]] = {}
     for name, (_, count) in losses.items():
-        groups.setdefault(id(count) if isinstance(count, Tensor) else ("count", count), []).append(name)
+        groups.setdefault(id(count) if isinstance(count, Tensor) else name, []).append(name)
     return [tuple(names) for names in groups.values()]
+
+
+def agreed(groups: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The same as all processes have them: one without an example in its first batch learns of them here."""
+    told = parallel.every([list(names) for names in groups])
+    return [tuple(names) for names in next(filter(None, told))]
 
 
 def added(parts: Sequence[Gradients]) -> Gradients:

@@ -43,7 +43,14 @@ def heard(model: nn.Module, parameters: Iterable[Tensor]) -> bool:
 
 def reduces(module: nn.Module) -> bool:
     """Whether a module averages its gradients over processes by itself, as DDP and FSDP do."""
-    distributed = sys.modules.get("torch.nn.parallel.distributed")  # who wraps by one of them has loaded it
-    sharded = sys.modules.get("torch.distributed.fsdp")
-    kinds = [getattr(distributed, "DistributedDataParallel", None), getattr(sharded, "FSDPModule", None)]
-    return isinstance(module, tuple(kind for kind in kinds if kind is not None))
+    return _is(module, "torch.nn.parallel.distributed", "DistributedDataParallel") or sharded(module)
+
+
+def sharded(module: nn.Module) -> bool:
+    """Whether each process has only its shard of a module's parameters, as with FSDP."""
+    return _is(module, "torch.distributed.fsdp", "FSDPModule")
+
+
+def _is(module: nn.Module, where: str, kind: str) -> bool:
+    loaded = sys.modules.get(where)  # who wraps by one of them has loaded it
+    return loaded is not None and isinstance(module, getattr(loaded, kind))

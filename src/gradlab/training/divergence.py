@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gradlab import parallel
 from gradlab.data import Batch
 from gradlab.tasks import Task
 from gradlab.tasks.objective import named
@@ -32,17 +33,22 @@ def explain_divergence(model: nn.Module, task: Task, called: Any, batch: Batch) 
     finally:
         for handle in handles:
             handle.remove()
-    if found:
-        return found[0]
     totals = {name: total for losses in computed for name, (total, _) in losses.items()}
     for name, total in totals.items():
         if not total.isfinite():
             which = "the loss" if name == "loss" else f"the loss {name!r}"
-            return f"{which} is {total.item()} though every module's output is finite"
+            found.append(f"{which} is {total.item()} though every module's output is finite")
+    told = _of_any(found)
+    if told is not None:
+        return told
     trained = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
     whole = torch.stack([total.double() for total in totals.values()]).sum()
     gradients = torch.autograd.grad(whole, [p for _, p in trained], allow_unused=True)
     bad = [n for (n, _), g in zip(trained, gradients, strict=True) if g is not None and not g.isfinite().all()]
-    if bad:
-        return f"the gradient of {bad[-1]} is the first, from the loss backwards, that is not finite"
-    return "the norm of the gradient is not finite"
+    told = _of_any([f"the gradient of {name} is the first, from the loss backwards, that is not finite" for name in bad[-1:]])
+    return told or "the norm of the gradient is not finite"
+
+
+def _of_any(found: list[str]) -> str | None:
+    """What was found first; of several processes, what the first of them that found something did."""
+    return next((texts[0] for texts in parallel.every(found) if texts), None)

@@ -73,7 +73,7 @@ def check(model: nn.Module, train: Split, validation: Any, plan: Plan) -> None:
     if plan.carry:
         check_carry(plan, model, train)
     check_plan(plan, model, total_steps(train, plan), sizes, len(validation) if validation is not None else 0)
-    check_processes(plan, sizes)
+    check_processes(plan, model, sizes)
 
 
 def total_steps(train: Split, plan: Plan) -> int:

@@ -77,7 +77,10 @@ class Experiment:
         recipe = resolve(recipe)
         plan = Plan(**recipe.train)
         check_precision(plan, device)
+        parallel.check_same("recipe", recipe.to_toml())
         dataset = load(recipe.data, wants(recipe.task))
+        if parallel.count() > 1:
+            parallel.check_same("data", dataset.raw.fingerprint())
         recipe = replace(recipe, task=settled(recipe.task, dataset.targets))
         task = tasks.build(recipe.task, dataset.targets)
         with torch.random.fork_rng(devices=[]):
@@ -156,7 +159,6 @@ def start(experiment: Experiment, out: str | Path | None = None, observers: Sequ
     """Train into a new run folder."""
     path = Path(out) if out else new_path(experiment.recipe.name)
     environment = describe_environment(experiment.device, experiment.threads, experiment.mode)
-    _check_same(experiment)
     parts = experiment.recipe, environment, experiment.dataset, codes_of(experiment.recipe)
     made = parallel.first(lambda: str(Run.create(path, *parts).path))
     return _train(experiment, Run(Path(made)), observers)
@@ -178,17 +180,11 @@ def resume(run: Run, device: torch.device, observers: Sequence[Observer], change
     experiment = Experiment.of(run.recipe, device, run.environment["threads"])
     if experiment.dataset.raw.fingerprint() != run.data["fingerprint"]:
         raise GradlabError(f"The data of {run.path} are not the ones it began with. Bring those back to resume it.")
-    _check_same(experiment)
     now = describe_environment(device, experiment.threads, experiment.mode)
     for key in ("gradlab", "python", "torch", "device", "device_name", "processes", "step"):
         if now[key] != run.environment.get(key, now[key]) and parallel.rank() == 0:
             notice(f"{key} was {run.environment[key]} when this run began and is {now[key]} now: expect other bits.")
     return _train(experiment, run, observers)
-
-
-def _check_same(experiment: Experiment) -> None:
-    parallel.check_same("recipe", experiment.recipe.to_toml())
-    parallel.check_same("data", experiment.dataset.raw.fingerprint())
 
 
 def _train(experiment: Experiment, run: Run, observers: Sequence[Observer]) -> Run:

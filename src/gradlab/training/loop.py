@@ -19,6 +19,7 @@ from gradlab.data import Batch, Examples, Stream
 from gradlab.errors import TrainingError
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
 from gradlab.tasks import Task, judge
+from gradlab.tasks.objective import with_sum
 from gradlab.training.average import Average
 from gradlab.training.capture import Mode, in_mode
 from gradlab.training.divergence import explain_divergence
@@ -123,7 +124,7 @@ class Training:
                 if watched:
                     self._look(before)
                     due = self._next_due()
-                if self.requests if self.alone else self._logs(progress.step):
+                if self.requests if self.alone else parallel.rung() or self._logs(progress.step):
                     self._answer()
                 if progress.ended:
                     break
@@ -131,7 +132,7 @@ class Training:
                 self._check_ended()
         except NonFinite:
             progress.ended = "diverged"
-            raise self._divergence() from None
+            raise self._divergence(batch) from None
         finally:
             self._end()
         if self.best_weights is not None:
@@ -154,6 +155,8 @@ class Training:
         resumed run has it.
         """
         self.requests.append(Request(what, value))
+        if not self.alone:
+            parallel.ring()
 
     def gradient_norms(self) -> dict[str, float]:
         """The length of the last step's gradient, of each parameter that has one; waits for the device."""
@@ -213,12 +216,10 @@ class Training:
             raise NonFinite
 
     def _answer(self) -> None:
-        """Do what was asked for; several processes do at log points what was asked of any of them."""
-        if not self.alone:
-            asked_of_all = parallel.every([(asked.what, asked.value) for asked in self.requests])
-            self.requests = deque(Request(*asked) for several in asked_of_all for asked in several)
-        while self.requests and not self.progress.ended:
-            asked = self.requests.popleft()
+        """Do what was asked for."""
+        requests = self._asked()
+        while requests and not self.progress.ended:
+            asked = requests.popleft()
             self._check()
             if asked.what == "stop":
                 self.progress.ended = "interrupted"
@@ -232,13 +233,20 @@ class Training:
             for observer in self.observers:
                 observer.request(self, asked)
 
+    def _asked(self) -> deque[Request]:
+        """What is asked of this process, or of any of several: all do it, in the same order."""
+        if self.alone:
+            return self.requests
+        mine = [self.requests.popleft() for _ in range(len(self.requests))]
+        told = parallel.every([(asked.what, asked.value) for asked in mine])
+        return deque(Request(*asked) for several in told for asked in several)
+
     def _log(self, before: list[Tensor]) -> None:
         """A line on the training split: mean losses since the last line, and how far this step moved each layer."""
         self._fold()
-        means = {name: total / count for name, (total, count) in self.progress.window.items()}
+        means = {name: total / count if count else 0.0 for name, (total, count) in self.progress.window.items()}
         figures = {
-            "loss": sum(means.values()),
-            **means,
+            **with_sum(means),
             "lr": self.lr(self.progress.step - 1),
             "gradient_norm": gradient_norm(self.step),
             "update_ratio": dict(zip(self.layers, self._ratios(before), strict=True)),
@@ -292,7 +300,8 @@ class Training:
 
     def _judge(self, split: Any) -> dict[str, float]:
         with self._judged():
-            return judge(self.model, self.task, split)
+            figures = judge(self.model, self.task, split)
+        return parallel.first(lambda: figures)  # so that all go on by the same
 
     def _judged(self) -> AbstractContextManager[None]:
         """Meanwhile the model has the weights that the run is judged by: the average, where there is one."""
@@ -320,16 +329,20 @@ class Training:
                 "Give data that can be read again, more of them, or lower steps."
             )
 
-    def _divergence(self) -> TrainingError:
+    def _divergence(self, last: Batch) -> TrainingError:
+        """What went wrong in the batch that was read last, or in an earlier one where the device was asked late."""
         epoch = self.progress.step // self.steps_per_epoch
-        batch = next(iter(self.stream.batches(self.progress.step)))
+        late = frozen_at(self.step) is not None
+        batch = next(iter(self.stream.batches(self.progress.step)), last) if late else last
         closures = any(isinstance(player.optimizer, ClosureOptimizer) for player in self.players)
         clip = "" if closures else " or set train.clip=1"
-        return TrainingError(
+        error = TrainingError(
             f"Training diverged in step {self.progress.step + 1} (epoch {epoch + 1}): "
             f"{explain_divergence(self.model, self.task, self.called, batch)}. The weights were not updated with it. "
             f"Lower train.lr (now {self.plan.lr:g}){clip}."
         )
+        error.everywhere = True  # the gradients of all processes are the same
+        return error
 
     # Saving and restoring.
 

@@ -71,6 +71,9 @@ class MetricsLog(Observer):
             while rest:
                 rest = rest[self.file.write(rest) :]
 
+    def request(self, training: Training, request: Request) -> None:
+        self.step(training)  # a checkpoint may be written for it
+
     def step(self, training: Training) -> None:
         assert self.file is not None
         with _writing(self.path, "metrics"):

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from gradlab.errors import GradlabError, unknown
 
@@ -25,5 +25,16 @@ class Request:
             raise unknown("request", self.what, get_args(What))
         if (self.what == "lr") != (self.value is not None):
             raise GradlabError("A request for a learning rate has a value, and no other has: request('lr', 1e-3).")
-        if self.value is not None and not 0 < self.value < math.inf:
-            raise GradlabError(f"A learning rate must be a positive number, got {self.value}.")
+        if self.value is not None:
+            object.__setattr__(self, "value", _rate(self.value))
+
+
+def _rate(value: Any) -> float:
+    """A learning rate as a plain number, whatever kind of number it was."""
+    try:
+        rate = float(value)
+    except (TypeError, ValueError):
+        rate = math.nan
+    if not 0 < rate < math.inf:
+        raise GradlabError(f"A learning rate must be a positive number, got {value!r}.")
+    return rate

@@ -49,6 +49,7 @@ def train_into(
         with _stopping_on_signals(training), checkup.at_work() if checkup else nullcontext():
             progress = training.run()
         if progress.ended == "interrupted":
+            parallel.every(None)  # who ends first would have the others ended: not before all is saved
             raise Interrupted(f"Stopped and saved at step {progress.step}. Go on with: {run.resume_command}")
         figures = _figures(run, training, splits, checkup, known)
         parallel.first(lambda: run.conclude(figures))

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from gradlab import parallel
 from gradlab.data import Batch, Examples
 from gradlab.data.batch import parted, size
-from gradlab.tasks.objective import Loss, Losses, named
-from gradlab.training.accumulation import Sum, added, by_count, over_processes
+from gradlab.tasks.objective import Loss, Losses, check_apart, named
+from gradlab.training.accumulation import Sum, added, agreed, by_count, over_processes
 from gradlab.training.backward import Gradients, gradients, heard, heard_gradients
 from gradlab.training.guard import Guard, NonFinite
 from gradlab.training.optimizers import ClosureOptimizer, Optimizer
@@ -60,7 +60,7 @@ class GradientStep:
         self.weights = [p.detach() for p in self.parameters if p.ndim >= 2]
         self.unreached: set[int] = set()
         self.seeds: dict[tuple[int, torch.dtype], Tensor] = {}
-        self.groups: list[tuple[str, ...]] = []
+        self.groups: list[tuple[str, ...]] = []  # of losses, as all processes have them
         self.backward: Callable[..., Gradients] | None = None
         self.checked = False  # the first losses are
         device = self.parameters[0].device
@@ -120,13 +120,13 @@ class GradientStep:
         rows, sums = size(batch), list[Sum]()
         for part in parted(batch, min(self.parts, rows)) if rows else ():
             losses = self.losses(part)
-            self.groups = self.groups or by_count(losses)
-            sums = sums or [Sum(names, self.parameters) for names in self.groups]
+            sums = sums or [Sum(names, self.parameters) for names in self.groups or by_count(losses)]
             for left, one in enumerate(reversed(sums)):
                 totals = tuple([losses[name][0] for name in one.names])
                 ones = tuple([torch.ones_like(total) for total in totals])
                 one.add(self.backward(totals, ones, self.parameters, keep=left + 1 < len(sums)), losses)
         if not self.alone:
+            self.groups = self.groups or agreed([one.names for one in sums])
             sums = sums or [Sum(names, self.parameters) for names in self.groups]
             over_processes(sums, self.model)
         every = {name: loss for one in sums for name, loss in one.losses().items()}
@@ -158,7 +158,9 @@ class TurnsStep:
     def __call__(self, batch: Batch, lr: float) -> Stepped:
         stepped: Stepped = {}
         for step, multiple in self.steps:
-            stepped |= step(batch, lr * multiple)
+            found = step(batch, lr * multiple)
+            check_apart(found, stepped)
+            stepped |= found
         return stepped
 
     def gradient_norms(self) -> dict[str, float]:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gradlab import parallel
@@ -47,18 +46,32 @@ def synchronise(model: nn.Module) -> None:
             module.forward = types.MethodType(_over_all, module)  # type: ignore[method-assign]
 
 
+class _Summed(torch.autograd.Function):
+    """The sum over all processes. Each part of it has a say in the losses of all, so that gradients are summed too."""
+
+    @staticmethod
+    def forward(ctx: Any, part: Tensor) -> Tensor:
+        return parallel.summed(part)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return parallel.summed(gradient)
+
+
+_summed: Callable[[Tensor], Tensor] = _Summed.apply
+
+
 def _over_all(self: Any, x: Tensor) -> Tensor:
     if not self.training:
-        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps)
-    from torch.distributed.nn import functional
-
-    all_reduce: Callable[[Tensor], Tensor] = functional.all_reduce  # which gradients pass through
+        judged: Tensor = type(self).forward(self, x)
+        return judged
     axes, shape = [0, *range(2, x.ndim)], [1, -1] + [1] * (x.ndim - 2)
     size = torch.tensor(float(x.numel() // x.shape[1]), device=x.device)
-    count = all_reduce(size)
-    mean = all_reduce(x.sum(axes)) / count
-    centred = x - mean.view(shape)
-    variance = all_reduce(centred.square().sum(axes)) / count
+    count = parallel.summed(size)
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))  # the statistics of bf16 numbers are not taken in bf16
+    mean = _summed(wide.sum(axes)) / count
+    centred = wide - mean.view(shape)
+    variance = _summed(centred.square().sum(axes)) / count
     if self.track_running_stats:
         self.num_batches_tracked += 1
         share = self.momentum if self.momentum is not None else 1.0 / float(self.num_batches_tracked)
@@ -66,4 +79,5 @@ def _over_all(self: Any, x: Tensor) -> Tensor:
             self.running_mean.lerp_(mean, share)
             self.running_var.lerp_(variance * count / (count - 1), share)
     y: Tensor = centred * torch.rsqrt(variance + self.eps).view(shape)
-    return torch.addcmul(self.bias.view(shape), y, self.weight.view(shape)) if self.affine else y
+    y = torch.addcmul(self.bias.view(shape), y, self.weight.view(shape)) if self.affine else y
+    return y.to(x.dtype)
