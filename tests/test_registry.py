@@ -199,8 +199,8 @@ def test_names_come_sorted():
     assert colours.names() == list(colours) == ["blue", "red"]
 
 
-def test_two_builders_of_one_name_are_our_own_mistake():
-    with pytest.raises(AssertionError, match="two builders named 'red'"):
+def test_a_name_that_is_taken_is_refused():
+    with pytest.raises(GradlabError, match="There is a colour named 'red' already"):
         colours.register("red")(blue)
 
 

@@ -24,7 +24,7 @@ class Stream:
     in every checkpoint, or from generators of its own that are seeded by the step.
     """
 
-    device: torch.device
+    device: torch.device = torch.device("cpu")
 
     steps_per_epoch: int
     """Batches of one pass over the data; where they have no end, the length of the training."""

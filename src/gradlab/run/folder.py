@@ -14,6 +14,7 @@ report.html        what happened, for people
 import json
 import os
 import secrets
+import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -57,6 +58,7 @@ class Run:
 
     def __init__(self, path: Path):
         self.path = path
+        self._told: set[str] = set()
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -82,7 +84,7 @@ class Run:
                 (temporary / name).write_text(text)
             for code in codes:
                 (temporary / "code").mkdir(exist_ok=True)
-                (temporary / "code" / code.path.name).write_bytes(code.path.read_bytes())
+                (temporary / "code" / code.path.name).write_bytes(code.content)
             temporary.rename(path)
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -129,7 +131,9 @@ class Run:
     def finished(self) -> dict[str, Any]:
         """The final figures of a run that has them."""
         if self.result is None:
-            raise GradlabError(f"{self.path} is not finished. Go on with: gradlab resume {self.path}")
+            raise GradlabError(
+                f"{self.path} is not finished. Go on with: gradlab resume {self.path}{self.code_options}"
+            )
         return self.result
 
     @property
@@ -174,6 +178,20 @@ class Run:
                 )
         return changed
 
+    def _tell_of_code(self) -> None:
+        """Before a part of the run is made: are the user's files there? Those that have changed are told once."""
+        for change in self.check_code():
+            if change not in self._told:
+                notice(change)
+                self._told.add(change)
+
+    @property
+    def code_options(self) -> str:
+        """As commands that use this run must name the user's own files: ` --code mine.py`, or nothing."""
+        known = {code.path.name: owners.shown(code.path) for code in owners.loaded.values()}
+        names = self.environment.get("code", {})
+        return "".join(f" --code {shlex.quote(known.get(name, name))}" for name in names)
+
     @cached_property
     def preprocessing(self) -> Preparation:
         return preparation_of(self.data["inputs"], self.data["targets"], self._read)
@@ -196,8 +214,7 @@ class Run:
 
     @cached_property
     def task(self) -> Task:
-        for change in self.check_code():
-            notice(change)
+        self._tell_of_code()
         return tasks.build(tasks.resolve(self.recipe.task, "task"), Targets(**self.data["targets"]))
 
     @cached_property
@@ -251,6 +268,7 @@ class Run:
     @cached_property
     def dataset(self) -> Dataset:
         """The data of the run, read again and prepared as they were; refused if they have changed."""
+        self._tell_of_code()
         dataset = load(self.recipe.data, wants(self.recipe.task))
         if dataset.raw.fingerprint() != self.data["fingerprint"]:
             raise GradlabError(f"The data of {self.path} are not the ones it was trained on. Bring those back.")
@@ -262,7 +280,8 @@ class Run:
 
     def baselines(self, split: str = "test") -> dict[str, dict[str, float]]:
         """The figures of the trivial predictors on a split, by name, the strongest last."""
-        return compare(self.task.baselines(self._encoded("train"), self.model), self.task, self._encoded(split))
+        judged, train = self._encoded(split), self.task.encoded(self.dataset.train)
+        return compare(self.task.baselines(train, self.model), self.task, judged)
 
     def _encoded(self, split: str) -> Examples:
         """A split with its targets as the loss takes them."""

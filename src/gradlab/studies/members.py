@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from gradlab.data import Examples
+from gradlab.data.dataset import split_size
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.recipe import Recipe
 from gradlab.report import write_report
@@ -116,21 +118,24 @@ def trained(path: Path, recipe: Recipe, device: torch.device, observers: Sequenc
 
 
 def _member(one: Asked, run: Run) -> Member:
-    result, task = run.finished, run.task
-    train = run.dataset.train
+    result, train = run.finished, run.dataset.train
     return Member(
         name=one.name,
         changes=dict(one.changes),
-        examples=len(train),
+        examples=split_size(train),
         ended=result["ended"],
         steps=result["steps"],
         seconds=result["seconds"],
         parameters=result["parameters"],
-        train=task.evaluate(run.model, task.encoded(run.judged(train).sample(_JUDGED))),
+        train=_train_figures(run) if isinstance(train, Examples) else {},
         validation=result["validation"],
         test=result["test"],
         baseline=result["baseline"],
     )
+
+
+def _train_figures(run: Run) -> Figures:
+    return run.task.evaluate(run.model, run.task.encoded(run.judged(run.dataset.train).sample(_JUDGED)))
 
 
 def _diverged(one: Asked, ending: "Ending") -> Member:
@@ -154,4 +159,5 @@ class Ending(Observer):
     why, steps, examples = "", 0, 0
 
     def end(self, training: Training) -> None:
-        self.why, self.steps, self.examples = training.progress.ended, training.progress.step, len(training.train)
+        progress, self.examples = training.progress, split_size(training.train)
+        self.why, self.steps = progress.ended, progress.step

@@ -12,10 +12,10 @@ from gradlab import parallel
 from gradlab.data import Batch, Examples
 from gradlab.data.examples import Column, at_once
 from gradlab.data.text.windows import STRIPS
-from gradlab.errors import TrainingError
+from gradlab.errors import GradlabError, TrainingError
 from gradlab.nn.modes import evaluating
 from gradlab.tasks.metrics import Sums
-from gradlab.tasks.objective import Loss, named
+from gradlab.tasks.objective import Loss, in_words, is_pair, named
 
 if TYPE_CHECKING:
     from gradlab.tasks.task import Supervised, Task
@@ -96,26 +96,40 @@ def evaluate_objectives(model: nn.Module, task: "Task", split: Any, rows: int = 
     share = parallel.share(split)
     with inference(model):
         for batch in share.batches(rows):
-            for name, (total, count) in _pairs(task, model, batch):
+            for name, (total, count) in pairs(task, model, batch).items():
                 sums[name], counts[name] = sums.get(name, 0) + total.double(), counts.get(name, 0) + count
         if share is not split:
             sums, counts = parallel.sums(sums), parallel.sums(counts)
     means = {name: float(sums[name]) / float(counts[name]) if float(counts[name]) else math.nan for name in sums}
-    losses = [mean for name, mean in means.items() if name not in task.batch_metrics]
+    # A split may hold nothing of what one of several losses is about.
+    losses = [mean for name, mean in means.items() if name not in task.batch_metrics and float(counts[name])]
+    if not losses:
+        raise TrainingError("No loss has counted anything on a whole split: every count that came with a sum was 0.")
     for name in task.batch_metrics:
         if math.isnan(means.get(name, 0.0)) and all(map(math.isfinite, losses)):
             raise TrainingError(f"The metric {name!r} gave NaN, though every loss is a number: look at its function.")
     return {"loss": sum(losses), **means}
 
 
-def _pairs(task: "Task", model: nn.Module, batch: Batch) -> Iterator[tuple[str, Loss]]:
-    """Sum and count of each loss and metric on a batch. A metric may give a number for each example instead."""
+def pairs(task: "Task", model: nn.Module, batch: Batch) -> dict[str, Loss]:
+    """Sum and count of each loss and metric on a batch."""
+    found: dict[str, Loss] = {}
     for name, objective in task.objectives().items():
-        yield from named(objective.loss(model, batch), name).items()
-    for name, metric in task.batch_metrics.items():
-        value = metric(model, batch)
-        each = isinstance(value, Tensor) and value.ndim == 1
-        yield name, (value.double().sum(), len(value)) if each else named(value, name)[name]  # type: ignore[union-attr]
+        found |= named(objective.loss(model, batch), name)
+    return found | {name: _measured(name, metric(model, batch)) for name, metric in task.batch_metrics.items()}
+
+
+def _measured(name: str, value: Any) -> Loss:
+    """Sum and count of a metric, which may give a number for each example instead."""
+    if isinstance(value, Tensor) and value.ndim == 1:
+        return value.double().sum(), len(value)
+    if not is_pair(value):
+        raise GradlabError(
+            f"The metric {name!r} must return a number for each example, as a tensor with one axis, or (sum, count). "
+            f"It returned {in_words(value)}."
+        )
+    pair: Loss = value
+    return pair
 
 
 def compare(models: Mapping[str, nn.Module], task: "Task", examples: Examples) -> dict[str, dict[str, float]]:

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from gradlab.data import Batch, Wants
+from gradlab.data import Batch, Examples, Targets, Wants
+from gradlab.errors import GradlabError
 from gradlab.registry import Registry
 from gradlab.tasks.evaluation import evaluate, evaluate_objectives
 from gradlab.tasks.metrics import Metric
@@ -64,6 +65,9 @@ class Task:
     doctor: ClassVar[bool] = False
     """Whether the doctor's rules, which are about losses that should fall, can tell something of its trainings."""
 
+    def __init__(self, targets: Targets | None = None):
+        """It is given what is known of the targets. One that has knobs, or must know that, has a constructor."""
+
     @property
     def figure_names(self) -> list[str]:
         """What an evaluation gives beside the loss, the most telling first."""
@@ -88,7 +92,7 @@ class Task:
 
     def objectives(self) -> Mapping[str, Objective]:
         """What is minimised, by name; several take turns in each step."""
-        raise NotImplementedError(f"{type(self).__name__} says nothing of what is minimised: write `objectives`.")
+        raise GradlabError(f"{type(self).__name__} does not say what is minimised: write its method `objectives`.")
 
     def encoded(self, split: Any) -> Any:
         """A split with its targets as the losses take them."""
@@ -157,6 +161,12 @@ class Supervised(Task):
         return targets
 
     def encoded(self, split: Any) -> Any:
+        parts = list(split.parts) if isinstance(split, Examples) else []
+        if "inputs" not in parts or "targets" not in parts:
+            what = f"examples with {', '.join(parts)}" if parts else f"a {type(split).__name__}"
+            raise GradlabError(
+                f"{type(self).__name__} learns from examples with inputs and targets, but these data are {what}."
+            )
         return split.but(targets=self.encode(split.targets))
 
     def loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> Loss:
@@ -183,4 +193,4 @@ class Supervised(Task):
         return total.item() / float(count)
 
 
-tasks: Registry[Task] = Registry("task")
+tasks: Registry[Task] = Registry("task", makes=Task)

@@ -1,13 +1,17 @@
 """What would fail in a training, refused before it begins: for a run, before it has a folder."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
 from gradlab import parallel
-from gradlab.data import Batch
+from gradlab.data import Batch, Examples, Stream
 from gradlab.errors import GradlabError
 from gradlab.nn.modes import evaluating
-from gradlab.tasks import Task
+from gradlab.registry import shortly
+from gradlab.tasks import Supervised, Task
+from gradlab.tasks.evaluation import inference, pairs
 from gradlab.tasks.objective import named
 from gradlab.training.plan import Plan
 from gradlab.training.schedules import schedules
@@ -50,13 +54,53 @@ def check_processes(plan: Plan, batch_sizes: list[int]) -> None:
         )
 
 
+def check_splits(train: Any, **judged: Any) -> None:
+    """Is there something to learn from, and do the others say how much they are?"""
+    for name, split in judged.items():
+        if not hasattr(split, "__len__"):
+            raise GradlabError(f"The {name} split, a {type(split).__name__}, has no length: give it `__len__`.")
+    if isinstance(train, Examples):
+        if not len(train):
+            raise GradlabError("There is nothing to learn from: the training split has no examples.")
+    elif not isinstance(train, Stream):
+        raise GradlabError(f"The training split must be Examples or a Stream, got {shortly(train)}.")
+    elif not isinstance(getattr(train, "steps_per_epoch", None), int):
+        name = type(train).__name__
+        raise GradlabError(f"{name} does not say how many batches make an epoch: set its `steps_per_epoch`.")
+
+
+def check_task(model: nn.Module, task: Task, batch: Batch) -> None:
+    """Does a task of one's own give losses and figures that can be trained and judged by?"""
+    if type(task).__module__.startswith("gradlab."):
+        return  # its tests have seen to that
+    check_objectives(model, task, batch)
+    with torch.random.fork_rng(), inference(model):
+        given = _figures(model, task, batch)
+    if given and task.criterion.figure not in given:
+        raise GradlabError(
+            f"The task judges weights by {task.criterion.figure!r}, but its evaluation gives {', '.join(given)}."
+        )
+
+
+def _figures(model: nn.Module, task: Task, batch: Batch) -> list[str]:
+    """What an evaluation gives; nothing where the task has a way of its own to evaluate."""
+    if type(task).evaluate is Task.evaluate:
+        return list(dict.fromkeys(["loss", *pairs(task, model, batch)]))
+    if isinstance(task, Supervised) and type(task).evaluate is Supervised.evaluate:
+        named(task.loss(model(batch["inputs"]), batch["targets"]), "loss")
+        return ["loss", *task.metrics]
+    return []
+
+
 def check_objectives(model: nn.Module, task: Task, batch: Batch) -> None:
     """Does each objective give sums and counts, and does its loss depend on what it should move?"""
     with torch.random.fork_rng(), evaluating(model), torch.enable_grad():
         for name, objective in task.objectives().items():
             moved = [p for n, p in model.named_parameters() if p.requires_grad and objective.moved(n)]
             losses = named(objective.loss(model, batch), name)
-            for key, (total, _) in losses.items():
+            for key, (total, count) in losses.items():
+                if count < 0:
+                    raise GradlabError(f"The loss {key!r} came with a count of {int(count)}: how many can that be?")
                 if moved and not total.requires_grad:
                     raise GradlabError(
                         f"The loss {key!r} has no gradient: it does not depend on the parameters of the model. Was it "

@@ -16,25 +16,26 @@ from torch import nn
 from gradlab import owners, parallel
 from gradlab.data import Dataset, Examples, load, sources
 from gradlab.data.dataset import split_size
-from gradlab.errors import GradlabError, Interrupted, is_out_of_memory, notice, one_line
+from gradlab.errors import GradlabError, Interrupted, TrainingError, is_out_of_memory, notice, one_line
 from gradlab.models import build_model, models
 from gradlab.owners import Code
 from gradlab.probes import parameter_count
 from gradlab.recipe import Recipe
 from gradlab.run import Run
-from gradlab.run.checkpoint import newest_sound
+from gradlab.run.checkpoint import newest_sound, steps
 from gradlab.run.folder import new_path
-from gradlab.tasks import Supervised, Task, compare, settled, tasks, wants
+from gradlab.tasks import Task, compare, settled, tasks, wants
 from gradlab.tasks.evaluation import inference
 from gradlab.training import driver
 from gradlab.training.capture import Mode, choose_mode
-from gradlab.training.checks import check_objectives, check_precision
+from gradlab.training.checks import check_precision, check_splits, check_task
 from gradlab.training.checkup import Checkup
 from gradlab.training.environment import choose_threads, describe_environment
 from gradlab.training.loop import Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.optimizers import optimizers
 from gradlab.training.plan import Plan, plan_schema
+from gradlab.training.players import check_players
 from gradlab.training.schedules import schedules
 from gradlab.training.streams import read
 
@@ -80,7 +81,11 @@ class Experiment:
     @classmethod
     def of(cls, recipe: Recipe, device: torch.device, threads: int | None = None) -> "Experiment":
         """Read the data and build the model. `threads` repeats the choice of an earlier run."""
-        recipe = resolve(recipe)
+        with owners.telling():
+            return cls._of(resolve(recipe), device, threads)
+
+    @classmethod
+    def _of(cls, recipe: Recipe, device: torch.device, threads: int | None) -> "Experiment":
         plan = Plan(**recipe.train)
         check_precision(plan, device)
         dataset = load(recipe.data, wants(recipe.task))
@@ -93,6 +98,8 @@ class Experiment:
         # Encoding refuses what the task cannot learn.
         encoded = {name: s if name != "train" and not split_size(s) else task.encoded(s) for name, s in splits.items()}
         train = encoded["train"]
+        check_splits(**encoded)
+        check_players(model, task, plan)
         flops = _first_pass(recipe, model, task, train)
         task.check(model, train)
         # What would fail in the training is refused before there is a run folder.
@@ -136,11 +143,11 @@ def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> int
         return driver.example_flops(model, task, train)
     one = train.batch(slice(0, 1))
     try:
-        if not isinstance(task, Supervised):
-            check_objectives(model, task, train.batch(slice(0, 2)))
-        flops = driver.example_flops(model, task, train)
-        with inference(model):
-            given = task.forward(model, one)
+        with owners.telling():
+            check_task(model, task, train.batch(slice(0, 2)))
+            flops = driver.example_flops(model, task, train)
+            with inference(model):
+                given = task.forward(model, one)
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
         if is_out_of_memory(error) or isinstance(error, GradlabError):
             raise
@@ -171,7 +178,11 @@ def codes_of(recipe: Recipe) -> list[Code]:
     used = [(sources, recipe.data), (models, recipe.model), (tasks, recipe.task)]
     used += [(optimizers, recipe.train["optimizer"]), (schedules, recipe.train["schedule"])]
     owner = {registry.owner(part.name) for registry, part in used}
-    return [code for path, code in owners.loaded.items() if path in owner]
+    codes = [code for path, code in owners.loaded.items() if path in owner]
+    if len({code.path.name for code in codes}) < len(codes):
+        both = " and ".join(owners.shown(code.path) for code in codes)
+        raise GradlabError(f"{both} have the same name, by which a run knows them. Rename one of them.")
+    return codes
 
 
 def resume(run: Run, device: torch.device, observers: Sequence[Observer], changed_code: bool = False) -> Run:
@@ -212,16 +223,35 @@ def _train(experiment: Experiment, run: Run, observers: Sequence[Observer]) -> R
         mode=experiment.mode,
         observers=[*observers, *([checkup] if checkup else []), *keepers] if parallel.rank() == 0 else [],
     )
-    with run.locked() if parallel.rank() == 0 else nullcontext(), built as training:
+    with owners.telling(), run.locked() if parallel.rank() == 0 else nullcontext(), built as training:
         _restore(training, run)
-        with _stopping_on_signals(training), checkup.at_work() if checkup else nullcontext():
-            progress = training.run()
-        if progress.ended == "interrupted":
-            raise Interrupted(f"Stopped and saved at step {progress.step}. Go on with: gradlab resume {run.path}")
-        figures = _figures(experiment, run, training, checkup)
+        with _at_work(run):
+            with _stopping_on_signals(training), checkup.at_work() if checkup else nullcontext():
+                progress = training.run()
+            if progress.ended == "interrupted":
+                again = f"gradlab resume {run.path}{run.code_options}"
+                raise Interrupted(f"Stopped and saved at step {progress.step}. Go on with: {again}")
+            figures = _figures(experiment, run, training, checkup)
         parallel.first(lambda: run.conclude(figures))
     run.dataset = experiment.dataset  # so that nobody reads it again
     return run
+
+
+@contextmanager
+def _at_work(run: Run) -> Iterator[None]:
+    """What fails meanwhile fails in a training that has begun; one's own code is told by its line, and how to go on."""
+    try:
+        yield
+    except Exception as error:
+        told = owners.blame(error)
+        if told:
+            saved = [int(path.name.removeprefix("step-")) for path in steps(run.checkpoints)]
+            kept = f"The checkpoint of step {saved[0]} is kept" if saved else "No checkpoint had been saved"
+            again = f"gradlab resume {run.path}{run.code_options} --changed-code"
+            raise TrainingError(f"{told} {kept}. When that is mended: {again}") from error
+        if isinstance(error, GradlabError) and error.exit_code == GradlabError.exit_code:
+            raise TrainingError(str(error)) from error
+        raise
 
 
 def _restore(training: Training, run: Run) -> None:
