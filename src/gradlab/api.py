@@ -1,6 +1,7 @@
 """The public functions; the command line calls these."""
 
 from collections.abc import Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ from gradlab.training import experiment
 from gradlab.training.checkup import tell
 from gradlab.training.environment import find_device
 from gradlab.training.experiment import Experiment
-from gradlab.training.fit import Fit, fit
+from gradlab.training.fit import Fit
+from gradlab.training.fit import fit as fit_module
 from gradlab.training.observers import Observer
 
 if TYPE_CHECKING:
@@ -137,6 +139,14 @@ def resume(
         if not (opened.path / "report.html").exists():
             _report(opened)
     return opened
+
+
+@wraps(fit_module)
+def fit(model: nn.Module, data: Any, **options: Any) -> Fit:
+    found = fit_module(model, data, **options)
+    if found.run is not None and not (found.run.path / "report.html").exists():
+        _report(found.run)
+    return found
 
 
 def look_at_data(source: str, values: Mapping[str, Any], page: Path | None = None, title: str = "") -> Overview:

@@ -69,6 +69,14 @@ class Recipe:
         parts = {s: {"name": getattr(self, s).name, **plain_values(getattr(self, s).values)} for s in SECTIONS[:3]}
         return tomli_w.dumps({"recipe": self.name, **parts, "train": plain_values(self.train)})
 
+    def flat(self) -> dict[str, Any]:
+        """Every value by its path, as TOML holds it.
+
+        >>> Recipe("demo", Part("moons"), Part("mlp"), Part("classify"), {"lr": 0.1}).flat()["train.lr"]
+        0.1
+        """
+        return flat(tomllib.loads(self.to_toml()))
+
     @classmethod
     def from_toml(cls, text: str, source: str) -> "Recipe":
         """Read what `to_toml` writes; `source` names the file in errors."""
@@ -89,6 +97,17 @@ class Recipe:
         parts = {s: Part.read(_parts_within(tables[s]), f"{source}: [{s}]") for s in SECTIONS[:3]}
         train = _parts_within(tables.get("train", {}))
         return cls(tables.get("recipe", Path(source).stem), **parts, train=train)
+
+
+def flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """
+    >>> flat({"train": {"lr": 0.1, "hidden": [8, 8]}})
+    {'train.lr': 0.1, 'train.hidden': [8, 8]}
+    """
+    found: dict[str, Any] = {}
+    for key, value in nested.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return found
 
 
 def _with(values: Mapping[str, Any], keys: list[str], value: Any) -> dict[str, Any]:

@@ -11,11 +11,15 @@ from gradlab.wording import counted
 Shape = tuple[int, ...]
 
 
+@dataclass(frozen=True)
 class Spec:
-    """What one example is."""
+    """What one example is; by itself it says nothing."""
 
     kind: ClassVar[str] = "anything"
     """What examples of this kind are called."""
+
+    def __str__(self) -> str:
+        return self.kind
 
 
 @dataclass(frozen=True)
@@ -132,13 +136,13 @@ def plain(spec: Spec) -> dict[str, Any]:
     >>> read(plain(Pair(Tokens(8, 99), Picture(3, 4, 4))))
     Pair(source=Tokens(context=8, vocabulary=99), target=Picture(channels=3, height=4, width=4))
     """
-    values = {f.name: getattr(spec, f.name) for f in fields(spec) if f.init}  # type: ignore[arg-type]
+    values = {f.name: getattr(spec, f.name) for f in fields(spec) if f.init}
     return {"kind": type(spec).__name__, **{k: plain(v) if isinstance(v, Spec) else v for k, v in values.items()}}
 
 
 def read(described: dict[str, Any]) -> Spec:
     """What `plain` wrote."""
-    kinds: dict[str, Any] = {k.__name__: k for k in (Array, Table, Picture, Tokens, Pair, Graph, Environment)}
+    kinds: dict[str, Any] = {k.__name__: k for k in (Spec, Array, Table, Picture, Tokens, Pair, Graph, Environment)}
     values = {k: _read_value(v) for k, v in described.items() if k != "kind"}
     spec: Spec = kinds[described["kind"]](**values)
     return spec

@@ -66,7 +66,7 @@ def test_a_captured_step_carries_as_an_eager_one_does(cell, precision):
     run(make(cell, "eager", [apart], precision=precision, carry=False))
     rtol = 1e-5 if precision == "float32" else 1e-2
     assert graph.losses == pytest.approx(eager.losses, rel=rtol)
-    torch.testing.assert_close(other.carried.state, one.carried.state, rtol=10 * rtol, atol=rtol)
+    torch.testing.assert_close(other.stream.carried.state, one.stream.carried.state, rtol=10 * rtol, atol=rtol)
     assert eager.losses != pytest.approx(apart.losses, rel=rtol)
 
 

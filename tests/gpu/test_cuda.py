@@ -187,7 +187,7 @@ def test_a_bad_gradient_freezes_the_weights_before_its_step_and_names_the_module
     with pytest.raises(TrainingError, match=r"Training diverged in step (\d+).*output of 0 \(Linear\)"):
         run(training)
     assert all(w.isfinite().all() for w in weights(training).values())
-    x, *_ = list(training._batches(0))[training.progress.step]
+    x = list(training.stream.epoch(0))[training.progress.step]["inputs"]
     assert x.isnan().any()
 
 

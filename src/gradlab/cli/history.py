@@ -9,6 +9,7 @@ from typing import Any
 from gradlab.cli.output import console, print_json, table
 from gradlab.cli.training import Json, Plain
 from gradlab.errors import GradlabError
+from gradlab.recipe import flat
 from gradlab.wording import as_typed, duration, number
 
 _FIGURES = ("steps", "seconds", "parameters", "validation", "test")
@@ -104,20 +105,6 @@ def sections(path: Path) -> dict[str, dict[str, Any]]:
     kept: dict[str, Any] = {k: result[k] for k in _FIGURES if k in result}
     unequal = {k: v for k, v in environment.items() if k not in ("started", "command")}
     return {"recipe": flat(_toml(path / "recipe.toml")), "environment": flat(unequal), "result": flat(kept)}
-
-
-def flat(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """
-    >>> flat({"train": {"lr": 0.1, "hidden": [8, 8]}})
-    {'train.lr': 0.1, 'train.hidden': [8, 8]}
-    """
-    found: dict[str, Any] = {}
-    for key, value in nested.items():
-        if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{key}.")
-        else:
-            found[prefix + key] = value
-    return found
 
 
 def _json(path: Path) -> dict[str, Any]:

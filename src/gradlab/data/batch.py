@@ -1,6 +1,6 @@
 """A batch: tensors by name, for as many examples in each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -9,11 +9,31 @@ from torch.utils import _pytree as pytree
 
 from gradlab.errors import GradlabError
 
+_NAMES = ("inputs", "targets", "weights")
+
 Batch = dict[str, Any]
 """Tensors by name, the first axis of each being the examples. A value may be a tuple, list or dictionary of tensors.
 
 Supervised learning has `inputs`, `targets` and, where examples count differently, `weights`.
 """
+
+
+def as_batch(value: Any) -> Batch:
+    """What a DataLoader gives, by names: a dictionary as it is, a tensor as inputs, a pair as inputs and targets.
+
+    >>> list(as_batch((torch.zeros(2, 3), torch.zeros(2)))), list(as_batch(torch.zeros(2, 3)))
+    (['inputs', 'targets'], ['inputs'])
+    """
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Tensor):
+        return {"inputs": value}
+    if isinstance(value, (tuple, list)) and 1 <= len(value) <= len(_NAMES):
+        return dict(zip(_NAMES, value, strict=False))
+    raise GradlabError(
+        f"A batch must be a dictionary of tensors, a tensor, or (inputs, targets), got {type(value).__name__}. Give a "
+        "dictionary, whose names your objective knows."
+    )
 
 
 def tensors(batch: Batch) -> list[Tensor]:

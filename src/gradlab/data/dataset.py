@@ -64,8 +64,8 @@ class Dataset:
 
 
 def split_size(split: Any) -> int:
-    """How many examples a split has; 0 where that is not known, as of a stream."""
-    return len(split) if hasattr(split, "__len__") else 0
+    """How many examples a split has; 0 where that is not known, as of a stream or of an iterable of batches."""
+    return len(split) if hasattr(split, "__len__") and not getattr(split, "in_batches", False) else 0
 
 
 def prepare(

@@ -104,6 +104,11 @@ class Examples:
         parts = {"inputs": inputs, "targets": targets} | ({} if weights is None else {"weights": weights})
         return cls(parts, np.arange(len(inputs)) if rows is None else rows)
 
+    @classmethod
+    def by_name(cls, parts: Mapping[str, Any]) -> Self:
+        """Examples of any kind: columns by name, a row for each example."""
+        return cls(parts, np.arange(len(next(iter(parts.values()), ()))))
+
     def __post_init__(self) -> None:
         for name, part in self.parts.items():
             if not hasattr(part, "index_select"):
@@ -151,6 +156,10 @@ class Examples:
     def batch(self, rows: Any) -> Batch:
         """Some rows as a batch."""
         return {name: part[rows] for name, part in self.parts.items()}
+
+    def select(self, rows: Int64[Tensor, " rows"]) -> Batch:
+        """The same for row numbers on the device."""
+        return {name: part.index_select(0, rows) for name, part in self.parts.items()}
 
     def subset(self, chosen: Rows) -> Self:
         """Some of them, as they are."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from gradlab import specs
-from gradlab.data.batch import tensors
 from gradlab.data.dataset import Dataset, SplitSeed
 from gradlab.data.examples import Examples
 from gradlab.data.preparation import Preparation
@@ -57,10 +56,12 @@ def ready(train: Any, validation: Any, test: Any, spec: Spec, targets: Targets |
     digest = hashlib.sha256()
     for split in (train, validation, test):
         if isinstance(split, Examples):
-            for batch in split.batches(_ROWS):
-                for tensor in tensors(batch):
-                    digest.update(str((tensor.dtype, tuple(tensor.shape))).encode())
-                    digest.update(tensor.detach().cpu().contiguous().view(-1).numpy().tobytes())
+            digest.update(str(len(split)).encode())
+            for column in split.parts.values():
+                for start in range(0, len(split), _ROWS) if hasattr(column, "__getitem__") else ():
+                    rows = column[start : start + _ROWS].detach().cpu().contiguous()
+                    digest.update(str((rows.dtype, tuple(rows.shape))).encode())
+                    digest.update(rows.view(-1).numpy().tobytes())
     prepared = Ready(spec, digest.hexdigest(), notes)
     return Dataset(
         train=train,

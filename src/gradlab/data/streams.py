@@ -40,6 +40,10 @@ class Stream:
         self.device = device
         return self
 
+    def peek(self) -> Batch | None:
+        """The first batch, if it can be had before its time and is not lost by that."""
+        return None
+
     def batches(self, step: int) -> Iterator[Batch]:
         """The batch of this step (the first is 0) and of all after it."""
         raise NotImplementedError(f"{type(self).__name__} gives no batches: write `batches`.")
@@ -81,14 +85,11 @@ class Epochs(Stream):
             rank, count = self.part
             shares = [rows.tensor_split(count)[rank] for rows in torch.split(order, sizes)]
             order, sizes = torch.cat(shares), [len(share) for share in shares]
-        names, columns = list(examples.parts), list(examples.parts.values())
         if examples.together and examples.nbytes <= _GATHERED.get(self.device.type, 0):
-            parts = zip(*(torch.split(column[order], sizes) for column in columns), strict=True)
+            names = list(examples.parts)
+            parts = zip(*(torch.split(part[order], sizes) for part in examples.parts.values()), strict=True)
             return (dict(zip(names, part, strict=True)) for part in parts)
-        return (
-            {name: column.index_select(0, rows) for name, column in zip(names, columns, strict=True)}
-            for rows in torch.split(order, sizes)
-        )
+        return (examples.select(rows) for rows in torch.split(order, sizes))
 
     def order(self, epoch: int) -> Int64[Tensor, " rows"]:
         return self.examples.order(self.seed, epoch, self.batch_size)

@@ -43,14 +43,16 @@ _HEALTHY = (3e-4, 3e-3)  # updates of about a thousandth of the weights, half a 
 
 def learning_section(run: "Run") -> Html:
     """Loss and every metric, on training examples and on the validation split."""
-    words = (
-        "The train sample is as many training examples as the validation split has, judged at the same moments. "
-        f"The best step is the one with the {_best(run.task.criterion)}."
-    )
+    log = _log(run)
+    words = f"The best step is the one with the {_best(run.task.criterion)}."
+    if log["train-sample"]:
+        words = (
+            "The train sample is as many training examples as the validation split has, judged at the same moments. "
+            + words
+        )
     knobs = run.recipe.task.values
     if knobs.get("label_smoothing") or knobs.get("class_weights", "none") != "none":
         words += " The loss of the train steps is the one that is minimised, with smoothed labels or weighted classes."
-    log = _log(run)
     parts = [name for name in (log["train"][-1] if log["train"] else {}) if name not in _ALWAYS]  # losses by name
     metrics = dict.fromkeys(["loss", *parts, *(run.task.figure_names if log["validation"] else [])])
     figures = [_progress(log, metric, run.task.criterion) for metric in metrics]

@@ -37,8 +37,9 @@ def _what(run: "Run", result: dict[str, Any]) -> Html:
     return join(
         [
             "The model ",
-            tag("b", run.recipe.model.name),
-            f" with {counted(result['parameters'], 'parameter')}, trained on {counted(sizes['train'], 'example')} of ",
+            tag("b", run.recipe.model.values.get("class", run.recipe.model.name)),
+            f" with {counted(result['parameters'], 'parameter')}, trained on ",
+            f"{counted(sizes['train'], 'example')} of " if sizes["train"] else "",
             tag("b", _source(run)),
             f" for {epochs:.3g} epoch{'' if epochs == 1 else 's'} ({counted(result['steps'], 'step')}) "
             f"in {duration(result['seconds'])} on {device}{f' ({name})' if name else ''}.",
@@ -49,6 +50,8 @@ def _what(run: "Run", result: dict[str, Any]) -> Html:
 def _source(run: "Run") -> str:
     """The user's own file by its name, and what it was asked to predict; other data by their source."""
     values = run.recipe.data.values
+    if run.recipe.data.name == "fit":
+        return "the data of a script"
     if not values.get("path"):
         return run.recipe.data.name
     name = Path(values["path"]).name
@@ -59,7 +62,9 @@ def _how(run: "Run", result: dict[str, Any]) -> str:
     sizes = run.data["sizes"]
     return " ".join(
         [
-            f"Held out: {counted(sizes['validation'], 'example')} for validation, {sizes['test']:,} for test.",
+            f"Held out: {counted(sizes['validation'], 'example')} for validation, {sizes['test']:,} for test."
+            if sizes["train"]
+            else "",
             f"Weights kept: {result['weights']}.",
             _ENDS.get(result["ended"], ""),
         ]

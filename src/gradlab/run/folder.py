@@ -52,6 +52,9 @@ from gradlab.run import checkpoint
 from gradlab.specs import Array
 from gradlab.tasks import Task, compare, predict, tasks, wants
 
+FIT = "fit"
+"""In place of the names of data, model and task in the recipe of a run that `gradlab.fit` made."""
+
 
 class Run:
     """A run folder. `run.test["accuracy"]`, `run.predict(x)`, `run.metrics`; nothing is read before it is asked for."""
@@ -131,9 +134,7 @@ class Run:
     def finished(self) -> dict[str, Any]:
         """The final figures of a run that has them."""
         if self.result is None:
-            raise GradlabError(
-                f"{self.path} is not finished. Go on with: gradlab resume {self.path}{self.code_options}"
-            )
+            raise GradlabError(f"{self.path} is not finished. Go on with: {self.resume_command}")
         return self.result
 
     @property
@@ -156,6 +157,13 @@ class Run:
             raise GradlabError(f"{self.path / 'result.json'} is damaged: {error}.") from None
 
     @property
+    def resume_command(self) -> str:
+        """How a run that was stopped is gone on with."""
+        if self.recipe.data.name == FIT:
+            return "the same call of gradlab.fit"
+        return f"gradlab resume {self.path}{self.code_options}"
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
@@ -163,6 +171,11 @@ class Run:
 
     def check_code(self) -> list[str]:
         """Refuse to go on without the user's files that its parts came from; tell of those that have changed."""
+        if self.recipe.data.name == FIT:
+            raise GradlabError(
+                f"{self.path} was made by gradlab.fit: its model and data are in a script. Repeat its call of fit, or "
+                f"take its weights: gradlab.load_run({str(self.path)!r}).chosen_weights()"
+            )
         known = {code.path.name: code for code in owners.loaded.values()}
         changed = []
         for name, digest in self.environment.get("code", {}).items():
@@ -220,20 +233,25 @@ class Run:
     @cached_property
     def model(self) -> nn.Module:
         """The trained model on the CPU, in evaluation mode: the newest sound checkpoint's chosen weights."""
+        weights = self.chosen_weights()
+        with torch.random.fork_rng(devices=[]):  # fresh weights are drawn, and the caller's generator left alone
+            inputs, data = self.preprocessing.spec, self.recipe.data.name
+            model = build_model(self.recipe.model, inputs, self.task.outputs, data=data)
+        try:
+            model.load_state_dict(weights)
+        except RuntimeError as error:
+            raise GradlabError(f"{self.path}: its weights do not fit its recipe. {one_line(error)}") from None
+        return model.eval()
+
+    def chosen_weights(self) -> dict[str, Tensor]:
+        """The weights that the run ended with, or would end with if it were stopped at its newest checkpoint."""
         found, complaints = checkpoint.newest_sound(self.checkpoints)
         if found is None:
             reason = complaints[0] if complaints else "it has no checkpoint yet."
             raise GradlabError(f"{self.path} has no model to use: {reason}")
         for complaint in complaints:
             notice(f"{complaint} Using step {found.step} instead.")
-        with torch.random.fork_rng(devices=[]):  # fresh weights are drawn, and the caller's generator left alone
-            inputs, data = self.preprocessing.spec, self.recipe.data.name
-            model = build_model(self.recipe.model, inputs, self.task.outputs, data=data)
-        try:
-            model.load_state_dict(found.chosen)
-        except RuntimeError as error:
-            raise GradlabError(f"{self.path}: its weights do not fit its recipe. {one_line(error)}") from None
-        return model.eval()
+        return found.chosen
 
     def outputs(self, raw: npt.ArrayLike | str | Path) -> Tensor:
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gradlab.errors import GradlabError, TrainingError
-from gradlab.recipe import Recipe
+from gradlab.recipe import Recipe, flat
 from gradlab.report.markup import Html
 from gradlab.training.experiment import codes_of
 from gradlab.wording import as_typed
@@ -91,7 +91,7 @@ def plain_recipe(recipe: Recipe) -> dict[str, Any]:
 
 
 def _check_same(path: Path, begun: dict[str, Any], asked: dict[str, Any]) -> None:
-    before, now = _flat(begun), _flat(asked)
+    before, now = flat(begun), flat(asked)
     for key in dict.fromkeys((*before, *now)):
         was, wanted = (values.get(key, _MISSING) for values in (before, now))
         if was != wanted:
@@ -99,17 +99,6 @@ def _check_same(path: Path, begun: dict[str, Any], asked: dict[str, Any]) -> Non
                 f"{path} holds another study: it was begun with {key.removeprefix('recipe.')}={as_typed(was)}, and "
                 f"this asks for {as_typed(wanted)}. Repeat its own command, or name another folder: --out FOLDER."
             )
-
-
-def _flat(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """
-    >>> _flat({"train": {"lr": 0.1, "hidden": [8, 8]}})
-    {'train.lr': 0.1, 'train.hidden': [8, 8]}
-    """
-    found: dict[str, Any] = {}
-    for key, value in nested.items():
-        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return found
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from gradlab.tasks.calibration import calibrate
 from gradlab.tasks.constant import Constant
 from gradlab.tasks.metrics import Metric, class_metrics, viewed
 from gradlab.tasks.objective import Loss
-from gradlab.tasks.task import Supervised, tasks
+from gradlab.tasks.task import Supervised, has_targets, tasks
 
 
 @tasks.register("classify")
@@ -96,7 +96,7 @@ class Classify(Supervised):
 
     def closing(self, model: nn.Module, splits: Mapping[str, Examples]) -> dict[str, Any]:
         """The temperature that makes its confidence right, fitted on the validation split."""
-        if "validation" not in splits:
+        if not has_targets(splits.get("validation")):
             return {}
         return {"calibration": calibrate(model, self, splits["validation"], splits.get("test"))}
 

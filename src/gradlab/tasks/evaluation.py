@@ -1,8 +1,9 @@
 """A model judged on a whole split, and applied to new inputs."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -48,7 +49,9 @@ def evaluate(model: nn.Module, task: "Supervised", examples: Examples, rows: int
     compared; what such a model has of it is its longer past, and a state of zeros at every window is one it has hardly
     seen.
     """
-    rows = min(rows, max(1, _NUMBERS // max(1, task.outputs * math.prod(examples.targets.shape[1:]))))
+    targets = examples.parts.get("targets")
+    each = math.prod(targets.shape[1:]) if targets is not None else 1
+    rows = min(rows, max(1, _NUMBERS // max(1, task.outputs * each)))
     merge = {metric.sums: metric.merge for metric in task.metrics.values()}  # each once, whoever shares it
     losses: list[Tensor] = []
     totals: dict[Sums, Tensor] = {}
@@ -91,45 +94,64 @@ def _in_order(model: Any, examples: Examples) -> Iterator[tuple[Tensor, Batch]]:
 
 def evaluate_objectives(model: nn.Module, task: "Task", split: Any, rows: int = _ROWS) -> dict[str, float]:
     """The mean of every loss and metric of a task over a split, and as `loss` the sum of the losses."""
+    sums = _sums(model, split, partial(losses_on, task), rows)
+    # A split may hold nothing of what one of several losses is about.
+    losses = {name: total / count for name, (total, count) in sums.items() if count}
+    if not losses:
+        raise TrainingError("No loss has counted anything on a whole split: every count that came with a sum was 0.")
+    return {"loss": sum(losses.values()), **losses, **evaluate_metrics(model, task, split, rows)}
+
+
+def evaluate_metrics(model: nn.Module, task: "Task", split: Any, rows: int = _ROWS) -> dict[str, float]:
+    """The metrics of a task that are functions of (model, batch)."""
+    if not task.batch_metrics:
+        return {}
+    sums = _sums(model, split, partial(metrics_on, task), rows)
+    means = {name: total / count if count else math.nan for name, (total, count) in sums.items()}
+    for name, mean in means.items():
+        if math.isnan(mean) and _finite(model):
+            raise TrainingError(f"The metric {name!r} gave NaN, though the model's weights are finite: look at it.")
+    return means
+
+
+def _sums(
+    model: nn.Module, split: Any, pairs: Callable[[nn.Module, Batch], Iterable[tuple[str, Loss]]], rows: int
+) -> dict[str, tuple[float, float]]:
+    """Sums and counts over the batches of a split, and over processes: to be divided once."""
     sums: dict[str, Any] = {}
     counts: dict[str, Any] = {}
     share = parallel.share(split)
     with inference(model):
         for batch in share.batches(rows):
-            for name, (total, count) in pairs(task, model, batch).items():
+            for name, (total, count) in pairs(model, batch):
                 sums[name], counts[name] = sums.get(name, 0) + total.double(), counts.get(name, 0) + count
-        if share is not split:
-            sums, counts = parallel.sums(sums), parallel.sums(counts)
-    means = {name: float(sums[name]) / float(counts[name]) if float(counts[name]) else math.nan for name in sums}
-    # A split may hold nothing of what one of several losses is about.
-    losses = [mean for name, mean in means.items() if name not in task.batch_metrics and float(counts[name])]
-    if not losses:
-        raise TrainingError("No loss has counted anything on a whole split: every count that came with a sum was 0.")
-    for name in task.batch_metrics:
-        if math.isnan(means.get(name, 0.0)) and all(map(math.isfinite, losses)):
-            raise TrainingError(f"The metric {name!r} gave NaN, though every loss is a number: look at its function.")
-    return {"loss": sum(losses), **means}
+    if share is not split:
+        sums, counts = parallel.sums(sums), parallel.sums(counts)
+    return {name: (float(sums[name]), float(counts[name])) for name in sums}
 
 
-def pairs(task: "Task", model: nn.Module, batch: Batch) -> dict[str, Loss]:
-    """Sum and count of each loss and metric on a batch."""
-    found: dict[str, Loss] = {}
+def losses_on(task: "Task", model: nn.Module, batch: Batch) -> Iterator[tuple[str, Loss]]:
+    """Sum and count of each loss on a batch."""
     for name, objective in task.objectives().items():
-        found |= named(objective.loss(model, batch), name)
-    return found | {name: _measured(name, metric(model, batch)) for name, metric in task.batch_metrics.items()}
+        yield from named(objective.loss(model, batch), name).items()
 
 
-def _measured(name: str, value: Any) -> Loss:
-    """Sum and count of a metric, which may give a number for each example instead."""
-    if isinstance(value, Tensor) and value.ndim == 1:
-        return value.double().sum(), len(value)
-    if not is_pair(value):
-        raise GradlabError(
-            f"The metric {name!r} must return a number for each example, as a tensor with one axis, or (sum, count). "
-            f"It returned {in_words(value)}."
-        )
-    pair: Loss = value
-    return pair
+def metrics_on(task: "Task", model: nn.Module, batch: Batch) -> Iterator[tuple[str, Loss]]:
+    """Sum and count of each metric on a batch; it may give a number for each example instead."""
+    for name, metric in task.batch_metrics.items():
+        value: Any = metric(model, batch)
+        if isinstance(value, Tensor) and value.ndim == 1:
+            value = value.double().sum(), len(value)
+        if not is_pair(value):
+            raise GradlabError(
+                f"The metric {name!r} must return a number for each example, as a tensor with one axis, or (sum, "
+                f"count). It returned {in_words(value)}."
+            )
+        yield name, value
+
+
+def _finite(model: nn.Module) -> bool:
+    return all(bool(p.isfinite().all()) for p in model.parameters())
 
 
 def compare(models: Mapping[str, nn.Module], task: "Task", examples: Examples) -> dict[str, dict[str, float]]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from gradlab.data import Batch, Examples, Targets, Wants
 from gradlab.errors import GradlabError
 from gradlab.registry import Registry
-from gradlab.tasks.evaluation import evaluate, evaluate_objectives
+from gradlab.tasks.evaluation import evaluate, evaluate_metrics, evaluate_objectives
 from gradlab.tasks.metrics import Metric
 from gradlab.tasks.objective import Loss, Objective
 
@@ -161,13 +161,7 @@ class Supervised(Task):
         return targets
 
     def encoded(self, split: Any) -> Any:
-        parts = list(split.parts) if isinstance(split, Examples) else []
-        if "inputs" not in parts or "targets" not in parts:
-            what = f"examples with {', '.join(parts)}" if parts else f"a {type(split).__name__}"
-            raise GradlabError(
-                f"{type(self).__name__} learns from examples with inputs and targets, but these data are {what}."
-            )
-        return split.but(targets=self.encode(split.targets))
+        return split.but(targets=self.encode(split.targets)) if has_targets(split) else split
 
     def loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> Loss:
         """Sum of the losses, each times the weight of its example, and how many there are.
@@ -181,16 +175,24 @@ class Supervised(Task):
         return self.loss(output, target, *(() if weight is None else (weight,)))
 
     def evaluate(self, model: nn.Module, split: Any) -> Figures:
-        return evaluate(model, self, split)
+        figures = evaluate(model, self, split)
+        return figures | evaluate_metrics(model, self, split) if self.batch_metrics else figures
 
     def constant_loss(self, train: Any, model: nn.Module, some: Any) -> float:
         """The loss of the first baseline."""
+        if not has_targets(train):
+            return float("nan")
         baseline = next(iter(self.baselines(train, model).values()), None)
         if baseline is None:
             return float("nan")
         with torch.no_grad():
             total, count = self.loss(baseline.to(some.device)(some.inputs[:]), some.targets[:])
         return total.item() / float(count)
+
+
+def has_targets(split: Any) -> bool:
+    """Whether all targets of a split are at hand: those of a stream come with each batch, as the loss takes them."""
+    return isinstance(split, Examples) and "targets" in split.parts
 
 
 tasks: Registry[Task] = Registry("task", makes=Task)

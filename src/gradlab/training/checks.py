@@ -11,7 +11,7 @@ from gradlab.errors import GradlabError
 from gradlab.nn.modes import evaluating
 from gradlab.registry import shortly
 from gradlab.tasks import Supervised, Task
-from gradlab.tasks.evaluation import inference, pairs
+from gradlab.tasks.evaluation import inference, losses_on, metrics_on
 from gradlab.tasks.objective import named
 from gradlab.training.plan import Plan
 from gradlab.training.schedules import schedules
@@ -54,14 +54,19 @@ def check_processes(plan: Plan, batch_sizes: list[int]) -> None:
         )
 
 
-def check_splits(train: Any, **judged: Any) -> None:
-    """Is there something to learn from, and do the others say how much they are?"""
+def check_splits(task: Task, train: Any, **judged: Any) -> None:
+    """Is there something that the task can learn from, and do the other splits say how much they are?"""
     for name, split in judged.items():
         if not hasattr(split, "__len__"):
             raise GradlabError(f"The {name} split, a {type(split).__name__}, has no length: give it `__len__`.")
     if isinstance(train, Examples):
         if not len(train):
             raise GradlabError("There is nothing to learn from: the training split has no examples.")
+        if isinstance(task, Supervised) and not {"inputs", "targets"} <= set(train.parts):
+            raise GradlabError(
+                f"{type(task).__name__} learns from examples with inputs and targets, but these have "
+                f"{', '.join(train.parts)}. Take a task of your own."
+            )
     elif not isinstance(train, Stream):
         raise GradlabError(f"The training split must be Examples or a Stream, got {shortly(train)}.")
     elif not isinstance(getattr(train, "steps_per_epoch", None), int):
@@ -84,11 +89,16 @@ def check_task(model: nn.Module, task: Task, batch: Batch) -> None:
 
 def _figures(model: nn.Module, task: Task, batch: Batch) -> list[str]:
     """What an evaluation gives; nothing where the task has a way of its own to evaluate."""
+    measured = [name for name, _ in metrics_on(task, model, batch)]
     if type(task).evaluate is Task.evaluate:
-        return list(dict.fromkeys(["loss", *pairs(task, model, batch)]))
+        losses = [name for name, _ in losses_on(task, model, batch)]
+        for name in measured:
+            if name in ("loss", *losses):
+                raise GradlabError(f"A metric cannot be named {name!r}, which is the name of a loss.")
+        return [*dict.fromkeys(["loss", *losses]), *measured]
     if isinstance(task, Supervised) and type(task).evaluate is Supervised.evaluate:
         named(task.loss(model(batch["inputs"]), batch["targets"]), "loss")
-        return ["loss", *task.metrics]
+        return ["loss", *task.metrics, *measured]
     return []
 
 

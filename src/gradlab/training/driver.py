@@ -19,6 +19,7 @@ from gradlab.training.environment import choose_threads, settings
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
 from gradlab.training.plan import Plan
+from gradlab.training.players import Groups
 from gradlab.training.together import synchronise
 
 Split = Examples | Stream
@@ -36,6 +37,7 @@ def training(
     mode: Mode | None = None,
     steps: int | None = None,
     rate: Callable[[int], float] | None = None,
+    groups: Groups | None = None,
     observers: Sequence[Observer] = (),
 ) -> Iterator[Training]:
     """A training with torch's settings (seeds, threads, determinism) as its plan wants them, until it is left.
@@ -59,6 +61,7 @@ def training(
             mode=mode or choose_mode(plan, train.device, steps or total_steps(train, plan)),
             steps=steps,
             rate=rate,
+            groups=groups,
             observers=observers,
         )
 

@@ -1,12 +1,9 @@
 """From a recipe to a finished run folder."""
 
 import math
-import signal
-import threading
-import types
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +13,25 @@ from torch import nn
 from gradlab import owners, parallel
 from gradlab.data import Dataset, Examples, load, sources
 from gradlab.data.dataset import split_size
-from gradlab.errors import GradlabError, Interrupted, TrainingError, is_out_of_memory, notice, one_line
+from gradlab.errors import GradlabError, is_out_of_memory, notice, one_line
 from gradlab.models import build_model, models
 from gradlab.owners import Code
 from gradlab.probes import parameter_count
 from gradlab.recipe import Recipe
 from gradlab.run import Run
-from gradlab.run.checkpoint import newest_sound, steps
 from gradlab.run.folder import new_path
-from gradlab.tasks import Task, compare, settled, tasks, wants
+from gradlab.tasks import Task, settled, tasks, wants
 from gradlab.tasks.evaluation import inference
 from gradlab.training import driver
 from gradlab.training.capture import Mode, choose_mode
 from gradlab.training.checks import check_precision, check_splits, check_task
-from gradlab.training.checkup import Checkup
 from gradlab.training.environment import choose_threads, describe_environment
-from gradlab.training.loop import Training
-from gradlab.training.observers import Checkpoints, MetricsLog, Observer
+from gradlab.training.observers import Observer
 from gradlab.training.optimizers import optimizers
 from gradlab.training.plan import Plan, plan_schema
 from gradlab.training.players import check_players
+from gradlab.training.saved import train_into
 from gradlab.training.schedules import schedules
-from gradlab.training.streams import read
 
 SPLITS = ("train", "validation", "test")
 _GLANCE = 256  # examples that tell enough about a fresh model
@@ -98,7 +92,7 @@ class Experiment:
         # Encoding refuses what the task cannot learn.
         encoded = {name: s if name != "train" and not split_size(s) else task.encoded(s) for name, s in splits.items()}
         train = encoded["train"]
-        check_splits(**encoded)
+        check_splits(task, **encoded)
         check_players(model, task, plan)
         flops = _first_pass(recipe, model, task, train)
         task.check(model, train)
@@ -207,111 +201,18 @@ def _check_same(experiment: Experiment) -> None:
 
 
 def _train(experiment: Experiment, run: Run, observers: Sequence[Observer]) -> Run:
-    plan, splits = experiment.plan, experiment.splits
-    checkup = Checkup(run.path / "metrics.jsonl") if plan.doctor and experiment.task.doctor else None
-    keepers = [
-        MetricsLog(run.path / "metrics.jsonl", plan.checkpoint_every),
-        Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints),
-    ]
-    built = driver.training(
+    splits = experiment.splits
+    build = partial(
+        driver.training,
         experiment.model,
         experiment.task,
         splits["train"],
         splits["validation"],
-        plan,
+        experiment.plan,
         threads=experiment.threads,
         mode=experiment.mode,
-        observers=[*observers, *([checkup] if checkup else []), *keepers] if parallel.rank() == 0 else [],
     )
-    with owners.telling(), run.locked() if parallel.rank() == 0 else nullcontext(), built as training:
-        _restore(training, run)
-        with _at_work(run):
-            with _stopping_on_signals(training), checkup.at_work() if checkup else nullcontext():
-                progress = training.run()
-            if progress.ended == "interrupted":
-                again = f"gradlab resume {run.path}{run.code_options}"
-                raise Interrupted(f"Stopped and saved at step {progress.step}. Go on with: {again}")
-            figures = _figures(experiment, run, training, checkup)
-        parallel.first(lambda: run.conclude(figures))
+    known = {"recipe": experiment.recipe.name, "flops_per_example": experiment.flops}
+    train_into(run, build, experiment.task, experiment.plan, splits, observers, known)
     run.dataset = experiment.dataset  # so that nobody reads it again
     return run
-
-
-@contextmanager
-def _at_work(run: Run) -> Iterator[None]:
-    """What fails meanwhile fails in a training that has begun; one's own code is told by its line, and how to go on."""
-    try:
-        yield
-    except Exception as error:
-        told = owners.blame(error)
-        if told:
-            saved = [int(path.name.removeprefix("step-")) for path in steps(run.checkpoints)]
-            kept = f"The checkpoint of step {saved[0]} is kept" if saved else "No checkpoint had been saved"
-            again = f"gradlab resume {run.path}{run.code_options} --changed-code"
-            raise TrainingError(f"{told} {kept}. When that is mended: {again}") from error
-        if isinstance(error, GradlabError) and error.exit_code == GradlabError.exit_code:
-            raise TrainingError(str(error)) from error
-        raise
-
-
-def _restore(training: Training, run: Run) -> None:
-    """Stand at the newest sound checkpoint, if there is one."""
-    checkpoint, complaints = newest_sound(run.checkpoints)
-    parallel.check_same("checkpoint", str(checkpoint.step if checkpoint else 0))
-    for complaint in complaints if parallel.rank() == 0 else ():
-        notice(f"{complaint} Going on from {f'step {checkpoint.step}' if checkpoint else 'the beginning'} instead.")
-    if checkpoint is not None:
-        try:
-            training.restore(checkpoint)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            where = f"{run.checkpoints}/step-{checkpoint.step:08d}"
-            raise GradlabError(f"{where} does not fit its recipe. {one_line(error)}") from None
-
-
-@contextmanager
-def _stopping_on_signals(training: Training) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the training after the step it is in, saved; a second one ends the process at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may handle signals
-        return
-    before: dict[int, Any] = {}
-
-    def stop(number: int, frame: types.FrameType | None) -> None:
-        training.request("stop")
-        signal.signal(number, before[number])
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for caught, handler in before.items():
-            signal.signal(caught, handler)
-
-
-def _figures(experiment: Experiment, run: Run, training: Training, checkup: Checkup | None) -> dict[str, Any]:
-    """What result.json holds; every figure stands beside those of the trivial baselines."""
-    task, model, progress = experiment.task, experiment.model, training.progress
-    judged = {name: read(experiment.splits[name], experiment.plan) for name in ("validation", "test")}
-    judged = {name: split for name, split in judged.items() if len(split)}
-    figures = {name: task.evaluate(model, split) for name, split in judged.items()}
-    trivial = task.baselines(training.train, model) if judged else {}
-    baselines = {name: compare(trivial, task, split) for name, split in judged.items()} if trivial else {}
-    to_beat = list(trivial)[-1] if trivial else ""
-    kept = f"best, of step {progress.best_step}" if training.best_weights is not None else "last"
-    return {
-        "run": str(run.path),
-        "recipe": experiment.recipe.name,
-        "steps": progress.step,
-        "seconds": round(progress.seconds, 3),
-        "parameters": experiment.parameters,
-        "flops_per_example": experiment.flops,
-        "ended": progress.ended,
-        "weights": kept + ", averaged" * (training.average is not None),
-        "validation": figures.get("validation", {}),
-        "test": figures.get("test", {}),
-        "baseline": {"name": to_beat, **{s: beside[to_beat] for s, beside in baselines.items()}} if trivial else {},
-        "baselines": baselines,
-        **task.closing(model, judged),
-        **({"findings": [finding.as_json() for finding in checkup.findings]} if checkup else {}),
-    }

@@ -1,97 +1,146 @@
-"""Any nn.Module, trained on arrays: the same loop, step and observers as a recipe's run, without a folder."""
+"""Any nn.Module, trained on whatever data one has: the same loop, step and observers as a recipe's run."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from gradlab import parallel
 from gradlab.data import Examples, Targets
-from gradlab.data.raw import check_finite
-from gradlab.data.splits import hold_out
 from gradlab.diagnosis.finding import Finding
 from gradlab.errors import GradlabError
-from gradlab.tasks import Classify, Regress, Supervised, Task, predict
+from gradlab.run import Run
+from gradlab.tasks import Classify, Criterion, Metric, Regress, Supervised, Task, predict
+from gradlab.tasks.own import BatchMetric, ObjectiveLike, OwnTask
 from gradlab.training import driver
-from gradlab.training.checks import check_precision
+from gradlab.training.checks import check_objectives, check_precision
 from gradlab.training.checkup import Checkup, tell
 from gradlab.training.environment import find_device
+from gradlab.training.fit_data import Split, first_batch, read_data, read_validation, targets_of
+from gradlab.training.fit_run import fit_run
 from gradlab.training.loop import Training
 from gradlab.training.observers import Line, Observer
 from gradlab.training.plan import Plan, plan_schema
+from gradlab.training.players import Groups
+from gradlab.training.saved import train_into
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-Arrays = tuple[npt.ArrayLike | Tensor, npt.ArrayLike | Tensor]
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What `fit` returns: the trained module, every line that a run would have logged, and what the doctor found."""
+    """What `fit` returns: the trained module, every line that was logged, what the doctor found, and its run if any."""
 
     model: nn.Module
-    history: list[Line]
+    history: Sequence[Line]
     steps: int
     seconds: float
     validation: dict[str, float]
     findings: list[Finding] = field(default_factory=list)
+    run: Run | None = None
 
 
 def fit(
     model: nn.Module,
-    data: Arrays,
+    data: Any,
     *,
-    loss: Literal["cross_entropy", "mse"] | Loss = "cross_entropy",
-    validation: Arrays | float = 0.0,
+    loss: Literal["cross_entropy", "mse"] | Loss | None = None,
+    objective: ObjectiveLike | Mapping[str, ObjectiveLike] | None = None,
+    metrics: Mapping[str, BatchMetric] | None = None,
+    criterion: Criterion | str | None = None,
+    validation: Any = 0.0,
+    groups: Groups | None = None,
+    out: str | Path | None = None,
     device: str | None = None,
     observers: Sequence[Observer] = (),
     **plan: Any,
 ) -> Fit:
-    """Train any module on `(X, y)`, in place.
+    """Train any module, in place.
 
-    `loss` is a name or a function of (output, target) that gives the mean over the batch. `validation` is a pair like
-    `data`, or the share of it to hold out. `device` is where the module is, unless named. The other keywords are those
-    of a recipe's `[train]`: epochs, batch_size, lr, optimizer, schedule, seed, ... If something seems wrong with the
-    training it is told on stderr, and in `findings`; `doctor=False` leaves that out.
+    `data` is `(X, y)`, a dictionary of arrays, a torch Dataset, a DataLoader, or any iterable of batches. A batch is a
+    dictionary of tensors; of a pair the names are `inputs` and `targets`. `validation` is of the same forms, or the
+    share of the data to hold out.
+
+    `loss` is a function of (output, target) that gives the mean over the batch, or `"mse"`, or by default
+    `"cross_entropy"`. Instead of it, `objective` is any function of (model, batch) that returns (sum, count), or
+    several by name; `gradlab.Objective` says which parameters each of them moves, and how. `metrics` are functions of
+    (model, batch) that return (sum, count), or a number for each example. The weights that are kept are the best by
+    `criterion`: the loss, unless another figure is named: "accuracy" for one that should rise, "-error" for one that
+    should fall. `groups` are parameters with a rate or a weight decay of their own, by the beginnings of their names:
+    `{"encoder": {"lr": 1e-5, "weight_decay": 0.0}}`.
+
+    With `out`, a folder keeps log, checkpoints, result and report; the same call goes on with it after a crash.
+    `device` is where the module is, unless named. The other keywords are those of a recipe's `[train]`: epochs, steps,
+    batch_size, lr, optimizer, schedule, freeze, seed, ... If something seems wrong with the training it is told on
+    stderr, and in `findings`; `doctor=False` leaves that out.
 
     >>> X, y = torch.randn(200, 4), torch.randint(0, 3, (200,))
     >>> fit(nn.Linear(4, 3), (X, y), epochs=2).steps
     14
     """
     settled = Plan(**plan_schema.resolve(plan, "fit"))
-    if not any(p.requires_grad for p in model.parameters()):
+    if not any(p.requires_grad for p in model.parameters()) and not hasattr(model, "learn_without_gradients"):
         raise GradlabError("The model has no parameter to train.")
-    place = find_device(device) if device else next(model.parameters()).device
+    place = find_device(device) if device else next((p.device for p in model.parameters()), torch.device("cpu"))
     check_precision(settled, place)
-    x, y = _pair(data)
-    model = model.to(place)
-    task = _task(_outputs(model, x), y, loss)
-    train, held = _split(model, task, (x, y), validation, settled.seed)
-    history, checkup = _History(), Checkup(knobs="") if settled.doctor else None
-    with (
-        driver.training(
-            model,
-            task,
-            task.encoded(train).to(place),
-            task.encoded(held).to(place) if held else None,
-            settled,
-            observers=[history, *observers, *([checkup] if checkup else [])],
-        ) as training,
-        checkup.at_work() if checkup else nullcontext(),
-    ):
-        progress = training.run()
+    with parallel.joined():
+        train = read_data(data, settled, place)
+        model = model.to(place)
+        task = _task(model, train, loss, objective, metrics, criterion)
+        train, held = read_validation(train, validation, settled, place, stratify=task.wants == "classes")
+        _check_validation(model, task, held)
+        splits = {"train": task.encoded(train), "validation": task.encoded(held) if held is not None else None}
+        history = _History()
+        build = partial(driver.training, model, task, splits["train"], splits["validation"], settled, groups=groups)
+        if out is not None:
+            return _fit_into(Path(out), model, task, splits, settled, build, observers)
+        checkup = Checkup(knobs="") if settled.doctor and task.doctor else None
+        with (
+            build(observers=[history, *observers, *([checkup] if checkup else [])]) as training,
+            checkup.at_work() if checkup else nullcontext(),
+        ):
+            progress = training.run()
     if progress.ended == "interrupted":
         raise KeyboardInterrupt
-    evaluations = [line for line in history.lines if line["split"] == "validation"]
-    last = {name: evaluations[-1][name] for name in progress.best} if evaluations else {}
-    figures = progress.best if settled.keep == "best" else last
     findings = checkup.findings if checkup else []
     tell(findings)
-    return Fit(model, history.lines, progress.step, progress.seconds, figures, findings)
+    return Fit(model, history.lines, progress.step, progress.seconds, _last_figures(training, history.lines), findings)
+
+
+def _fit_into(
+    out: Path,
+    model: nn.Module,
+    task: Task,
+    splits: dict[str, Any],
+    plan: Plan,
+    build: Any,
+    observers: Sequence[Observer],
+) -> Fit:
+    """Train in a run folder: a new one, or one that the same call began."""
+    run = fit_run(out, model, task, splits, plan)
+    if run.result is None:
+        judged = {name: split for name, split in splits.items() if split is not None}
+        train_into(run, build, task, plan, judged, observers, {"recipe": out.name})
+    else:
+        model.load_state_dict(run.chosen_weights())
+    result = run.finished
+    findings = run.findings or []
+    tell(findings)
+    return Fit(model, run.metrics, result["steps"], result["seconds"], result["validation"], findings, run)
+
+
+def _last_figures(training: Training, lines: list[Line]) -> dict[str, float]:
+    """The figures of the weights that the model was left with."""
+    progress = training.progress
+    evaluations = [line for line in lines if line["split"] == "validation"]
+    last = {name: evaluations[-1][name] for name in progress.best} if evaluations else {}
+    return progress.best if training.plan.keep == "best" else last
 
 
 class _History(Observer):
@@ -124,56 +173,48 @@ class _Squared(Regress):
         # The outputs' own shape: (n,) beside (n, 1) would broadcast to a table of all differences.
         return targets.float().reshape(len(targets), *self.shape)
 
-
-def _pair(data: Arrays) -> tuple[Tensor, Tensor]:
-    """Inputs and targets as tensors, checked."""
-    x, y = (_tensor(a) for a in data)
-    if x.ndim == 0 or len(x) == 0 or y.ndim == 0 or len(x) != len(y):
-        shapes = f"{tuple(x.shape)}, {tuple(y.shape)}"
-        raise GradlabError(f"X and y must hold the same number of examples, got shapes {shapes}.")
-    check_finite(x.cpu().numpy(), [])
-    check_finite(y.cpu().numpy(), ["target"])
-    return x, y if y.is_floating_point() else y.long()
+    def loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> Any:
+        return super().loss(output, self.encode(target), weight)  # those of a stream come as they are
 
 
-def _tensor(values: npt.ArrayLike | Tensor) -> Tensor:
-    if not isinstance(values, Tensor):
-        array = np.array(values)  # a copy, which torch may own
-        if array.dtype.kind not in "biuf":
-            raise GradlabError(f"X and y must hold numbers, got an array of type {array.dtype}.")
-        values = torch.from_numpy(array)
-    return values.detach().float() if values.dtype == torch.float64 else values.detach()
+def _task(
+    model: nn.Module,
+    train: Split,
+    loss: Any,
+    objective: Any,
+    metrics: Mapping[str, BatchMetric] | None,
+    criterion: Criterion | str | None,
+) -> Task:
+    """What is learned, checked on the first batch."""
+    batch = first_batch(train)
+    if objective is not None:
+        if loss is not None:
+            raise GradlabError("loss and objective both say what is minimised: give one of them.")
+        task: Task = OwnTask(objective, metrics, _criterion(criterion, {}))
+        if batch is not None:
+            check_objectives(model, task, batch)
+        return task
+    if batch is None or not {"inputs", "targets"} <= batch.keys():
+        held = "a stream" if batch is None else ", ".join(batch)
+        raise GradlabError(
+            f"A loss compares outputs for `inputs` with `targets`, but the data have {held}. Give objective=, a "
+            "function of (model, batch) that returns (sum, count)."
+        )
+    supervised = _supervised(_outputs(model, batch["inputs"]), train, batch["targets"], loss or "cross_entropy")
+    supervised.batch_metrics = dict(metrics or {})
+    supervised.criterion = _criterion(criterion, supervised.metrics)
+    return supervised
 
 
-def _split(
-    model: nn.Module, task: Task, data: tuple[Tensor, Tensor], validation: Arrays | float, seed: int
-) -> tuple[Examples, Examples | None]:
-    x, y = data
-    rows = np.arange(len(x))
-    if isinstance(validation, (int, float)):
-        if not 0 <= validation < 1:
-            raise GradlabError(f"validation={validation} must be a share of the data from 0 up to, but not, 1.")
-        labels = y.cpu().numpy() if isinstance(task, Classify) else None
-        kept, held = hold_out(rows, validation, seed, labels)
-        if len(held) == 0:
-            return Examples.of(x, y, rows), None
-        return Examples.of(x[kept], y[kept], kept), Examples.of(x[held], y[held], held)
-    other, target = _pair(validation)
-    _outputs(model, other)
-    if isinstance(task, Classify):
-        _check_classes(target, task.outputs)
-    return Examples.of(x, y, rows), Examples.of(other, target)
+def _criterion(given: Criterion | str | None, known: Mapping[str, Metric]) -> Criterion:
+    if given is None or isinstance(given, Criterion):
+        return given or Criterion()
+    if given in known:
+        return Criterion(given, known[given].higher_is_better)
+    return Criterion(given.removeprefix("-"), not given.startswith("-") and given != "loss")
 
 
-def _outputs(model: nn.Module, x: Tensor) -> Tensor:
-    """What the model gives for the first example, or why it gives nothing."""
-    try:
-        return predict(model, x[:1].to(next(model.parameters()).device))
-    except (RuntimeError, ValueError, IndexError, TypeError) as error:
-        raise GradlabError(f"The model does not take inputs of shape {tuple(x.shape[1:])}: {error}") from None
-
-
-def _task(output: Tensor, y: Tensor, loss: str | Loss) -> Task:
+def _supervised(output: Tensor, train: Split, y: Tensor, loss: str | Loss) -> Supervised:
     if callable(loss):
         return _Custom(loss)
     if loss == "cross_entropy":
@@ -182,7 +223,7 @@ def _task(output: Tensor, y: Tensor, loss: str | Loss) -> Task:
                 f"cross_entropy needs class indices y of shape (examples,) and logits (examples, classes), got y of "
                 f"shape {tuple(y.shape)} and type {y.dtype}, and one output of shape {tuple(output.shape[1:])}."
             )
-        _check_classes(y, output.shape[1])
+        _check_classes(targets_of(train, y), output.shape[1])
         return Classify(Targets(classes=[str(c) for c in range(output.shape[1])]))
     if loss == "mse":
         if output[0].numel() != y[0].numel():
@@ -191,6 +232,22 @@ def _task(output: Tensor, y: Tensor, loss: str | Loss) -> Task:
             )
         return _Squared(output.shape[1:])
     raise GradlabError(f"There is no loss {loss!r}. Valid: cross_entropy, mse, or a function of (output, target).")
+
+
+def _check_validation(model: nn.Module, task: Task, held: Any) -> None:
+    if not isinstance(task, Supervised) or not isinstance(held, Examples) or "inputs" not in held.parts:
+        return
+    _outputs(model, held.batch(slice(0, 1))["inputs"])
+    if task.wants == "classes":
+        _check_classes(held.targets, task.outputs)
+
+
+def _outputs(model: nn.Module, x: Tensor) -> Tensor:
+    """What the model gives for the first example, or why it gives nothing."""
+    try:
+        return predict(model, x[:1])
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+        raise GradlabError(f"The model does not take inputs of shape {tuple(x.shape[1:])}: {error}") from None
 
 
 def _check_classes(y: Tensor, outputs: int) -> None:

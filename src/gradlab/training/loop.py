@@ -27,7 +27,7 @@ from gradlab.training.guard import NonFinite
 from gradlab.training.observers import Observer
 from gradlab.training.optimizers import ClosureOptimizer, Parameters
 from gradlab.training.plan import Plan
-from gradlab.training.players import make_players, make_step
+from gradlab.training.players import Groups, make_players, make_step
 from gradlab.training.requests import Request, What
 from gradlab.training.schedules import Trace, schedules
 from gradlab.training.step import Step, Stepped, frozen_at, gradient_norm, learns_without_gradients
@@ -59,7 +59,8 @@ class Progress:
 class Training:
     """One model being trained on one split. Build it, perhaps `restore` a checkpoint, and `run` it.
 
-    `steps` and `rate` are its length and its learning rate as a function of the step, where the plan's are not wanted.
+    `steps` and `rate` are its length and its learning rate as a function of the step, where the plan's are not wanted;
+    `groups` are parameters with a rate or a weight decay of their own.
     """
 
     def __init__(
@@ -73,16 +74,11 @@ class Training:
         mode: Mode = "eager",
         steps: int | None = None,
         rate: Callable[[int], float] | None = None,
+        groups: Groups | None = None,
         observers: Sequence[Observer] = (),
     ):
-        self.model, self.task, self.plan, self.mode, self.rate, self.observers = (
-            model,
-            task,
-            plan,
-            mode,
-            rate,
-            observers,
-        )
+        self.model, self.task, self.plan = model, task, plan
+        self.mode, self.rate, self.observers = mode, rate, observers
         self.train = read(train, plan)
         self.validation = read(validation, plan) if validation is not None and len(validation) else None
         self.stream, self.called = make_stream(self.train, plan, model)
@@ -92,7 +88,7 @@ class Training:
         planned = plan.total_steps(self.stream.steps_per_epoch)
         self.total_steps = steps or planned
         self.schedule = schedules.build(plan.schedule, planned)
-        self.players = make_players(model, task, plan)
+        self.players = make_players(model, task, plan, groups)
         moved = {name for player in self.players for name in player.optimizer.parameters.names}
         self.parameters = Parameters(model, moved=moved.__contains__)
         self.average = Average(self.parameters, plan.ema) if plan.ema is not None else None

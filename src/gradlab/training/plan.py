@@ -31,6 +31,9 @@ class Plan:
     decay_all: Annotated[bool, "decay and penalise biases and normalisation gains too"] = False
     max_norm: Annotated[Positive | None, "longest vector of weights into a unit; longer ones are scaled back"] = None
     clip: Annotated[Positive | None, "largest gradient norm; longer gradients are shortened to it"] = None
+    freeze: Annotated[list[str] | None, "parts that stay as they are, by the beginnings of their parameters' names"] = (
+        None
+    )
     ema: Annotated[Share | None, "decay of a moving average of the weights, which is judged and kept instead"] = None
     accumulate: Annotated[Count, "parts a batch is run in, one after the other; memory falls, gradients add up"] = 1
     carry: Annotated[bool, "read a text in order, each window from the state of the last; gradients stop there"] = False

@@ -26,6 +26,9 @@ from gradlab.training.step import (
     learns_without_gradients,
 )
 
+Groups = Mapping[str, Mapping[str, float]]
+"""By the beginning of their names, parameters with an `lr` or a `weight_decay` of their own."""
+
 _OWN = ("optimizer", "lr", "weight_decay", "l1", "decay_all", "clip", "max_norm")  # what an objective may set
 
 
@@ -62,22 +65,31 @@ def check_players(model: nn.Module, task: Task, plan: Plan) -> None:
             f"The method `objectives` of {type(task).__name__} must return at least one gradlab.Objective, each by its "
             f"name, as {{'loss': Objective(loss=…)}} is; it returned {shortly(objectives)}."
         )
+    _check_frozen(model, plan)
     for name, objective in objectives.items():
-        _settled(name, objective, model, plan)
+        _settled(name, objective, model, plan, {})
 
 
-def make_players(model: nn.Module, task: Task, plan: Plan) -> list[Player]:
-    """A player for each objective of the task; those that move nothing are refused."""
-    return [_player(name, objective, model, plan) for name, objective in task.objectives().items()]
+def make_players(model: nn.Module, task: Task, plan: Plan, groups: Groups | None = None) -> list[Player]:
+    """A player for each objective of the task, with groups beside its own; refused where one moves nothing."""
+    _check_frozen(model, plan)
+    return [_player(name, one, model, plan, groups or {}) for name, one in task.objectives().items()]
 
 
-def _player(name: str, objective: Objective, model: nn.Module, plan: Plan) -> Player:
-    own, parameters = _settled(name, objective, model, plan)
+def _check_frozen(model: nn.Module, plan: Plan) -> None:
+    names = [name for name, _ in model.named_parameters()]
+    for part in plan.freeze or ():
+        if not any(begins(name, part) for name in names):
+            raise GradlabError(f"train.freeze={part}: there is no parameter whose name begins so, such as {names[0]}.")
+
+
+def _player(name: str, objective: Objective, model: nn.Module, plan: Plan, groups: Groups) -> Player:
+    own, parameters = _settled(name, objective, model, plan, groups)
     optimizer = optimizers.build(own.optimizer, parameters)
     return Player(name=name, objective=objective, plan=own, optimizer=optimizer, multiple=own.lr / plan.lr)
 
 
-def _settled(name: str, objective: Objective, model: nn.Module, plan: Plan) -> tuple[Plan, Parameters]:
+def _settled(name: str, objective: Objective, model: nn.Module, plan: Plan, groups: Groups) -> tuple[Plan, Parameters]:
     """The plan of an objective, and the parameters that it moves, each with its decay and its rate."""
     for key in objective.train:
         if key not in _OWN:
@@ -85,14 +97,19 @@ def _settled(name: str, objective: Objective, model: nn.Module, plan: Plan) -> t
     own = (
         Plan(**plan_schema.resolve({**vars(plan), **objective.train}, f"objective {name}")) if objective.train else plan
     )
-    parameters = Parameters(model, own.weight_decay, own.decay_all, objective.moved)
+    parameters = Parameters(
+        model,
+        own.weight_decay,
+        own.decay_all,
+        lambda n: objective.moved(n) and not any(begins(n, part) for part in plan.freeze or ()),
+    )
     if not parameters.tensors and not learns_without_gradients(model):
         raise GradlabError(
             f"The objective {name!r} moves no parameter: none that can be trained begins with {objective.moves!r}."
             if objective.moves
             else "The model has no parameter to train."
         )
-    for prefix, values in objective.groups.items():
+    for prefix, values in {**groups, **objective.groups}.items():
         _set_group(parameters, prefix, values, own.lr)
     return own, parameters
 

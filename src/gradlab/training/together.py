@@ -4,13 +4,13 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gradlab import parallel
 from gradlab.data import Batch
+from gradlab.data.hashing import key
 from gradlab.training.step import Step, Stepped
 
 BatchNorm = nn.modules.batchnorm._BatchNorm
@@ -27,8 +27,7 @@ class DrawingStep:
         self.guards, self.gradient_norms = step.guards, step.gradient_norms
 
     def __call__(self, batch: Batch, lr: float) -> Stepped:
-        key = np.random.SeedSequence([self.seed, self.number(), parallel.rank()])
-        torch.manual_seed(int(key.generate_state(1, np.uint64)[0]) >> 1)
+        torch.manual_seed(key(self.seed, self.number(), parallel.rank()))
         return self.step(batch, lr)
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from gradlab.data.examples import Rows
+from gradlab.data.hashing import key, mixed
 from gradlab.data.text.windows import Windows
 
 UNASKED = -100  # the target at places that were not chosen: what torch's cross-entropy passes over
@@ -55,7 +56,7 @@ class Masked:
 
     def __getitem__(self, rows: slice | Tensor | Rows) -> Int64[Tensor, "rows length"]:
         tokens, places, drawn = self._drawn(rows)
-        fate, random = _mixed(drawn) % 10, self.first + _mixed(~drawn) % (self.vocabulary - self.first)
+        fate, random = mixed(drawn) % 10, self.first + mixed(~drawn) % (self.vocabulary - self.first)
         seen = torch.where(fate < _REPLACED, random, tokens.gather(1, places))
         return tokens.scatter(1, places, seen.masked_fill(fate < _MASKED, self.mask))
 
@@ -70,7 +71,7 @@ class Masked:
         if self.windows.rows is not None:
             numbers = torch.from_numpy(self.windows.rows).to(self.device)[numbers]
         place = numbers[:, None] * length + torch.arange(length, device=self.device)
-        hashes = _mixed(place ^ self.key)
+        hashes = mixed(place ^ self.key)
         least = hashes.topk(self.chosen, dim=1, largest=False)
         return self.windows[rows], least.indices, least.values
 
@@ -102,8 +103,7 @@ class Masked:
     def for_epoch(self, seed: int, epoch: int) -> "Masked":
         """Other windows with other choices: a pure function of (seed, epoch)."""
         # The 3 keeps this draw apart from those of the windows and of the order.
-        key = int(np.random.SeedSequence([seed, epoch, 3]).generate_state(1, np.uint64)[0]) >> 1
-        return replace(self, windows=self.windows.for_epoch(seed, epoch), key=key)
+        return replace(self, windows=self.windows.for_epoch(seed, epoch), key=key(seed, epoch, 3))
 
 
 class Hidden(Masked):
@@ -112,15 +112,3 @@ class Hidden(Masked):
     def __getitem__(self, rows: slice | Tensor | Rows) -> Int64[Tensor, "rows length"]:
         tokens, places, _ = self._drawn(rows)
         return torch.full_like(tokens, UNASKED).scatter(1, places, tokens.gather(1, places))
-
-
-def _mixed(numbers: Int64[Tensor, "*any"]) -> Int64[Tensor, "*any"]:
-    """A hash of each number, from 0 on: the finaliser of SplitMix64 (Steele et al. 2014), whose products wrap round."""
-    for shift, factor in ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):
-        numbers = (numbers ^ _shifted(numbers, shift)) * factor
-    return _shifted(numbers ^ _shifted(numbers, 31), 1)
-
-
-def _shifted(numbers: Int64[Tensor, "*any"], places: int) -> Int64[Tensor, "*any"]:
-    """To the right, with zeros from the left; torch repeats the sign."""
-    return (numbers >> places) & ((1 << (64 - places)) - 1)

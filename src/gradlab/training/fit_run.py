@@ -1,0 +1,64 @@
+"""The folder of a training by `fit`: made by the first call, gone on with by the same call after a crash."""
+
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from gradlab.data import Dataset, Examples
+from gradlab.errors import GradlabError, notice
+from gradlab.probes import parameter_count
+from gradlab.recipe import Recipe
+from gradlab.registry import Part
+from gradlab.run import Run, open_run
+from gradlab.run.folder import FIT
+from gradlab.specs import Array, Spec
+from gradlab.tasks import Task
+from gradlab.training import driver
+from gradlab.training.capture import choose_mode
+from gradlab.training.environment import choose_threads, describe_environment
+from gradlab.training.plan import Plan
+from gradlab.wording import as_typed
+
+
+def fit_run(out: Path, model: nn.Module, task: Task, splits: dict[str, Any], plan: Plan) -> Run:
+    """A run folder for this training: a new one, or the one that the same call made."""
+    train, held = splits["train"], splits["validation"]
+    dataset = Dataset.of(train, held if held is not None else (), spec=_spec(train))
+    recipe = _recipe(out.name, model, task, plan)
+    if out.exists():
+        run = open_run(out)
+        _check_same(run, recipe, dataset)
+        if run.result is None and not isinstance(train, Examples):
+            notice("The data are read again from their beginning, up to where the run stood.")
+    else:
+        threads = choose_threads(plan, driver.step_flops(driver.example_flops(model, task, train), train, plan))
+        mode = choose_mode(plan, train.device, driver.total_steps(train, plan))
+        run = Run.create(out, recipe, describe_environment(train.device, threads, mode), dataset)
+    run.task, run.dataset, run.model = task, dataset, model  # which no name could build again
+    return run
+
+
+def _recipe(name: str, model: nn.Module, task: Task, plan: Plan) -> Recipe:
+    """What the folder says of a training whose parts have no names."""
+    described = {"class": type(model).__name__, "parameters": parameter_count(model)}
+    objectives = {"objectives": list(task.objectives())}
+    return Recipe(name, Part(FIT), Part(FIT, described), Part(FIT, objectives), dict(vars(plan)))
+
+
+def _spec(train: Any) -> Spec:
+    inputs = train.parts.get("inputs") if isinstance(train, Examples) else None
+    return Spec() if inputs is None else Array.of(tuple(inputs.shape[1:]))
+
+
+def _check_same(run: Run, recipe: Recipe, dataset: Dataset) -> None:
+    before, now = run.recipe.flat(), recipe.flat()
+    for key in dict.fromkeys((*before, *now)):
+        was, wanted = (as_typed(values.get(key, "nothing")) for values in (before, now))
+        if was != wanted:
+            raise GradlabError(
+                f"{run.path} holds another training: it was begun with {key}={was}, and this call has {wanted}. Repeat "
+                "its own call, or name another folder: out=FOLDER"
+            )
+    if dataset.raw.fingerprint() != run.data["fingerprint"]:
+        raise GradlabError(f"The data of {run.path} are not the ones it began with. Bring those back to go on with it.")

@@ -1,0 +1,136 @@
+"""A training that is saved in a run folder as it goes: stopped by signals, gone on with, concluded by its figures."""
+
+import signal
+import threading
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from gradlab import owners, parallel
+from gradlab.errors import GradlabError, Interrupted, TrainingError, notice, one_line
+from gradlab.probes import parameter_count
+from gradlab.run import Run
+from gradlab.run.checkpoint import newest_sound, steps
+from gradlab.tasks import Supervised, Task, compare
+from gradlab.tasks.task import has_targets
+from gradlab.training.checkup import Checkup
+from gradlab.training.loop import Training
+from gradlab.training.observers import Checkpoints, MetricsLog, Observer
+from gradlab.training.plan import Plan
+from gradlab.training.streams import read
+
+Build = Callable[..., AbstractContextManager[Training]]
+"""Gives a training in its settings, with the observers that it is called with."""
+
+
+def train_into(
+    run: Run,
+    build: Build,
+    task: Task,
+    plan: Plan,
+    splits: Mapping[str, Any],
+    observers: Sequence[Observer],
+    known: Mapping[str, Any],
+) -> Training:
+    """Train from the newest sound checkpoint of a run, or from the beginning, to the end, and write the result.
+
+    `known` is what result.json should say beside the figures.
+    """
+    checkup = Checkup(run.path / "metrics.jsonl") if plan.doctor and task.doctor else None
+    keepers = [
+        MetricsLog(run.path / "metrics.jsonl", plan.checkpoint_every),
+        Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints),
+    ]
+    first = parallel.rank() == 0
+    watching = [*observers, *([checkup] if checkup else []), *keepers] if first else []
+    with owners.telling(), run.locked() if first else nullcontext(), build(observers=watching) as training:
+        _restore(training, run)
+        with _at_work(run):
+            with _stopping_on_signals(training), checkup.at_work() if checkup else nullcontext():
+                progress = training.run()
+            if progress.ended == "interrupted":
+                raise Interrupted(f"Stopped and saved at step {progress.step}. Go on with: {run.resume_command}")
+            figures = _figures(run, training, splits, checkup, known)
+        parallel.first(lambda: run.conclude(figures))
+    return training
+
+
+@contextmanager
+def _at_work(run: Run) -> Iterator[None]:
+    """What fails meanwhile fails in a training that has begun; one's own code is told by its line, and how to go on."""
+    try:
+        yield
+    except Exception as error:
+        if told := owners.blame(error):
+            saved = [int(path.name.removeprefix("step-")) for path in steps(run.checkpoints)]
+            kept = f"The checkpoint of step {saved[0]} is kept" if saved else "No checkpoint had been saved"
+            again = f"{run.resume_command} --changed-code"
+            raise TrainingError(f"{told} {kept}. When that is mended: {again}") from error
+        if isinstance(error, GradlabError) and error.exit_code == GradlabError.exit_code:
+            raise TrainingError(str(error)) from error
+        raise
+
+
+def _restore(training: Training, run: Run) -> None:
+    """Stand at the newest sound checkpoint, if there is one."""
+    checkpoint, complaints = newest_sound(run.checkpoints)
+    parallel.check_same("checkpoint", str(checkpoint.step if checkpoint else 0))
+    for complaint in complaints if parallel.rank() == 0 else ():
+        notice(f"{complaint} Going on from {f'step {checkpoint.step}' if checkpoint else 'the beginning'} instead.")
+    if checkpoint is not None:
+        try:
+            training.restore(checkpoint)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            where = f"{run.checkpoints}/step-{checkpoint.step:08d}"
+            raise GradlabError(f"{where} does not fit its recipe. {one_line(error)}") from None
+
+
+@contextmanager
+def _stopping_on_signals(training: Training) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the training after the step it is in, saved; a second one ends the process at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may handle signals
+        return
+    before: dict[int, Any] = {}
+
+    def stop(number: int, frame: types.FrameType | None) -> None:
+        training.request("stop")
+        signal.signal(number, before[number])
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for caught, handler in before.items():
+            signal.signal(caught, handler)
+
+
+def _figures(
+    run: Run, training: Training, splits: Mapping[str, Any], checkup: Checkup | None, known: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What result.json holds; every figure stands beside those of the trivial baselines."""
+    task, model, progress = training.task, training.model, training.progress
+    judged = {name: read(splits[name], training.plan) for name in ("validation", "test") if len(splits.get(name, ()))}
+    figures = {name: task.evaluate(model, split) for name, split in judged.items()}
+    at_hand = not isinstance(task, Supervised) or has_targets(training.train)
+    trivial = task.baselines(training.train, model) if judged and at_hand else {}
+    baselines = {name: compare(trivial, task, split) for name, split in judged.items()} if trivial else {}
+    to_beat = list(trivial)[-1] if trivial else ""
+    kept = f"best, of step {progress.best_step}" if training.best_weights is not None else "last"
+    return {
+        "run": str(run.path),
+        **known,
+        "steps": progress.step,
+        "seconds": round(progress.seconds, 3),
+        "parameters": parameter_count(model),
+        "ended": progress.ended,
+        "weights": kept + ", averaged" * (training.average is not None),
+        "validation": figures.get("validation", {}),
+        "test": figures.get("test", {}),
+        "baseline": {"name": to_beat, **{s: beside[to_beat] for s, beside in baselines.items()}} if trivial else {},
+        "baselines": baselines,
+        **task.closing(model, judged),
+        **({"findings": [finding.as_json() for finding in checkup.findings]} if checkup else {}),
+    }
