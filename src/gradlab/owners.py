@@ -6,6 +6,7 @@ What such a file raises is told by its own line, as what is wrong with any other
 """
 
 import hashlib
+import importlib
 import importlib.metadata
 import importlib.util
 import os
@@ -51,6 +52,11 @@ loaded: dict[str, Code] = {}
 """Files that were run, by their absolute paths."""
 
 
+def named(name: str) -> list[Code]:
+    """Those of a file name."""
+    return [code for code in loaded.values() if code.path.name == name]
+
+
 def load(path: str | Path) -> Code:
     """Run a Python file that registers recipes or parts; once, unless it has changed since."""
     file = Path(os.path.abspath(path))
@@ -74,6 +80,7 @@ def load(path: str | Path) -> Code:
 def _run(path: str | Path, file: Path, content: bytes) -> tuple[tuple[str, str], ...]:
     """Run the content of a file as a module, and say what it registered."""
     global reading, entered
+    importlib.import_module("gradlab.register")  # which enters all names of ours: what comes now is the file's own
     name = f"gradlab_code_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
     module = _module(name, file)
     sys.modules[name] = module  # dataclasses and annotations look their module up

@@ -104,6 +104,14 @@ class Run:
     def environment(self) -> dict[str, Any]:
         return self._read_json("environment.json", ("threads", "device", "device_name", "gradlab", "torch", "step"))
 
+    @property
+    def code(self) -> dict[str, str]:
+        """The sums, by SHA-256, of the user's own files that registered parts of it, by their names."""
+        found = self.environment.get("code", {})
+        if not isinstance(found, dict):
+            raise GradlabError(f"{self.path / 'environment.json'} is damaged: its code is {found!r}.")
+        return found
+
     @cached_property
     def data(self) -> dict[str, Any]:
         return self._read_json("data.json", ("inputs", "targets", "sizes", "fingerprint"))
@@ -176,20 +184,23 @@ class Run:
                 f"{self.path} was made by gradlab.fit: its model and data are in a script. Repeat its call of fit, or "
                 f"take its weights: gradlab.load_run({str(self.path)!r}).chosen_weights()"
             )
-        known = {code.path.name: code for code in owners.loaded.values()}
-        changed = []
-        for name, digest in self.environment.get("code", {}).items():
-            kept = self.path / "code" / name
-            if name not in known:
+        for name in self.code:
+            if not owners.named(name):
                 raise GradlabError(
                     f"{self.path} was trained with {name}, a Python file that is not gradlab's. It is run only if you "
-                    f"name it: --code {name}. There is a copy, {kept}: look at it before you name that."
+                    f"name it: --code {name}. There is a copy, {self.path / 'code' / name}: look at it before you name "
+                    "that."
                 )
-            if known[name].sha256 != digest:
-                changed.append(
-                    f"{known[name].path} is not the file that {self.path} was trained with, which is {kept}."
-                )
-        return changed
+        return self.changed_code()
+
+    def changed_code(self) -> list[str]:
+        """Of the user's files that were named, those that are not as they were in its training, in words."""
+        return [
+            f"{owners.shown(found[-1].path)} is not the file that {self.path} was trained with, which is "
+            f"{self.path / 'code' / name}."
+            for name, digest in self.code.items()
+            if (found := owners.named(name)) and digest not in [code.sha256 for code in found]
+        ]
 
     def _tell_of_code(self) -> None:
         """Before a part of the run is made: are the user's files there? Those that have changed are told once."""
@@ -201,9 +212,8 @@ class Run:
     @property
     def code_options(self) -> str:
         """As commands that use this run must name the user's own files: ` --code mine.py`, or nothing."""
-        known = {code.path.name: owners.shown(code.path) for code in owners.loaded.values()}
-        names = self.environment.get("code", {})
-        return "".join(f" --code {shlex.quote(known.get(name, name))}" for name in names)
+        paths = [owners.shown(found[-1].path) if (found := owners.named(name)) else name for name in self.code]
+        return "".join(f" --code {shlex.quote(path)}" for path in paths)
 
     @cached_property
     def preprocessing(self) -> Preparation:

@@ -15,7 +15,6 @@ from typing import Any
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.recipe import Recipe, flat
 from gradlab.report.markup import Html
-from gradlab.training.experiment import codes_of
 from gradlab.wording import as_typed
 
 _MISSING = "nothing"
@@ -85,9 +84,8 @@ class StudyFolder:
 
 
 def plain_recipe(recipe: Recipe) -> dict[str, Any]:
-    """A resolved recipe as JSON holds it, with the sums of one's own files: another file makes another study."""
-    own = {code.path.name: code.sha256 for code in codes_of(recipe)}
-    return {**tomllib.loads(recipe.to_toml()), **({"code": own} if own else {})}
+    """A recipe as JSON holds it."""
+    return tomllib.loads(recipe.to_toml())
 
 
 def _check_same(path: Path, begun: dict[str, Any], asked: dict[str, Any]) -> None:

@@ -94,7 +94,7 @@ def _in_order(model: Any, examples: Examples) -> Iterator[tuple[Tensor, Batch]]:
 
 def evaluate_objectives(model: nn.Module, task: "Task", split: Any, rows: int = _ROWS) -> dict[str, float]:
     """The mean of every loss and metric of a task over a split, and as `loss` the sum of the losses."""
-    sums = _sums(model, split, partial(losses_on, task), rows)
+    sums = _sums(model, split, partial(_losses, task), rows)
     # A split may hold nothing of what one of several losses is about.
     losses = {name: total / count for name, (total, count) in sums.items() if count}
     if not losses:
@@ -130,7 +130,7 @@ def _sums(
     return {name: (float(sums[name]), float(counts[name])) for name in sums}
 
 
-def losses_on(task: "Task", model: nn.Module, batch: Batch) -> Iterator[tuple[str, Loss]]:
+def _losses(task: "Task", model: nn.Module, batch: Batch) -> Iterator[tuple[str, Loss]]:
     """Sum and count of each loss on a batch."""
     for name, objective in task.objectives().items():
         yield from named(objective.loss(model, batch), name).items()

@@ -11,7 +11,7 @@ from gradlab.errors import GradlabError
 from gradlab.nn.modes import evaluating
 from gradlab.registry import shortly
 from gradlab.tasks import Supervised, Task
-from gradlab.tasks.evaluation import inference, losses_on, metrics_on
+from gradlab.tasks.evaluation import metrics_on
 from gradlab.tasks.objective import named
 from gradlab.training.plan import Plan
 from gradlab.training.schedules import schedules
@@ -69,8 +69,16 @@ def check_splits(task: Task, train: Any, **judged: Any) -> None:
             )
     elif not isinstance(train, Stream):
         raise GradlabError(f"The training split must be Examples or a Stream, got {shortly(train)}.")
-    elif not isinstance(getattr(train, "steps_per_epoch", None), int):
-        name = type(train).__name__
+    else:
+        _check_stream(train)
+
+
+def _check_stream(stream: Stream) -> None:
+    name = type(stream).__name__
+    if type(stream).batches is Stream.batches:
+        raise GradlabError(f"{name} gives no batches: write its method `batches`.")
+    steps: Any = getattr(stream, "steps_per_epoch", None)
+    if not isinstance(steps, int) or steps < 1:
         raise GradlabError(f"{name} does not say how many batches make an epoch: set its `steps_per_epoch`.")
 
 
@@ -78,20 +86,19 @@ def check_task(model: nn.Module, task: Task, batch: Batch) -> None:
     """Does a task of one's own give losses and figures that can be trained and judged by?"""
     if type(task).__module__.startswith("gradlab."):
         return  # its tests have seen to that
-    check_objectives(model, task, batch)
-    with torch.random.fork_rng(), inference(model):
-        given = _figures(model, task, batch)
+    losses = check_objectives(model, task, batch)
+    with torch.random.fork_rng(), torch.no_grad(), evaluating(model):
+        given = _figures(model, task, batch, losses)
     if given and task.criterion.figure not in given:
         raise GradlabError(
             f"The task judges weights by {task.criterion.figure!r}, but its evaluation gives {', '.join(given)}."
         )
 
 
-def _figures(model: nn.Module, task: Task, batch: Batch) -> list[str]:
+def _figures(model: nn.Module, task: Task, batch: Batch, losses: list[str]) -> list[str]:
     """What an evaluation gives; nothing where the task has a way of its own to evaluate."""
     measured = [name for name, _ in metrics_on(task, model, batch)]
     if type(task).evaluate is Task.evaluate:
-        losses = [name for name, _ in losses_on(task, model, batch)]
         for name in measured:
             if name in ("loss", *losses):
                 raise GradlabError(f"A metric cannot be named {name!r}, which is the name of a loss.")
@@ -102,12 +109,14 @@ def _figures(model: nn.Module, task: Task, batch: Batch) -> list[str]:
     return []
 
 
-def check_objectives(model: nn.Module, task: Task, batch: Batch) -> None:
-    """Does each objective give sums and counts, and does its loss depend on what it should move?"""
+def check_objectives(model: nn.Module, task: Task, batch: Batch) -> list[str]:
+    """Does each objective give sums and counts, and do its losses, by these names, depend on what it should move?"""
+    found: list[str] = []
     with torch.random.fork_rng(), evaluating(model), torch.enable_grad():
         for name, objective in task.objectives().items():
             moved = [p for n, p in model.named_parameters() if p.requires_grad and objective.moved(n)]
             losses = named(objective.loss(model, batch), name)
+            found += losses
             for key, (total, count) in losses.items():
                 if count < 0:
                     raise GradlabError(f"The loss {key!r} came with a count of {int(count)}: how many can that be?")
@@ -116,6 +125,7 @@ def check_objectives(model: nn.Module, task: Task, batch: Batch) -> None:
                         f"The loss {key!r} has no gradient: it does not depend on the parameters of the model. Was it "
                         "computed from detached tensors, or inside of torch.no_grad()?"
                     )
+    return found
 
 
 def check_precision(plan: Plan, device: torch.device) -> None:

@@ -183,7 +183,8 @@ def resume(run: Run, device: torch.device, observers: Sequence[Observer], change
     """Go on with a run from its newest sound checkpoint, or from step 0; damage and drift are told."""
     for change in run.check_code():
         if not changed_code:
-            raise GradlabError(f"{change} To go on with the changed one all the same: --changed-code")
+            again = f"{run.resume_command} --changed-code"
+            raise GradlabError(f"{change} To go on with the changed one all the same: {again}")
     experiment = Experiment.of(run.recipe, device, run.environment["threads"])
     if experiment.dataset.raw.fingerprint() != run.data["fingerprint"]:
         raise GradlabError(f"The data of {run.path} are not the ones it began with. Bring those back to resume it.")
