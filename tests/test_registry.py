@@ -199,7 +199,7 @@ def test_names_come_sorted():
     assert colours.names() == list(colours) == ["blue", "red"]
 
 
-def test_a_name_is_given_once():
+def test_a_name_that_is_taken_is_refused():
     with pytest.raises(GradlabError, match="There is a colour named 'red' already"):
         colours.register("red")(blue)
 

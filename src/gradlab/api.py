@@ -37,6 +37,7 @@ __all__ = [
     "Task",
     "Stream",
     "Recipe",
+    "Raw",
     "Objective",
     "Examples",
     "Dataset",
@@ -63,6 +64,10 @@ __all__ = [
 ]
 
 
+Files = str | Path | Sequence[str | Path] | None
+"""Python files of one's own, which are run: what they register can then be named."""
+
+
 def __getattr__(name: str) -> Any:
     """The estimators, whose base classes take scikit-learn a second to load: not before they are asked for."""
     if name in ("Classifier", "KernelClassifier", "KernelRegressor", "Regressor", "load_estimator"):
@@ -77,7 +82,7 @@ def train(
     overrides: Mapping[str, Any] | None = None,
     *,
     data: str | Path | None = None,
-    code: str | Path | None = None,
+    code: Files = None,
     out: str | Path | None = None,
     device: str = "auto",
     observers: Sequence[Observer] = (),
@@ -90,8 +95,7 @@ def train(
     If something seems wrong with the training, the doctor tells it on stderr, and `run.findings` has it; the override
     `{"doctor": "off"}` leaves that out.
     """
-    if code is not None:
-        owners.load(code)
+    _load_code(code)
     with parallel.joined():
         run = start(prepare(recipe, overrides, data=data, device=device), out, observers)
         if parallel.rank() == 0:
@@ -124,7 +128,7 @@ def resume(
     *,
     device: str | None = None,
     observers: Sequence[Observer] = (),
-    code: str | Path | None = None,
+    code: Files = None,
     changed_code: bool = False,
 ) -> Run:
     """Go on with a run that was stopped or killed, to the bit as if it had not been; a finished one is returned."""
@@ -265,12 +269,16 @@ def _report(run: Run) -> None:
         write_report(run)
 
 
-def load_run(path: str | Path | Run, *, code: str | Path | None = None) -> Run:
+def load_run(path: str | Path | Run, *, code: Files = None) -> Run:
     """The run in a folder: `load_run("runs/digits-mlp-3f2a").predict(x)`.
 
-    `code` is the file of one's own from which its parts came; nothing of a run folder is executed by itself.
+    `code` is the file of one's own from which its parts came, or several; no file of a run folder is run by itself.
     """
     run = path if isinstance(path, Run) else open_run(path)
-    if code is not None:
-        owners.load(code)
+    _load_code(code)
     return run
+
+
+def _load_code(code: Files) -> None:
+    for file in [code] if isinstance(code, (str, Path)) else code or ():
+        owners.load(file)

@@ -46,7 +46,7 @@ def notice(text: str) -> None:
     print(f"gradlab: {text}", file=sys.stderr)
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """What another library said, short enough to stand in a message of ours."""
     return " ".join(str(error).split())[:200]
 

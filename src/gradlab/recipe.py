@@ -36,6 +36,8 @@ class Recipe:
         """Parts may be written as bare names, or as tables with a name."""
         for section in SECTIONS[:3]:
             object.__setattr__(self, section, Part.read(getattr(self, section), f"{self.name}: {section}"))
+        if not isinstance(self.train, Mapping):
+            raise GradlabError(f"{self.name}: train must be a dictionary such as {{'lr': 0.01}}, got {self.train!r}.")
 
     def override(self, changes: Mapping[str, Any]) -> "Recipe":
         """A variant: `{"train.lr": 0.01, "model": "lenet", "train.optimizer.momentum": 0.9}`.

@@ -13,8 +13,10 @@ from typing import Any
 
 from gradlab.data.dataset import sources
 from gradlab.data.own import seeded
+from gradlab.errors import GradlabError
 from gradlab.models import models
 from gradlab.recipes.book import recipe
+from gradlab.registry import Registry, check_given
 from gradlab.tasks import tasks
 from gradlab.training.optimizers import optimizers
 from gradlab.training.schedules import schedules
@@ -29,29 +31,42 @@ def model(name: str) -> Callable[[Builder], Builder]:
 
     `inputs` is a spec (`gradlab.specs`) of what one example is, and `outputs` how many numbers the task wants for it.
     """
-    return models.register(name)
+    return _registering("model", models, name, "inputs", "outputs")
 
 
 def data(name: str) -> Callable[[Builder], Builder]:
     """A function of (seed, *, knobs) that returns all examples as a `Raw`: gradlab splits and preprocesses them."""
-    return sources.register(name)
+    return _registering("data", sources, name, "seed")
 
 
 def dataset(name: str) -> Callable[[Builder], Builder]:
     """A function of (seed, *, knobs) that returns a `Dataset`: its splits are taken as they are."""
-    return sources.register(name, shared=seeded)
+    return _registering("dataset", sources, name, "seed", shared=seeded)
 
 
 def task(name: str) -> Callable[[Builder], Builder]:
     """A `Task`, or a function of (targets, *, knobs) that returns one."""
-    return tasks.register(name)
+    return _registering("task", tasks, name, "targets")
 
 
 def optimizer(name: str) -> Callable[[Builder], Builder]:
     """A function of (parameters, *, knobs) that returns an `Optimizer`."""
-    return optimizers.register(name)
+    return _registering("optimizer", optimizers, name, "parameters")
 
 
 def schedule(name: str) -> Callable[[Builder], Builder]:
     """A function of (steps, *, knobs) that returns a `Schedule`."""
-    return schedules.register(name)
+    return _registering("schedule", schedules, name, "steps")
+
+
+def _registering(
+    kind: str, registry: Registry[Any], name: str, *given: str, shared: Builder | None = None
+) -> Callable[[Builder], Builder]:
+    if not isinstance(name, str):
+        raise GradlabError(f"What is registered needs a name: @gradlab.register.{kind}(NAME).")
+
+    def register(builder: Builder) -> Builder:
+        check_given(f"{kind} {name!r}", builder, given)
+        return registry.register(name, shared)(builder)
+
+    return register

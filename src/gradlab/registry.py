@@ -20,16 +20,17 @@ A keyword whose type is a dataclass stands for the keywords of that dataclass, w
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cached_property
+from textwrap import shorten
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from gradlab import owners
-from gradlab.errors import GradlabError, unknown
+from gradlab.errors import GradlabError, one_line, unknown
 
 Count = Annotated[int, Ge(1)]
 Natural = Annotated[int, Ge(0)]
@@ -120,6 +121,11 @@ class Knob:
             reason = error.errors()[0]["msg"] if len(error.errors()) == 1 else "No form of it fits"
             shown = ",".join(map(str, value)) if isinstance(value, list) else value
             raise GradlabError(f"{where}={shown} is not valid: {reason}. It takes: {self.type_name}.") from None
+        except PydanticUserError:
+            raise GradlabError(
+                f"{where} cannot be a knob: {self.type_name} is no type that can be read from text. Take a number, "
+                "text, bool, a list of these, or a Literal of names."
+            ) from None
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
@@ -146,10 +152,7 @@ class Schema:
         self.function = function
         self.knobs: dict[str, Knob] = {}
         self._groups: dict[str, Schema] = {}
-        # The fields of a dataclass are annotated in its body, the parameters of any other class in its constructor.
-        plain_class = isinstance(function, type) and not is_dataclass(function)
-        written = getattr(function, "__init__") if plain_class else function  # noqa: B009  (mypy takes it for an instance)
-        hints = typing.get_type_hints(written, include_extras=True)
+        hints = hints_of(function)
         for p in inspect.signature(function).parameters.values():
             if p.kind is not inspect.Parameter.KEYWORD_ONLY:
                 continue
@@ -169,7 +172,7 @@ class Schema:
         for knob in self.knobs.values():
             value = values.get(knob.name, knob.default)
             if value is Knob.empty:
-                raise GradlabError(f"{where}.{knob.name} must be given: {knob.doc}.")
+                raise GradlabError(f"{where}.{knob.name} must be given{': ' * bool(knob.doc)}{knob.doc}.")
             is_default = value is None and knob.default is None
             resolved[knob.name] = None if is_default else knob.resolve(value, f"{where}.{knob.name}")
         return resolved
@@ -181,6 +184,30 @@ class Schema:
             for name, group in self._groups.items()
         }
         return self.function(*given, **values, **groups)
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a callable; those written as text, read."""
+    # The fields of a dataclass are annotated in its body, the parameters of any other class in its constructor.
+    plain_class = isinstance(function, type) and not is_dataclass(function)
+    written = getattr(function, "__init__") if plain_class else function  # noqa: B009  (mypy takes it for an instance)
+    try:
+        return typing.get_type_hints(written, include_extras=True)
+    except (NameError, TypeError, AttributeError, SyntaxError) as error:
+        name = getattr(function, "__name__", repr(function))
+        raise GradlabError(f"The annotations of {name} cannot be read: {one_line(error)}.") from None
+
+
+def check_given(what: str, function: Callable[..., Any], given: Sequence[str]) -> None:
+    """Refuse a builder that cannot be called with what it will be given, and knobs by name."""
+    try:
+        kinds = inspect.signature(function).parameters.values()
+        knobs = [p.name for p in kinds if p.kind is inspect.Parameter.KEYWORD_ONLY]
+        inspect.signature(function).bind(*given, **dict.fromkeys(knobs))
+    except (TypeError, ValueError) as error:
+        raise GradlabError(
+            f"{what} must be a function of ({', '.join(given)}), and of knobs that are keyword-only: {one_line(error)}."
+        ) from None
 
 
 class Named(Generic[T]):
@@ -227,9 +254,10 @@ class Named(Generic[T]):
 class Registry(Generic[T]):
     """Builders of one kind, by name. Knobs of `shared`, if given, are added to those of each builder."""
 
-    def __init__(self, kind: str, shared: Callable[..., Any] | None = None):
+    def __init__(self, kind: str, shared: Callable[..., Any] | None = None, makes: type = object):
+        """`makes` is what every builder must return."""
         self.kind = kind
-        self._shared = shared
+        self._shared, self._makes = shared, makes
         self._shared_of: dict[str, Callable[..., Any]] = {}
         self._builders = Named[Callable[..., T]](kind)
 
@@ -280,13 +308,23 @@ class Registry(Generic[T]):
         """Call the builder with the positional `given` and the part's own values (not the shared ones)."""
         shared = self._shared_knobs(part.name)
         own = {k: v for k, v in part.values.items() if k not in shared}
-        built: T = Schema(self[part.name]).call(*given, **own)
+        with owners.telling():
+            built: T = Schema(self[part.name]).call(*given, **own)
+        if not isinstance(built, self._makes):
+            raise GradlabError(
+                f"The {self.kind} {part.name!r} must give a {self._makes.__name__}, but it gave {shortly(built)}."
+            )
         return built
 
     def shared(self, part: Part) -> dict[str, Any]:
         """The part's values of the shared knobs."""
         shared = self._shared_knobs(part.name)
         return {k: v for k, v in part.values.items() if k in shared}
+
+
+def shortly(value: Any) -> str:
+    """A value in a message."""
+    return shorten(repr(value), 80, placeholder=" …")
 
 
 _BOUNDS: list[tuple[Any, str, str]] = [(Ge, "ge", "≥"), (Gt, "gt", ">"), (Le, "le", "≤"), (Lt, "lt", "<")]

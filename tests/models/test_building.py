@@ -51,13 +51,13 @@ def test_the_error_says_what_the_model_takes_what_the_data_are_and_what_would_do
 
 def test_a_builder_that_does_not_say_takes_anything(monkeypatch):
     for builder in (accepts_all, takes_a_shape):
-        monkeypatch.setitem(models._builders, "own", builder)
+        monkeypatch.setitem(models._builders._things, "own", builder)
         assert taken("own") == (Spec,)
         assert all(build_model(Part("own"), inputs, 2).out_features == 2 for inputs in INPUTS)
 
 
 def test_a_builder_may_name_several_kinds(monkeypatch):
-    monkeypatch.setitem(models._builders, "own", takes_two)
+    monkeypatch.setitem(models._builders._things, "own", takes_two)
     assert taken("own") == (Tokens, Graph)
     assert build_model(Part("own"), Graph(3), 2).out_features == 2
     with pytest.raises(GradlabError, match="model=own takes texts or graphs, but the inputs are tables of 4 columns"):

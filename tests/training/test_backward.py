@@ -48,7 +48,9 @@ def test_the_gradients_are_to_the_bit_those_of_torch(way, count):
     assert [g is None for g in found] == [g is None for g in wanted]
     assert wanted[0] is None  # `unused`
     assert equal(found, wanted)
-    torch.autograd.backward(model.losses()[:count], seeds)  # adds to `.grad`, so that it doubles what the usual way left
+    torch.autograd.backward(
+        model.losses()[:count], seeds
+    )  # adds to `.grad`, so that it doubles what the usual way left
     times = 2 if way is heard_gradients else 1
     assert equal([None if g is None else times * g for g in wanted], [p.grad for p in parameters])
 

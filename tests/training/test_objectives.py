@@ -328,7 +328,11 @@ def test_the_rate_of_an_objective_follows_the_schedule_of_the_training(make_trai
 
 @pytest.mark.parametrize(("name", "rule"), [("adamw", torch.optim.AdamW), ("sgd", torch.optim.SGD)])
 def test_groups_with_their_own_rate_and_decay_are_those_of_torch(make_training, run, examples, name, rule):
-    groups = {"encoder": {"lr": 0.001, "weight_decay": 0.5}, "critic": {"weight_decay": 0.0}, "frozen.bias": {"lr": 0.2}}
+    groups = {
+        "encoder": {"lr": 0.001, "weight_decay": 0.5},
+        "critic": {"weight_decay": 0.0},
+        "frozen.bias": {"lr": 0.2},
+    }
     task = Minimises({"loss": Objective(loss=classes, groups=groups)})
     plan = {"optimizer": name, "lr": 0.05, "weight_decay": 0.1, "decay_all": True, "keep": "last"}
     training = run(make_training(model=still(), task=task, **plan))

@@ -63,7 +63,9 @@ def rates(training):
 
 def asked_lines(training):
     return [
-        (line["step"], line["request"], line.get("value")) for line in training.record.lines if line["split"] == "request"
+        (line["step"], line["request"], line.get("value"))
+        for line in training.record.lines
+        if line["split"] == "request"
     ]
 
 

@@ -170,5 +170,3 @@ def test_a_step_is_captured_for_every_shape_of_any_part_of_a_batch(monkeypatch):
         step(next(batches), 0.1)
     assert sorted(made) == [1, 2, 3]
     assert set(step.seen.values()) == {4}
-
-

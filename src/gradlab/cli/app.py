@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import cyclopts
 
-from gradlab import parallel, process
+from gradlab import owners, parallel, process
 from gradlab.cli.benchmarks import bench
 from gradlab.cli.cookbook import recipes
 from gradlab.cli.datasets import data
@@ -79,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             fail("interrupted", 130)
         if is_out_of_memory(error):
             fail("out of memory. Lower train.batch_size, raise train.accumulate, or take a smaller model.", 1)
+        if told := owners.blame(error):
+            fail(told, GradlabError.exit_code)
         raise
     sys.exit(0)
 

@@ -16,11 +16,12 @@ def recipes(name: str | None = None, /, *, plain: Plain = False, as_json: Json =
     - `gradlab recipes`
     - `gradlab recipes digits-mlp`: each key with its type, value and meaning
     - `gradlab recipes digits-mlp --json`
+    - `gradlab recipes mine.py`: a recipe of your own
 
     Parameters
     ----------
     name
-        A recipe's name, or a TOML file.
+        A recipe's name, a TOML file, or a Python file that registers recipes.
     """
     screen = console(plain)
     if name is None:
@@ -82,7 +83,7 @@ def list_knobs(name: str) -> list[dict[str, Any]]:
 
     def add_part(registry: Registry[Any], part: Part, where: str) -> None:
         choices = " | ".join(registry.names())
-        summary = (registry[part.name].__doc__ or "").strip().splitlines()[0]
+        summary = next(iter((registry[part.name].__doc__ or "").strip().splitlines()), "")
         found.append({"key": where, "value": part.name, "default": None, "type": choices, "doc": summary})
         add(registry.schema(part.name), part.values, where)
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gradlab.cli.files import read_text
 from gradlab.cli.output import console, print_json
-from gradlab.cli.training import CodeFile, Json, Plain, load_code
+from gradlab.cli.training import CodeFiles, Json, Plain, load_code
 from gradlab.errors import GradlabError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def generate(
     seed: int = 0,
     stream: Annotated[bool, Parameter(negative="--no-stream")] = True,
     tree: Annotated[bool, Parameter(show_default=False)] = False,
-    code: CodeFile = None,
+    code: CodeFiles = None,
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:

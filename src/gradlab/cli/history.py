@@ -1,6 +1,7 @@
 """`gradlab runs` and `gradlab compare`."""
 
 import json
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,8 @@ def read(path: Path) -> dict[str, Any]:
     """A run's summary, from its files alone: neither torch nor the model is loaded."""
     environment = _json(path / "environment.json")
     result = _json(path / "result.json")
-    state = "finished" if result else "not finished: gradlab resume " + str(path)
+    code = "".join(f" --code {shlex.quote(name)}" for name in environment.get("code", {}))
+    state = "finished" if result else f"not finished: gradlab resume {path}{code}"
     summary = {"run": str(path), "state": state, "started": environment.get("started", "")}
     if result:
         summary |= {k: result[k] for k in _FIGURES if k in result}

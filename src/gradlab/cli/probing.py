@@ -8,7 +8,7 @@ from rich.text import Text
 
 from gradlab.cli.files import read_text
 from gradlab.cli.output import console, print_json, say, table
-from gradlab.cli.training import CodeFile, Json, Plain
+from gradlab.cli.training import CodeFiles, Json, Plain
 from gradlab.errors import GradlabError
 from gradlab.wording import number
 
@@ -22,7 +22,7 @@ def probe(
     split: Literal["train", "validation", "test"] | None = None,
     examples: int | None = None,
     html: str | None = None,
-    code: CodeFile = None,
+    code: CodeFiles = None,
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:

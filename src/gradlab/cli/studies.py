@@ -39,6 +39,7 @@ class Request:
     name: str
     overrides: tuple[str, ...]
     data: str | None
+    code: list[str]
     out: str | None
     device: str
     screen: Console
@@ -58,7 +59,7 @@ class Request:
     def command(self, *without: str) -> str:
         """`gradlab train …` as it was typed, without some of its overrides."""
         kept = [text for text in self.overrides if text.split("=", 1)[0] not in without]
-        return shlex.join(["gradlab", "train", self.name, *where(self.data, self.device), *kept])
+        return shlex.join(["gradlab", "train", self.name, *where(self.data, self.code, self.device), *kept])
 
     def folder(self, kind: str) -> Path:
         from gradlab.run.folder import new_path
@@ -75,9 +76,10 @@ class Request:
         return [training.progress(self.screen)] if self.screen.is_terminal and not self.as_json else []
 
 
-def where(data: str | None, device: str) -> list[str]:
-    """The options of data and device, as they are typed."""
-    return [*(["--data", data] if data else []), *(["--device", device] if device != "auto" else [])]
+def where(data: str | None, code: Sequence[str], device: str) -> list[str]:
+    """The options of data, code and device, as they are typed."""
+    files = [part for file in code for part in ("--code", file)]
+    return [*(["--data", data] if data else []), *files, *(["--device", device] if device != "auto" else [])]
 
 
 def train(

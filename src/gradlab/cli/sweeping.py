@@ -10,7 +10,7 @@ from rich.console import Console
 
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.studies import going_on, show_folder, where
-from gradlab.cli.training import CodeFile, Device, Json, Plain, load_code, progress, read_overrides
+from gradlab.cli.training import CodeFiles, Device, Json, Plain, load_code, progress, read_overrides
 from gradlab.errors import GradlabError
 from gradlab.recipes import DEFAULT
 from gradlab.wording import name_of, number
@@ -33,7 +33,7 @@ def sweep(
     jobs: int = 1,
     metric: str | None = None,
     data: str | None = None,
-    code: CodeFile = None,
+    code: CodeFiles = None,
     out: str | None = None,
     storage: str | None = None,
     device: Device = "auto",
@@ -56,7 +56,7 @@ def sweep(
     Parameters
     ----------
     name
-        A recipe's name, or a TOML file.
+        A recipe's name, a TOML file, or a Python file that registers recipes.
     knobs
         What to search, as `key=RANGE` or `key=CHOICES`, and what to set, as `key=value`.
     trials
@@ -91,8 +91,8 @@ def sweep(
     folder = Path(out) if out else Path("runs", f"{recipe.name}-sweep") if storage else new_path(f"{recipe.name}-sweep")
     options = {"--trials": trials, "--jobs": jobs, "--metric": metric, "--storage": storage}
     given = [part for key, value in options.items() if value is not None for part in (key, str(value))]
-    command = shlex.join(["gradlab", "train", name, *where(data, device)])
-    with going_on(shlex.join(["gradlab", "sweep", name, *where(data, device), *knobs, *given]), folder):
+    command = shlex.join(["gradlab", "train", name, *where(data, code or [], device)])
+    with going_on(shlex.join(["gradlab", "sweep", name, *where(data, code or [], device), *knobs, *given]), folder):
         found = run(
             recipe,
             read_overrides(knobs),

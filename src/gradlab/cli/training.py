@@ -26,9 +26,12 @@ Json = Annotated[
     bool, Parameter(name="--json", show_default=False, help="Print one JSON object on stdout and nothing else.")
 ]
 Flag = Annotated[bool, Parameter(show_default=False)]
-CodeFile = Annotated[
-    str | None,
-    Parameter(name="--code", help="A Python file of your own, which is run: what it registers can then be named."),
+CodeFiles = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--code",
+        help="A Python file of your own, which is run: what it registers can then be named. May be given again.",
+    ),
 ]
 
 _RESULT_KEYS = ("run", "recipe", "steps", "seconds", "parameters", "validation", "test", "findings")
@@ -39,7 +42,7 @@ def train(
     /,
     *overrides: str,
     data: str | None = None,
-    code: CodeFile = None,
+    code: CodeFiles = None,
     out: str | None = None,
     device: Device = "auto",
     check: Flag = False,
@@ -112,7 +115,14 @@ def train(
         from gradlab.cli import studies
 
         asked = studies.Request(
-            name=name, overrides=overrides, data=data, out=out, device=device, screen=screen, as_json=as_json
+            name=name,
+            overrides=overrides,
+            data=data,
+            code=code or [],
+            out=out,
+            device=device,
+            screen=screen,
+            as_json=as_json,
         )
         studies.train(asked, folds=folds, seeds=seeds, find_lr=find_lr, curve=curve, vary=vary or [], check=check)
         return
@@ -129,7 +139,7 @@ def resume(
     run: str,
     /,
     *,
-    code: CodeFile = None,
+    code: CodeFiles = None,
     changed_code: Flag = False,
     device: Device | None = None,
     plain: Plain = False,
@@ -162,12 +172,12 @@ def resume(
     show_result(screen, resumed, as_json)
 
 
-def load_code(code: str | None) -> None:
-    """Run the user's file, so that what it registers can be named."""
-    if code is not None:
-        from gradlab import owners
+def load_code(code: list[str] | None) -> None:
+    """Run the user's files, so that what they register can be named."""
+    from gradlab import owners
 
-        owners.load(code)
+    for file in code or []:
+        owners.load(file)
 
 
 def read_overrides(overrides: tuple[str, ...]) -> dict[str, str]:

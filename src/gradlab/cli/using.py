@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from gradlab.cli.output import console, figures_table, print_json, table
-from gradlab.cli.training import CodeFile, Json, Plain, baseline_columns
+from gradlab.cli.training import CodeFiles, Json, Plain, baseline_columns
 from gradlab.errors import GradlabError
 from gradlab.wording import number
 
@@ -21,7 +21,7 @@ def evaluate(
     /,
     *,
     split: Literal["train", "validation", "test"] = "test",
-    code: CodeFile = None,
+    code: CodeFiles = None,
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
@@ -55,7 +55,7 @@ def predict(
         bool,
         Parameter(show_default=False, help="Give probabilities at the temperature fitted on the validation split."),
     ] = False,
-    code: CodeFile = None,
+    code: CodeFiles = None,
     plain: Plain = False,
     as_json: Json = False,
     as_csv: Annotated[

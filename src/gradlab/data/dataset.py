@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import torch
 from annotated_types import Ge
@@ -15,11 +15,8 @@ from gradlab.data.preprocessing import Method, Preprocessing
 from gradlab.data.raw import NotWanted, Raw, Targets, Wants
 from gradlab.data.splits import Split, check_folds, divide, hold_out
 from gradlab.errors import GradlabError
-from gradlab.registry import Count, Fraction, Natural, Part, Registry, Seed
+from gradlab.registry import Count, Fraction, Natural, Part, Registry, Seed, shortly
 from gradlab.specs import Spec
-
-if TYPE_CHECKING:
-    pass
 
 Validation = Annotated[Fraction, "share of the examples not in the test split that is held out while training"]
 Test = Annotated[Fraction | None, "share held out for the final figures; default the source's own split, or 0.2"]
@@ -58,6 +55,8 @@ class Dataset:
         """
         from gradlab.data.own import ready
 
+        if not isinstance(spec, Spec):
+            raise GradlabError(f"spec must say what one example is, as gradlab.specs.Table(13) does, got {spec!r}.")
         return ready(train, validation, test, spec, targets, list(notes))
 
     def split(self, name: str) -> Any:
@@ -84,6 +83,8 @@ def prepare(
     seed: SplitSeed = 0,
 ) -> Dataset:
     """Split, then fit the preprocessing on the training split and apply it to all three."""
+    if not isinstance(raw, Raw):
+        raise GradlabError(f"The source of the data must give a Raw with all examples, but it gave {shortly(raw)}.")
     raw = raw.wanted(wants)
     train, validated, tested = split_rows(
         raw, validation=validation, test=test, folds=folds, fold=fold, limit=limit, seed=seed

@@ -110,10 +110,16 @@ class Examples:
         return cls(parts, np.arange(len(next(iter(parts.values()), ()))))
 
     def __post_init__(self) -> None:
+        for name, part in self.parts.items():
+            if not hasattr(part, "index_select"):
+                kind = type(part).__name__
+                raise GradlabError(f"The part {name!r} of the data must be a tensor, got a {kind}: torch.as_tensor.")
         lengths = {name: len(part) for name, part in self.parts.items()}
         if len(set(lengths.values())) != 1:
             told = ", ".join(f"{name} has {count:,}" for name, count in lengths.items())
-            raise GradlabError(f"The parts of the data must hold the same number of examples, but {told or 'none'}.")
+            raise GradlabError(
+                f"The parts of the data must hold the same number of examples, but {told or 'there are no parts'}."
+            )
 
     def __len__(self) -> int:
         return len(next(iter(self.parts.values())))

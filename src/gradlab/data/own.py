@@ -9,14 +9,20 @@ from gradlab import specs
 from gradlab.data.dataset import Dataset, SplitSeed
 from gradlab.data.examples import Examples
 from gradlab.data.preparation import Preparation
-from gradlab.data.raw import Targets
+from gradlab.data.raw import Targets, Wants
+from gradlab.errors import GradlabError
+from gradlab.registry import shortly
 from gradlab.specs import Spec
 
 _ROWS = 4096  # that are looked at together
 
 
-def seeded(*, seed: SplitSeed = 0) -> None:
-    """The knob that every source of ready splits has."""
+def seeded(made: Any, wants: Wants | None = None, *, seed: SplitSeed = 0) -> Dataset:
+    """Has the knob of every source of ready splits, which are taken as they are: other data are refused."""
+    raise GradlabError(
+        f"What @gradlab.register.dataset registers must give a Dataset, but it gave {shortly(made)}. All examples as a "
+        "Raw, which gradlab splits and preprocesses, are for @gradlab.register.data."
+    )
 
 
 @dataclass(frozen=True)

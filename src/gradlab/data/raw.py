@@ -56,6 +56,8 @@ class Raw:
             raise GradlabError(f"There is nothing to learn from in inputs of shape {self.inputs.shape}.")
         if len(self.inputs) != len(self.targets):
             raise GradlabError(f"There are {len(self.inputs)} inputs but {len(self.targets)} targets.")
+        if self.classes is not None:
+            _check_classes(self.targets, self.classes)
         check_finite(self.inputs, self.features, self.missing)
         check_finite(self.targets, ["target"])
 
@@ -92,6 +94,16 @@ class Raw:
         if wants not in (None, "classes", "numbers"):
             raise NotWanted("holds no text by itself. Use a task of its own, or data=text.")
         return self
+
+
+def _check_classes(targets: npt.NDArray[Any], classes: list[str]) -> None:
+    whole = targets.ndim == 1 and targets.dtype.kind in "iu"
+    if not whole or targets.min() < 0 or targets.max() >= len(classes):
+        raise GradlabError(
+            f"Where there are classes, a target is the number of one of them, a whole number from 0 to "
+            f"{len(classes) - 1}; got targets of shape {targets.shape} and type {targets.dtype}"
+            + (f" from {targets.min()} to {targets.max()}." if whole else ".")
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

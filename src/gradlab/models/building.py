@@ -7,7 +7,7 @@ from torch import nn
 
 from gradlab.errors import GradlabError, one_line
 from gradlab.models.registry import models
-from gradlab.registry import Part
+from gradlab.registry import Part, hints_of
 from gradlab.specs import Spec
 
 _NAMED = 5  # other models that a message names
@@ -33,8 +33,9 @@ def taken(name: str) -> tuple[type[Spec], ...]:
     >>> taken("lenet")
     (<class 'gradlab.specs.Picture'>,)
     """
-    first = next(iter(inspect.signature(models[name], eval_str=True).parameters.values()))
-    said = typing.get_args(first.annotation) or (first.annotation,)
+    first = next(iter(inspect.signature(models[name]).parameters), "")
+    annotation = hints_of(models[name]).get(first)
+    said = typing.get_args(annotation) or (annotation,)
     return tuple(kind for kind in said if isinstance(kind, type) and issubclass(kind, Spec)) or (Spec,)
 
 

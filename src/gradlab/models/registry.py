@@ -4,4 +4,4 @@ from torch import nn
 
 from gradlab.registry import Registry
 
-models: Registry[nn.Module] = Registry("model")
+models: Registry[nn.Module] = Registry("model", makes=nn.Module)

@@ -1,12 +1,14 @@
 """Named experiments. Importing this room loads neither torch nor scikit-learn."""
 
+import inspect
 from pathlib import Path
 
 from gradlab import owners
-from gradlab.errors import GradlabError, unknown
+from gradlab.errors import GradlabError, one_line, unknown
 from gradlab.recipe import Recipe
 from gradlab.recipes import builtin
 from gradlab.recipes.book import DEFAULT, book, doc
+from gradlab.registry import shortly
 
 __all__ = ["DEFAULT", "book", "builtin", "doc", "find"]
 
@@ -44,8 +46,13 @@ def _of_code(file: str, chosen: str) -> Recipe:
 
 
 def _made(name: str) -> Recipe:
-    """The recipe, under the name by which it was asked for."""
-    recipe: object = book[name]()
+    """What the function of that name returns."""
+    try:
+        inspect.signature(book[name]).bind()
+    except TypeError as error:
+        raise GradlabError(f"The recipe {name!r} must be a function without arguments: {one_line(error)}.") from None
+    with owners.telling():
+        recipe: object = book[name]()
     if not isinstance(recipe, Recipe):
-        raise GradlabError(f"The recipe {name!r} must return a gradlab.Recipe, but it returned {recipe!r}.")
+        raise GradlabError(f"The recipe {name!r} must return a gradlab.Recipe, but it returned {shortly(recipe)}.")
     return recipe

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 
+from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.registry import Named
 
@@ -13,6 +14,8 @@ book = Named[Callable[[], Recipe]]("recipe")
 
 def recipe(function: Callable[[], Recipe]) -> Callable[[], Recipe]:
     """Enter a function under the name of the recipe it returns: its own, with dashes."""
+    if not callable(function):
+        raise GradlabError("@gradlab.register.recipe stands alone: the name of a recipe is that of its function.")
     book.enter(function.__name__.replace("_", "-"), function)
     return function
 

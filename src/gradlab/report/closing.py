@@ -26,15 +26,15 @@ def recipe_section(run: "Run") -> Html:
 
 def next_section(run: "Run") -> Html:
     """Commands that take the run further."""
-    path = shlex.quote(str(run.path))
+    path, code = shlex.quote(str(run.path)), run.code_options
     uses = {
-        "generate": {"Let the model write": f"gradlab generate {path} --prompt TEXT"},
-        "predict": {"Apply the model to inputs of your own": f"gradlab predict {path} INPUT"},
+        "generate": {"Let the model write": f"gradlab generate {path} --prompt TEXT{code}"},
+        "predict": {"Apply the model to inputs of your own": f"gradlab predict {path} INPUT{code}"},
     }
     commands = {
         **uses.get(run.task.use, {}),
-        "Compute the test figures again": f"gradlab evaluate {path}",
-        "Repeat the run exactly": f"gradlab train {shlex.quote(str(run.path / 'recipe.toml'))}",
+        "Compute the test figures again": f"gradlab evaluate {path}{code}",
+        "Repeat the run exactly": f"gradlab train {shlex.quote(str(run.path / 'recipe.toml'))}{code}",
     }
     lines = [
         part for words, command in commands.items() for part in (tag("p", words, class_="quiet"), tag("pre", command))

@@ -14,6 +14,7 @@ report.html        what happened, for people
 import json
 import os
 import secrets
+import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -60,6 +61,7 @@ class Run:
 
     def __init__(self, path: Path):
         self.path = path
+        self._told: set[str] = set()
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -85,7 +87,7 @@ class Run:
                 (temporary / name).write_text(text)
             for code in codes:
                 (temporary / "code").mkdir(exist_ok=True)
-                (temporary / "code" / code.path.name).write_bytes(code.path.read_bytes())
+                (temporary / "code" / code.path.name).write_bytes(code.content)
             temporary.rename(path)
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -101,6 +103,14 @@ class Run:
     @cached_property
     def environment(self) -> dict[str, Any]:
         return self._read_json("environment.json", ("threads", "device", "device_name", "gradlab", "torch", "step"))
+
+    @property
+    def code(self) -> dict[str, str]:
+        """The sums, by SHA-256, of the user's own files that registered parts of it, by their names."""
+        found = self.environment.get("code", {})
+        if not isinstance(found, dict):
+            raise GradlabError(f"{self.path / 'environment.json'} is damaged: its code is {found!r}.")
+        return found
 
     @cached_property
     def data(self) -> dict[str, Any]:
@@ -157,7 +167,9 @@ class Run:
     @property
     def resume_command(self) -> str:
         """How a run that was stopped is gone on with."""
-        return "the same call of gradlab.fit" if self.recipe.data.name == FIT else f"gradlab resume {self.path}"
+        if self.recipe.data.name == FIT:
+            return "the same call of gradlab.fit"
+        return f"gradlab resume {self.path}{self.code_options}"
 
     @property
     def checkpoints(self) -> Path:
@@ -172,20 +184,36 @@ class Run:
                 f"{self.path} was made by gradlab.fit: its model and data are in a script. Repeat its call of fit, or "
                 f"take its weights: gradlab.load_run({str(self.path)!r}).chosen_weights()"
             )
-        known = {code.path.name: code for code in owners.loaded.values()}
-        changed = []
-        for name, digest in self.environment.get("code", {}).items():
-            kept = self.path / "code" / name
-            if name not in known:
+        for name in self.code:
+            if not owners.named(name):
                 raise GradlabError(
                     f"{self.path} was trained with {name}, a Python file that is not gradlab's. It is run only if you "
-                    f"name it: --code {name}. There is a copy, {kept}: look at it before you name that."
+                    f"name it: --code {name}. There is a copy, {self.path / 'code' / name}: look at it before you name "
+                    "that."
                 )
-            if known[name].sha256 != digest:
-                changed.append(
-                    f"{known[name].path} is not the file that {self.path} was trained with, which is {kept}."
-                )
-        return changed
+        return self.changed_code()
+
+    def changed_code(self) -> list[str]:
+        """Of the user's files that were named, those that are not as they were in its training, in words."""
+        return [
+            f"{owners.shown(found[-1].path)} is not the file that {self.path} was trained with, which is "
+            f"{self.path / 'code' / name}."
+            for name, digest in self.code.items()
+            if (found := owners.named(name)) and digest not in [code.sha256 for code in found]
+        ]
+
+    def _tell_of_code(self) -> None:
+        """Before a part of the run is made: are the user's files there? Those that have changed are told once."""
+        for change in self.check_code():
+            if change not in self._told:
+                notice(change)
+                self._told.add(change)
+
+    @property
+    def code_options(self) -> str:
+        """As commands that use this run must name the user's own files: ` --code mine.py`, or nothing."""
+        paths = [owners.shown(found[-1].path) if (found := owners.named(name)) else name for name in self.code]
+        return "".join(f" --code {shlex.quote(path)}" for path in paths)
 
     @cached_property
     def preprocessing(self) -> Preparation:
@@ -209,8 +237,7 @@ class Run:
 
     @cached_property
     def task(self) -> Task:
-        for change in self.check_code():
-            notice(change)
+        self._tell_of_code()
         return tasks.build(tasks.resolve(self.recipe.task, "task"), Targets(**self.data["targets"]))
 
     @cached_property
@@ -269,6 +296,7 @@ class Run:
     @cached_property
     def dataset(self) -> Dataset:
         """The data of the run, read again and prepared as they were; refused if they have changed."""
+        self._tell_of_code()
         dataset = load(self.recipe.data, wants(self.recipe.task))
         if dataset.raw.fingerprint() != self.data["fingerprint"]:
             raise GradlabError(f"The data of {self.path} are not the ones it was trained on. Bring those back.")
@@ -280,7 +308,8 @@ class Run:
 
     def baselines(self, split: str = "test") -> dict[str, dict[str, float]]:
         """The figures of the trivial predictors on a split, by name, the strongest last."""
-        return compare(self.task.baselines(self._encoded("train"), self.model), self.task, self._encoded(split))
+        judged, train = self._encoded(split), self.task.encoded(self.dataset.train)
+        return compare(self.task.baselines(train, self.model), self.task, judged)
 
     def _encoded(self, split: str) -> Examples:
         """A split with its targets as the loss takes them."""

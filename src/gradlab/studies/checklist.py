@@ -88,7 +88,8 @@ def initial_loss(experiment: Experiment) -> Check:
     loss = experiment.initial_loss()
     words = f"{number(loss)}, expected about {number(expected)} ({formula})"
     if not math.isfinite(expected):
-        return Check(name="initial loss", state="skipped", found=f"{number(loss)}; this task expects no value")
+        found = "not known before the first batch" if math.isnan(loss) else number(loss)
+        return Check(name="initial loss", state="skipped", found=f"{found}; this task expects no value")
     times = loss / expected
     if 1 / _NEAR <= times <= _NEAR:
         return Check(name="initial loss", state="passed", found=words)
@@ -105,7 +106,8 @@ def regularisation_raises_the_loss(experiment: Experiment) -> Check:
     """Cranked up, the penalty must show in what is minimised."""
     plan, model = experiment.plan, experiment.model
     strengths = [0.0, 1e-2, 1.0]
-    loss = experiment.initial_loss()
+    known = experiment.initial_loss()
+    loss = 0.0 if math.isnan(known) else known  # of a stream the penalty alone is known
     with torch.no_grad():
         plain = replace(plan, l1=0.0, optimizer=Part("sgd"))  # which takes every penalty
         raised = [loss + penalty(model, replace(plain, weight_decay=s)).item() for s in strengths]
@@ -272,9 +274,10 @@ class _UntilFitted(Observer):
     def __init__(self, task: Task, subset: Examples, model: nn.Module):
         self.task, self.subset = task, subset
         self.fitted, self.steps, self.words = False, 0, ""
-        constant, *_ = task.baselines(subset, model).values()
         # The least loss of a count is not zero, but its least deviance is.
         self.measure = "deviance" if "deviance" in task.metrics else "loss"
+        # Of a task without baselines, the fresh model stands for one that knows nothing.
+        constant = next(iter(task.baselines(subset, model).values()), model)
         self.constant = compare({"constant": constant}, task, subset)["constant"][self.measure]
 
     def step(self, training: Training) -> None:

@@ -68,8 +68,8 @@ def cross_validate(
     """
     if "folds" not in sources.schema(recipe.data.name).knobs:
         raise GradlabError(
-            f"data={recipe.data.name} has no folds: a text is divided in its own order. To see how far figures spread, "
-            "train with several seeds: --seeds 5"
+            f"data={recipe.data.name} has no folds: it comes with splits of its own, or is a text, which is divided in "
+            "its own order. To see how far figures spread, train with several seeds: --seeds 5"
         )
     first = Experiment.of(_fold(recipe, folds, 0).recipe, device)  # what would fail is refused before there is a folder
     asked = [_fold(recipe, folds, i) for i in range(folds)]

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from gradlab.data import sources
+from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.studies.folder import StudyFolder, plain_recipe
 from gradlab.studies.members import Asked, Member, Tell, train_members
@@ -68,6 +70,10 @@ def learning_curve(
 
     All of them make as many updates as the whole split would, so that only the data differ and not the patience.
     """
+    if "limit" not in sources.schema(recipe.data.name).knobs:
+        raise GradlabError(
+            f"data={recipe.data.name} has no key `limit`, by which a learning curve takes more and more examples."
+        )
     whole = Experiment.of(recipe, device)
     examples = len(whole.dataset.train)
     classes = len(whole.dataset.targets.classes or [])

@@ -1,6 +1,6 @@
 """The trainings that a study is made of: each an ordinary run, in a folder of its own inside the study's."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import torch
 
 from gradlab.data import Examples
 from gradlab.data.dataset import split_size
-from gradlab.errors import GradlabError, TrainingError
+from gradlab.errors import GradlabError, TrainingError, notice
 from gradlab.recipe import Recipe
 from gradlab.report import write_report
 from gradlab.run import Run, open_run
@@ -19,6 +19,7 @@ from gradlab.training import experiment
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
+from gradlab.wording import counted
 
 Figures = dict[str, float]
 
@@ -79,6 +80,7 @@ def train_members(
 ) -> list[Member]:
     """Train one after the other. What is finished is kept, and what was stopped in the middle is gone on with."""
     found = _done(folder)
+    tell_of_changes(folder.path / name for name in found)
     with Run(folder.path).locked():
         for number, one in enumerate(asked, 1):
             if one.name not in found:
@@ -87,6 +89,15 @@ def train_members(
             if tell is not None:
                 tell(number, len(asked), found[one.name])
     return [found[one.name] for one in asked]
+
+
+def tell_of_changes(paths: Iterable[Path]) -> None:
+    """Trainings that are kept, but were of a file of one's own that has changed since, are told."""
+    runs = [Run(path) for path in paths if (path / "environment.json").is_file()]
+    changed = [change for run in runs for change in run.changed_code()]
+    if changed:
+        more = f" So it is with {counted(len(changed) - 1, 'training')} more." if len(changed) > 1 else ""
+        notice(f"{changed[0]} Its figures are kept all the same.{more}")
 
 
 def _done(folder: StudyFolder) -> dict[str, Member]:

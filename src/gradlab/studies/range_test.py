@@ -64,6 +64,8 @@ def find_rate(
             "The range test is for optimisers whose steps are as long as the learning rate says; lbfgs finds that "
             "length by itself. Leave train.lr=1."
         )
+    if not isinstance(experiment.splits["train"], Examples):
+        raise GradlabError("The range test looks at the same training examples again and again, and a stream has none.")
     if out is not None and out.exists():
         raise GradlabError(f"{out} exists already. Name another folder: --out FOLDER.")
     watch = _Watch(experiment.splits["train"].sample(_SAMPLE))

@@ -16,6 +16,7 @@ from gradlab.report import write_report
 from gradlab.run import open_run
 from gradlab.studies.folder import StudyFolder, plain_recipe
 from gradlab.studies.knobs import typed
+from gradlab.studies.members import tell_of_changes
 from gradlab.studies.pages import sweep as pages
 from gradlab.studies.search import ENDED, SearchPlan, check_storage, open_search, own_storage
 from gradlab.studies.space import read_space
@@ -121,6 +122,7 @@ def sweep(
     """
     plan = plan_search(recipe, space, trials, out, device, jobs=jobs, storage=storage, metric=metric)
     folder = StudyFolder.open(out, plan.asked)
+    tell_of_changes(sorted((out / "trials").glob("trial-*")))
     if jobs == 1:
         work(plan, observers, tell)
     else:

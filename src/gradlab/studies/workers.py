@@ -106,11 +106,11 @@ def _end(workers: Sequence[BaseProcess]) -> None:
 
 def _worker(plan: SearchPlan, jobs: int, codes: Sequence[str]) -> None:
     process.prepare()
-    for code in codes:  # files of the user's own, whose names the recipe may have
-        owners.load(code)
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // jobs))
     threading.Thread(target=_stop_with_the_parent, daemon=True).start()
     try:
+        for code in codes:  # files of the user's own, whose names the recipe may have
+            owners.load(code)
         work(plan)
     except GradlabError as error:
         if not isinstance(error, Interrupted):

@@ -14,10 +14,10 @@ from gradlab import parallel
 from gradlab.data import Batch, Examples
 from gradlab.data.examples import Column, at_once
 from gradlab.data.text.windows import STRIPS
-from gradlab.errors import TrainingError
+from gradlab.errors import GradlabError, TrainingError
 from gradlab.nn.modes import evaluating
 from gradlab.tasks.metrics import Sums
-from gradlab.tasks.objective import Loss, named, with_sum
+from gradlab.tasks.objective import Loss, in_words, is_pair, named, with_sum
 
 if TYPE_CHECKING:
     from gradlab.tasks.task import Supervised, Task
@@ -123,7 +123,11 @@ def _in_order(model: Any, examples: Examples) -> Iterator[tuple[Tensor, Batch]]:
 
 def evaluate_objectives(model: nn.Module, task: "Task", split: Any, rows: int = _ROWS) -> dict[str, float]:
     """The mean of every loss and metric of a task over a split, and as `loss` the sum of the losses."""
-    losses = _means(model, split, partial(_losses, task), rows)
+    sums = _sums(model, split, partial(_losses, task), rows)
+    # A split may hold nothing of what one of several losses is about.
+    losses = {name: total / count for name, (total, count) in sums.items() if count}
+    if not losses:
+        raise TrainingError("No loss has counted anything on a whole split: every count that came with a sum was 0.")
     return {**with_sum(losses), **evaluate_metrics(model, task, split, rows)}
 
 
@@ -131,17 +135,18 @@ def evaluate_metrics(model: nn.Module, task: "Task", split: Any, rows: int = _RO
     """The metrics of a task that are functions of (model, batch)."""
     if not task.batch_metrics:
         return {}
-    means = _means(model, split, partial(_metrics, task), rows)
+    sums = _sums(model, split, partial(metrics_on, task), rows)
+    means = {name: total / count if count else math.nan for name, (total, count) in sums.items()}
     for name, mean in means.items():
         if math.isnan(mean) and _finite(model):
             raise TrainingError(f"The metric {name!r} gave NaN, though the model's weights are finite: look at it.")
     return means
 
 
-def _means(
+def _sums(
     model: nn.Module, split: Any, pairs: Callable[[nn.Module, Batch], Iterable[tuple[str, Loss]]], rows: int
-) -> dict[str, float]:
-    """Sums over the batches of a split, and over processes, divided once."""
+) -> dict[str, tuple[float, float]]:
+    """Sums and counts over the batches of a split, and over processes: to be divided once."""
     sums: dict[str, Any] = {}
     counts: dict[str, Any] = {}
     share = parallel.share(split)
@@ -151,21 +156,27 @@ def _means(
                 sums[name], counts[name] = sums.get(name, 0) + total.double(), counts.get(name, 0) + count
     if share is not split:
         sums, counts = parallel.sums(sums), parallel.sums(counts)
-    return {name: float(sums[name]) / float(counts[name]) if float(counts[name]) else math.nan for name in sums}
+    return {name: (float(sums[name]), float(counts[name])) for name in sums}
 
 
 def _losses(task: "Task", model: nn.Module, batch: Batch) -> Iterator[tuple[str, Loss]]:
+    """Sum and count of each loss on a batch."""
     for name, objective in task.objectives().items():
         yield from named(objective.loss(model, batch), name).items()
 
 
-def _metrics(task: "Task", model: nn.Module, batch: Batch) -> Iterator[tuple[str, Loss]]:
+def metrics_on(task: "Task", model: nn.Module, batch: Batch) -> Iterator[tuple[str, Loss]]:
     """Sum and count of each metric on a batch; it may give a number for each example instead."""
     for name, metric in task.batch_metrics.items():
-        value = metric(model, batch)
+        value: Any = metric(model, batch)
         if isinstance(value, Tensor) and value.ndim == 1:
             value = value.double().sum(), len(value)
-        yield name, named(value, name)[name]
+        if not is_pair(value):
+            raise GradlabError(
+                f"The metric {name!r} must return a number for each example, as a tensor with one axis, or (sum, "
+                f"count). It returned {in_words(value)}."
+            )
+        yield name, value
 
 
 def _finite(model: nn.Module) -> bool:

@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from gradlab.data import Batch
 from gradlab.errors import GradlabError
+from gradlab.registry import shortly
 
 Loss = tuple[Tensor, Tensor | int]
 """A sum of losses and how many there are: divided once, so that parts of a batch, ragged batches and processes never
@@ -35,6 +37,10 @@ class Objective:
     groups: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By the beginning of their names, parameters with an `lr` or a `weight_decay` of their own."""
 
+    def __post_init__(self) -> None:
+        if not callable(self.loss):
+            raise GradlabError(f"The loss of an objective must be a function of (model, batch), got {self.loss!r}.")
+
     def moved(self, name: str) -> bool:
         """Whether it moves the parameter of that name."""
         return any(begins(name, part) for part in ([self.moves] if isinstance(self.moves, str) else self.moves))
@@ -55,11 +61,13 @@ def named(losses: Any, name: str) -> dict[str, Loss]:
     for key, pair in pairs.items():
         if key in _TAKEN:
             raise GradlabError(f"A loss cannot be called {key!r}, as something else in a log line is. Rename it.")
-        if not (isinstance(pair, tuple) and len(pair) == 2 and _is_sum(pair[0]) and _is_count(pair[1])):
+        if not is_pair(pair) or not pair[0].is_floating_point():
             raise GradlabError(
                 "The objective must return (sum, count): the sum of the losses, a tensor with one number, and how many "
-                f"there are. As {key!r} it returned {_shown(pair)}."
+                f"there are. As {key!r} it returned {in_words(pair)}."
             )
+    if not pairs:
+        raise GradlabError(f"The objective {name!r} returned no loss at all: {losses!r}.")
     return dict(pairs)
 
 
@@ -79,17 +87,25 @@ def check_apart(losses: Mapping[str, Any], others: Mapping[str, Any]) -> None:
         raise GradlabError(f"Two objectives have a loss that they call {name!r}. Give each a name of its own.")
 
 
-def _is_sum(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.ndim == 0 and value.is_floating_point()
+def is_pair(value: Any) -> bool:
+    """Whether something is a sum and a count; the count of a device is not looked at, which would be to wait for it."""
+    if not (isinstance(value, tuple) and len(value) == 2):
+        return False
+    total, count = value
+    return isinstance(total, Tensor) and total.ndim == 0 and _is_count(count)
 
 
 def _is_count(value: Any) -> bool:
-    return (isinstance(value, Tensor) and value.ndim == 0) or (isinstance(value, int) and value >= 0)
-
-
-def _shown(value: Any) -> str:
     if isinstance(value, Tensor):
-        return f"a tensor of shape {tuple(value.shape)}"
+        return value.ndim == 0 and value.dtype != torch.bool
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def in_words(value: Any) -> str:
+    """What a function returned that should have returned something else."""
+    if isinstance(value, Tensor):
+        kind = "" if value.is_floating_point() else f" and type {str(value.dtype).removeprefix('torch.')}"
+        return f"a tensor of shape {tuple(value.shape)}{kind}"
     if isinstance(value, tuple):
-        return f"({', '.join(_shown(part) for part in value)})"
-    return repr(value)
+        return f"({', '.join(in_words(part) for part in value)})"
+    return shortly(value)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.data import Batch, Examples, Wants
+from gradlab.errors import GradlabError
 from gradlab.registry import Registry
 from gradlab.tasks.evaluation import evaluate, evaluate_metrics, evaluate_objectives
 from gradlab.tasks.metrics import Metric
@@ -91,7 +92,7 @@ class Task:
 
     def objectives(self) -> Mapping[str, Objective]:
         """What is minimised, by name; several take turns in each step."""
-        raise NotImplementedError(f"{type(self).__name__} says nothing of what is minimised: write `objectives`.")
+        raise GradlabError(f"{type(self).__name__} does not say what is minimised: write its method `objectives`.")
 
     def encoded(self, split: Any) -> Any:
         """A split with its targets as the losses take them."""
@@ -198,4 +199,4 @@ def has_targets(split: Any) -> bool:
     return isinstance(split, Examples) and "targets" in split.parts
 
 
-tasks: Registry[Task] = Registry("task")
+tasks: Registry[Task] = Registry("task", makes=Task)

@@ -6,10 +6,12 @@ import torch
 from torch import nn
 
 from gradlab import parallel
-from gradlab.data import Batch
+from gradlab.data import Batch, Examples, Stream
 from gradlab.errors import GradlabError
 from gradlab.nn.modes import evaluating
-from gradlab.tasks import Task
+from gradlab.registry import shortly
+from gradlab.tasks import Supervised, Task
+from gradlab.tasks.evaluation import metrics_on
 from gradlab.tasks.objective import check_apart, named
 from gradlab.training.backward import sharded
 from gradlab.training.plan import Plan
@@ -73,21 +75,79 @@ def check_processes(plan: Plan, model: nn.Module, batch_sizes: list[int]) -> Non
         )
 
 
-def check_objectives(model: nn.Module, task: Task, batch: Batch) -> None:
-    """Does each objective give sums and counts, and does its loss depend on what it should move?"""
-    seen: dict[str, Any] = {}
+def check_splits(task: Task, train: Any, **judged: Any) -> None:
+    """Is there something that the task can learn from, and do the other splits say how much they are?"""
+    for name, split in judged.items():
+        if not hasattr(split, "__len__"):
+            raise GradlabError(f"The {name} split, a {type(split).__name__}, has no length: give it `__len__`.")
+    if isinstance(train, Examples):
+        if not len(train):
+            raise GradlabError("There is nothing to learn from: the training split has no examples.")
+        if isinstance(task, Supervised) and not {"inputs", "targets"} <= set(train.parts):
+            raise GradlabError(
+                f"{type(task).__name__} learns from examples with inputs and targets, but these have "
+                f"{', '.join(train.parts)}. Take a task of your own."
+            )
+    elif not isinstance(train, Stream):
+        raise GradlabError(f"The training split must be Examples or a Stream, got {shortly(train)}.")
+    else:
+        _check_stream(train)
+
+
+def _check_stream(stream: Stream) -> None:
+    name = type(stream).__name__
+    if type(stream).batches is Stream.batches:
+        raise GradlabError(f"{name} gives no batches: write its method `batches`.")
+    steps: Any = getattr(stream, "steps_per_epoch", None)
+    if not isinstance(steps, int) or steps < 1:
+        raise GradlabError(f"{name} does not say how many batches make an epoch: set its `steps_per_epoch`.")
+
+
+def check_task(model: nn.Module, task: Task, batch: Batch) -> None:
+    """Does a task of one's own give losses and figures that can be trained and judged by?"""
+    if type(task).__module__.startswith("gradlab."):
+        return  # its tests have seen to that
+    losses = check_objectives(model, task, batch)
+    with torch.random.fork_rng(), torch.no_grad(), evaluating(model):
+        given = _figures(model, task, batch, losses)
+    if given and task.criterion.figure not in given:
+        raise GradlabError(
+            f"The task judges weights by {task.criterion.figure!r}, but its evaluation gives {', '.join(given)}."
+        )
+
+
+def _figures(model: nn.Module, task: Task, batch: Batch, losses: list[str]) -> list[str]:
+    """What an evaluation gives; nothing where the task has a way of its own to evaluate."""
+    measured = [name for name, _ in metrics_on(task, model, batch)]
+    if type(task).evaluate is Task.evaluate:
+        for name in measured:
+            if name in ("loss", *losses):
+                raise GradlabError(f"A metric cannot be named {name!r}, which is the name of a loss.")
+        return [*dict.fromkeys(["loss", *losses]), *measured]
+    if isinstance(task, Supervised) and type(task).evaluate is Supervised.evaluate:
+        named(task.loss(model(batch["inputs"]), batch["targets"]), "loss")
+        return ["loss", *task.metrics, *measured]
+    return []
+
+
+def check_objectives(model: nn.Module, task: Task, batch: Batch) -> list[str]:
+    """Does each objective give sums and counts, and do its losses, by these names, depend on what it should move?"""
+    found: dict[str, Any] = {}
     with torch.random.fork_rng(), evaluating(model), torch.enable_grad():
         for name, objective in task.objectives().items():
             moved = [p for n, p in model.named_parameters() if p.requires_grad and objective.moved(n)]
             losses = named(objective.loss(model, batch), name)
-            check_apart(losses, seen)
-            seen |= losses
-            for key, (total, _) in losses.items():
+            check_apart(losses, found)
+            found |= losses
+            for key, (total, count) in losses.items():
+                if count < 0:
+                    raise GradlabError(f"The loss {key!r} came with a count of {int(count)}: how many can that be?")
                 if moved and not total.requires_grad:
                     raise GradlabError(
                         f"The loss {key!r} has no gradient: it does not depend on the parameters of the model. Was it "
                         "computed from detached tensors, or inside of torch.no_grad()?"
                     )
+    return list(found)
 
 
 def check_precision(plan: Plan, device: torch.device) -> None:

@@ -45,7 +45,9 @@ def explain_divergence(model: nn.Module, task: Task, called: Any, batch: Batch) 
     whole = torch.stack([total.double() for total in totals.values()]).sum()
     gradients = torch.autograd.grad(whole, [p for _, p in trained], allow_unused=True)
     bad = [n for (n, _), g in zip(trained, gradients, strict=True) if g is not None and not g.isfinite().all()]
-    told = _of_any([f"the gradient of {name} is the first, from the loss backwards, that is not finite" for name in bad[-1:]])
+    told = _of_any(
+        [f"the gradient of {name} is the first, from the loss backwards, that is not finite" for name in bad[-1:]]
+    )
     return told or "the norm of the gradient is not finite"
 
 

@@ -20,15 +20,16 @@ from gradlab.probes import parameter_count
 from gradlab.recipe import Recipe
 from gradlab.run import Run
 from gradlab.run.folder import new_path
-from gradlab.tasks import Supervised, Task, judge, settled, tasks, wants
+from gradlab.tasks import Task, judge, settled, tasks, wants
 from gradlab.tasks.evaluation import inference
 from gradlab.training import driver
 from gradlab.training.capture import Mode, choose_mode
-from gradlab.training.checks import check_objectives, check_precision
+from gradlab.training.checks import check_precision, check_splits, check_task
 from gradlab.training.environment import choose_threads, describe_environment
 from gradlab.training.observers import Observer
 from gradlab.training.optimizers import optimizers
 from gradlab.training.plan import Plan, plan_schema
+from gradlab.training.players import check_players
 from gradlab.training.saved import train_into
 from gradlab.training.schedules import schedules
 
@@ -74,7 +75,11 @@ class Experiment:
     @classmethod
     def of(cls, recipe: Recipe, device: torch.device, threads: int | None = None) -> "Experiment":
         """Read the data and build the model. `threads` repeats the choice of an earlier run."""
-        recipe = resolve(recipe)
+        with owners.telling():
+            return cls._of(resolve(recipe), device, threads)
+
+    @classmethod
+    def _of(cls, recipe: Recipe, device: torch.device, threads: int | None) -> "Experiment":
         plan = Plan(**recipe.train)
         check_precision(plan, device)
         parallel.check_same("recipe", recipe.to_toml())
@@ -90,6 +95,8 @@ class Experiment:
         # Encoding refuses what the task cannot learn.
         encoded = {name: s if name != "train" and not split_size(s) else task.encoded(s) for name, s in splits.items()}
         train = encoded["train"]
+        check_splits(task, **encoded)
+        check_players(model, task, plan)
         flops = _first_pass(recipe, model, task, train)
         task.check(model, train)
         # What would fail in the training is refused before there is a run folder.
@@ -133,14 +140,14 @@ def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> int
         return driver.example_flops(model, task, train)
     one = train.batch(slice(0, 1))
     try:
-        if not isinstance(task, Supervised):
-            check_objectives(model, task, train.batch(slice(0, 2)))
-        flops = driver.example_flops(model, task, train)
-        needed = task.output_shape(one)
-        if needed is None:
-            return flops
-        with inference(model):
-            given = task.forward(model, one)
+        with owners.telling():
+            check_task(model, task, train.batch(slice(0, 2)))
+            flops = driver.example_flops(model, task, train)
+            needed = task.output_shape(one)
+            if needed is None:
+                return flops
+            with inference(model):
+                given = task.forward(model, one)
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
         if is_out_of_memory(error) or isinstance(error, GradlabError):
             raise
@@ -169,14 +176,19 @@ def codes_of(recipe: Recipe) -> list[Code]:
     used = [(sources, recipe.data), (models, recipe.model), (tasks, recipe.task)]
     used += [(optimizers, recipe.train["optimizer"]), (schedules, recipe.train["schedule"])]
     owner = {registry.owner(part.name) for registry, part in used}
-    return [code for path, code in owners.loaded.items() if path in owner]
+    codes = [code for path, code in owners.loaded.items() if path in owner]
+    if len({code.path.name for code in codes}) < len(codes):
+        both = " and ".join(owners.shown(code.path) for code in codes)
+        raise GradlabError(f"{both} have the same name, by which a run knows them. Rename one of them.")
+    return codes
 
 
 def resume(run: Run, device: torch.device, observers: Sequence[Observer], changed_code: bool = False) -> Run:
     """Go on with a run from its newest sound checkpoint, or from step 0; damage and drift are told."""
     for change in run.check_code():
         if not changed_code:
-            raise GradlabError(f"{change} To go on with the changed one all the same: --changed-code")
+            again = f"{run.resume_command} --changed-code"
+            raise GradlabError(f"{change} To go on with the changed one all the same: {again}")
     experiment = Experiment.of(run.recipe, device, run.environment["threads"])
     if experiment.dataset.raw.fingerprint() != run.data["fingerprint"]:
         raise GradlabError(f"The data of {run.path} are not the ones it began with. Bring those back to resume it.")

@@ -4,6 +4,7 @@ Batches come by the number of the step, and everything else that a resumed run n
 Nothing in the loop waits for the device except at log points, evaluations and checkpoints.
 """
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -244,9 +245,10 @@ class Training:
     def _log(self, before: list[Tensor]) -> None:
         """A line on the training split: mean losses since the last line, and how far this step moved each layer."""
         self._fold()
-        means = {name: total / count if count else 0.0 for name, (total, count) in self.progress.window.items()}
+        # Batches may hold nothing of what one of several losses is about.
+        means = {name: total / count for name, (total, count) in self.progress.window.items() if count}
         figures = {
-            **with_sum(means),
+            **(with_sum(means) if means else {"loss": math.nan}),
             "lr": self.lr(self.progress.step - 1),
             "gradient_norm": gradient_norm(self.step),
             "update_ratio": dict(zip(self.layers, self._ratios(before), strict=True)),

@@ -10,6 +10,7 @@ from torch import nn
 
 from gradlab.data import Batch
 from gradlab.errors import GradlabError
+from gradlab.registry import shortly
 from gradlab.tasks import Losses, Objective, Task
 from gradlab.tasks.objective import begins
 from gradlab.training.guard import DeviceGuard, Flag, Guard, HostGuard
@@ -55,16 +56,41 @@ class Player:
         return GradientStep(self.loss(called), model, self.optimizer, self.plan, guard, name=self.name, after=after)
 
 
+def check_players(model: nn.Module, task: Task, plan: Plan) -> None:
+    """Refuse objectives that are none, move nothing or set what they cannot: before there is an optimiser."""
+    objectives: Any = task.objectives()
+    sound = isinstance(objectives, Mapping) and all(isinstance(one, Objective) for one in objectives.values())
+    if not sound or not objectives:
+        raise GradlabError(
+            f"The method `objectives` of {type(task).__name__} must return at least one gradlab.Objective, each by its "
+            f"name, as {{'loss': Objective(loss=…)}} is; it returned {shortly(objectives)}."
+        )
+    _check_frozen(model, plan)
+    for name, objective in objectives.items():
+        _settled(name, objective, model, plan, {})
+
+
 def make_players(model: nn.Module, task: Task, plan: Plan, groups: Groups | None = None) -> list[Player]:
     """A player for each objective of the task, with groups beside its own; refused where one moves nothing."""
+    _check_frozen(model, plan)
+    return [_player(name, one, model, plan, groups or {}) for name, one in task.objectives().items()]
+
+
+def _check_frozen(model: nn.Module, plan: Plan) -> None:
     names = [name for name, _ in model.named_parameters()]
     for part in plan.freeze or ():
         if not any(begins(name, part) for name in names):
             raise GradlabError(f"train.freeze={part}: there is no parameter whose name begins so, such as {names[0]}.")
-    return [_player(name, one, model, plan, groups or {}) for name, one in task.objectives().items()]
 
 
 def _player(name: str, objective: Objective, model: nn.Module, plan: Plan, groups: Groups) -> Player:
+    own, parameters = _settled(name, objective, model, plan, groups)
+    optimizer = optimizers.build(own.optimizer, parameters)
+    return Player(name=name, objective=objective, plan=own, optimizer=optimizer, multiple=own.lr / plan.lr)
+
+
+def _settled(name: str, objective: Objective, model: nn.Module, plan: Plan, groups: Groups) -> tuple[Plan, Parameters]:
+    """The plan of an objective, and the parameters that it moves, each with its decay and its rate."""
     for key in objective.train:
         if key not in _OWN:
             raise GradlabError(f"The objective {name!r} cannot have a {key} of its own. Valid: {', '.join(_OWN)}.")
@@ -85,14 +111,14 @@ def _player(name: str, objective: Objective, model: nn.Module, plan: Plan, group
         )
     for prefix, values in {**groups, **objective.groups}.items():
         _set_group(parameters, prefix, values, own.lr)
-    optimizer = optimizers.build(own.optimizer, parameters)
-    return Player(name=name, objective=objective, plan=own, optimizer=optimizer, multiple=own.lr / plan.lr)
+    return own, parameters
 
 
 def _set_group(parameters: Parameters, prefix: str, values: Any, lr: float) -> None:
-    unknown = set(values) - {"lr", "weight_decay"}
-    if unknown:
-        raise GradlabError(f"The group {prefix!r} cannot have a {unknown.pop()} of its own. Valid: lr, weight_decay.")
+    for key, value in values.items():
+        if key not in ("lr", "weight_decay"):
+            raise GradlabError(f"The group {prefix!r} cannot have a {key} of its own. Valid: lr, weight_decay.")
+        plan_schema.knobs[key].resolve(value, f"group {prefix}.{key}")
     multiple = values["lr"] / lr if "lr" in values else None
     if not parameters.set(partial(begins, prefix=prefix), decay=values.get("weight_decay"), multiple=multiple):
         raise GradlabError(f"There is no parameter to train in the group {prefix!r}: no name begins so.")

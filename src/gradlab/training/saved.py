@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from gradlab import parallel
-from gradlab.errors import GradlabError, Interrupted, notice, one_line
+from gradlab import owners, parallel
+from gradlab.errors import GradlabError, Interrupted, TrainingError, notice, one_line
 from gradlab.probes import parameter_count
 from gradlab.run import Run
-from gradlab.run.checkpoint import newest_sound
+from gradlab.run.checkpoint import newest_sound, steps
 from gradlab.tasks import Supervised, Task, compare, judge
 from gradlab.tasks.task import has_targets
 from gradlab.training.checkup import Checkup
@@ -44,16 +44,33 @@ def train_into(
     ]
     first = parallel.rank() == 0
     watching = [*observers, *([checkup] if checkup else []), *keepers] if first else []
-    with run.locked() if first else nullcontext(), build(observers=watching) as training:
+    with owners.telling(), run.locked() if first else nullcontext(), build(observers=watching) as training:
         _restore(training, run)
-        with _stopping_on_signals(training), checkup.at_work() if checkup else nullcontext():
-            progress = training.run()
-        if progress.ended == "interrupted":
-            parallel.every(None)  # who ends first would have the others ended: not before all is saved
-            raise Interrupted(f"Stopped and saved at step {progress.step}. Go on with: {run.resume_command}")
-        figures = _figures(run, training, splits, checkup, known)
+        with _at_work(run):
+            with _stopping_on_signals(training), checkup.at_work() if checkup else nullcontext():
+                progress = training.run()
+            if progress.ended == "interrupted":
+                parallel.every(None)  # who ends first would have the others ended: not before all is saved
+                raise Interrupted(f"Stopped and saved at step {progress.step}. Go on with: {run.resume_command}")
+            figures = _figures(run, training, splits, checkup, known)
         parallel.first(lambda: run.conclude(figures))
     return training
+
+
+@contextmanager
+def _at_work(run: Run) -> Iterator[None]:
+    """What fails meanwhile fails in a training that has begun; one's own code is told by its line, and how to go on."""
+    try:
+        yield
+    except Exception as error:
+        if told := owners.blame(error):
+            saved = [int(path.name.removeprefix("step-")) for path in steps(run.checkpoints)]
+            kept = f"The checkpoint of step {saved[0]} is kept" if saved else "No checkpoint had been saved"
+            again = f"{run.resume_command} --changed-code"
+            raise TrainingError(f"{told} {kept}. When that is mended: {again}") from error
+        if isinstance(error, GradlabError) and error.exit_code == GradlabError.exit_code:
+            raise TrainingError(str(error)) from error
+        raise
 
 
 def _restore(training: Training, run: Run) -> None:

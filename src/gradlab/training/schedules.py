@@ -39,7 +39,7 @@ class Trace:
     evaluations: int = 0
 
 
-schedules: Registry[Schedule] = Registry("schedule")
+schedules: Registry[Schedule] = Registry("schedule", makes=Schedule)
 Warmup = Annotated[Natural, "steps over which the rate first rises linearly from 0"]
 Floor = Annotated[Fraction, "the last factor"]
 

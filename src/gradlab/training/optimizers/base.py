@@ -123,7 +123,7 @@ class Group:
         return list(torch._foreach_add(gradients, self.values, alpha=self.decay)) if self.decay else gradients
 
 
-optimizers: Registry[Optimizer] = Registry("optimizer")
+optimizers: Registry[Optimizer] = Registry("optimizer", makes=Optimizer)
 
 
 def descend(
