@@ -42,6 +42,7 @@ def joined() -> Iterator[None]:
         yield
         return
     import torch
+    import torch.distributed.nn.functional  # later, its defaults would hold the group, whose threads must end first
     from torch import distributed
 
     cuda = torch.cuda.is_available()
