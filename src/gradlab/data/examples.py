@@ -111,7 +111,7 @@ class Examples:
 
     def __post_init__(self) -> None:
         for name, part in self.parts.items():
-            if not hasattr(part, "index_select"):
+            if not hasattr(part, "to"):
                 kind = type(part).__name__
                 raise GradlabError(f"The part {name!r} of the data must be a tensor, got a {kind}: torch.as_tensor.")
         lengths = {name: len(part) for name, part in self.parts.items()}

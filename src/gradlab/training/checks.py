@@ -83,10 +83,11 @@ def check_splits(task: Task, train: Any, **judged: Any) -> None:
     if isinstance(train, Examples):
         if not len(train):
             raise GradlabError("There is nothing to learn from: the training split has no examples.")
-        if isinstance(task, Supervised) and not {"inputs", "targets"} <= set(train.parts):
+        given = train.batch(slice(0, 1))
+        if isinstance(task, Supervised) and not {"inputs", "targets"} <= set(given):
             raise GradlabError(
                 f"{type(task).__name__} learns from examples with inputs and targets, but these have "
-                f"{', '.join(train.parts)}. Take a task of your own."
+                f"{', '.join(given)}. Take a task of your own."
             )
     elif not isinstance(train, Stream):
         raise GradlabError(f"The training split must be Examples or a Stream, got {shortly(train)}.")
