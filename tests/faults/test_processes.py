@@ -302,12 +302,11 @@ def test_processes_with_different_data_are_refused(tmp_path: Path) -> None:
     settings = ["data=csv", "data.target=y", "model=mlp", "--out", "run", "--data", str(tmp_path / "table.csv")]
     commands = [["train", "digits-mlp", *settings]] * 2
     port = free_port()
-    processes = []
+    processes, loaded = [], tmp_path / "cache0"
     for rank in range(2):
         told = environment(**member(rank, 2, port), GRADLAB_CACHE=str(tmp_path / f"cache{rank}"))
         processes.append(start(*commands[rank], cwd=folders[rank], env=told))
         if rank == 0:
-            loaded = tmp_path / "cache0"
             assert wait_until(lambda: loaded.is_dir() and any(loaded.iterdir()), processes[0])
             time.sleep(1)  # it waits for the other, and has read its file
             shutil.copy(folders[1] / "table.csv", tmp_path / "table.csv")
