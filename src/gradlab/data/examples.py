@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gradlab.data.preprocessing import Preprocessing
 
 Rows = npt.NDArray[np.int64]
+Some = TypeVar("Some", bound="Examples")  # of a kind
 
 
 class Column(Protocol):
@@ -99,13 +100,13 @@ class Examples:
     """Whether an epoch may be put in order all at once."""
 
     @classmethod
-    def of(cls, inputs: Any, targets: Any, rows: Rows | None = None, weights: Tensor | None = None) -> Self:
+    def of(cls: type[Some], inputs: Any, targets: Any, rows: Rows | None = None, weights: Tensor | None = None) -> Some:
         """The examples of supervised learning."""
         parts = {"inputs": inputs, "targets": targets} | ({} if weights is None else {"weights": weights})
         return cls(parts, np.arange(len(inputs)) if rows is None else rows)
 
     @classmethod
-    def by_name(cls, parts: Mapping[str, Any]) -> Self:
+    def by_name(cls: type[Some], parts: Mapping[str, Any]) -> Some:
         """Examples of any kind: columns by name, a row for each example."""
         return cls(parts, np.arange(len(next(iter(parts.values()), ()))))
 
@@ -146,11 +147,11 @@ class Examples:
         """Of the columns as tensors."""
         return max(int(part.nbytes) for part in self.parts.values())
 
-    def but(self, **parts: Any) -> Self:
+    def but(self: Some, **parts: Any) -> Some:
         """The same with some columns replaced."""
         return replace(self, parts={**self.parts, **parts})
 
-    def to(self, device: torch.device) -> Self:
+    def to(self: Some, device: torch.device) -> Some:
         return self.but(**{name: part.to(device) for name, part in self.parts.items()})
 
     def batch(self, rows: Any) -> Batch:
@@ -161,12 +162,12 @@ class Examples:
         """The same for row numbers on the device."""
         return {name: part.index_select(0, rows) for name, part in self.parts.items()}
 
-    def subset(self, chosen: Rows) -> Self:
+    def subset(self: Some, chosen: Rows) -> Some:
         """Some of them, as they are."""
         some = {n: p[chosen] if isinstance(p, Tensor) else p.subset(chosen) for n, p in self.parts.items()}
         return replace(self, parts=some, rows=self.rows[chosen])
 
-    def sample(self, count: int) -> Self:
+    def sample(self: Some, count: int) -> Some:
         """Some of them, evenly spread, since sources often have their classes one after the other."""
         count = min(count, len(self))
         return self.subset(np.arange(count) * len(self) // max(1, count))
@@ -178,7 +179,7 @@ class Examples:
 
     # How an epoch is read: a pure function of (seed, epoch).
 
-    def for_epoch(self, seed: int, epoch: int) -> Self:
+    def for_epoch(self: Some, seed: int, epoch: int) -> Some:
         """The same, but for what differs from epoch to epoch."""
         return self
 
@@ -186,7 +187,7 @@ class Examples:
         """The rows of an epoch, batch after batch."""
         return permutation(len(self), seed, epoch)
 
-    def apart(self) -> Self:
+    def apart(self: Some) -> Some:
         """The same, each read by itself."""
         return replace(self, carries=False)
 
