@@ -81,7 +81,8 @@ def test_a_file_says_what_it_registered(mine):
     assert find(str(mine)).name == find("my-pairs").name == "my-pairs"
 
 
-def test_it_is_run_once_unless_it_has_changed(tmp_path):
+def test_it_is_run_once_unless_it_has_changed(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)  # as it is for most people
     path = tmp_path / "one.py"
     path.write_text(ONE)
     first = owners.load(path)

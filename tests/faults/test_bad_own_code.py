@@ -459,6 +459,14 @@ def test_own_code_that_fails_when_a_run_is_used_is_told(quick: ForkServer, tmp_p
     check_refused(ended, *at_lines(words, tmp_path / "mine.py"))
 
 
+def test_a_run_that_says_nonsense_of_its_code_is_told(quick: ForkServer, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(PAIRS)
+    assert quick("train", "mine.py", "--out", "run", "--json", cwd=tmp_path).code == 0
+    environment = json.loads((tmp_path / "run" / "environment.json").read_text())
+    (tmp_path / "run" / "environment.json").write_text(json.dumps({**environment, "code": ["mine.py"]}))
+    check_refused(quick("evaluate", "run", "--code", "mine.py", cwd=tmp_path), "environment.json is damaged", "mine.py")
+
+
 def test_a_failing_worker_of_a_sweep_tells_the_line(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PAIRS.replace(LOSS, late(LOSS, 2)) + CALLS)
     ended = gradlab("sweep", "mine.py", "model.width=2:8", "--trials", "2", "--jobs", "2", cwd=tmp_path)

@@ -184,7 +184,7 @@ def test_of_several_losses_one_that_has_nothing_to_count_leaves_the_others_to_mo
     both = run(make_training(task=Minimises(together(labels=labels, sizes=sizes)), **plan))
     one = run(make_training(task=Minimises(together(sizes=sizes)), **plan))
     assert_close(weights(both), weights(one))
-    assert [line["labels"] for line in both.record.lines] == [0.0, 0.0]
+    assert all("labels" not in line for line in both.record.lines)
     assert both.record.losses() == pytest.approx(one.record.losses())
 
 

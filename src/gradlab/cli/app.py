@@ -99,8 +99,14 @@ def _check_processes(arguments: Sequence[str]) -> None:
         raise GradlabError(
             f"`gradlab {' '.join(arguments[:1])}` runs in one process: leave out torchrun. It is for train and resume."
         )
+    study = next((text for text in arguments if text.split("=")[0] in _STUDIES), None)
+    if study is not None:
+        raise GradlabError(f"{study} is for trainings in one process: leave out torchrun.")
     if _rank():
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (until the process ends)
+
+
+_STUDIES = ("--folds", "--seeds", "--find-lr", "--curve", "--vary", "--check")
 
 
 def _rank() -> int:

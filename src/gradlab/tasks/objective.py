@@ -78,7 +78,7 @@ def with_sum(means: Mapping[str, float]) -> dict[str, float]:
     {'loss': 2.5, 'reconstruction': 2.0, 'kl': 0.5}
     """
     # One of several may itself be called so: the sum is what a log line and an evaluation have under that name.
-    return {"loss": 0.0, **means} | {"loss": sum(means.values())}
+    return {"loss": 0.0, **means} | {"loss": sum(means.values(), 0.0)}
 
 
 def check_apart(losses: Mapping[str, Any], others: Mapping[str, Any]) -> None:

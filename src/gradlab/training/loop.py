@@ -4,7 +4,6 @@ Batches come by the number of the step, and everything else that a resumed run n
 Nothing in the loop waits for the device except at log points, evaluations and checkpoints.
 """
 
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -245,10 +244,10 @@ class Training:
     def _log(self, before: list[Tensor]) -> None:
         """A line on the training split: mean losses since the last line, and how far this step moved each layer."""
         self._fold()
-        # Batches may hold nothing of what one of several losses is about.
+        # Batches may hold nothing of what a loss is about: it has then moved nothing, and has no mean.
         means = {name: total / count for name, (total, count) in self.progress.window.items() if count}
         figures = {
-            **(with_sum(means) if means else {"loss": math.nan}),
+            **with_sum(means),
             "lr": self.lr(self.progress.step - 1),
             "gradient_norm": gradient_norm(self.step),
             "update_ratio": dict(zip(self.layers, self._ratios(before), strict=True)),
