@@ -1,6 +1,7 @@
 """One thread and one seed for every test, whichever worker runs it and in whatever order."""
 
 import os
+import sys
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when OpenMP is loaded, so before torch is
 
@@ -8,6 +9,9 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
+
+from gradlab import owners, register
+from gradlab.recipes import book
 
 torch.set_num_threads(1)
 # The same examples in every run: a test that is red is red again.
@@ -21,6 +25,19 @@ def seed():
     """Every test starts from the same state of every generator."""
     torch.manual_seed(0)
     np.random.seed(0)
+
+
+@pytest.fixture(autouse=True)
+def no_name_stays(monkeypatch):
+    """What a test registers, and the files that it runs for it, are gone after it."""
+    registries = (register.sources, register.models, register.tasks, register.optimizers, register.schedules)
+    for names in (book, *(registry._builders for registry in registries)):
+        monkeypatch.setattr(names, "_things", dict(names._things))
+        monkeypatch.setattr(names, "owners", dict(names.owners))
+    monkeypatch.setattr(owners, "loaded", {})
+    yield
+    for name in [name for name in sys.modules if name.startswith("gradlab_code_")]:
+        del sys.modules[name]
 
 
 @pytest.fixture(autouse=True, scope="session")

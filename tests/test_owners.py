@@ -19,27 +19,18 @@ from gradlab import owners
 from gradlab.data import sources
 from gradlab.errors import TrainingError
 from gradlab.models import models
-from gradlab.recipes import book, find
+from gradlab.recipes import find
 from gradlab.registry import Part
 from gradlab.specs import Pair, Table
-from gradlab.tasks import tasks
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays(monkeypatch):
-    """What a test registers is gone after it."""
-    named = [book, *(registry._builders for registry in (sources, models, tasks))]
-    for one in named:
-        monkeypatch.setattr(one, "_things", dict(one._things))
-        monkeypatch.setattr(one, "owners", dict(one.owners))
-    monkeypatch.setattr(owners, "loaded", {})
+def path_stays(monkeypatch):
+    """Packages of this machine bring nothing, and the files that are run leave the search path as it was."""
     monkeypatch.setattr(owners, "_installed", True)
-    before, path = set(sys.modules), list(sys.path)
+    path = list(sys.path)
     yield
     assert sys.path == path
-    for name in set(sys.modules) - before:
-        if name.startswith("gradlab_code_"):
-            del sys.modules[name]
 
 
 @pytest.fixture
