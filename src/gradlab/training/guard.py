@@ -34,7 +34,7 @@ class HostGuard:
         self.norms: list[float] | Tensor = []
 
     def check(self, gradients: list[Tensor]) -> None:
-        self.norms = torch.stack(torch._foreach_norm(gradients)).tolist()
+        self.norms = [norm.item() for norm in torch._foreach_norm(gradients)]
         self.norm = math.hypot(*self.norms)
         if not math.isfinite(self.norm):
             raise NonFinite

@@ -146,7 +146,7 @@ class Training:
         if self.rate is not None:
             return self.rate(step)
         base = self.plan.lr if self.progress.lr is None else self.progress.lr
-        return base * self.schedule(step) * self.progress.trace.get("factor", 1.0)
+        return base * self.schedule.factor_at(step) * self.progress.trace.get("factor", 1.0)
 
     def request(self, what: What, value: float | None = None) -> None:
         """Ask, from anywhere and at any time: `request("stop")`, `"evaluate"`, `"save"`, or `request("lr", 1e-4)`.
@@ -267,8 +267,8 @@ class Training:
 
     def _fold(self) -> None:
         """Add the pending losses to the window, in order. Waits for the device."""
-        for name in dict.fromkeys(name for stepped in self.pending for name in stepped):
-            totals, counts = zip(*(stepped[name] for stepped in self.pending if name in stepped), strict=True)
+        for name in {name: 0 for stepped in self.pending for name in stepped}:  # a set would have no order
+            totals, counts = zip(*[stepped[name] for stepped in self.pending if name in stepped], strict=True)
             window = self.progress.window.setdefault(name, [0.0, 0])
             for total, count in zip(_numbers(totals), _numbers(counts), strict=True):
                 window[0] += total
