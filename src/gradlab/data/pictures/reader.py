@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from gradlab.data.reading import Reading
 from gradlab.errors import GradlabError, notice
+from gradlab.files import check_content
 from gradlab.wording import counted
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class PictureReader:
 
     @classmethod
     def read_back(cls, described: Mapping[str, Any]) -> "PictureReader":
-        return cls(**{key: value for key, value in described.items() if key != "kind"})
+        return check_content({k: v for k, v in described.items() if k != "kind"}, cls, "data.json (reader)")
 
     def load(self, path: Path) -> Pixels:
         """One picture: (channels, height, width), bytes."""

@@ -15,6 +15,7 @@ from gradlab.data.reading import Reading
 from gradlab.data.tables.columns import UNKNOWN_CODE, Column, Where
 from gradlab.data.tables.records import SEPARATORS, Records
 from gradlab.errors import GradlabError, notice
+from gradlab.files import check_content
 from gradlab.wording import counted
 
 
@@ -37,8 +38,7 @@ class TableReader:
 
     @classmethod
     def read_back(cls, described: Mapping[str, Any]) -> "TableReader":
-        columns = [Column(**column) for column in described["columns"]]
-        return cls(columns=columns, separator=described["separator"], encoding=described["encoding"])
+        return check_content({k: v for k, v in described.items() if k != "kind"}, cls, "data.json (reader)")
 
     @property
     def inputs(self) -> list[Column]:

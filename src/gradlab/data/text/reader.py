@@ -11,6 +11,7 @@ from gradlab.data.tables.records import SEPARATORS, Records
 from gradlab.data.text.documents import Document
 from gradlab.data.text.texts import as_array
 from gradlab.errors import GradlabError, unknown
+from gradlab.files import check_content
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,7 @@ class TextReader:
 
     @classmethod
     def read_back(cls, described: Mapping[str, Any]) -> "TextReader":
-        return cls(**{key: value for key, value in described.items() if key != "kind"})
+        return check_content({k: v for k, v in described.items() if k != "kind"}, cls, "data.json (reader)")
 
     def read(self, source: str) -> Reading:
         if any(character.isspace() for character in source) and not _exists(source):
