@@ -146,7 +146,7 @@ class Training:
         if self.rate is not None:
             return self.rate(step)
         base = self.plan.lr if self.progress.lr is None else self.progress.lr
-        return base * self.schedule.factor_at(step) * self.progress.trace.get("factor", 1.0)
+        return base * self.schedule(step) * self.progress.trace.get("factor", 1.0)
 
     def request(self, what: What, value: float | None = None) -> None:
         """Ask, from anywhere and at any time: `request("stop")`, `"evaluate"`, `"save"`, or `request("lr", 1e-4)`.
