@@ -16,9 +16,10 @@ from torch import Tensor, nn
 
 from gradlab import parallel
 from gradlab.data import Batch, Examples, Stream
-from gradlab.errors import TrainingError
+from gradlab.errors import NumericalError, TrainingError
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
 from gradlab.tasks import Task, judge
+from gradlab.tasks.finite import check_losses, not_finite
 from gradlab.tasks.objective import with_sum
 from gradlab.training.average import Average
 from gradlab.training.capture import Mode, in_mode
@@ -209,11 +210,17 @@ class Training:
                 observer.step(self)
 
     def _check(self) -> None:
-        """Before anything is logged or saved: has the device stopped updating?"""
+        """Before anything is logged or saved: has the device stopped updating, and are the weights numbers?"""
         frozen = frozen_at(self.step)
         if frozen is not None:
             self.progress.step = frozen
             raise NonFinite
+        for name in not_finite(dict(zip(self.parameters.names, self.parameters.tensors, strict=True))):
+            self.progress.ended = "diverged"
+            raise NumericalError(
+                f"The weights {name} are not finite after step {self.progress.step}, though the gradients were: the "
+                f"update overflowed. Lower train.lr (now {self.plan.lr:g}), the weight decay or train.l1."
+            )
 
     def _answer(self) -> None:
         """Do what was asked for."""
@@ -246,6 +253,7 @@ class Training:
         self._fold()
         # Batches may hold nothing of what a loss is about: it has then moved nothing, and has no mean.
         means = {name: total / count for name, (total, count) in self.progress.window.items() if count}
+        check_losses(with_sum(means), self.model, self.task, self.train, f"training, step {self.progress.step}")
         figures = {
             **with_sum(means),
             "lr": self.lr(self.progress.step - 1),
@@ -283,6 +291,7 @@ class Training:
         if self.sample is not None:
             self._emit("train-sample", self._judge(self.sample))
         figures = self._judge(self.validation)
+        check_losses(figures, self.model, self.task, self.validation, f"validation split, step {progress.step}")
         value = _figure(figures, criterion.figure)
         progress.evaluations_since_best += 1
         if criterion.better(value, progress.best.get(criterion.figure, criterion.worst)):
