@@ -299,7 +299,7 @@ def edit(path):
 
 
 @pytest.mark.parametrize("change", [grow, cut, edit])
-@pytest.mark.parametrize("between", ["survey", "check_classes"])
+@pytest.mark.parametrize("between", ["Records", "check_classes"])
 def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_nothing(
     read_table, cache, tmp_path, monkeypatch, change, between
 ):

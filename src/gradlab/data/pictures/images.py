@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 
+from gradlab.data.array_file import ArrayFile
 from gradlab.data.cache import building, cache_folder, file_key
 from gradlab.data.dataset import sources
 from gradlab.data.folders import ClassFolders
@@ -101,13 +102,10 @@ def _reader(found: ClassFolders, size: int | None, colour: str, resize: Resize) 
 
 
 def _convert(files: list[Path], reader: PictureReader, folder: Path, tell: Tell) -> None:
-    shape = (len(files), reader.channels, reader.height, reader.width)
-    pixels = np.lib.format.open_memmap(folder / "inputs.npy", mode="w+", dtype=np.uint8, shape=shape)
-
-    for row, picture in enumerate(_each(files, reader.load)):
-        pixels[row] = picture
-        tell(row)
-    pixels.flush()
+    with ArrayFile(folder / "inputs.npy", np.uint8, (reader.channels, reader.height, reader.width)) as pixels:
+        for row, picture in enumerate(_each(files, reader.load)):
+            pixels.write(picture[None])
+            tell(row)
 
 
 def _each(files: list[Path], do: Callable[[Path], T]) -> Iterator[T]:

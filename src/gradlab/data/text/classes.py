@@ -67,15 +67,15 @@ def texts(
 def _from_table(path: Path, records: Records, text: str, target: str, encoding: str) -> Texts:
     documents, labels, notes = [], [], []
     empty, missing = list[str](), list[str]()
-    for chunk in records:
-        columns = (chunk.columns[records.names.index(name)] for name in (text, target))
+    for block in records:
+        columns = block.texts([records.names.index(name) for name in (text, target)])
         for row, (content, label) in enumerate(zip(*columns, strict=True)):
             if not content:
-                empty.append(chunk.where(row))
+                empty.append(block.where(row))
             elif label in MISSING:
-                missing.append(chunk.where(row))
+                missing.append(block.where(row))
             else:
-                documents.append(Document.of(f"{path}, {chunk.where(row)}", content))
+                documents.append(Document.of(f"{path}, {block.where(row)}", content))
                 labels.append(label)
     for left_out, name, what in ((empty, text, "empty"), (missing, target, "missing")):
         if left_out:

@@ -41,14 +41,14 @@ class TextReader:
             if not files:
                 raise GradlabError(f"{source} has no file in it that ends in {' or '.join(self.suffixes)}.")
             names = [str(file.relative_to(path)) for file in files]
-            return Reading(as_array([_told(Document.at(file)) for file in files]), names)
+            return Reading(as_array([_content(Document.at(file)) for file in files]), names)
         if not path.is_file():
             raise GradlabError(
                 f"{source} is neither a file nor a folder. A text itself is given in quotes, with a blank in it."
             )
         if path.suffix.lower() in (".csv", ".tsv"):
             return self._from_table(path)
-        return Reading(as_array([_told(Document.at(path))]), [path.name])
+        return Reading(as_array([_content(Document.at(path))]), [path.name])
 
     def _from_table(self, path: Path) -> Reading:
         if self.column is None:
@@ -59,16 +59,17 @@ class TextReader:
         records = Records(path, "auto" if self.separator in SEPARATORS else self.separator, self.encoding)
         if self.column not in records.names:
             raise unknown(f"column in {path},", self.column, records.names)
-        found = []
-        for chunk in records:
-            for row, text in enumerate(chunk.columns[records.names.index(self.column)]):
-                found.append(_told(Document.of(f"{path}, {chunk.where(row)}", text)))
-        if not found:
+        texts = [
+            _content(Document.of(f"{path}, {block.where(row)}", text))
+            for block in records
+            for row, text in enumerate(block.texts([records.names.index(self.column)])[0])
+        ]
+        if not texts:
             raise GradlabError(f"{path} has a line of column names, but no row below it.")
-        return Reading(as_array(found))
+        return Reading(as_array(texts))
 
 
-def _told(document: Document) -> str:
+def _content(document: Document) -> str:
     text = document.read().strip()
     if not text:
         raise GradlabError(f"{document.name}: the text is empty. There is nothing to tell its class by.")

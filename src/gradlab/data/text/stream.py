@@ -7,11 +7,12 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.data.array_file import ArrayFile
 from gradlab.data.cache import building, cache_folder, changed_guard
 from gradlab.data.progress import Tell, converting
 from gradlab.data.text.corpus import Corpus
@@ -88,39 +89,30 @@ class _Encoding:
     def __init__(self, corpus: Corpus, tokenizer: Tokenizer, eos: bool, tell: Tell):
         self.corpus, self.tokenizer, self.tell = corpus, tokenizer, tell
         self.last = np.array([tokenizer["<eos>"]] if eos else [], dtype=np.int64)
-        self.dtype = np.min_scalar_type(len(tokenizer) - 1)
         self.starts = [0]
         self.counts = np.zeros(len(tokenizer), dtype=np.int64)
         self.characters = self.bytes = self.tokens = 0
 
     def write(self, folder: Path) -> None:
         """The tokens, the starts of the documents, and the statistics."""
-        with (folder / "tokens.npy").open("wb") as file:
-            # NumPy leaves room in the header for as long an array as there can be: it is written again at the end.
-            self._write_header(file)
+        with ArrayFile(folder / "tokens.npy", np.min_scalar_type(len(self.tokenizer) - 1)) as file:
             for texts in _together(self.corpus):
                 for text, encoded in zip(texts, self.tokenizer.encode_many(texts), strict=True):
                     self._add(encoded if text else self.last, file)
                     if not text:
-                        self.starts.append(self.tokens)
+                        self.starts.append(file.rows)
                 self.characters += sum(map(len, texts))
                 self.bytes += sum(len(text.encode()) for text in texts)
                 self.tell(self.bytes)
-            file.seek(0)
-            self._write_header(file)
+            self.tokens = file.rows
         if not self.characters:
             raise GradlabError(f"{self.corpus.name} is empty. There must be text in it.")
         np.save(folder / "starts.npy", np.array(self.starts[:-1], dtype=np.int64))
         (folder / "text.json").write_text(json.dumps(asdict(self._statistics())))
 
-    def _write_header(self, file: IO[bytes]) -> None:
-        described = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.tokens,)}
-        np.lib.format.write_array_header_1_0(file, described)
-
-    def _add(self, ids: npt.NDArray[np.int64], file: IO[bytes]) -> None:
+    def _add(self, ids: npt.NDArray[np.int64], file: ArrayFile) -> None:
         self.counts += np.bincount(ids, minlength=len(self.counts))
-        self.tokens += len(ids)
-        file.write(ids.astype(self.dtype).tobytes())
+        file.write(ids)
 
     def _statistics(self) -> Statistics:
         unknown = self.tokenizer.special.get(UNKNOWN)
