@@ -9,7 +9,7 @@ from typing import IO, Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.data.cache import building, cache_folder, changed_guard, file_key
+from gradlab.data.cache import cache_folder, changed_guard, converted, file_key
 from gradlab.data.dataset import sources
 from gradlab.data.raw import Raw
 from gradlab.data.reading import check_array, read_npz
@@ -45,16 +45,14 @@ def _mapped(path: Path) -> tuple[npt.NDArray[Any], str]:
     with changed_guard(path) as check:
         key = file_key(path)
         folder = cache_folder("arrays", key)
-        if not folder.is_dir():
+
+        def unpack(temporary: Path) -> None:
             notice(f"Unpacking {path} ({path.stat().st_size / 1e6:,.0f} MB), once: it will be in {folder}.")
-            with building(folder) as temporary:
-                _unpack(path, "x", temporary / "x.npy")
-                check()
-    try:
-        x = np.load(folder / "x.npy", mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise GradlabError(f"The cache {folder} is damaged: {error}. Remove that folder.") from None
-    return x, key
+            _unpack(path, "x", temporary / "x.npy")
+            check()
+
+        converted(folder, unpack, ["x.npy"])
+    return np.load(folder / "x.npy", mmap_mode="r", allow_pickle=False), key
 
 
 def _unpack(path: Path, name: str, to: Path) -> None:

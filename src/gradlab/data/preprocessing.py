@@ -15,6 +15,7 @@ from gradlab.data.moments import Moments
 from gradlab.data.preparation import Preparation
 from gradlab.data.raw import check_finite
 from gradlab.errors import GradlabError, unknown
+from gradlab.files import check_content
 
 Method = Literal["standardise", "scale", "none"]
 Array = npt.NDArray[Any]
@@ -57,7 +58,7 @@ class Preprocessing(Preparation):
     def read_back(
         cls, described: dict[str, Any], targets: dict[str, Any], read: Callable[[str], str]
     ) -> "Preprocessing":
-        return cls(**described)
+        return check_content(described, cls, "data.json")
 
     @classmethod
     def fit(

@@ -5,6 +5,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +30,7 @@ class Damaged(GradlabError):
 
 
 def read_json(path: Path, form: type[T], advice: str = "") -> T:
-    """What a JSON file holds, checked by its form: a TypedDict, or any other type that pydantic knows."""
+    """What a JSON file holds, checked by its form: a TypedDict, a dataclass, or any other type that pydantic knows."""
     return parse_json(_text(path, advice), form, path, advice)
 
 
@@ -55,6 +56,8 @@ def check_content(content: Any, form: type[T], source: Path | str, advice: str =
     from pydantic import TypeAdapter, ValidationError  # slow to load, and most commands read no file
 
     try:
+        if is_dataclass(form):  # of which a dictionary is strictly no form, but an object of JSON is
+            return TypeAdapter(form).validate_json(json.dumps(content), strict=True)
         return TypeAdapter(form).validate_python(content, strict=True)
     except ValidationError as error:
         mistakes = [_mistake(one["loc"], one["msg"]) for one in error.errors(include_input=False, include_url=False)]

@@ -244,15 +244,22 @@ def test_a_folder_that_changes_while_it_is_read_is_refused_and_leaves_nothing(dr
     assert list((cache / "pictures").iterdir()) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"noise"])
-def test_a_damaged_cache_is_told_with_what_to_remove(draw, read, cache, content):
+def test_a_disk_that_is_full_is_told_and_left_as_it_was(draw, read, cache, full_disk):
     draw("cat/1.png", "dog/1.png")
-    read()
-    (folder,) = (cache / "pictures").iterdir()
-    (folder / "inputs.npy").write_bytes(content)
-    said = refused(read)
-    assert str(folder) in said
-    assert "Remove that folder" in said
+    with full_disk(40_000):
+        assert "cannot be written: File too large. Set GRADLAB_CACHE" in refused(lambda: read(size=200))
+    assert list((cache / "pictures").iterdir()) == []
+
+
+def test_a_flipped_bit_of_the_cache_is_told_and_the_pictures_converted_again(draw, read, cache, capsys):
+    draw("cat/1.png", "dog/1.png")
+    want = np.array(read().inputs)
+    (file,) = (cache / "pictures").glob("*/inputs.npy")
+    content = bytearray(file.read_bytes())
+    content[-5] ^= 1
+    file.write_bytes(content)
+    np.testing.assert_array_equal(read().inputs, want)
+    assert f"{file} is damaged" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("resize", ["crop", "pad", "stretch"])

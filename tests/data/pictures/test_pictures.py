@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from gradlab.data import reader_of
 from gradlab.data.pictures.reader import PictureReader, files_below, is_picture, look
 from gradlab.errors import GradlabError
 
@@ -236,4 +237,4 @@ def test_a_picture_without_the_ending_of_one_is_read(tmp_path, rng):
 
 
 def test_the_reader_survives_what_a_run_keeps_of_it():
-    assert PictureReader.read_back(reader(resize="pad").describe()) == reader(resize="pad")
+    assert reader_of(reader(resize="pad").describe(), ()) == reader(resize="pad")

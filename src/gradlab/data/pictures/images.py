@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeVar
 import numpy as np
 
 from gradlab.data.array_file import ArrayFile
-from gradlab.data.cache import building, cache_folder, file_key
+from gradlab.data.cache import cache_folder, converted, file_key
 from gradlab.data.dataset import sources
 from gradlab.data.folders import ClassFolders
 from gradlab.data.pictures.reader import (
@@ -56,19 +56,18 @@ def images(
     parts = [[str(p.relative_to(root)), label, file_key(p)] for p, label in zip(found.files, found.labels, strict=True)]
     key = hashlib.sha256(json.dumps([_FORMAT, found.starts, reader.describe(), parts]).encode()).hexdigest()
     folder = cache_folder("pictures", key)
-    if not folder.is_dir():
+
+    def convert(temporary: Path) -> None:
         count = len(found.files)
         what = f"Converting {count:,} pictures, once: they will be in {folder}."
-        with building(folder) as temporary, converting(what, count, count > _MANY) as tell:
+        with converting(what, count, count > _MANY) as tell:
             _convert(found.files, reader, temporary, tell)
-            if found.states() != before:
-                raise GradlabError(f"{path} changed while it was read. Try again when nothing writes to it any more.")
-    try:
-        inputs = np.load(folder / "inputs.npy", mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise GradlabError(f"The cache {folder} is damaged: {error}. Remove that folder.") from None
+        if found.states() != before:
+            raise GradlabError(f"{path} changed while it was read. Try again when nothing writes to it any more.")
+
+    converted(folder, convert, ["inputs.npy"])
     return Raw(
-        inputs=inputs,
+        inputs=np.load(folder / "inputs.npy", mmap_mode="r", allow_pickle=False),
         targets=np.array([found.classes.index(label) for label in found.labels], dtype=np.int64),
         classes=found.classes,
         validation_from=found.starts.get("validation"),

@@ -1,6 +1,5 @@
 """Picture files of any size and mode, as arrays of one shape."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from gradlab.data.reading import Reading
 from gradlab.errors import GradlabError, notice
+from gradlab.registry import Count
 from gradlab.wording import counted
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def look_through(path: Path) -> None:
 class PictureReader:
     """Every picture turned upright, put on white where it is transparent, and brought to one size and mode."""
 
-    height: int
-    width: int
+    height: Count
+    width: Count
     channels: Literal[1, 3]
     resize: Resize
 
@@ -63,10 +63,6 @@ class PictureReader:
     def describe(self) -> dict[str, Any]:
         """As data.json holds it."""
         return {"kind": self.kind, **asdict(self)}
-
-    @classmethod
-    def read_back(cls, described: Mapping[str, Any]) -> "PictureReader":
-        return cls(**{key: value for key, value in described.items() if key != "kind"})
 
     def load(self, path: Path) -> Pixels:
         """One picture: (channels, height, width), bytes."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.data.array_file import ArrayFile
-from gradlab.data.cache import building, cache_folder, changed_guard, file_key
+from gradlab.data.cache import cache_folder, changed_guard, converted, file_key
 from gradlab.data.dataset import sources
 from gradlab.data.progress import Tell, converting
 from gradlab.data.raw import Raw, parts
@@ -18,6 +19,7 @@ from gradlab.data.tables.reader import TableReader
 from gradlab.data.tables.records import Records
 from gradlab.data.tables.survey import Survey
 from gradlab.errors import GradlabError, unknown
+from gradlab.files import json_text, read_json
 from gradlab.wording import counted
 
 _FORMAT = 1  # of what is in the cache: a change here makes files be converted anew
@@ -57,38 +59,38 @@ def csv(
     }
     with changed_guard(file) as check:
         key = hashlib.sha256(json.dumps([_FORMAT, file_key(file), asked], sort_keys=True).encode()).hexdigest()
-        folder = cache_folder("tables", key)
-        if not folder.is_dir():
-            size = file.stat().st_size
+        folder, size = cache_folder("tables", key), file.stat().st_size
+
+        def convert(temporary: Path) -> None:
             what = f"Converting {path} ({size / 1e6:,.0f} MB), once: it will be in {folder}."
-            with building(folder) as temporary, converting(what, size, size > _LARGE) as tell:
+            with converting(what, size, size > _LARGE) as tell:
                 _Conversion(file, asked, temporary, tell).write()
-                check()
-    return _read(folder, key, missing == "fill")
+            check()
 
-
-def _read(folder: Path, key: str, fill: bool) -> Raw:
-    try:
-        described = json.loads((folder / "table.json").read_text())
-        inputs = np.load(folder / "inputs.npy", mmap_mode="r", allow_pickle=False)
-        targets = np.load(folder / "targets.npy", allow_pickle=False)
-        groups = np.load(folder / "groups.npy", allow_pickle=False) if (folder / "groups.npy").exists() else None
-        reader = TableReader.read_back(described["reader"])
-    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-        raise GradlabError(f"The cache {folder} is damaged: {error}. Remove that folder.") from None
-    used = [c for c in reader.columns if c.use == "input"]
+        converted(folder, convert, ["inputs.npy", "targets.npy", "table.json"], ["groups.npy"])
+    table = read_json(folder / "table.json", _Table)
+    inputs = table.reader.inputs
     return Raw(
-        inputs=inputs,
-        targets=targets,
-        features=[c.name for c in used],
-        classes=described["classes"],
-        categorical=[c.name for c in used if c.kind == "category"],
-        missing=fill,
-        groups=groups,
-        notes=described["notes"],
-        reader=reader,
+        inputs=np.load(folder / "inputs.npy", mmap_mode="r", allow_pickle=False),
+        targets=np.load(folder / "targets.npy", allow_pickle=False),
+        features=[c.name for c in inputs],
+        classes=table.classes,
+        categorical=[c.name for c in inputs if c.kind == "category"],
+        missing=missing == "fill",
+        groups=np.load(folder / "groups.npy", allow_pickle=False) if group else None,
+        notes=table.notes,
+        reader=table.reader,
         key=key,
     )
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What the arrays mean, in table.json."""
+
+    reader: TableReader
+    classes: list[str] | None
+    notes: list[str]
 
 
 class _Conversion:
@@ -230,8 +232,8 @@ class _Conversion:
         if groups:
             np.save(self.folder / "groups.npy", np.concatenate(groups))
         reader = TableReader(columns=self.columns, separator=self.records.separator, encoding=self.asked["encoding"])
-        described = {"reader": reader.describe(), "classes": self.classes, "notes": self.notes}
-        (self.folder / "table.json").write_text(json.dumps(described))
+        table = _Table(reader, self.classes, self.notes)
+        (self.folder / "table.json").write_text(json_text(asdict(table)))
 
     def _encoded(self, block: npt.NDArray[np.float64], index: int) -> npt.NDArray[np.float64]:
         """A column, where it is of categories with codes in the order of their names."""

@@ -35,11 +35,6 @@ class TableReader:
         """As data.json holds it."""
         return {"kind": self.kind, **asdict(self)}
 
-    @classmethod
-    def read_back(cls, described: Mapping[str, Any]) -> "TableReader":
-        columns = [Column(**column) for column in described["columns"]]
-        return cls(columns=columns, separator=described["separator"], encoding=described["encoding"])
-
     @property
     def inputs(self) -> list[Column]:
         return [c for c in self.columns if c.use == "input"]

@@ -1,6 +1,5 @@
 """New texts for a classifier."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,10 +26,6 @@ class TextReader:
     def describe(self) -> dict[str, Any]:
         """As data.json holds it."""
         return {"kind": self.kind, **asdict(self)}
-
-    @classmethod
-    def read_back(cls, described: Mapping[str, Any]) -> "TextReader":
-        return cls(**{key: value for key, value in described.items() if key != "kind"})
 
     def read(self, source: str) -> Reading:
         if any(character.isspace() for character in source) and not _exists(source):

@@ -17,6 +17,7 @@ from gradlab.data.text.masking import Masked
 from gradlab.data.text.stream import Tokens, tokenised
 from gradlab.data.text.tokenizer import Tokenizer
 from gradlab.data.text.windows import WindowExamples, Windows
+from gradlab.files import check_content
 from gradlab.registry import Count, Fraction
 from gradlab.wording import count
 
@@ -27,11 +28,11 @@ Kind = Literal["byte", "char", "word", "bpe"]
 class Context(Preparation):
     """How a model sees text: so many tokens at once, by this tokenizer."""
 
-    context: int
+    context: Count
     tokenizer: str
     """As JSON, in the format of the tokenizers library."""
 
-    vocabulary: int
+    vocabulary: Count
     """Tokens that it knows."""
 
     @property
@@ -52,7 +53,8 @@ class Context(Preparation):
 
     @classmethod
     def read_back(cls, described: dict[str, Any], targets: dict[str, Any], read: Callable[[str], str]) -> "Context":
-        return cls(described["context"], read("tokenizer.json"), described.get("vocabulary", targets["tokens"]))
+        known = {"vocabulary": targets["tokens"], **described, "tokenizer": read("tokenizer.json")}
+        return check_content(known, cls, "data.json")
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.data.array_file import ArrayFile
-from gradlab.data.cache import building, cache_folder, changed_guard
+from gradlab.data.cache import cache_folder, changed_guard, converted
 from gradlab.data.progress import Tell, converting
 from gradlab.data.text.corpus import Corpus
 from gradlab.data.text.kinds import UNKNOWN
 from gradlab.data.text.tokenizer import Tokenizer
 from gradlab.errors import GradlabError
+from gradlab.files import json_text, read_json
 
 _FORMAT = 1  # of what is in the cache: a change here makes texts be converted anew
 _LARGE = 2**24  # bytes above which the user is told what takes so long
@@ -64,23 +65,21 @@ def tokenised(corpus: Corpus, tokenizer: Tokenizer, *, eos: bool = False) -> Tok
         asked = [_FORMAT, corpus.key(), tokenizer.key(), eos]
         key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
         folder = cache_folder("text", key)
-        if not folder.is_dir():
+
+        def encode(temporary: Path) -> None:
             what = f"Encoding {corpus.name} ({corpus.size / 1e6:,.0f} MB), once: it will be in {folder}."
-            with building(folder) as temporary, converting(what, corpus.size, corpus.size > _LARGE) as tell:
+            with converting(what, corpus.size, corpus.size > _LARGE) as tell:
                 _Encoding(corpus, tokenizer, eos, tell).write(temporary)
-                for check in checks:
-                    check()
-    return _read(folder, key)
+            for check in checks:
+                check()
 
-
-def _read(folder: Path, key: str) -> Tokens:
-    try:
-        ids = np.load(folder / "tokens.npy", mmap_mode="r", allow_pickle=False)
-        starts = np.load(folder / "starts.npy", allow_pickle=False)
-        statistics = Statistics(**json.loads((folder / "text.json").read_text()))
-    except (OSError, ValueError, TypeError, EOFError) as error:
-        raise GradlabError(f"The cache {folder} is damaged: {error}. Remove that folder.") from None
-    return Tokens(ids=ids, starts=starts, statistics=statistics, key=key)
+        converted(folder, encode, ["tokens.npy", "starts.npy", "text.json"])
+    return Tokens(
+        ids=np.load(folder / "tokens.npy", mmap_mode="r", allow_pickle=False),
+        starts=np.load(folder / "starts.npy", allow_pickle=False),
+        statistics=read_json(folder / "text.json", Statistics),
+        key=key,
+    )
 
 
 class _Encoding:
@@ -108,7 +107,7 @@ class _Encoding:
         if not self.characters:
             raise GradlabError(f"{self.corpus.name} is empty. There must be text in it.")
         np.save(folder / "starts.npy", np.array(self.starts[:-1], dtype=np.int64))
-        (folder / "text.json").write_text(json.dumps(asdict(self._statistics())))
+        (folder / "text.json").write_text(json_text(asdict(self._statistics())))
 
     def _add(self, ids: npt.NDArray[np.int64], file: ArrayFile) -> None:
         self.counts += np.bincount(ids, minlength=len(self.counts))
