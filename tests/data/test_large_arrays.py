@@ -117,7 +117,7 @@ def test_an_array_shorter_than_its_header_says_is_refused_and_not_kept(tmp_path,
 
 
 def test_a_file_that_changes_while_it_is_unpacked_is_refused_and_leaves_nothing(save, read, cache, monkeypatch):
-    path, unpack = save(), arrays._unpack
+    path, unpack = save(), arrays.unpack_npz
 
     def interrupted(*arguments):
         unpack(*arguments)
@@ -125,7 +125,7 @@ def test_a_file_that_changes_while_it_is_unpacked_is_refused_and_leaves_nothing(
         with path.open("ab") as file:
             file.write(b"more")
 
-    monkeypatch.setattr(arrays, "_unpack", interrupted)
+    monkeypatch.setattr(arrays, "unpack_npz", interrupted)
     assert "mine.npz changed while it was read" in refused(read)
     assert list((cache / "arrays").iterdir()) == []
 

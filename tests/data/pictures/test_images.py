@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -242,6 +244,16 @@ def test_a_folder_that_changes_while_it_is_read_is_refused_and_leaves_nothing(dr
     monkeypatch.setattr(module, "_convert", interrupted)
     assert "pictures changed while it was read" in refused(read)
     assert list((cache / "pictures").iterdir()) == []
+
+
+def test_pictures_that_would_not_fit_on_the_disk_are_refused_before_they_are_read(draw, read, monkeypatch):
+    draw("cat/1.png", "dog/1.png")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10_000))
+    assert "would take 0.0 GB in the cache, where 0.0 are free. Set a smaller data.size" in refused(
+        lambda: read(size=200)
+    )
+    with pytest.raises(GradlabError, match=r"data\.size=100000 is not valid: .* 16384"):
+        read(size=100_000)
 
 
 def test_a_disk_that_is_full_is_told_and_left_as_it_was(draw, read, cache, full_disk):

@@ -238,3 +238,11 @@ def test_a_picture_without_the_ending_of_one_is_read(tmp_path, rng):
 
 def test_the_reader_survives_what_a_run_keeps_of_it():
     assert reader_of(reader(resize="pad").describe(), ()) == reader(resize="pad")
+
+
+def test_a_picture_that_unpacks_to_more_than_there_is_memory_is_refused_before_that(tmp_path, monkeypatch):
+    Image.new("L", (3000, 2000)).save(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size < 20_000
+    monkeypatch.setattr("gradlab.data.memory.memory", lambda: 10**7)
+    with pytest.raises(GradlabError, match=r"a\.png, 3,000×2,000 pixels, would take 0\.1 GB of memory"):
+        reader().load(tmp_path / "a.png")

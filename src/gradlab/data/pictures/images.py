@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from gradlab.data.array_file import ArrayFile
 from gradlab.data.cache import cache_folder, converted, file_key
@@ -23,8 +25,8 @@ from gradlab.data.pictures.reader import (
 from gradlab.data.progress import Tell, converting
 from gradlab.data.raw import Raw
 from gradlab.errors import GradlabError
-from gradlab.registry import Count
 
+Side = Annotated[int, Ge(1), Le(2**14)]
 T = TypeVar("T")
 
 _FORMAT = 1  # of what is in the cache: a change here makes folders be converted anew
@@ -38,7 +40,7 @@ def images(
     seed: int,
     *,
     path: Annotated[str, "folder with a folder of pictures for each class, or splits of those: --data FOLDER"],
-    size: Annotated[Count | None, "height and width; default their own where all have one up to 128, else 64"] = None,
+    size: Annotated[Side | None, "height and width; default their own where all have one up to 128, else 64"] = None,
     colour: Annotated[Literal["auto", "grey", "rgb"], "auto: grey where all pictures are"] = "auto",
     resize: Annotated[
         Resize, "how other shapes are made to fit: cut to the middle, put on white, or stretched"
@@ -101,6 +103,12 @@ def _reader(found: ClassFolders, size: int | None, colour: str, resize: Resize) 
 
 
 def _convert(files: list[Path], reader: PictureReader, folder: Path, tell: Tell) -> None:
+    size, free = len(files) * reader.channels * reader.height * reader.width, shutil.disk_usage(folder).free
+    if size > free:
+        raise GradlabError(
+            f"The pictures would take {size / 1e9:,.1f} GB in the cache, where {free / 1e9:,.1f} are free. "
+            "Set a smaller data.size, or GRADLAB_CACHE to a folder with room."
+        )
     with ArrayFile(folder / "inputs.npy", np.uint8, (reader.channels, reader.height, reader.width)) as pixels:
         for row, picture in enumerate(_each(files, reader.load)):
             pixels.write(picture[None])

@@ -61,7 +61,7 @@ class Tokenizer:
         """A tokenizer for these texts.
 
         `vocabulary` is how many tokens there are in all, the most frequent ones: by default every character, 10,000
-        words, 4096 pieces of byte pairs; it says nothing of bytes. `<unk>` is always there for characters and words,
+        words, 1024 pieces of byte pairs; it says nothing of bytes. `<unk>` is always there for characters and words,
         further `special` tokens are where they are asked for. Words and byte pairs are learned of the first `sample`
         characters, since the memory that takes grows with them.
         """
