@@ -33,9 +33,9 @@ def names(folder: Path) -> list[str]:
 
 def test_a_file_is_replaced_and_nothing_stays_beside_it(tmp_path):
     for content in ("first\n", "second, é\r\n", b"\x00\xff"):
-        write_file(tmp_path / "below" / "file", content)
-        assert (tmp_path / "below" / "file").read_bytes() == (content.encode() if isinstance(content, str) else content)
-    assert names(tmp_path / "below") == ["file"]
+        write_file(tmp_path / "file", content)
+        assert (tmp_path / "file").read_bytes() == (content.encode() if isinstance(content, str) else content)
+    assert names(tmp_path) == ["file"]
 
 
 def test_a_link_stays_a_link_and_the_mode_stays(tmp_path):
@@ -68,11 +68,11 @@ def test_an_error_of_writing_has_one_form(tmp_path):
 
 
 def test_a_folder_appears_when_the_block_has_ended(tmp_path):
-    with write_folder(tmp_path / "folder") as new:
+    with write_folder(tmp_path / "below" / "folder") as new:
         (new / "file").write_text("content")
-        assert not (tmp_path / "folder").exists()
-    assert names(tmp_path) == ["folder"]
-    assert (tmp_path / "folder" / "file").read_text() == "content"
+        assert not (tmp_path / "below" / "folder").exists()
+    assert names(tmp_path / "below") == ["folder"]
+    assert (tmp_path / "below" / "folder" / "file").read_text() == "content"
 
 
 def interrupted() -> str:

@@ -15,7 +15,7 @@ from gradlab.data.moments import Moments
 from gradlab.data.preparation import Preparation
 from gradlab.data.raw import check_finite
 from gradlab.errors import GradlabError, unknown
-from gradlab.files import check_content
+from gradlab.files import check_content, interpreting
 
 Method = Literal["standardise", "scale", "none"]
 Array = npt.NDArray[Any]
@@ -58,7 +58,10 @@ class Preprocessing(Preparation):
     def read_back(
         cls, described: dict[str, Any], targets: dict[str, Any], read: Callable[[str], str]
     ) -> "Preprocessing":
-        return check_content(described, cls, "data.json")
+        preprocessing = check_content(described, cls, "data.json (inputs)")
+        with interpreting("data.json (inputs)"):
+            preprocessing(np.zeros((1, *preprocessing.shape)))  # whose parts may not fit each other
+        return preprocessing
 
     @classmethod
     def fit(

@@ -21,13 +21,13 @@ def reader_of(described: Mapping[str, Any] | None, shape: tuple[int, ...]) -> Re
     """The reader that data.json describes; without one, inputs are arrays of this shape."""
     if described is None:
         return ArrayReader(shape)
-    kind = described.get("kind")
+    kind = str(described.get("kind"))
     if kind not in _READERS:
         raise GradlabError(f"data.json names a reader {printable(repr(kind), 60)}, which this version does not know.")
-    return check_content(described, _READERS[kind], "data.json")
+    return check_content({k: v for k, v in described.items() if k != "kind"}, _READERS[kind], "data.json (reader)")
 
 
-_READERS: dict[Any, type[Reader]] = {kind.kind: kind for kind in (TableReader, PictureReader, TextReader)}
+_READERS: dict[str, type[Reader]] = {kind.kind: kind for kind in (TableReader, PictureReader, TextReader)}
 _PREPARATIONS: dict[str, type[Preparation]] = {kind.kind: kind for kind in (Preprocessing, Context, Beginning, Ready)}
 
 
@@ -36,7 +36,7 @@ def preparation_of(described: Mapping[str, Any], targets: dict[str, Any], read: 
     values = dict(described)
     # Runs of version 0.1 do not say the kind.
     unsaid = "texts" if "vocabulary" in values else "text" if "context" in values else "arrays"
-    kind = values.pop("kind", unsaid)
+    kind = str(values.pop("kind", unsaid))
     if kind not in _PREPARATIONS:
         raise GradlabError(f"data.json names inputs {printable(repr(kind), 60)}, which this version does not know.")
     try:

@@ -1,12 +1,23 @@
 """The one place that writes files and reads them again: whole or not at all, and never trusted."""
 
-from gradlab.files.reading import Damaged, check_content, parse_json, parse_toml, read_bytes, read_json, read_toml
+from gradlab.files.reading import (
+    Damaged,
+    check_content,
+    interpreting,
+    parse_json,
+    parse_toml,
+    read_bytes,
+    read_json,
+    read_text,
+    read_toml,
+)
 from gradlab.files.sums import SUMS, check_sums, sha256, write_sums
 from gradlab.files.writing import (
     clear_leftovers,
     delete,
     flush,
     json_text,
+    remove,
     reserve,
     write_errors,
     write_file,
@@ -22,12 +33,15 @@ __all__ = [
     "clear_leftovers",
     "delete",
     "flush",
+    "interpreting",
     "json_text",
     "parse_json",
     "parse_toml",
     "read_bytes",
     "read_json",
+    "read_text",
     "read_toml",
+    "remove",
     "reserve",
     "sha256",
     "write_errors",

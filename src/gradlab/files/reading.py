@@ -1,13 +1,15 @@
 """JSON and TOML read again. Whatever a file holds, the end is content of the wanted form or one message."""
 
+import functools
 import json
 import re
 import stat
 import tomllib
-from collections.abc import Callable
-from dataclasses import is_dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from gradlab.errors import GradlabError, one_line
 from gradlab.printable import listed, printable
@@ -25,17 +27,18 @@ class Damaged(GradlabError):
     """A file is not what it must be: which, where in it, and what to do."""
 
     def __init__(self, path: Path | str, where: str, advice: str = ""):
-        self.path = path
-        super().__init__(f"{printable(path)} is damaged: {where.rstrip('.')}.{' ' * bool(advice)}{advice}")
+        self.what = f"{printable(path)} is damaged: {where.rstrip('.')}."
+        """The message without the advice."""
+        super().__init__(f"{self.what} {advice}".rstrip())
 
 
 def read_json(path: Path, form: type[T], advice: str = "") -> T:
-    """What a JSON file holds, checked by its form: a TypedDict, a dataclass, or any other type that pydantic knows."""
-    return parse_json(_text(path, advice), form, path, advice)
+    """What a JSON file holds, checked by its form: a TypedDict, or any other type that pydantic knows."""
+    return parse_json(read_text(path, advice), form, path, advice)
 
 
 def read_toml(path: Path, advice: str = "") -> dict[str, Any]:
-    return parse_toml(_text(path, advice), path, advice)
+    return parse_toml(read_text(path, advice), path, advice)
 
 
 def parse_json(text: str, form: type[T], source: Path | str, advice: str = "") -> T:
@@ -52,16 +55,41 @@ def parse_toml(text: str, source: Path | str, advice: str = "") -> dict[str, Any
 
 
 def check_content(content: Any, form: type[T], source: Path | str, advice: str = "") -> T:
-    """The content, if it is of that form, with strict types: nothing is turned into what it might have meant."""
-    from pydantic import TypeAdapter, ValidationError  # slow to load, and most commands read no file
+    """The content, if it is of that form, with strict types: nothing is turned into what it might have meant.
 
+    Of a dataclass it is the fields, and no others: one whose name has changed must not be left to its default.
+    """
+    from pydantic import ValidationError  # slow to load, and most commands read no file
+
+    adapter = _adapter(cast(Any, form))
     try:
-        if is_dataclass(form):  # of which a dictionary is strictly no form, but an object of JSON is
-            return TypeAdapter(form).validate_json(json.dumps(content), strict=True)
-        return TypeAdapter(form).validate_python(content, strict=True)
+        if not is_dataclass(form):
+            return cast(T, adapter.validate_python(content, strict=True))
+        others = content.keys() - {field.name for field in fields(form)} if isinstance(content, dict) else ()
+        if others:
+            raise Damaged(source, f"it has {listed(sorted(others), _NAMED)}, which this version does not know", advice)
+        return cast(T, adapter.validate_json(json.dumps(content), strict=True))  # whose objects are dataclasses
     except ValidationError as error:
         mistakes = [_mistake(one["loc"], one["msg"]) for one in error.errors(include_input=False, include_url=False)]
         raise Damaged(source, listed(mistakes, _NAMED, 200), advice) from None
+
+
+@functools.cache
+def _adapter(form: Any) -> Any:  # built once: that takes longer than most files do
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(form)
+
+
+@contextmanager
+def interpreting(source: Path | str, advice: str = "") -> Iterator[None]:
+    """What fails meanwhile fails because of what a file says, though its form is right."""
+    try:
+        yield
+    except GradlabError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise Damaged(source, f"{type(error).__name__}: {one_line(error)}", advice) from None
 
 
 def _mistake(place: tuple[int | str, ...], message: str) -> str:
@@ -81,7 +109,8 @@ def read_bytes(path: Path, advice: str = "", most: int = MOST_BYTES) -> bytes:
         raise Damaged(path, f"it cannot be read ({error.strerror})", advice) from None
 
 
-def _text(path: Path, advice: str) -> str:
+def read_text(path: Path, advice: str = "") -> str:
+    """The same as text."""
     try:
         return read_bytes(path, advice).decode()
     except UnicodeDecodeError as error:

@@ -101,6 +101,7 @@ def write_folder(
     """
     with ExitStack() as stack:
         with write_errors(path, advice, kind):
+            path.parent.mkdir(parents=True, exist_ok=True)
             new = stack.enter_context(_temporary(path))
             new.mkdir()
         with write_errors(path, advice, kind, within=new):
@@ -157,7 +158,6 @@ def _renameat2() -> Callable[..., int] | None:
 @contextmanager
 def _temporary(path: Path) -> Iterator[Path]:
     """A name beside a place, ours as long as the block takes; what is there afterwards is removed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     clear_leftovers(path.parent)
     new = path.with_name(f".{path.name}-{secrets.token_hex(4)}.new")
     lock = Claim(new.with_suffix(".writing"))
@@ -187,6 +187,12 @@ def clear_leftovers(folder: Path) -> None:
             pass  # somebody else's: they will
         finally:
             lock.drop()
+
+
+def remove(path: Path) -> None:
+    """Delete a folder: renamed first, so that a deletion cut short leaves no half of it under its name."""
+    with _temporary(path) as doomed:
+        path.rename(doomed)
 
 
 def delete(path: Path) -> None:

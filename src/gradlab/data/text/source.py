@@ -53,7 +53,7 @@ class Context(Preparation):
     @classmethod
     def read_back(cls, described: dict[str, Any], targets: dict[str, Any], read: Callable[[str], str]) -> "Context":
         known = {"vocabulary": targets["tokens"], **described, "tokenizer": read("tokenizer.json")}
-        return check_content(known, cls, "data.json")
+        return check_content(known, cls, "data.json (inputs)")
 
 
 @dataclass(frozen=True)
