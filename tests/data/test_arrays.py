@@ -100,9 +100,7 @@ def test_numbers_of_every_type_and_order_are_learned_from(loaded, kind):
     data = loaded(x=values, y=values[::-1, 0])
     order = data.train.rows
     assert data.train.targets.tolist() == (38.0 - 2 * order).tolist()
-    inputs = data.train.inputs.double().numpy() * np.array(data.preprocessing.scale) + np.array(
-        data.preprocessing.shift
-    )
+    inputs = data.train.inputs.double().numpy() * data.preprocessing.scale + data.preprocessing.shift
     np.testing.assert_allclose(inputs, values[order].astype(float), rtol=1e-6, atol=1e-4)
 
 

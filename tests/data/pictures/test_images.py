@@ -1,3 +1,6 @@
+import json
+import os
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -244,6 +247,17 @@ def test_a_folder_that_changes_while_it_is_read_is_refused_and_leaves_nothing(dr
     monkeypatch.setattr(module, "_convert", interrupted)
     assert "pictures changed while it was read" in refused(read)
     assert list((cache / "pictures").iterdir()) == []
+
+
+def test_folders_and_files_whose_names_are_no_utf_8_or_steer_the_terminal_are_classes_that_can_be_saved(draw, read):
+    folder = draw("cat/1.png", "dog/1.png")
+    for name in (b"caf\xe9", b"\x1b[31mred"):
+        shutil.copytree(folder / "dog", folder / os.fsdecode(name))
+    (folder / "cat" / "1.png").rename(folder / "cat" / os.fsdecode(b"\xff.png"))
+    raw = read()
+    assert raw.classes == [r"\x1b[31mred", r"caf\xe9", "cat", "dog"]
+    json.dumps(raw.classes, ensure_ascii=False).encode()
+    assert raw.reader.read(str(folder / "cat")).names == [r"\xff.png"]
 
 
 def test_pictures_that_would_not_fit_on_the_disk_are_refused_before_they_are_read(draw, read, monkeypatch):

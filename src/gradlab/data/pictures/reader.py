@@ -103,10 +103,12 @@ class PictureReader:
                 stray = next(p for p in files if not is_picture(p))
                 others = counted(len(files) - len(pictures), "file")
                 notice(f"Passed over {others} in {source} that no picture is in, such as {stray.relative_to(path)}.")
-            return Reading(np.stack([self.load(p) for p in pictures]), [str(p.relative_to(path)) for p in pictures])
+            return Reading(
+                np.stack([self.load(p) for p in pictures]), [printable(p.relative_to(path)) for p in pictures]
+            )
         if path.is_file():
             try:
-                return Reading(self.load(path)[None], [path.name])
+                return Reading(self.load(path)[None], [printable(path.name)])
             except DamagedPicture:
                 if is_picture(path):
                     raise

@@ -15,6 +15,7 @@ from gradlab.data.reading import Reading
 from gradlab.data.tables.columns import UNKNOWN_CODE, Column, Where
 from gradlab.data.tables.records import SEPARATORS, Records
 from gradlab.errors import GradlabError, notice
+from gradlab.printable import listed, printable
 from gradlab.wording import counted
 
 
@@ -48,10 +49,9 @@ class TableReader:
             raise GradlabError(f"{source} is not a file.")
         values = next(csv.reader([source.replace("\n", " ")], skipinitialspace=True), [])
         if len(values) != len(self.inputs):
-            wanted = ", ".join(c.name for c in self.inputs)
             raise GradlabError(
-                f"{source} is neither a file nor one row of {counted(len(self.inputs), 'value')}. "
-                f"Give a CSV file, or the values in this order: {wanted}."
+                f"{printable(source, 200)} is neither a file nor one row of {counted(len(self.inputs), 'value')}. "
+                f"Give a CSV file, or the values in this order: {listed((c.name for c in self.inputs), 30)}."
             )
         row = [value.strip() for value in values]
         return Reading(self.encode({c.name: [v] for c, v in zip(self.inputs, row, strict=True)}, lambda i: source))
@@ -94,7 +94,7 @@ class TableReader:
             if name not in known:
                 raise GradlabError(
                     f"{source} has a column {name!r} that training did not have. Remove it. "
-                    f"Training had: {', '.join(c.name for c in self.columns)}."
+                    f"Training had: {listed((c.name for c in self.columns), 30)}."
                 )
         for column in self.inputs:
             if column.name not in there:

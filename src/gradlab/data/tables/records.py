@@ -13,6 +13,7 @@ import numpy as np
 
 from gradlab.data.tables.blocks import Block, cut, stripped
 from gradlab.errors import GradlabError
+from gradlab.printable import listed
 
 SEPARATORS = ",;\t|"
 _NAMED = {"tab": "\t", "\\t": "\t"}
@@ -56,7 +57,7 @@ class Records:
             raise GradlabError(f"{self.path} has two columns named {twice!r}. Rename one of them.")
         if all(_is_number(name) for name in self.names):
             raise GradlabError(
-                f"{self.path}: the first line must name the columns, but it holds numbers: {', '.join(self.names[:5])}."
+                f"{self.path}: the first line must name the columns, but it holds numbers: {listed(self.names[:5])}."
             )
 
     def __iter__(self) -> Iterator[Block]:

@@ -21,6 +21,7 @@ from gradlab.data.text.documents import Document
 from gradlab.data.text.reader import TextReader
 from gradlab.data.text.texts import Texts, as_array, prepare_texts
 from gradlab.errors import GradlabError, unknown
+from gradlab.printable import listed
 from gradlab.wording import counted
 
 _PACKAGES = (
@@ -55,7 +56,7 @@ def texts(
     for knob, name, what in (("text", text, "holds the texts"), ("target", target, "is to be predicted")):
         if name is None:
             raise GradlabError(
-                f"data.{knob} must be given: which column {what}. {path} has: {', '.join(records.names)}."
+                f"data.{knob} must be given: which column {what}. {path} has: {listed(records.names, 30)}."
             )
         if name not in records.names:
             raise unknown(f"column in {path},", name, records.names)

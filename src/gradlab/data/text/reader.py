@@ -10,6 +10,7 @@ from gradlab.data.tables.records import SEPARATORS, Records
 from gradlab.data.text.documents import Document
 from gradlab.data.text.texts import as_array
 from gradlab.errors import GradlabError, unknown
+from gradlab.printable import printable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,7 @@ class TextReader:
             files = [file for file in files_below(path) if file.name.endswith(tuple(self.suffixes))]
             if not files:
                 raise GradlabError(f"{source} has no file in it that ends in {' or '.join(self.suffixes)}.")
-            names = [str(file.relative_to(path)) for file in files]
+            names = [printable(file.relative_to(path)) for file in files]
             return Reading(as_array([_content(Document.at(file)) for file in files]), names)
         if not path.is_file():
             raise GradlabError(
@@ -43,7 +44,7 @@ class TextReader:
             )
         if path.suffix.lower() in (".csv", ".tsv"):
             return self._from_table(path)
-        return Reading(as_array([_content(Document.at(path))]), [path.name])
+        return Reading(as_array([_content(Document.at(path))]), [printable(path.name)])
 
     def _from_table(self, path: Path) -> Reading:
         if self.column is None:
