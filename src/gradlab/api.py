@@ -134,7 +134,7 @@ def resume(
     """Go on with a run that was stopped or killed, to the bit as if it had not been; a finished one is returned."""
     opened = load_run(run, code=code)
     with parallel.joined():
-        if opened.result is None:
+        if opened.to_be_continued():
             place = find_device(device or opened.environment["device"])
             experiment.resume(opened, place, observers, changed_code)
         if not (opened.path / "report.html").exists():

@@ -9,6 +9,7 @@ from typing import Any
 import tomli_w
 
 from gradlab.errors import GradlabError, unknown
+from gradlab.files import parse_toml, read_text
 from gradlab.registry import Part, plain_values
 
 SECTIONS = ("data", "model", "task", "train")
@@ -78,12 +79,14 @@ class Recipe:
         return flat(tomllib.loads(self.to_toml()))
 
     @classmethod
+    def read(cls, path: Path) -> "Recipe":
+        """The recipe in a TOML file."""
+        return cls.from_toml(read_text(path), str(path))
+
+    @classmethod
     def from_toml(cls, text: str, source: str) -> "Recipe":
         """Read what `to_toml` writes; `source` names the file in errors."""
-        try:
-            tables = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise GradlabError(f"{source} is not valid TOML: {error}.") from None
+        tables = parse_toml(text, source, "A recipe is a TOML file: see one by `gradlab recipes NAME`.")
         for key, value in tables.items():
             if key not in ("recipe", *SECTIONS):
                 raise unknown(f"section in {source},", key, SECTIONS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
+from gradlab.files import write_file
 
 if TYPE_CHECKING:
     from gradlab.explanation.autodiff import Autodiff
@@ -48,9 +50,9 @@ def explain(
         return
     found: Autodiff | Explanation = Autodiff.of_a_neuron() if name == "autodiff" else Explanation.of(name)
     if html is not None:
-        from gradlab.explanation.pages import autodiff_page, block_page, write
+        from gradlab.explanation.pages import autodiff_page, block_page
 
-        write(autodiff_page(found) if isinstance(found, Autodiff) else block_page(found), html)
+        write_file(Path(html), autodiff_page(found) if isinstance(found, Autodiff) else block_page(found))
     if as_json:
         print_json(found.plain())
     elif html is not None:

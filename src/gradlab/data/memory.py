@@ -1,7 +1,9 @@
-"""How much memory the examples may take."""
+"""How much memory there is, and how much of it the examples may take."""
 
 import os
 from pathlib import Path
+
+from gradlab.errors import GradlabError
 
 _CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
@@ -12,14 +14,27 @@ def memory_for_data() -> int:
     Preprocessing needs a few copies while it works, and the model and its gradients need room too. Which way it is
     decided changes no bit of what a model sees.
     """
+    return memory() // 8
+
+
+def check_memory(size: int, what: str, advice: str) -> None:
+    """Refuse what would take more memory than there is, before any of it is taken."""
+    if size > memory():
+        raise GradlabError(
+            f"{what} would take {size / 1e9:,.1f} GB of memory, and there are {memory() / 1e9:,.1f}. {advice}"
+        )
+
+
+def memory() -> int:
+    """Bytes that this process may have, by its machine, its container and its limits."""
     most = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else [2**33]
     most += _container_limits()
     try:
         import resource
     except ImportError:  # Windows has no such limits
-        return min(most) // 8
+        return min(most)
     limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
-    return min(most + [limit for limit in limits if limit != resource.RLIM_INFINITY]) // 8
+    return min(most + [limit for limit in limits if limit != resource.RLIM_INFINITY])
 
 
 def _container_limits() -> list[int]:

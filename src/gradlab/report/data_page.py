@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gradlab.data.overview import Feature, Overview
 from gradlab.data.raw import Raw
 from gradlab.data.tables.reader import TableReader
-from gradlab.errors import GradlabError
+from gradlab.files import write_file
 from gradlab.report.charts import ACCENT, PALETTE, axis, chart, charts, label, thinned
 from gradlab.report.markup import Html, join, section, table, tag
 from gradlab.report.page import page
@@ -36,10 +36,7 @@ def write_data_page(name: str, raw: Raw, overview: Overview, path: Path) -> None
     """Write the page of a source."""
     source = _Source(name, raw, overview)
     body = join([_head(source), _examples(source), _targets(source), _columns(source)])
-    try:
-        path.write_bytes(page(name, body).encode())
-    except OSError as error:
-        raise GradlabError(f"{path} cannot be written: {error.strerror}.") from None
+    write_file(path, page(name, body))
 
 
 def _head(source: _Source) -> Html:

@@ -1,11 +1,11 @@
 """From a finished run to its report.html."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
+from gradlab.files import write_file
 from gradlab.report import (
     classification,
     closing,
@@ -51,15 +51,8 @@ def write_report(run: "Run") -> Path:
         closing.next_section(run),
     ]
     path = run.path / "report.html"
-    temporary = run.path / f".report-{os.getpid()}.html"
-    try:
-        # As bytes: the page states the hashes of its scripts, which a translated line end would change.
-        temporary.write_bytes(page(run.recipe.name, join(parts)).encode())
-        temporary.replace(path)
-    except OSError as error:
-        raise TrainingError(f"{path} cannot be written: {error}. Make room, then: gradlab resume {run.path}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    advice = f"Make room, then: gradlab resume {run.path}"
+    write_file(path, page(run.recipe.name, join(parts)), advice, TrainingError)
     return path
 
 

@@ -1,9 +1,8 @@
 """The page of a probe: its figures and pictures, section by section."""
 
-import os
 from pathlib import Path
 
-from gradlab.errors import GradlabError
+from gradlab.files import write_file
 from gradlab.report.markup import Html, join, tag
 from gradlab.report.page import page
 from gradlab.report.probing import attention, flow, pictures, text, time
@@ -16,15 +15,7 @@ def write_page(probe: Probe, path: Path) -> Path:
     sections = (_head, text.section_of, flow.section_of, attention.section_of, time.section_of, pictures.section_of)
     body = join(made(probe) for made in sections)
     style = Path(__file__).with_name("style.css").read_text("utf-8")
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
-    try:
-        # As bytes: the page states the hashes of its scripts, which a translated line end would change.
-        temporary.write_bytes(page(f"{probe.name}, probed", body, style=style).encode())
-        temporary.replace(path)
-    except OSError as error:
-        raise GradlabError(f"{path} cannot be written: {error.strerror}.") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_file(path, page(f"{probe.name}, probed", body, style=style))
     return path
 
 
