@@ -1,14 +1,12 @@
 """What is known of the perceptron."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from gradlab.nn.perceptron import Perceptron
 from gradlab.scratch import perceptron
 from gradlab.verification.case import Case
-from gradlab.verification.checks import example, law, twin
+from gradlab.verification.checks import Fault, example, law, twin
 from gradlab.verification.comparing import difference
 
 
@@ -21,7 +19,7 @@ def _examples(case: Case) -> tuple[Tensor, Tensor]:
 def output(case: Case) -> float:
     x, _ = _examples(case)
     block = case.build(in_features=x.shape[1])
-    weight, bias = (w.detach().numpy() for w in case.weights(block, "weight", "bias"))
+    weight, bias = (w.detach().numpy() for w in case.weights(block, "weight", "bias").values())
     return difference(block(x), torch.from_numpy(perceptron.perceptron(x.numpy(), weight, float(bias))))
 
 
@@ -29,20 +27,13 @@ def output(case: Case) -> float:
 def learning_rule(case: Case) -> float:
     x, target = _examples(case)
     block, lr = case.build(in_features=x.shape[1]), case.real("lr", 0.1, 2)
-    weight, bias = (w.detach().clone().numpy() for w in case.weights(block, "weight", "bias"))
+    weight, bias = (w.detach().clone().numpy() for w in case.weights(block, "weight", "bias").values())
     wanted = perceptron.learn(x.numpy(), target.numpy(), weight, float(bias), lr)
     block.learn(x, target, lr)
     return difference((block.weight, block.bias), tuple(torch.as_tensor(w, dtype=torch.float64) for w in wanted))
 
 
-class AwayFromExamples(Perceptron):
-    """Moves the plane the wrong way."""
-
-    def learn(self, x: Tensor, target: Tensor, lr: float = 1.0) -> int:
-        return super().learn(x, target, -lr)
-
-
-@law("neuron.perceptron", wrong=AwayFromExamples)
+@law("neuron.perceptron", fault=Fault(learn=lambda self, x, target, lr=1.0: Perceptron.learn(self, x, target, -lr)))
 def mistakes_on_separable_examples_are_bounded(case: Case) -> float:
     """at most (R / γ)² mistakes, whatever the order"""
     d = case.integer("in_features", 1, 3)
@@ -54,16 +45,11 @@ def mistakes_on_separable_examples_are_bounded(case: Case) -> float:
     if not len(side):
         return 0.0
     bound = float((with_bias.norm(dim=1).max() / side.abs().min()) ** 2)
-    block = case.build(in_features=d)
-    with torch.no_grad():
-        block.weight.zero_()
-        block.bias.zero_()
-    made = 0
-    while (now := block.learn(x, (side > 0).to(x))) and made <= bound:
-        made += now
-    return max(0.0, made - bound)
+    block, mistakes = case.build(in_features=d), 0
+    case.set(block, weight=0.0, bias=0.0)
+    while (now := block.learn(x, (side > 0).to(x))) and mistakes <= bound:
+        mistakes += now
+    return max(0.0, mistakes - bound)
 
 
-@example("neuron.perceptron", n=5, d=3)
-def perceptron_example(n: int, d: int) -> Any:
-    return {"in_features": d}, (torch.randn(n, d),)
+example("neuron.perceptron", call=lambda n, d: ({"in_features": d}, (torch.randn(n, d),)), n=5, d=3)

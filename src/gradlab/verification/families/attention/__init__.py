@@ -1,13 +1,5 @@
 """Attention with weights that a softmax or a kernel gives."""
 
-from gradlab.verification.families.attention import (
-    dots,
-    every_kind,
-    kernels,
-    masks,
-    multihead,
-    multihead_laws,
-    scores,
-)  # each enters its checks
+from gradlab.verification.families.attention import kernels, kinds, masks, multihead  # each enters its checks
 
-__all__ = ["dots", "every_kind", "kernels", "masks", "multihead", "multihead_laws", "scores"]
+__all__ = ["kernels", "kinds", "masks", "multihead"]

@@ -1,8 +1,5 @@
-"""What is known of the recurrent blocks."""
+"""Recurrent cells, and blocks over sequences."""
 
-from gradlab.verification.families.recurrent import cells, sequences  # each enters its checks: first twins and peers
+from gradlab.verification.families.recurrent import cells, sequences  # each enters its checks
 
-# isort: split
-from gradlab.verification.families.recurrent import gates, gradients, structure  # then laws
-
-__all__ = ["cells", "gates", "gradients", "sequences", "structure"]
+__all__ = ["cells", "sequences"]

@@ -1,4 +1,4 @@
-"""Finding a user's own class or function: `attention.py:Mine`, or `package.module:Mine`."""
+"""Importing a user's own class or function: `attention.py:Mine`, or `package.module:Mine`."""
 
 import ast
 import importlib
@@ -13,7 +13,7 @@ from typing import Any
 from gradlab.errors import GradlabError, one_line, unknown
 
 
-def find(where: str) -> Any:
+def import_object(where: str) -> Any:
     """What stands under a name in a file or in an importable module."""
     place, colon, name = where.rpartition(":")
     if not colon or not name:
@@ -33,20 +33,20 @@ def _from_file(path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    with _told(str(path)):
+    with _import_errors(str(path)):
         spec.loader.exec_module(module)
     return module
 
 
 def _by_name(name: str) -> ModuleType:
     sys.path.insert(0, "")
-    with _told(name):
+    with _import_errors(name):
         return importlib.import_module(name)
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
-    """A stranger's file may raise anything while it is read."""
+def _import_errors(what: str) -> Iterator[None]:
+    """A user's file may raise anything while it is read."""
     try:
         yield
     except Exception as error:
