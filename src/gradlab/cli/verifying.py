@@ -92,7 +92,7 @@ def _verifications(what: tuple[str, ...], like: str | None, cases: int, quiet: b
 
 @contextmanager
 def _progress(title: str, quiet: bool) -> Iterator[Callable[[Check], None]]:
-    """A line on stderr that says which check is being made, while it is."""
+    """A line on stderr that says which check is running."""
     if quiet or not sys.stderr.isatty():
         yield lambda check: None
         return

@@ -11,6 +11,7 @@ version of the block that breaks it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, get_args
 
 from torch import Tensor, nn
@@ -108,26 +109,23 @@ def conform(
     """
     faults = _faults_of(block, fault)
     if twin is not None:
-        _enter(Check("twin", block, name_of(twin), _twin_error(draw, twin_call or twin), faults=faults, twin=twin))
+        name = f"{twin.__module__.removeprefix('gradlab.')}.{twin.__name__}"
+        error = partial(_twin_error, draw, twin_call or twin)
+        _enter(Check("twin", block, name, error, faults=faults, twin=twin))
     peers = {f"torch.nn.{peer.__name__}": _by_torch(peer)} if isinstance(peer, type) else peer or {}
     for name, wanted in peers.items():
-        _enter(Check("peer", block, name, _peer_error(draw, wanted), tolerance, faults=faults, needs=needs))
+        error = partial(_peer_error, draw, wanted)
+        _enter(Check("peer", block, name, error, tolerance, faults=faults, needs=needs))
 
 
-def _twin_error(draw: Draw, twin: Callable[..., Any]) -> ErrorOf:
-    def error(case: Case) -> float:
-        call = draw(case)
-        return twin_difference(call(), twin, *call.inputs, *call.weights.values(), **call.options)
-
-    return error
+def _twin_error(draw: Draw, twin: Callable[..., Any], case: Case) -> float:
+    call = draw(case)
+    return twin_difference(call(), twin, *call.inputs, *call.weights.values(), **call.options)
 
 
-def _peer_error(draw: Draw, peer: Callable[[Call], Any]) -> ErrorOf:
-    def error(case: Case) -> float:
-        call = draw(case)
-        return difference(call(), peer(call), call.leaves)
-
-    return error
+def _peer_error(draw: Draw, peer: Callable[[Call], Any], case: Case) -> float:
+    call = draw(case)
+    return difference(call(), peer(call), call.leaves)
 
 
 def _by_torch(peer: type[nn.Module]) -> Callable[[Call], Any]:
@@ -141,20 +139,6 @@ def tied(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
         owner, _, leaf = name.rpartition(".")
         setattr(module.get_submodule(owner), leaf, weight)
     return module
-
-
-def name_of(function: Callable[..., Any]) -> str:
-    return f"{function.__module__.removeprefix('gradlab.')}.{function.__name__}"
-
-
-def twin(block: str, function: Callable[..., Any]) -> Callable[[ErrorOf], ErrorOf]:
-    """The check compares the block with this function of the glass engine, in a way of its own."""
-
-    def enter(error: ErrorOf) -> ErrorOf:
-        _enter(Check("twin", block, name_of(function), error, twin=function))
-        return error
-
-    return enter
 
 
 def peer(
@@ -203,7 +187,7 @@ def law(
 
 def _faults_of(block: str, fault: Faults) -> tuple[Callable[..., Any], ...]:
     if isinstance(fault, Sequence):
-        return tuple(found for one in fault for found in _faults_of(block, one))
+        return tuple(each for one in fault for each in _faults_of(block, one))
     if isinstance(fault, Mapping):
         return _faults_of(block, fault[block]) if block in fault else ()
     return (fault.of(block) if isinstance(fault, Fault) else fault,)
@@ -226,6 +210,6 @@ examples: dict[str, Callable[[], Example]] = {}
 
 
 def example(*blocks: str, call: Callable[..., tuple[Mapping[str, Any], tuple[Any, ...]]], **sizes: int) -> None:
-    """Enter a function of the sizes that gives the settings of a block and the inputs of a call."""
+    """Enter a function of the sizes that gives the settings of these blocks and the inputs of a call."""
     for block in blocks:
         examples[block] = lambda: Example(*call(**sizes), sizes)

@@ -37,15 +37,16 @@ def flat(values: Any) -> list[Tensor]:
 def twin_difference(got: Any, twin: Callable[..., Any], *arguments: Any, **options: Any) -> float:
     """The worst error of a value and its gradients, beside those of a function of the glass engine.
 
-    The twin takes these arguments: tensors with a gradient as tensors of the engine, others as arrays.
+    The twin takes these arguments, tensors with a gradient as tensors of the engine and others as arrays.
     """
     leaves = [x for x in arguments if isinstance(x, Tensor) and x.requires_grad]
     twins = {id(leaf): scratch.Tensor(leaf.detach().numpy()) for leaf in leaves}
     wanted = _flat_twin(twin(*(twins.get(id(x), _array(x)) for x in arguments), **options))
-    values = flat(got)
-    errors = [_worst(value.detach(), torch.as_tensor(other.value)) for value, other in zip(values, wanted, strict=True)]
-    for value, other in zip(values, wanted, strict=True):
-        other.backward(cotangent(value).numpy())
+    errors = []
+    for value, other in zip(flat(got), wanted, strict=True):
+        if isinstance(other, scratch.Tensor):
+            other.backward(cotangent(value).numpy())
+        errors.append(_worst(value.detach(), torch.as_tensor(getattr(other, "value", other), dtype=value.dtype)))
     for leaf, gradient in zip(leaves, gradients(got, leaves), strict=True):
         by_twin = twins[id(leaf)].grad
         errors.append(_worst(gradient, torch.zeros_like(leaf) if by_twin is None else torch.as_tensor(by_twin)))
@@ -70,8 +71,8 @@ def _array(value: Any) -> Any:
     return value.detach().numpy() if isinstance(value, Tensor) else value
 
 
-def _flat_twin(values: Any) -> list[scratch.Tensor]:
-    return [values] if isinstance(values, scratch.Tensor) else [t for value in values for t in _flat_twin(value)]
+def _flat_twin(values: Any) -> list[Any]:
+    return [t for value in values for t in _flat_twin(value)] if isinstance(values, tuple | list) else [values]
 
 
 def _worst(got: Tensor, wanted: Tensor) -> float:

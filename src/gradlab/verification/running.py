@@ -92,7 +92,7 @@ Watch = Callable[[Check], None]
 
 
 def verify_block(subject: Subject, title: str, cases: int = CASES, watch: Watch = lambda check: None) -> Verification:
-    """All checks of a subject's block, made on it."""
+    """Run all checks of a subject's block on it."""
     results = []
     for check in sorted(checks[subject.name], key=lambda check: KINDS.index(check.kind)):
         watch(check)
@@ -108,7 +108,7 @@ def verify_like(
     cases: int = CASES,
     watch: Watch = lambda check: None,
 ) -> Verification:
-    """All checks of a block, made on a user's class, function or module. If none can be made, that is an error."""
+    """Run all checks of a block on a user's class, function or module. If none applies, that is an error."""
     verification = verify_block(Subject.like(like, implementation, values), title, cases, watch)
     if all(result.passed is None for result in verification.results):
         reasons = dict.fromkeys(result.reason for result in verification.results)
@@ -133,7 +133,7 @@ def block_names(words: Sequence[str]) -> list[str]:
 
 
 def run_check(check: Check, subject: Subject, cases: int = CASES, *, smallest: bool = True) -> CheckResult:
-    """The result of a check on a subject. A case that fails is shown in its smallest form, unless not asked for."""
+    """The result of a check on a subject. A case that fails is shown in its smallest form, if that is wanted."""
     if check.needs and find_spec(check.needs) is None:
         return _skipped(check, f"{check.needs} is not installed (pip install 'gradlab[judges]')")
     try:

@@ -4,6 +4,7 @@ import copy
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -61,28 +62,23 @@ class Subject:
         """The thing to call, built with these settings as far as its constructor knows them."""
         block = find_block(self.name)
         if self.implementation is block:
-            return block(**settings) if isinstance(block, type) else block
+            return block(**settings) if isinstance(block, type) else partial(block, **settings)
         if isinstance(self.implementation, nn.Module):
             for key, value in settings.items():
                 if type(value) is int and key not in self.fixed:
                     raise Incomparable(f"it is built already, and has no attribute {key}; say {key}=…")
             return copy.deepcopy(self.implementation)
-        if not isinstance(block, type):
-            return self.implementation
-        taken = settings_of(self.implementation)
-        if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
-            return self._construct({**settings, **self.fixed})
-        known = {key: value for key, value in settings.items() if key in taken}
-        unknown = {key: value for key, value in settings.items() if key not in taken}
-        self._want_fixed(unknown, "its constructor does not take {key}, which the check varies")
-        own = {key: value for key, value in self.fixed.items() if key in taken or key not in settings_of(block)}
-        return self._construct({**known, **own})
-
-    def _want_fixed(self, settings: Mapping[str, Any], reason: str) -> None:
-        """Settings that cannot be passed on must be the user's, or the block's default."""
+        taken, defaults = settings_of(self.implementation), settings_of(block)
+        anything = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values())
+        known = {key: value for key, value in settings.items() if anything or key in taken}
         for key, value in settings.items():
-            if key not in self.fixed and settings_of(find_block(self.name))[key].default != value:
-                raise Incomparable(f"{reason.format(key=key)}; fix it with {key}=…")
+            if key not in known and key not in self.fixed and defaults[key].default != value:
+                what = "its constructor" if isinstance(block, type) else "it"
+                raise Incomparable(f"{what} does not take {key}, which the check varies; fix it with {key}=…")
+        if not isinstance(block, type) and not isinstance(self.implementation, type):
+            return partial(self.implementation, **known)
+        own = {key: value for key, value in self.fixed.items() if anything or key in taken or key not in defaults}
+        return self._construct({**known, **own})
 
     def _construct(self, settings: Mapping[str, Any]) -> Any:
         try:

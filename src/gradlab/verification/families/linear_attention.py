@@ -99,11 +99,21 @@ def _softmax_of_the_logarithm(call: Call) -> Tensor:
     return F.scaled_dot_product_attention(*nothing, v, attn_mask=scores)
 
 
-conform(LINEAR, _factored, twin=attention.linear, twin_call=lambda *qkv, block: attention.linear(*qkv))
-conform(LINEAR, _factored, peer={"torch.nn.functional.scaled_dot_product_attention": _softmax_of_the_logarithm})
+def causal(always: bool) -> Fault:
+    return Fault(forward=lambda self, q, k, v, mask=None, **_: self.right(q, k, v, mask, is_causal=always))
+
+
+conform(
+    LINEAR,
+    _factored,
+    twin=attention.linear,
+    twin_call=lambda *qkv, block: attention.linear(*qkv),
+    peer={"torch.nn.functional.scaled_dot_product_attention": _softmax_of_the_logarithm},
+    fault=causal(True),
+)
 conform(LINEAR, _weighted, twin=linear_attention.weighted)
 conform(LINEAR, _recurrent, twin=linear_attention.recurrent)
-conform(PERFORMER, _performer, twin=linear_attention.performer)
+conform(PERFORMER, _performer, twin=linear_attention.performer, fault=causal(True))
 example(LINEAR, call=lambda n, d: ({}, tuple(torch.randn(3, n, d))), n=10, d=4)
 example(PERFORMER, call=lambda n, d, k: ({"dim": d, "num_features": k}, tuple(torch.randn(3, n, d))), n=10, d=4, k=6)
 
@@ -126,10 +136,6 @@ def _by_plain_features(self: Any, q: Tensor, k: Tensor, v: Tensor, *args: Any, *
     return weights @ v / weights.sum(-1, keepdim=True)
 
 
-def causal(always: bool) -> Fault:
-    return Fault(forward=lambda self, q, k, v, mask=None, **_: self.right(q, k, v, mask, is_causal=always))
-
-
 @law(*BOTH, fault=Fault(forward=_shared_divisor))
 def the_factored_form_is_the_normalised_kernel_matrix(case: Case) -> float:
     """φ(Q) (φ(K)ᵀV) / φ(Q) (φ(K)ᵀ1) = (A / A1) V with A = φ(Q) φ(K)ᵀ"""
@@ -143,14 +149,6 @@ def it_is_a_recurrent_network(case: Case) -> float:
     """causal: chunk by chunk = step by step, with the state S = Σ φ(k)vᵀ, z = Σ φ(k)"""
     block, q, k, v = triple(case, n=case.integer("length", 1, 9))
     return difference(block(q, k, v, is_causal=True), stepwise(block, q, k, v), [q, k, v])
-
-
-@law(*BOTH, fault=causal(True))
-def the_order_of_the_keys_is_nothing_to_it(case: Case) -> float:
-    """f(Q, K[τ], V[τ]) = f(Q, K, V)"""
-    block, q, k, v = triple(case)
-    order = case.permutation("order", k.shape[-2])
-    return difference(block(q, k[..., order, :], v[..., order, :]), block(q, k, v))
 
 
 def _masks_values_only(self: Any, q: Tensor, k: Tensor, v: Tensor, mask: Any = None, **options: Any) -> Any:

@@ -10,11 +10,10 @@ from torch.nn import functional as F
 from gradlab.nn import position as ours
 from gradlab.scratch import position
 from gradlab.verification.case import Case
-from gradlab.verification.checks import Call, Draw, Fault, conform, example, law, peer, twin
-from gradlab.verification.comparing import difference, excess
+from gradlab.verification.checks import Call, Draw, Fault, conform, example, law, peer
+from gradlab.verification.comparing import difference
 
-ADDED = ("position.learned", "position.sinusoidal")
-VECTORS = (*ADDED, "position.rotary")
+VECTORS = ("position.learned", "position.sinusoidal", "position.rotary")
 BIASES = ("position.alibi", "position.relative")
 LONGEST = 12  # offset and length together
 
@@ -54,8 +53,8 @@ def _at_offset(most: int, *weights: str) -> Draw:
     def draw(case: Case) -> Call:
         x, offset = vectors(case), case.integer("offset", 0, most)
         block = build(case, x.shape[-1])
-        known = {name: case.drawn[name] for name in ("base", "layout") if name in case.drawn}
-        return Call(lambda x: block(x, offset), (x,), case.weights(block, *weights), {"offset": offset, **known})
+        options = {name: case.drawn[name] for name in case.drawn if name in ("offset", "base", "layout")}
+        return Call(lambda x: block(x, offset), (x,), case.weights(block, *weights), options)
 
     return draw
 
@@ -64,26 +63,36 @@ def _turned(x: Any, offset: int, base: float, layout: str) -> Any:
     return position.rotary(x, offset, base, halves=layout == "halves")
 
 
-def _bias(case: Case) -> Call:
-    (n, m), block = lengths(case), build(case)
-    return Call(lambda: block(n, m), (), case.weights(block, "weight"), {"queries": n, "keys": m})
+def _bias(*weights: str) -> Draw:
+    def draw(case: Case) -> Call:
+        (n, m), block = lengths(case), build(case)
+        options = {"queries": n, "keys": m} | ({} if weights else {"num_heads": case.drawn["num_heads"]})
+        return Call(lambda: block(n, m), (), case.weights(block, *weights), options)
+
+    return draw
 
 
-def _looked_up(call: Call) -> Tensor:
+def _looked_up(call: Call) -> Any:
     (x,), offset = call.inputs, call.options["offset"]
     return x + F.embedding(torch.arange(offset, offset + x.shape[-2]), call.weights["weight"])
 
 
-conform("position.learned", _at_offset(6, "weight"), twin=position.learned, peer={"torch.embedding": _looked_up})
-conform("position.sinusoidal", _at_offset(500), twin=position.sinusoidal)
-conform("position.rotary", _at_offset(500), twin=position.rotary, twin_call=_turned)
-conform("position.relative", _bias, twin=position.relative)
-
-
-@twin("position.alibi", position.alibi)
-def alibi_twin(case: Case) -> float:
-    (n, m), block = lengths(case), build(case)
-    return difference(block(n, m), torch.from_numpy(position.alibi(case.drawn["num_heads"], n, m)))
+nothing = Fault(forward=lambda self, x, offset=0: x)
+one_layout = [nothing, lambda dim, base, layout: ours.RotaryPosition(dim, base)]
+times = Fault(forward=lambda self, x, offset=0: x * self.right(torch.zeros_like(x), offset))
+alike = Fault(forward=lambda self, n, m: self.right(1, m).expand(-1, n, m))
+conform("position.learned", _at_offset(6, "weight"), twin=position.learned, fault=[nothing, times])
+conform("position.learned", _at_offset(6, "weight"), peer={"torch.embedding": _looked_up}, fault=nothing)
+conform("position.sinusoidal", _at_offset(500), twin=position.sinusoidal, fault=[nothing, times])
+conform("position.rotary", _at_offset(500), twin=position.rotary, twin_call=_turned, fault=one_layout)
+conform("position.relative", _bias("weight"), twin=position.relative, fault=alike)
+conform(
+    "position.alibi",
+    _bias(),
+    twin=position.alibi,
+    twin_call=lambda queries, keys, num_heads: position.alibi(num_heads, queries, keys),
+    fault=alike,
+)
 
 
 FLOAT32: dict[str, Any] = {"tolerance": 1e-5, "needs": "transformers"}
@@ -168,30 +177,6 @@ def an_offset_is_a_place_in_a_longer_sequence(case: Case) -> float:
     return difference(block(x[..., s:, :], s), block(x)[..., s:, :])
 
 
-@law(*VECTORS, fault=Fault(forward=lambda self, x, offset=0: x))
-def attention_sees_the_order(case: Case) -> float:
-    """attention(f(x[τ])) ≠ attention(f(x))[τ], where without f they are equal"""
-    length, d = case.integer("length", 2, 6), case.integer("dim", 2, 8, multiple_of=2)
-    x, block = case.tensor("x", length, d, scale=0.5), build(case, d)
-    with torch.no_grad():  # two places in a table must not have one code by chance
-        for weight in block.parameters():
-            weight += 0.1 * torch.arange(len(weight))[:, None]
-
-    def attend(x: Tensor) -> Tensor:
-        placed = block(x)
-        return F.scaled_dot_product_attention(placed, placed, placed)
-
-    return excess(1e-6 - (attend(x.flip(0)) - attend(x).flip(0)).abs().max(), 0.0)
-
-
-@law(*ADDED, fault=Fault(forward=lambda self, x, offset=0: x * self.right(torch.zeros_like(x), offset)))
-def what_is_added_is_the_same_for_all_inputs(case: Case) -> float:
-    """f(x) = x + f(0)"""
-    x, offset = vectors(case), case.integer("offset", 0, 6)
-    block = build(case, x.shape[-1])
-    return difference(block(x, offset), x + block(torch.zeros_like(x), offset))
-
-
 def _code(case: Case, length: int) -> Tensor:
     """pe of the first positions."""
     d = case.integer("dim", 2, 8, multiple_of=2)
@@ -228,7 +213,7 @@ def all_codes_have_the_same_length(case: Case) -> float:
 # Laws of rotations
 
 
-def _mixed(self: Any, x: Tensor, offset: Any = 0) -> Tensor:
+def _mixed(self: Any, x: Tensor, offset: Any = 0) -> Any:
     """Pairs of neighbours, with the angles of pairs that are d/2 apart."""
     positions = torch.arange(offset, offset + x.shape[-2]).to(x)[:, None]
     angles = (positions * self.base ** (-torch.arange(0, self.dim, 2).to(x) / self.dim)).repeat(1, 2)
@@ -260,30 +245,12 @@ def moving_all_positions_leaves_attention_as_it_is(case: Case) -> float:
     return difference(there, here, [q, k, v])
 
 
-@law("position.rotary", fault=lambda dim, base, layout: ours.RotaryPosition(dim, base))
-def the_layouts_differ_by_the_order_of_the_entries(case: Case) -> float:
-    """halves(x[π]) = interleaved(x)[π] with π = 0, 2, 4, …, 1, 3, 5, …"""
-    x, offset, base = vectors(case), case.integer("offset", 0, 50), case.real("base", 2, 20000)
-    d = x.shape[-1]
-    order = torch.cat([torch.arange(0, d, 2), torch.arange(1, d, 2)])
-    halves, interleaved = (case.build(dim=d, base=base, layout=layout) for layout in ("halves", "interleaved"))
-    return difference(halves(x[..., order], offset), interleaved(x, offset)[..., order], [x])
-
-
 # Laws of biases
 
 
 def _first_aligned(self: Any, n: int, m: int) -> Any:
     """The first query stands at the first key."""
     return self.right(m, m)[:, :n] if n <= m else self.right(n, m)
-
-
-@law(*BIASES, fault=Fault(forward=lambda self, n, m: self.right(1, m).expand(-1, n, m)))
-def only_the_difference_of_positions_matters(case: Case) -> float:
-    """bᵢⱼ = b_(i+1)(j+1)"""
-    n, m = lengths(case)
-    b = build(case)(n + 1, m + 1)
-    return difference(b[:, 1:, 1:], b[:, :-1, :-1])
 
 
 @law(*BIASES, fault=Fault(forward=_first_aligned))
@@ -293,17 +260,10 @@ def the_last_query_stands_at_the_last_key(case: Case) -> float:
     return difference(block(n, m), block(m, m)[:, m - n :])
 
 
-@law("position.alibi", fault=Fault(forward=lambda self, n, m: -self.right(n, m)))
-def a_farther_key_has_a_lower_score(case: Case) -> float:
-    """b = 0 at the query's own position, and falls by the slope of the head with each step away"""
-    n = case.integer("n", 2, 6)
-    b = build(case)(n, n)
-    falls, rises = b[:, 0, :-1] - b[:, 0, 1:], b[:, -1, 1:] - b[:, -1, :-1]
-    steady = difference((falls, rises), (falls[:, :1].expand_as(falls),) * 2)
-    return max(float(b[:, 0, 0].abs().max()), excess(1e-9 - falls, 0.0), steady)
-
-
-@law("position.alibi", fault=Fault(forward=lambda self, n, m: self.right(n, m) / 2))
+@law(
+    "position.alibi",
+    fault=[Fault(forward=lambda self, n, m: self.right(n, m) / 2), Fault(forward=lambda self, n, m: -self.right(n, m))],
+)
 def slopes_are_a_geometric_sequence(case: Case) -> float:
     """with 2ᵖ heads, 2^(-8/2ᵖ) to 2^(-8), each the first times the one before"""
     heads = 2 ** case.integer("log2 of num_heads", 0, 5)

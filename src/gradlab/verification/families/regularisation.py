@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradlab.nn.regularisation import Dropout, Thinning, l2_penalty
+from gradlab.nn.regularisation import Dropout, l2_penalty
 from gradlab.scratch import regularisation
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, Fault, conform, example, law
@@ -37,9 +37,9 @@ def _dropped(case: Case) -> Call:
 
 def _in_both_modes(case: Case) -> Call:
     x, p = case.tensor("x", *case.sizes(), away_from=(0.0,)), case.real("p", 0, 1)
-    block = case.build(p=p)
-    modes = _modes(case, block, x), _modes(case, nn.Dropout(p), x)
-    return Call(lambda x: modes[0], (x,), options={"torchs": modes[1], "p": p})
+    block, factor = case.build(p=p), 1 - p if case.subject.name == "regularisation.thinning" else 1.0
+    wanted = [factor * y for y in _modes(case, nn.Dropout(p), x)]
+    return Call(lambda x: _modes(case, block, x), (x,), options={"wanted": wanted})
 
 
 def _modes(case: Case, block: nn.Module, x: Tensor) -> list[Tensor]:
@@ -47,12 +47,12 @@ def _modes(case: Case, block: nn.Module, x: Tensor) -> list[Tensor]:
     return [_output(case, block.train(), x), block.eval()(x)]
 
 
-def _smaller(call: Call) -> list[Tensor]:
-    return [(1 - call.options["p"]) * value for value in call.options["torchs"]]
+def _wanted(call: Call) -> Any:
+    return call.options["wanted"]
 
 
 conform(FORMS[0], _dropped, twin=regularisation.dropout)
-conform(FORMS[0], _in_both_modes, peer={"torch.nn.Dropout": lambda call: call.options["torchs"]})
+conform(FORMS[0], _in_both_modes, peer={"torch.nn.Dropout": _wanted})
 conform(
     FORMS[1],
     _dropped,
@@ -60,7 +60,7 @@ conform(
     twin_call=lambda x, mask, p_drop: regularisation.thinned(x, mask),
     fault=Dropout,
 )
-conform(FORMS[1], _in_both_modes, peer={"torch.nn.Dropout, times 1 - p": _smaller}, fault=Dropout)
+conform(FORMS[1], _in_both_modes, peer={"torch.nn.Dropout, times 1 - p": _wanted}, fault=Dropout)
 conform(FORMS[2], _dropped, twin=regularisation.dropout)
 example(*FORMS, call=lambda n: ({"p": 0.2}, (torch.linspace(-3, 3, n).reshape(4, -1),)), n=12)
 
@@ -75,22 +75,17 @@ def _probability(case: Case) -> float:
     return p
 
 
+def never_scaled(share: Callable[[float], float]) -> Fault:
+    """Drops in training, and makes up for it nowhere."""
+    return Fault(forward=lambda self, x: self.right(x) * share(self.p) if self.training else x)
+
+
 def _different(rows: Tensor) -> Tensor:
     """Each row once."""
     return torch.stack(list({tuple(row.tolist()): row for row in rows}.values()))
 
 
-keep_probability = [lambda p: Dropout(1 - p)]  # takes p for the probability of keeping
-
-
-class NeverScaled(Thinning):
-    """Drops in training, and makes up for it nowhere."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x) if self.training else x
-
-
-@law(*FORMS[:2], fault=NeverScaled)
+@law(*FORMS[:2], fault={FORMS[0]: never_scaled(lambda p: 1 - p), FORMS[1]: never_scaled(lambda p: 1.0)})
 def the_mean_over_all_masks_is_what_is_seen_at_test_time(case: Case) -> float:
     """Σ_r P(r) (W f_r(x) + b) = W f(x) + b, over all 2ⁿ masks r of n units
 
@@ -108,20 +103,10 @@ def the_mean_over_all_masks_is_what_is_seen_at_test_time(case: Case) -> float:
     return difference(chances @ (outputs @ weight.T + bias), block.eval()(x) @ weight.T + bias)
 
 
-@law(*FORMS[:2], fault=keep_probability, tolerance=5.0, most_cases=3)
+@law(*FORMS, fault=lambda p: Dropout(1 - p), tolerance=5.0, most_cases=3)  # takes p for that of keeping
 def the_share_of_dropped_entries_is_p(case: Case) -> float:
     """P(f(x)ᵢ = 0) = p: standard errors away, of which 5 are met by chance once in a million"""
-    return _standard_errors(case, torch.ones(20_000))
-
-
-@law(FORMS[2], fault=keep_probability, tolerance=5.0, most_cases=3)
-def the_share_of_dropped_examples_is_p(case: Case) -> float:
-    """P(f(x)ᵢ = 0) = p: standard errors away, of which 5 are met by chance once in a million"""
-    return _standard_errors(case, torch.ones(20_000, 1))
-
-
-def _standard_errors(case: Case, x: Tensor) -> float:
-    p = _probability(case)
+    p, x = _probability(case), torch.ones(20_000, 1)
     dropped = (_output(case, case.build(p=p).train(), x) == 0).double()
     return abs(float(dropped.mean()) - p) / sqrt(p * (1 - p) / len(x))
 
@@ -133,23 +118,13 @@ def at_test_time_nothing_is_done(case: Case) -> float:
     return difference(_output(case, case.build(p=p).eval(), x), x)
 
 
-@law(FORMS[2], fault=Dropout)
+@law(FORMS[2], fault=[Dropout, Fault(forward=lambda self, x: self.right(x) * ((1 - self.p) if self.training else 1))])
 def an_example_is_dropped_whole_or_not_at_all(case: Case) -> float:
     """f(x)ᵢ = 0 or f(x)ᵢ = xᵢ / (1 - p)"""
     shape = case.integer("batch", 1, 6), case.integer("width", 1, 4)
     x, p = case.tensor("x", *shape, away_from=(0.0,)).detach(), case.real("p", 0, 0.9)
     y = _output(case, case.build(p=p).train(), x)
     return float(torch.stack([y, y - x / (1 - p)]).abs().amax(-1).amin(0).max())
-
-
-@law(FORMS[2], fault=Fault(forward=lambda self, x: self.right(x) * ((1 - self.p) if self.training else 1)))
-def the_mean_over_both_depths_is_what_is_seen_at_test_time(case: Case) -> float:
-    """p · 0 + (1 - p) f_kept(x) = f(x)"""
-    p = _probability(case)
-    x, block = case.tensor("x", case.integer("width", 1, 4), away_from=(0.0,)).detach(), case.build(p=p).train()
-    outputs = _different(_output(case, block, x.repeat(round(40 / min(p, 1 - p)), 1)))
-    kept = (outputs != 0).any(1).to(x)
-    return difference(((1 - p) * kept + p * (1 - kept)) @ outputs, block.eval()(x[None])[0])
 
 
 # Small weights and smooth labels
@@ -208,10 +183,6 @@ def _in_cross_entropy(case: Case) -> Call:
     return Call(lambda logits: nn.CrossEntropyLoss()(logits, smoothed), (logits,), options={"wanted": wanted})
 
 
-def _wanted(call: Call) -> Any:
-    return call.options["wanted"]
-
-
 conform("regularisation.l1", _called_with(_weight), twin=regularisation.l1_penalty)
 conform("regularisation.l2", _called_with(_weight), twin=regularisation.l2_penalty)
 conform(
@@ -226,6 +197,7 @@ conform(
     _called_with(_rows),
     twin=regularisation.max_norm,
     peer={"torch.renorm": lambda call: torch.renorm(call.inputs[0].detach(), 2, 0, call.inputs[1])},
+    fault=lambda weight, longest: longest * F.normalize(weight.flatten(1)).reshape(weight.shape),
     tolerance=1e-6,  # it adds 1e-7 to the length
 )
 conform("regularisation.label_smoothing", _called_with(_targets), twin=regularisation.label_smoothing)
@@ -290,31 +262,13 @@ def no_unit_is_longer_than_allowed(case: Case) -> float:
 
 
 @law(
-    "regularisation.max_norm",
-    fault=lambda weight, longest: longest * F.normalize(weight.flatten(1)).reshape(weight.shape),
-)
-def short_units_are_left_alone(case: Case) -> float:
-    """‖wᵢ‖ ≤ c  ⟹  f(w)ᵢ = wᵢ"""
-    weight, longest = _rows(case)
-    short = weight.detach() / weight.detach().flatten(1).norm(dim=1).max() * longest * case.real("share", 0.1, 0.99)
-    return difference(case.build()(short, longest), short)
-
-
-@law(
     "regularisation.label_smoothing",
     fault=[
+        lambda target, smoothing: target,
         lambda target, smoothing: target + smoothing / target.shape[-1],
         lambda target, smoothing: (1 - smoothing) * target + smoothing * (1 - target),
     ],
 )
-def the_order_of_the_classes_stays(case: Case) -> float:
-    """qᵢ - qⱼ = (1 - ε)(tᵢ - tⱼ)"""
-    target, smoothing = _targets(case)
-    q = case.build()(target, smoothing)
-    return difference(q - q[..., :1], (1 - smoothing) * (target - target[..., :1]))
-
-
-@law("regularisation.label_smoothing", fault=lambda target, smoothing: target)
 def the_cross_entropy_is_least_at_finite_logits(case: Case) -> float:
     """of a one-hot target: at logits z of 0, but for the label log(1 + C (1 - ε) / ε)"""
     classes, smoothing = case.integer("classes", 2, 5), case.real("smoothing", 0.01, 0.99)

@@ -61,10 +61,6 @@ def pair(case: Case) -> tuple[Any, Tensor, Tensor]:
     return block.eval(), source, case.tensor("target", batch, case.integer("m", 1, 4), d)
 
 
-def memory_of(case: Case, x: Tensor) -> Tensor:
-    return case.tensor("memory", len(x), case.integer("m", 1, 4), x.shape[-1])
-
-
 # Twins and peers
 
 
@@ -79,7 +75,9 @@ def _mlp(*weights: str) -> Draw:
 
 MLP = [f"{linear}.{name}" for linear in ("linear1", "linear2") for name in AFFINE]
 conform("transformer.mlp", _mlp(*MLP), twin=transformer.mlp)
-conform("transformer.gated_mlp", _mlp("gate.weight", "linear1.weight", "linear2.weight"), twin=transformer.gated_mlp)
+GATED = ("gate.weight", "linear1.weight", "linear2.weight")
+bent = Fault(forward=lambda self, x: self.linear2(self.activation(self.gate(x)) * self.activation(self.linear1(x))))
+conform("transformer.gated_mlp", _mlp(*GATED), twin=transformer.gated_mlp, fault=bent)
 
 
 def _torch_name(name: str, decoder: bool) -> str:
@@ -130,7 +128,7 @@ def _decoder(*crosses: bool) -> Draw:
         names = {name: _torch_name(name, True) for name in [*LAYER, *CROSS * cross]}
         if not cross:
             return _call(case, block, block, (x,), names, mask=None)
-        memory = memory_of(case, x)
+        memory = case.tensor("memory", len(x), case.integer("m", 1, 4), x.shape[-1])
         mask = key_mask(case, memory)
         return _call(case, block, lambda x, m: block(x, m, memory_mask=mask[:, None]), (x, memory), names, mask=mask)
 
@@ -197,15 +195,30 @@ conform(
     twin=transformer.encoder_layer,
     twin_call=_encoder_twin,
     peer=_torchs(nn.TransformerEncoderLayer, False, "src_key_padding_mask"),
+    fault=[
+        Fault(_add=lambda self, x, part, norm: x + part(x)),
+        Fault(forward=lambda self, x, mask=None: self.right(x)),
+        Fault(forward=lambda self, x, mask=None: self.right(x + torch.arange(x.shape[-2])[:, None], mask)),
+    ],
 )
 conform(DECODER, _decoder(False, True), twin=transformer.decoder_layer, twin_call=_decoder_twin)
-conform(DECODER, _decoder(True), peer=_torchs(nn.TransformerDecoderLayer, True, "memory_key_padding_mask"))
+conform(
+    DECODER,
+    _decoder(True),
+    peer=_torchs(nn.TransformerDecoderLayer, True, "memory_key_padding_mask"),
+    fault=Fault(forward=lambda self, x, memory, *args, **more: self.right(x, memory.cumsum(1), *args, **more)),
+)
 conform(
     BOTH,
     _stack,
     twin=transformer.encoder_decoder,
     twin_call=_stack_twin,
     peer=_torchs(nn.Transformer, True, "src_key_padding_mask", "memory_key_padding_mask"),
+    fault=[
+        Fault(encode=lambda self, source, mask=None: EncoderDecoder.encode(self, source.cumsum(1), mask)),
+        Fault(forward=lambda self, source, target, *masks: self.right(source, target)),
+        Fault(decode=lambda self, t, *args, **more: EncoderDecoder.decode(self, t - t.mean(1, True), *args, **more)),
+    ],
 )
 example(
     "transformer.mlp",
@@ -235,47 +248,16 @@ example(BOTH, call=_stack_example, n=5, m=4, d=8, h=6, l=1)
 # Laws of layers
 
 
-def _knows_its_place(self: Any, x: Tensor, mask: Tensor | None = None) -> Any:
-    return self.right(x + torch.arange(x.shape[-2], dtype=x.dtype)[:, None], mask)
+no_way_past = Fault(_add=lambda self, x, part, norm: part(norm(x)) if self.norm_first else norm(part(x)))
 
 
-@law(ENCODER, fault=Fault(forward=_knows_its_place))
-def permuted_positions_give_permuted_results(case: Case) -> float:
-    """f(X[τ]) = f(X)[τ]"""
-    block, x = layer(case)
-    order = case.permutation("order", x.shape[1])
-    return difference(block(x[:, order]), block(x)[:, order])
-
-
-@law(ENCODER, fault=Fault(forward=lambda self, x, mask=None: self.right(x)))
-def what_is_masked_does_not_matter(case: Case) -> float:
-    """f(X, mask) at true positions is the same for whatever stands at the others"""
-    block, x = layer(case)
-    mask = key_mask(case, x)
-    other = torch.where(mask[..., None], x, case.tensor("other", *x.shape))
-    return difference(block(x, mask[:, None])[mask], block(other, mask[:, None])[mask])
-
-
-def _no_way_past(self: Any, x: Tensor, part: Any, norm: nn.Module) -> Any:
-    return part(norm(x)) if self.norm_first else norm(part(x))
-
-
-@law(ENCODER, DECODER, fault=Fault(_add=_no_way_past))
+@law(ENCODER, DECODER, fault=no_way_past)
 def parts_that_give_nothing_leave_the_identity(case: Case) -> float:
     """f(x) = x, and so ∂f/∂x = I, if the last maps of attention and mlp are 0, with norms first"""
     block, x = layer(case, norm_first=True)
     last = [f"{part}.{name}" for part in ("attention.out_proj", "mlp.linear2") for name in AFFINE]
     case.set(block, **dict.fromkeys(last, 0.0))
     return difference(block(x), 1 * x, [x])
-
-
-@law(ENCODER, fault=Fault(_add=lambda self, x, part, norm: x + part(x)))
-def with_norms_last_every_result_is_normal(case: Case) -> float:
-    """mean 0 and variance near 1 over the features of each position, if the last norm has gain 1 and shift 0"""
-    block, x = layer(case, norm_first=False)
-    case.set(block, **{"norm2.weight": 1.0, "norm2.bias": 0.0})
-    y = block(10 * x)
-    return max(float(y.mean(-1).abs().max()), max(0.0, float((y.square().mean(-1) - 1).max())))
 
 
 def _looks_ahead(self: Any, x: Tensor, *_: Any, **__: Any) -> Any:
@@ -300,79 +282,21 @@ def a_cache_changes_nothing(case: Case) -> float:
         parts = {"attention": MultiheadAttention(d, heads, position=RotaryPosition(d // heads)), "mlp": GatedMLP(d)}
     block, cache = case.build(embed_dim=d, num_heads=heads, **parts).eval(), KeyValueCache()
     x = case.tensor("x", case.integer("batch", 1, 2), case.integer("n", 1, 4), d)
-    return difference(torch.cat([block(part, cache=cache) for part in x.split(cut, 1)], 1), block(x))
-
-
-@law(
-    DECODER,
-    fault=Fault(forward=lambda self, x, memory, *args, **options: self.right(x, memory.cumsum(1), *args, **options)),
-)
-def the_memory_is_a_set(case: Case) -> float:
-    """f(X, M[τ]) = f(X, M)"""
-    block, x = layer(case, cross=True)
-    memory = memory_of(case, x)
-    order = case.permutation("order", memory.shape[1])
-    return difference(block(x, memory[:, order]), block(x, memory))
-
-
-def _both_bent(self: Any, x: Tensor) -> Any:
-    return self.linear2(self.activation(self.gate(x)) * self.activation(self.linear1(x)))
-
-
-def _rows(case: Case) -> tuple[Any, Tensor]:
-    d = case.integer("embed_dim", 1, 4)
-    block = case.build(embed_dim=d, hidden=case.integer("hidden", 1, 4))
-    return block, case.tensor("x", case.integer("n", 1, 4), d)
-
-
-@law("transformer.gated_mlp", fault=Fault(forward=_both_bent))
-def without_a_gate_it_is_linear(case: Case) -> float:
-    """f is linear in W₁ x: twice W₁ gives twice f"""
-    block, x = _rows(case)
-    once, name = block(x).detach(), "linear1.weight"
-    case.set(block, **{name: 2 * case.weight(block, name)})
-    return difference(block(x), 2 * once)
+    return difference(torch.cat([block(part, cache=cache) for part in torch.split(x, cut, 1)], 1), block(x))
 
 
 @law("transformer.mlp", "transformer.gated_mlp", fault=Fault(forward=lambda self, x: self.right(x - x.mean(0))))
 def each_position_is_changed_by_itself(case: Case) -> float:
     """f(X)ᵢ = f(xᵢ)"""
-    block, x = _rows(case)
+    d = case.integer("embed_dim", 1, 4)
+    block, x = (
+        case.build(embed_dim=d, hidden=case.integer("hidden", 1, 4)),
+        case.tensor("x", case.integer("n", 1, 4), d),
+    )
     return difference(block(x), torch.cat([block(row[None]) for row in x]))
 
 
 # Laws of stacks
-
-
-@law(BOTH, fault=Fault(encode=lambda self, source, mask=None: EncoderDecoder.encode(self, source.cumsum(1), mask)))
-def the_source_is_a_set_without_positions(case: Case) -> float:
-    """f(X[τ], T) = f(X, T): the embeddings must bring the order"""
-    block, source, target = pair(case)
-    order = case.permutation("order", source.shape[1])
-    return difference(block(source[:, order], target), block(source, target))
-
-
-def _centred(self: Any, target: Tensor, *args: Any, **options: Any) -> Tensor:
-    """Sees the whole target."""
-    return EncoderDecoder.decode(self, target - target.mean(1, keepdim=True), *args, **options)
-
-
-@law(BOTH, fault=Fault(decode=_centred))
-def no_target_depends_on_a_later_one(case: Case) -> float:
-    """f(X, T)ᵢ is the same for whatever stands in T after i"""
-    block, source, target = pair(case)
-    cut = case.integer("cut", 1, target.shape[1])
-    other = torch.cat([target[:, :cut], case.tensor("other", *target[:, cut:].shape)], 1)
-    return difference(block(source, other)[:, :cut], block(source, target)[:, :cut])
-
-
-@law(BOTH, fault=Fault(forward=lambda self, source, target, *masks: self.right(source, target)))
-def padding_does_not_matter(case: Case) -> float:
-    """f(X, T, mask) is the same for whatever stands in X where the mask is false"""
-    block, source, target = pair(case)
-    mask = key_mask(case, source)
-    other = torch.where(mask[..., None], source, case.tensor("other", *source.shape))
-    return difference(block(other, target, mask), block(source, target, mask))
 
 
 @law(

@@ -13,8 +13,7 @@ from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Fault, conform, example, law
 from gradlab.verification.comparing import difference
 from gradlab.verification.families.attention.calling import built, look
-from gradlab.verification.families.attention.kinds import KERNELS, scene
-from gradlab.verification.subject import Incomparable
+from gradlab.verification.families.attention.kinds import KERNELS
 
 GAUSSIAN, BOXCAR, EPANECHNIKOV, TRIANGULAR = KERNELS
 BOUNDED = KERNELS[1:]
@@ -99,8 +98,8 @@ example(
 @law(
     *KERNELS,
     fault={
-        **dict.fromkeys(KERNELS, lambda width=1.0: ours.EpanechnikovAttention(width)),
-        EPANECHNIKOV: lambda width=1.0: ours.TriangularAttention(width),
+        **dict.fromkeys(KERNELS, (lambda width: ours.EpanechnikovAttention(width), lambda width: ours.DotAttention())),
+        EPANECHNIKOV: (lambda width: ours.TriangularAttention(width), lambda width: ours.DotAttention()),
     },
 )
 def weights_fall_with_the_distance_as_the_kernel_does(case: Case) -> float:
@@ -112,27 +111,6 @@ def weights_fall_with_the_distance_as_the_kernel_does(case: Case) -> float:
     keys = torch.cat([query, query + u * width * direction])
     at_key, away = look(built(case, width=width), query, keys, torch.eye(2, dtype=query.dtype))[0]
     return difference(away / at_key, PROFILES[case.subject.name](torch.tensor(u, dtype=query.dtype)))
-
-
-@law(*KERNELS, fault=lambda width=1.0: ours.DotAttention())
-def only_differences_count(case: Case) -> float:
-    """att(Q + c, K + c, V) = att(Q, K, V)"""
-    seen = scene(case, 2)
-    c = case.tensor("c", seen.queries.shape[-1]).detach()
-    return difference(seen(queries=seen.queries + c, keys=seen.keys + c), seen())
-
-
-in_other_units = Fault(score=lambda self, q, k: ours.GaussianAttention.score(self, q, k) * self.width)
-
-
-@law(*KERNELS, fault={GAUSSIAN: in_other_units, **dict.fromkeys(BOUNDED, lambda width: ours.EpanechnikovAttention())})
-def the_width_is_the_unit_of_length(case: Case) -> float:
-    """att(a Q, a K, V; a w) = att(Q, K, V; w)"""
-    block, q, k, v, width = _regression(case)
-    a = 2.0 ** case.integer("log₂ a", 1, 4)
-    if "width" in case.subject.fixed:
-        raise Incomparable("its width is fixed, and this law varies it")
-    return difference(look(built(case, width=a * width), a * q, a * k, v), look(block, q, k, v))
 
 
 def unguarded(kernel: Callable[[Any, Tensor, Tensor], Tensor]) -> Fault:
@@ -160,12 +138,3 @@ def far_from_all_keys_the_nearest_decides(case: Case) -> float:
     keys, values = case.distinct("keys", m, 1).detach(), case.tensor("values", m, 2).detach()
     result = look(built(case, width=width), torch.full((1, 1), 1e4, dtype=keys.dtype), keys, values)
     return difference(result, values[keys.argmax()][None])
-
-
-@law(GAUSSIAN, fault=Fault(score=lambda self, q, k: -0.5 * self.distances(q, k)))
-def it_is_a_dot_product_that_knows_how_long_keys_are(case: Case) -> float:
-    """α = softmax(qᵀk/w² - ‖k‖²/2w²), so it is dot-product attention to keys of one length"""
-    seen = scene(case, 2)
-    q, k = seen.queries + seen.shift, seen.keys
-    scores = q @ k.mT - k.square().sum(-1)[..., None, :] / 2
-    return difference(seen(), torch.softmax(scores / seen.settings["width"] ** 2, -1) @ seen.values)

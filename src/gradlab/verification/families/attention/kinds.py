@@ -81,13 +81,6 @@ class Scene:
     def leaves(self) -> list[Tensor]:
         return [self.queries, self.keys, self.values]
 
-    @property
-    def pairs(self) -> tuple[Tensor, Tensor]:
-        """Each query beside each key."""
-        n, m = self.queries.shape[-2], self.keys.shape[-2]
-        q = self.queries[..., :, None, :].expand(*self.queries.shape[:-1], m, -1)
-        return q, self.keys[..., None, :, :].expand(*self.keys.shape[:-2], n, -1, -1)
-
 
 def scene(case: Case, fewest: int = 1, batch: Sequence[int] = (1,)) -> Scene:
     """The block of a case, with queries, keys and values."""
@@ -136,12 +129,25 @@ def _twin(kind: Kind) -> Callable[..., scratch.Tensor]:
     return lambda q, *others, seen, **options: kind.twin(q + seen.shift, *others, **options)
 
 
+def _with_bias(self: Any, q: Tensor, k: Tensor) -> Any:
+    """A bias inside, as from layers with their default settings."""
+    hidden = (q @ self.query_weight.T)[..., :, None, :] + (k @ self.key_weight.T)[..., None, :, :]
+    return torch.tanh(hidden + 1) @ self.score_weight
+
+
 columns = Fault(forward=lambda self, q, k, v, mask=None: torch.softmax(self.score(q, k), -2) @ v)
 FAULTS: dict[str, Any] = {
     DOT: columns,
     SCALED: columns,
-    HARD: lambda: ours.DotAttention(),
+    HARD: [lambda: ours.DotAttention(), Fault(score=lambda self, q, k: -ours.HardAttention.score(self, q, k))],
     GENERAL: Fault(score=lambda self, q, k: ours.GeneralAttention.score(self, q, k) / math.sqrt(2)),
+    REDUCED: Fault(score=lambda self, q, k: ours.ReducedRankAttention.score(self, q, k).tanh()),
+    ADDITIVE: Fault(score=_with_bias),
+    "attention.gaussian": [
+        Fault(score=lambda self, q, k: -0.5 * self.distances(q, k)),  # the distance where its square belongs
+        Fault(score=lambda self, q, k: ours.GaussianAttention.score(self, q, k) * self.width),
+    ],
+    **dict.fromkeys(KERNELS[1:], lambda width: ours.EpanechnikovAttention()),  # in units of its own
 }
 for _name, _kind in KINDS.items():
     conform(_name, _call(_kind), twin=_kind.twin, twin_call=_twin(_kind), fault=FAULTS.get(_name, ()))
@@ -171,8 +177,9 @@ for _name in (DOT, SCALED):
 @peer(GENERAL, "torch.nn.Bilinear")
 def torchs_bilinear(case: Case) -> float:
     seen = scene(case)
-    weight, (q, k) = case.weight(seen.block), seen.pairs
-    scores = F.bilinear(q.contiguous(), k.contiguous(), weight[None]).squeeze(-1)
+    weight, n, m = case.weight(seen.block), seen.queries.shape[-2], seen.keys.shape[-2]
+    q, k = seen.queries.repeat_interleave(m, -2), seen.keys.repeat(*[1] * (seen.keys.ndim - 2), n, 1)
+    scores = F.bilinear(q, k, weight[None]).reshape(*q.shape[:-2], n, m)
     return difference(seen(), torch.softmax(scores, -1) @ seen.values, [*seen.leaves, weight])
 
 
@@ -278,7 +285,7 @@ def a_query_that_may_look_nowhere_gets_zero(case: Case) -> float:
     return difference((result, *gradients(result, seen.leaves)), tuple(map(torch.zeros_like, (result, *seen.leaves))))
 
 
-# Laws of dot products, soft and hard
+# Causal attention by dot products
 
 
 def causal(block: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -292,7 +299,7 @@ def _causal(case: Case) -> Call:
     """A query before the first key would see nothing, and is left out."""
     seen = any_batch(case)
     last = (..., slice(-seen.keys.shape[-2], None), slice(None))
-    options = {"last": last, "scale": seen.settings.get("scale")}
+    options = {"last": last, "scale": scale_of(case, seen.settings, seen.queries.shape[-1])}
     return Call(lambda q, k, v: causal(seen.block, q[last], k, v), seen.leaves, options=options)
 
 
@@ -301,22 +308,14 @@ def _causal_twin(q: scratch.Tensor, k: scratch.Tensor, v: scratch.Tensor, last: 
     return attention.scaled_dot(q[last], k, v, mask, scale)
 
 
-conform(SCALED, _causal, twin=attention.causal_mask, twin_call=_causal_twin)
-
-
 def _from_the_first_key(self: Any, q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool = False) -> Tensor:
     """PyTorch's own flag: the first query stands at the first key, whatever their numbers."""
     return F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
 
 
-@law(DOT, SCALED, fault=Fault(forward=_from_the_first_key))
-def the_last_queries_alone_get_what_they_get_among_all(case: Case) -> float:
-    """causal: att(Q[-n:], K, V) = att(Q, K, V)[-n:], as with keys from a cache"""
-    seen = scene(case, 2)
-    m, number = seen.keys.shape[-2], min(seen.queries.shape[-2], seen.keys.shape[-2])
-    queries = case.tensor("all queries", *seen.queries.shape[:-2], m, seen.queries.shape[-1])
-    together = causal(seen.block, queries, seen.keys, seen.values)[..., -number:, :]
-    return difference(causal(seen.block, queries[..., -number:, :], seen.keys, seen.values), together)
+for _name in (DOT, SCALED):
+    fault = Fault(forward=_from_the_first_key)
+    conform(_name, _causal, twin=attention.causal_mask, twin_call=_causal_twin, fault=fault)
 
 
 @law(
@@ -336,45 +335,3 @@ def the_variance_of_a_score_is_known(case: Case) -> float:
     spread = scale_of(case, case.subject.fixed, d) ** 2 * d
     z = (gap.square() / (2 * spread)).mean() - 1
     return float(z.abs() / ((2 + 6 / d) / pairs) ** 0.5)
-
-
-@law(HARD, fault=Fault(score=lambda self, q, k: -ours.HardAttention.score(self, q, k)))
-def it_is_where_sharper_and_sharper_attention_tends(case: Case) -> float:
-    """|softmax(β Q Kᵀ) V - hard| ≤ 2 (m - 1) e^(-β gap) max|v|, so β → ∞ gives it"""
-    n, m, d = case.integer("n", 1, 3), case.integer("m", 2, 4), case.integer("d", 1, 3)
-    q, k, v = case.tensor("queries", n, d), case.tensor("keys", m, d), case.tensor("values", m, 2)
-    scores = (q @ k.mT).detach()
-    top = scores.amax(-1, keepdim=True)
-    gap = torch.where(scores < top - 1e-9, top - scores, torch.inf).amin(-1, keepdim=True)  # ties share the weight
-    beta = case.real("β", 1, 40)
-    bound = 2 * (m - 1) * torch.exp(-beta * gap) * v.detach().abs().amax()
-    soft = ours.ScaledDotAttention(scale=beta)(q, k, v)
-    return excess((built(case)(q, k, v) - soft).abs() - 1e-12, bound)
-
-
-# Laws of scores that are learned
-
-
-@law(REDUCED, fault=Fault(score=lambda self, q, k: ours.ReducedRankAttention.score(self, q, k).tanh()))
-def it_is_general_with_a_product_for_its_matrix(case: Case) -> float:
-    """(U q)ᵀ (V k) = qᵀ (Uᵀ V) k, so the scores have no more than its rank"""
-    seen = scene(case, 2)
-    u, v = case.weights(seen.block, "query_weight", "key_weight").values()
-    general = ours.GeneralAttention(u.shape[1], v.shape[1]).double()
-    case.set(general, weight=u.T @ v)
-    return difference(seen(), general(*seen.leaves))
-
-
-def _with_bias(self: Any, queries: Tensor, keys: Tensor) -> Any:
-    """A bias inside, as from layers with their default settings."""
-    hidden = (queries @ self.query_weight.T)[..., :, None, :] + (keys @ self.key_weight.T)[..., None, :, :]
-    return torch.tanh(hidden + 1) @ self.score_weight
-
-
-@law(ADDITIVE, fault=Fault(score=_with_bias))
-def it_is_a_network_of_one_hidden_layer_on_the_pair(case: Case) -> float:
-    """s = wᵀ tanh([A B] [q; k]), without biases"""
-    seen = scene(case, 2)
-    a, b, w = case.weights(seen.block, "query_weight", "key_weight", "score_weight").values()
-    hidden = torch.tanh(F.linear(torch.cat(seen.pairs, -1), torch.cat([a, b], 1)))
-    return difference(seen(), torch.softmax(hidden @ w, -1) @ seen.values)

@@ -12,8 +12,8 @@ from gradlab.nn.attention import MultiheadAttention, ScaledDotAttention, causal_
 from gradlab.nn.attention.cache import KeyValueCache
 from gradlab.scratch import attention, functions
 from gradlab.verification.case import Case
-from gradlab.verification.checks import Fault, example, law, peer, twin
-from gradlab.verification.comparing import difference, gradients, twin_difference
+from gradlab.verification.checks import Call, Fault, conform, example, law, peer
+from gradlab.verification.comparing import difference, gradients
 from gradlab.verification.families.attention.calling import arguments, built, first, look, mask_name, required, takes
 from gradlab.verification.families.attention.projections import Projections
 from gradlab.verification.subject import Incomparable
@@ -79,18 +79,23 @@ def _mask(case: Case, seen: Tokens) -> Tensor | None:
 # Twin, peer and example
 
 
-@twin(BLOCK, attention.multi_head)
-def multihead_twin(case: Case) -> float:
+def _call(case: Case) -> Call:
     seen = tokens(case)
     mask, maps = _mask(case, seen), Projections(seen.block)
-    hidden = None if mask is None else mask.numpy()
+    options = {"seen": seen, "maps": maps, "mask": None if mask is None else mask.numpy()}
+    return Call(lambda *leaves: seen(mask), (*seen.leaves, *maps.leaves), options=options)
 
-    def by_hand(*leaves: scratch.Tensor) -> scratch.Tensor:
-        inputs, weights = leaves[: len(seen.leaves)], leaves[len(seen.leaves) :]
-        arranged: list[Any] = maps.arranged(weights, functions.concatenate)
-        return attention.multi_head(inputs[0], inputs[-1], inputs[-1], seen.heads, *arranged, hidden)
 
-    return twin_difference(seen(mask), by_hand, *seen.leaves, *maps.leaves)
+def _twin(*leaves: scratch.Tensor, seen: Tokens, maps: Projections, mask: Any) -> scratch.Tensor:
+    inputs, weights = leaves[: len(seen.leaves)], leaves[len(seen.leaves) :]
+    in_weight, in_bias, out_weight, out_bias = maps.arranged(weights, functions.concatenate)
+    assert in_weight is not None
+    assert out_weight is not None
+    tokens = inputs[0], inputs[-1], inputs[-1]
+    return attention.multi_head(*tokens, seen.heads, in_weight, in_bias, out_weight, out_bias, mask)
+
+
+conform(BLOCK, _call, twin=attention.multi_head, twin_call=_twin)
 
 
 @peer(BLOCK, "torch.nn.MultiheadAttention")

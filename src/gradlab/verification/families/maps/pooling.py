@@ -65,10 +65,22 @@ def _call(case: Case) -> Call:
     return Call(pool.block, (pool.input(case),), options=options, settings=settings)
 
 
-conform("pool.max1d", _call, twin=twins.max_pool1d, peer=nn.MaxPool1d)
-conform("pool.max2d", _call, twin=twins.max_pool2d, peer=nn.MaxPool2d)
-conform("pool.average1d", _call, twin=twins.average_pool1d, peer=nn.AvgPool1d)
-conform("pool.average2d", _call, twin=twins.average_pool2d, peer=nn.AvgPool2d)
+def _pooled(kind: str, x: Tensor, pool: Any, **options: Any) -> Any:
+    function: Callable[..., Any] = getattr(F, f"{kind}_pool{pool.axes}d")
+    return function(x, pool.kernel_size, pool.stride, **({"padding": pool.padding} | options))
+
+
+def _first_of_each_window(self: Any, x: Tensor) -> Tensor:
+    steps: Any = (..., *(slice(None, None, s) for s in self.stride))
+    return x[steps]
+
+
+common = [Fault(forward=lambda self, x: _pooled("max", x - x.mean(), self)), Fault(forward=_first_of_each_window)]
+average = Fault(forward=lambda self, x: _pooled("avg", x, self))
+conform("pool.max1d", _call, twin=twins.max_pool1d, peer=nn.MaxPool1d, fault=[*common, average])
+conform("pool.max2d", _call, twin=twins.max_pool2d, peer=nn.MaxPool2d, fault=[*common, average])
+conform("pool.average1d", _call, twin=twins.average_pool1d, peer=nn.AvgPool1d, fault=common)
+conform("pool.average2d", _call, twin=twins.average_pool2d, peer=nn.AvgPool2d, fault=common)
 SIZES = {"n": 2, "c": 3, "m": 4, "k": 2}
 example(MAX[0], AVERAGE[0], call=lambda n, c, m, k: ({"kernel_size": k}, (torch.randn(n, c, m * k),)), **SIZES)
 example(MAX[1], AVERAGE[1], call=lambda n, c, m, k: ({"kernel_size": k}, (torch.randn(n, c, m * k, m * k),)), **SIZES)
@@ -76,47 +88,8 @@ example(MAX[1], AVERAGE[1], call=lambda n, c, m, k: ({"kernel_size": k}, (torch.
 # Laws
 
 
-def _first_of_each_window(self: Any, x: Tensor) -> Tensor:
-    return x[(..., *(slice(None, None, s) for s in self.stride))]
-
-
-def _pooled(kind: str, x: Tensor, pool: Any, **options: Any) -> Any:
-    function: Callable[..., Any] = getattr(F, f"{kind}_pool{pool.axes}d")
-    return function(x, pool.kernel_size, pool.stride, **({"padding": pool.padding} | options))
-
-
 def _framed_by_zeros(self: Any, x: Tensor) -> Any:
     return _pooled("max", F.pad(x, [p for p in reversed(self.padding) for _ in range(2)]), self, padding=0)
-
-
-average = Fault(forward=lambda self, x: _pooled("avg", x, self))
-
-
-@law(*MAX, *AVERAGE, fault=Fault(forward=_first_of_each_window))
-def where_in_a_window_an_entry_lies_does_not_matter(case: Case) -> float:
-    """f(x[π]) = f(x) for the entries of one window in another order"""
-    pool = draw(case).without_frame()
-    x, order = pool.input(case, pool.kernel), case.permutation("order", prod(pool.kernel))
-    return difference(pool(x.flatten(2)[..., order].reshape(x.shape)), pool(x))
-
-
-@law(*MAX, *AVERAGE, fault=Fault(forward=lambda self, x: _pooled("max", x - x.mean(), self)))
-def moving_the_input_by_a_stride_moves_the_output_by_one(case: Case) -> float:
-    """f(x[s:]) = f(x)[1:]"""
-    pool = draw(case, "stride").without_frame()
-    least = {axis: k + s for axis, k, s in zip(pool.axes, pool.kernel, pool.stride, strict=True)}
-    x = pool.input(case, [case.integer(axis, low, low + 3) for axis, low in least.items()])
-    later: Any = (..., *(slice(s, None) for s in pool.stride))
-    after: Any = (..., *(slice(1, None) for _ in pool.axes))
-    return difference(pool(x[later]), pool(x)[after])
-
-
-@law(*MAX, fault=average)
-def an_increasing_map_may_come_before_or_after(case: Case) -> float:
-    """f(g(x)) = g(f(x)) if g is increasing"""
-    pool = draw(case, "stride", "padding")
-    x = pool.input(case)
-    return difference(pool(x.exp()), pool(x).exp())
 
 
 @law(*MAX, fault=Fault(forward=_framed_by_zeros))

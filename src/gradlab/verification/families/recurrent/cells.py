@@ -36,13 +36,25 @@ def _sizes(case: Case, hidden: int = 1) -> dict[str, Any]:
 # Twins, peers and examples
 
 
+def reweighted(change: Callable[[str, Tensor], Tensor]) -> Fault:
+    """A block with other weights than its own."""
+
+    def forward(self: Any, *args: Any) -> Any:
+        weights = {name: change(name, weight) for name, weight in self.named_parameters()}
+        return functional_call(
+            type(self).__bases__[0](self.input_size, self.hidden_size, bias=self.bias), weights, args
+        )
+
+    return Fault(forward=forward)
+
+
 def _call(case: Case) -> Call:
     """A cell with any settings, an input, and the state before if there is one."""
     settings = _sizes(case) | {"bias": case.choice("bias", (True, False))}
     if case.subject.name == RNN:
         settings["nonlinearity"] = case.choice("nonlinearity", ("tanh", "relu"))
     x, state = _inputs(case, settings)
-    cell, first = case.build(**settings), parts(state) if case.flag("given a state") else ()
+    cell, first = case.build(**settings), parts(state) if case.flag("with a state") else ()
     weights = case.weights(cell, *(KINDS if settings["bias"] else KINDS[:2]))
     return Call(
         lambda x, *first: cell(x, *[whole(first)] * bool(first)), (x, *first), weights, {"settings": settings}, settings
@@ -67,13 +79,26 @@ def _torchs(kind: Any) -> Any:
     return {f"torch.nn.{kind.__name__}": wanted}
 
 
+def _bias_outside_the_reset(self: Any, x: Tensor, h: Any = None) -> Any:
+    """n = tanh(U x + b + c + r W h)."""
+    if not self.bias:
+        return self.right(x, h)
+    moved = {"bias_ih": self.bias_ih + self.bias_hh, "bias_hh": torch.zeros_like(self.bias_hh)}
+    own = {kind: getattr(self, kind) for kind in KINDS} | moved
+    return functional_call(GRUCell(self.input_size, self.hidden_size), own, (x, h))
+
+
 TWINS: dict[str, tuple[Any, int, Any]] = {
     RNN: (recurrent.rnn_cell, 1, nn.RNNCell),
     LSTM: (recurrent.lstm_cell, 2, nn.LSTMCell),
     GRU: (recurrent.gru_cell, 1, nn.GRUCell),
 }
+FAULTS = {
+    RNN: reweighted(lambda name, weight: weight.T if name.startswith("weight_hh") else weight),
+    GRU: Fault(forward=_bias_outside_the_reset),
+}
 for _name, (_function, _states, _kind) in TWINS.items():
-    conform(_name, _call, twin=_function, twin_call=_twin(_function, _states), peer=_torchs(_kind))
+    conform(_name, _call, twin=_function, twin_call=_twin(_function, _states), peer=_torchs(_kind), fault=FAULTS)
 
 
 def _example(n: int, d: int, h: int) -> Any:
@@ -84,16 +109,6 @@ example(RNN, GRU, call=_example, n=5, d=3, h=4)
 example(LSTM, call=lambda n, d, h: ({"input_size": d, "hidden_size": h}, (torch.randn(n, d),)), n=5, d=3, h=4)
 
 # Faults
-
-
-def reweighted(change: Callable[[str, Tensor], Tensor]) -> Fault:
-    """A block with other weights than its own."""
-
-    def forward(self: Any, *args: Any) -> Any:
-        weights = {name: change(name, weight) for name, weight in self.named_parameters()}
-        return functional_call(type(self).__bases__[0](self.input_size, self.hidden_size), weights, args)
-
-    return Fault(forward=forward)
 
 
 def _swap_input_and_forget_gate(name: str, weight: Tensor) -> Tensor:
@@ -136,13 +151,6 @@ def _adds_the_candidate(self: Any, x: Tensor, h: Any = None) -> Any:
     return self.right(x, h) + sums(self, x, h).chunk(3, -1)[1].sigmoid() * candidate(self, x, h)
 
 
-def _bias_outside_the_reset(self: Any, x: Tensor, h: Any = None) -> Any:
-    """n = tanh(U x + b + c + r W h)."""
-    moved = {"bias_ih": self.bias_ih + self.bias_hh, "bias_hh": torch.zeros_like(self.bias_hh)}
-    own = {kind: getattr(self, kind) for kind in KINDS} | moved
-    return functional_call(GRUCell(self.input_size, self.hidden_size), own, (x, h))
-
-
 unbent, adds_the_candidate = Fault(forward=_unbent), Fault(forward=_adds_the_candidate)
 
 # Laws
@@ -154,14 +162,6 @@ def _cell(case: Case, scale: float = 1.0, hidden: int = 1) -> tuple[Any, Tensor,
     cell = case.build(**sizes)
     case.weights(cell, *KINDS)
     return cell, *_inputs(case, sizes, scale)
-
-
-@law(RNN, fault=reweighted(lambda name, weight: weight.T if name.startswith("weight_hh") else weight))
-def it_is_one_matrix_on_input_and_state_together(case: Case) -> float:
-    """h' = tanh((U W) (x; h) + b + c)"""
-    cell, x, h = _cell(case, hidden=2)
-    matrix = torch.cat([cell.weight_ih, cell.weight_hh], 1)
-    return difference(cell(x, h), torch.tanh(torch.cat([x, h], 1) @ matrix.T + cell.bias_ih + cell.bias_hh))
 
 
 @law(RNN, LSTM, fault=biases_cancel)
@@ -203,12 +203,3 @@ def the_state_moves_towards_the_candidate(case: Case) -> float:
     cell, x, h = _cell(case, scale=3.0)
     after, n = cell(x, h), candidate(cell, x, h)
     return max(excess(after, torch.maximum(h, n)), excess(-after, -torch.minimum(h, n)))
-
-
-@law(GRU, fault=Fault(forward=_bias_outside_the_reset))
-def the_reset_gate_scales_the_second_bias_of_the_candidate(case: Case) -> float:
-    """h' = (1 - z) tanh(b_n + r c_n) where x = h = 0"""
-    cell, x, h = _cell(case)
-    r, z, _ = (cell.bias_ih + cell.bias_hh).chunk(3)
-    n = torch.tanh(cell.bias_ih.chunk(3)[2] + r.sigmoid() * cell.bias_hh.chunk(3)[2])
-    return difference(cell(torch.zeros_like(x), torch.zeros_like(h)), ((1 - z.sigmoid()) * n).expand(h.shape))

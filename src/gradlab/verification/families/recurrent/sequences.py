@@ -21,7 +21,6 @@ from gradlab.verification.families.recurrent.drawing import (
     KINDS,
     SEQUENCES,
     Run,
-    each,
     joined,
     parts,
     pick,
@@ -43,7 +42,7 @@ def _call(case: Case) -> Call:
     bent: dict[str, Any] = {"nonlinearity": ("tanh", "relu")} if case.subject.name == RNN else {}
     run = Run.drawn(case, num_layers=(1, 2), bias=(True, False), bidirectional=EITHER, batch_first=EITHER, **bent)
     x = run.inputs()
-    first = parts(run.state(x)) if case.flag("given a state") else ()
+    first = parts(run.state(x)) if case.flag("with a state") else ()
     lengths = run.lengths(x) if run.takes_lengths and case.flag("padded") else None
     options = {"run": run, "lengths": lengths}
     return Call(lambda x, *first: run(x, whole(first), lengths), (x, *first), run.weights(), options, run.settings)
@@ -57,7 +56,7 @@ def _twin(function: Callable[..., Any]) -> Callable[..., Any]:
             [recurrent.Weights(*(next(weights) for _ in run.names(layer, way))) for way in run.ways]
             for layer in range(run.num_layers)
         ]
-        options = {"lengths": None if lengths is None else lengths.numpy()}
+        options: dict[str, Any] = {"lengths": None if lengths is None else lengths.numpy()}
         if "nonlinearity" in run.settings:
             options["activation"] = cells.ACTIVATIONS[run.settings["nonlinearity"]]
         return function(x, layers, whole(rest[:count]), **options)
@@ -80,9 +79,25 @@ def _torchs(kind: Any) -> Any:
     return {f"torch.nn.{kind.__name__}": wanted}
 
 
-conform(RNN, _call, twin=recurrent.rnn, twin_call=_twin(recurrent.rnn), peer=_torchs(nn.RNN))
-conform(LSTM, _call, twin=recurrent.lstm, twin_call=_twin(recurrent.lstm), peer=_torchs(nn.LSTM))
-conform(GRU, _call, twin=recurrent.gru, twin_call=_twin(recurrent.gru), peer=_torchs(nn.GRU))
+def _starts_at_one(self: Any, x: Tensor, state: Any = None) -> Any:
+    ones = x.new_ones(self.num_states, x.shape[1], self.hidden_size)
+    return self.right(x, ((ones, ones) if self.mode == "LSTM" else ones) if state is None else state)
+
+
+def _reshaped(self: Any, x: Tensor, state: Any = None) -> Any:
+    """The two axes exchanged by their sizes alone, which mixes examples and steps."""
+    return self.right(x.reshape(x.shape[1], x.shape[0], -1).transpose(0, 1), state)
+
+
+def _not_turned_back(self: Any, x: Tensor, state: Any = None) -> Any:
+    outputs, last = self.right(x, state)
+    return torch.cat([outputs[..., : self.hidden_size], outputs[..., self.hidden_size :].flip(0)], -1), last
+
+
+wrong = [Fault(forward=forward) for forward in (_starts_at_one, _reshaped, _not_turned_back)]
+conform(RNN, _call, twin=recurrent.rnn, twin_call=_twin(recurrent.rnn), peer=_torchs(nn.RNN), fault=wrong)
+conform(LSTM, _call, twin=recurrent.lstm, twin_call=_twin(recurrent.lstm), peer=_torchs(nn.LSTM), fault=wrong)
+conform(GRU, _call, twin=recurrent.gru, twin_call=_twin(recurrent.gru), peer=_torchs(nn.GRU), fault=wrong)
 
 
 def _example(n: int, b: int, d: int, h: int, l: int, k: int) -> Any:  # noqa: E741
@@ -90,16 +105,11 @@ def _example(n: int, b: int, d: int, h: int, l: int, k: int) -> Any:  # noqa: E7
     return settings, (torch.randn(n, b, d), torch.randn(l * k, b, h))
 
 
-def _example_without_a_state(**sizes: int) -> Any:
-    settings, (x, _) = _example(**sizes)
-    return settings, (x,)
-
-
 SIZES = {"n": 5, "b": 2, "d": 3, "h": 4, "l": 2, "k": 2}
 example(RNN, GRU, call=_example, **SIZES)
-example(LSTM, call=_example_without_a_state, **SIZES)
+example(LSTM, call=lambda **sizes: (_example(**sizes)[0], _example(**sizes)[1][:1]), **SIZES)
 
-# Layers and directions
+# Layers
 
 
 def of_cells(cell: str, fault: Fault) -> Fault:
@@ -138,25 +148,12 @@ def a_stack_is_its_layers_one_after_the_other(case: Case) -> float:
     return difference(run(x, state), (below, joined(last)))
 
 
-def _not_turned_back(self: Any, x: Tensor, state: Any = None) -> Any:
-    outputs, last = self.right(x, state)
-    return torch.cat([outputs[..., : self.hidden_size], outputs[..., self.hidden_size :].flip(0)], -1), last
-
-
-@law(*SEQUENCES, fault=Fault(forward=_not_turned_back))
-def two_directions_are_two_runs_side_by_side(case: Case) -> float:
-    """f(x) = (→f(x), reversed ←f(reversed x))"""
-    run = Run.drawn(case, bidirectional=(True,))
-    if not run.settings["bidirectional"]:
-        raise Incomparable("it runs in one direction")
-    x = run.inputs(steps=2)
-    state = run.state(x)
-    forwards, end = run.layer(0, "")(x, pick(state, slice(1)))
-    backwards, start = run.layer(0, "_reverse")(x.flip(0), pick(state, slice(1, 2)))
-    return difference(run(x, state), (torch.cat([forwards, backwards.flip(0)], -1), joined([end, start])))
-
-
 # Steps
+
+
+def _turn_update_gate_round(name: str, weight: Tensor) -> Tensor:
+    r, z, n = weight.chunk(3)
+    return torch.cat([r, -z, n])
 
 
 def _every_step_alone(self: Any, x: Tensor, state: Any = None) -> Any:
@@ -168,7 +165,13 @@ def _every_step_alone(self: Any, x: Tensor, state: Any = None) -> Any:
     *SEQUENCES,
     fault=[
         Fault(forward=_every_step_alone),
-        {RNN: cells.biases_cancel, LSTM: [cells.biases_cancel, of_cells(cells.LSTM, cells.unbent)]},
+        Fault(forward=lambda self, x, state=None: self.right(x - x.mean(0), state)),
+        Fault(forward=lambda self, x, state=None: self.right(x)),
+        {
+            RNN: cells.biases_cancel,
+            LSTM: [cells.biases_cancel, of_cells(cells.LSTM, cells.unbent)],
+            GRU: cells.reweighted(_turn_update_gate_round),
+        },
     ],
 )
 def a_run_is_its_cell_step_by_step(case: Case) -> float:
@@ -177,40 +180,6 @@ def a_run_is_its_cell_step_by_step(case: Case) -> float:
     x = run.inputs(steps=2)
     state = run.state(x)
     return difference(run(x, state), stepped(run.cell(), x, state))
-
-
-@law(*SEQUENCES, fault=Fault(forward=lambda self, x, state=None: self.right(x - x.mean(0), state)))
-def outputs_do_not_depend_on_what_comes_later(case: Case) -> float:
-    """∂y_s / ∂x_t = 0 for t > s"""
-    run = Run.drawn(case, num_layers=(1, 2)).only_forwards()
-    x = run.inputs(steps=2)
-    cut = case.integer("cut", 1, len(x) - 1)
-    other = torch.cat([x[:cut], case.tensor("other", *x[cut:].shape)])
-    return difference(run(other)[0][:cut], run(x)[0][:cut])
-
-
-@law(*SEQUENCES, fault=Fault(forward=lambda self, x, state=None: self.right(x)))
-def a_sequence_in_two_parts_is_one_when_the_state_is_carried_over(case: Case) -> float:
-    """f(x₁…x_n) = f(x₁…x_k), f(x_k₊₁…x_n) from the state of the first"""
-    run = Run.drawn(case, num_layers=(1, 2)).only_forwards()
-    x = run.inputs(steps=2)
-    cut = case.integer("cut", 1, len(x) - 1)
-    first, state = run(x[:cut])
-    second, last = run(x[cut:], state)
-    return difference((torch.cat([first, second]), last), run(x))
-
-
-def _starts_at_one(self: Any, x: Tensor, state: Any = None) -> Any:
-    ones = x.new_ones(self.num_states, x.shape[1], self.hidden_size)
-    return self.right(x, ((ones, ones) if self.mode == "LSTM" else ones) if state is None else state)
-
-
-@law(*SEQUENCES, fault=Fault(forward=_starts_at_one))
-def without_a_state_it_is_zero(case: Case) -> float:
-    """f(x) = f(x, 0)"""
-    run = Run.drawn(case, num_layers=(1, 2), bidirectional=EITHER)
-    x = run.inputs()
-    return difference(run(x), run(x, each(run.state(x), torch.zeros_like)))
 
 
 # Gates that are held open or shut
@@ -238,21 +207,6 @@ def an_open_forget_gate_and_a_shut_input_gate_keep_the_cell(case: Case) -> float
     return difference(last, first)
 
 
-def _turn_update_gate_round(name: str, weight: Tensor) -> Tensor:
-    r, z, n = weight.chunk(3)
-    return torch.cat([r, -z, n])
-
-
-@law(GRU, fault=cells.reweighted(_turn_update_gate_round))
-def an_open_update_gate_keeps_the_state(case: Case) -> float:
-    """h_t = h₀ if z = 1"""
-    run = Run.drawn(case)
-    _set_gate(case, run, 1, 1000.0)
-    x = run.inputs()
-    first = run.state(x)
-    return difference(run(x, first)[1], first)
-
-
 @law(
     RNN,
     GRU,
@@ -268,23 +222,7 @@ def states_stay_within_one(case: Case) -> float:
     return excess(outputs.abs(), 1.0)
 
 
-# Examples and padding
-
-
-def _reshaped(self: Any, x: Tensor, state: Any = None) -> Any:
-    """The two axes exchanged by their sizes alone, which mixes examples and steps."""
-    return self.right(x.reshape(x.shape[1], x.shape[0], -1).transpose(0, 1), state)
-
-
-@law(*SEQUENCES, fault=Fault(forward=_reshaped))
-def an_example_does_not_depend_on_the_others(case: Case) -> float:
-    """f(x)ᵢ = f(xᵢ)"""
-    run = Run.drawn(case, num_layers=(1, 2), bidirectional=EITHER)
-    x = run.inputs(steps=2, batch=2)
-    number = case.integer("example", 0, x.shape[1] - 1)
-    one = slice(number, number + 1)
-    outputs, last = run(x)
-    return difference((outputs[:, one], pick(last, EVERY, one)), run(x[:, one]))
+# Padding
 
 
 def _masked_after_the_run(self: Any, x: Tensor, state: Any = None, lengths: Tensor | None = None) -> Any:
