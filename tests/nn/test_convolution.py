@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from gradlab.errors import GradlabError
 from gradlab.nn import AvgPool2d, Conv1d, Conv2d, MaxPool2d, ShapeError
-from gradlab.verification import judged_like
+from gradlab.verification import verify_like
 
 X = [
     [[2, 1, 0, 0], [0, 0, 2, 1], [0, 2, 0, 1], [2, 1, 0, 1]],
@@ -123,9 +123,9 @@ def test_weights_go_from_torch_to_here(ours, theirs):
 )
 def test_torchs_own_layers_are_judged_to_be_alike(made, values):
     like = "conv.conv1d" if "1d" in str(made) else "conv.conv2d"
-    judgement = judged_like(made, like, values, "torch's", cases=3)
-    assert judgement.passed, judgement
-    assert sum(bool(verdict.passed) for verdict in judgement.verdicts) >= 4
+    verification = verify_like(made, like, values, "torch's", cases=3)
+    assert verification.passed, verification
+    assert sum(bool(result.passed) for result in verification.results) >= 4
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from torch.testing import assert_close
 
 from gradlab.errors import GradlabError
 from gradlab.nn.attention import CoshFeatures, ELUFeatures, FourierFeatures, PositiveFeatures
-from gradlab.verification.families.linear_attention.feature_laws import cosh_variance, exp_variance
+from gradlab.verification.families.features import cosh_variance, exp_variance
 
 RANDOM = [PositiveFeatures, CoshFeatures, FourierFeatures]
 

@@ -1,11 +1,9 @@
-"""Finding a user's own class or function: `attention.py:Mine`, or `package.module:Mine`."""
+"""Importing a user's own class or function: `attention.py:Mine`, or `package.module:Mine`."""
 
 import ast
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,12 +11,17 @@ from typing import Any
 from gradlab.errors import GradlabError, one_line, unknown
 
 
-def find(where: str) -> Any:
+def import_object(where: str) -> Any:
     """What stands under a name in a file or in an importable module."""
     place, colon, name = where.rpartition(":")
     if not colon or not name:
         raise GradlabError(f"{where!r} names no class. Write FILE.py:Class, or module:Class.")
-    module = _from_file(Path(place)) if place.endswith(".py") else _by_name(place)
+    if place.endswith(".py") and not Path(place).is_file():
+        raise GradlabError(f"There is no file {place}.")
+    try:
+        module = _from_file(Path(place)) if place.endswith(".py") else _by_name(place)
+    except Exception as error:  # a user's file may raise anything while it is read
+        raise GradlabError(f"{place} cannot be imported: {type(error).__name__}: {one_line(error)}") from error
     if not hasattr(module, name):
         own = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
         raise unknown(f"class or function in {place},", name, own)
@@ -26,31 +29,18 @@ def find(where: str) -> Any:
 
 
 def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise GradlabError(f"There is no file {path}.")
     sys.path.insert(0, str(path.parent.resolve()))  # its neighbours can be imported, as if it were run
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    with _told(str(path)):
-        spec.loader.exec_module(module)
+    spec.loader.exec_module(module)
     return module
 
 
 def _by_name(name: str) -> ModuleType:
     sys.path.insert(0, "")
-    with _told(name):
-        return importlib.import_module(name)
-
-
-@contextmanager
-def _told(what: str) -> Iterator[None]:
-    """A stranger's file may raise anything while it is read."""
-    try:
-        yield
-    except Exception as error:
-        raise GradlabError(f"{what} cannot be imported: {type(error).__name__}: {one_line(error)}") from error
+    return importlib.import_module(name)
 
 
 def read_values(words: list[str]) -> dict[str, Any]:
@@ -64,15 +54,8 @@ def read_values(words: list[str]) -> dict[str, Any]:
         key, equals, text = word.partition("=")
         if not equals or not key.isidentifier():
             raise GradlabError(f"{word!r} is no value for the class. Write key=value, as in num_heads=4.")
-        values[key] = _value(text)
+        try:
+            values[key] = ast.literal_eval(text.title() if text.lower() in ("true", "false", "none") else text)
+        except (ValueError, SyntaxError):
+            values[key] = text
     return values
-
-
-def _value(text: str) -> Any:
-    named = {"true": True, "false": False, "none": None}
-    if text.lower() in named:
-        return named[text.lower()]
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text

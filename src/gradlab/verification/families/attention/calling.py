@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from gradlab.nn.blocks import settings_of
 from gradlab.verification.case import Case
 from gradlab.verification.subject import Incomparable
 
@@ -13,9 +14,9 @@ MASK_NAMES = ("mask", "attn_mask")
 
 def built(case: Case, **settings: Any) -> Any:
     """The block, ready to be called; a user's function of queries, keys and values is one already."""
-    made = case.subject.made
-    if inspect.isfunction(made) and len(required(made)) >= 3:
-        return made
+    implementation = case.subject.implementation
+    if inspect.isfunction(implementation) and len(required(implementation)) >= 3:
+        return implementation
     block = case.build(**settings)
     return block.eval() if isinstance(block, nn.Module) else block
 
@@ -29,12 +30,10 @@ def required(block: Any) -> list[str]:
 
 def takes(case: Case, setting: str) -> bool:
     """Whether the subject can be built with this setting, and not only without it."""
-    made = case.subject.made
-    if isinstance(made, nn.Module):
+    implementation = case.subject.implementation
+    if isinstance(implementation, nn.Module):
         return setting in case.subject.fixed
-    if isinstance(made, type) and inspect.getattr_static(made, "__init__") is nn.Module.__init__:
-        return False
-    parameters = inspect.signature(made).parameters
+    parameters = settings_of(implementation)
     return setting in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
@@ -57,5 +56,5 @@ def look(block: Any, *inputs: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def first(result: Any) -> Tensor:
-    found: Tensor = result[0] if isinstance(result, tuple) else result
-    return found
+    tensor: Tensor = result[0] if isinstance(result, tuple) else result
+    return tensor
