@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from gradlab.diagnosis.progress import left, poor
 from gradlab.diagnosis.record import Graph, Node, Record
 from gradlab.diagnosis.rules.base import Seen, rule
 from gradlab.diagnosis.rules.chains import VIEWS
@@ -28,13 +29,13 @@ def missing_activation(record: Record) -> Iterator[Seen]:
             in_vain = list(_in_vain(graph, layers))
             if not in_vain:
                 continue
-            poor = record.stuck() or record.left() > 0.5
+            bad = poor(record, 0.5)
             # With something left to learn, the depth was meant to learn it; what a line explains needs no depth.
-            rest = record.left() > 0.3
+            rest = left(record) > 0.3
             names = [graph.nodes[i].module or layers[i].parameter or graph.nodes[i].name for i in sorted(layers)]
             yield Seen(
-                severity="error" if poor else "warning" if rest else "note",
-                confidence=0.94 if poor else 0.75 if rest else 0.5,
+                severity="error" if bad else "warning" if rest else "note",
+                confidence=0.94 if bad else 0.75 if rest else 0.5,
                 where=f"{names[-1]} … {names[0]}",
                 since=0,
                 evidence=(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gradlab.diagnosis.progress import left, poor
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.rules.base import Seen, rule
 from gradlab.wording import number
@@ -24,10 +25,10 @@ def weight_decay_too_strong(record: Record) -> Iterator[Seen]:
         # Where half of the weights are gone and the decay was the stronger from the first step on, nothing else need
         # have failed: what remains (a bias, a wide part) may have learnt a little.
         gone = ratio >= 1 and sum(p.weight.tail() < 0.05 * p.weight.first for p in weights) >= 0.5 * len(weights)
-        poor = record.stuck() or record.left() > 0.7
+        bad = poor(record, 0.7)
         # A decay that stands apart from the gradient takes nearly all of each step only if it is far too strong.
-        most = poor and ratio >= 0.8 and "AdamW" in optimizer.kind and bool(shrunk)
-        if ratio < 0.5 or not (poor or gone) or not (most or len(shrunk) >= 0.5 * len(weights)):
+        most = bad and ratio >= 0.8 and "AdamW" in optimizer.kind and bool(shrunk)
+        if ratio < 0.5 or not (bad or gone) or not (most or len(shrunk) >= 0.5 * len(weights)):
             continue
         decay = optimizer.settings.get("weight_decay", 0.0)
         one = min(shrunk, key=lambda p: p.weight.tail() / max(p.weight.first, 1e-30))
@@ -59,13 +60,13 @@ def dropout_too_strong(record: Record) -> Iterator[Seen]:
     if not strong:
         return
     worst = max(strong, key=lambda m: m.settings["p"])
-    poor = record.stuck() or record.left() > 0.5
+    bad = poor(record, 0.5)
     # Of ten units one is left: such a training is judged more strictly.
-    if not poor and not (worst.settings["p"] >= 0.85 and record.left() > 0.2):
+    if not bad and not (worst.settings["p"] >= 0.85 and left(record) > 0.2):
         return
     loss = record.main
     yield Seen(
-        severity="error" if poor else "warning",
+        severity="error" if bad else "warning",
         confidence=0.7 + 0.25 * worst.settings["p"],
         where=", ".join(m.path for m in strong[:3]),
         since=0,
@@ -91,12 +92,12 @@ def clipping_always_binds(record: Record) -> Iterator[Seen]:
         if one.by_value or one.count < 10 or one.bound < 0.95 * one.count:
             continue
         cut = one.norm.median() / max(one.limit, 1e-30)
-        poor = record.stuck() or record.left() > 0.8
+        bad = poor(record, 0.8)
         if cut < 20:
             continue
         yield Seen(
-            severity="error" if poor else "note",
-            confidence=0.93 if poor else 0.5,
+            severity="error" if bad else "note",
+            confidence=0.93 if bad else 0.5,
             where=f"clip_grad_norm_ at {one.site}",
             since=one.norm.steps[0],
             evidence=(

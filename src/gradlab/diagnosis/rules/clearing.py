@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gradlab.diagnosis.progress import stuck
 from gradlab.diagnosis.record import Loss, Record
 from gradlab.diagnosis.rules.base import Seen, rule
 from gradlab.wording import number
@@ -90,7 +91,7 @@ def unscaled_accumulation(record: Record) -> Iterator[Seen]:
         part = loss.values.head(5)
         # Optimisers that divide by the gradient's size do not mind its scale.
         minds = not any(name in optimizer.kind for name in ("Ada", "RMS", "Adam", "Lion", "Rprop"))
-        harm = record.stuck() or loss.values.largest > 3 * loss.start
+        harm = stuck(record) or loss.values.largest > 3 * loss.start
         yield Seen(
             severity="error" if harm and minds else "note",
             confidence=0.94 if harm and minds else 0.5,

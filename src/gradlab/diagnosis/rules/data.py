@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from gradlab.diagnosis.progress import constant_loss, left, poor, self_made
 from gradlab.diagnosis.record import Inputs, Judged, Record, Root, Shared
 from gradlab.diagnosis.rules.base import ANY, Seen, rule
 from gradlab.wording import number
@@ -36,10 +37,10 @@ def unnormalized_input(record: Record) -> Iterator[Seen]:
         if not (apart or largest > 50):
             continue
         normed = _normalised_first(record, root)
-        constant = record.constant_loss()
+        constant = constant_loss(record)
         rough = math.isfinite(constant) and loss.start > 10 * constant
-        poor = record.stuck() or record.left() > 0.5
-        harm = (poor or rough) and not normed
+        bad = poor(record, 0.5)
+        harm = (bad or rough) and not normed
         worst = max(range(len(inputs.mean)), key=lambda i: max(abs(inputs.mean[i]), inputs.std[i]))
         yield Seen(
             severity="error" if harm else "note",
@@ -77,11 +78,11 @@ def constant_feature(record: Record) -> Iterator[Seen]:
             flat = _nearly(inputs)
         if columns < 3 or inputs.rows < 100 or len(flat) < 0.3 * columns:
             continue
-        poor = record.stuck() or record.left() > 0.5
+        bad = poor(record, 0.5)
         share = len(flat) / columns
         yield Seen(
-            severity="error" if poor and share >= 0.5 else "warning" if poor else "note",
-            confidence=min(0.95, 0.6 + 0.35 * share) if poor else 0.4,
+            severity="error" if bad and share >= 0.5 else "warning" if bad else "note",
+            confidence=min(0.95, 0.6 + 0.35 * share) if bad else 0.4,
             where=f"the input of {root.name}, called at {root.site}",
             since=0,
             evidence=(
@@ -115,11 +116,11 @@ def duplicated_feature(record: Record) -> Iterator[Seen]:
         columns, copies = len(inputs.std), len({b for _, b in inputs.duplicated})
         if columns < 4 or not copies or inputs.rows < 50:
             continue
-        poor = (record.stuck() or record.left() > 0.5) and copies >= min(0.4 * columns, 9)
+        bad = poor(record, 0.5) and copies >= min(0.4 * columns, 9)
         first, second = inputs.duplicated[0]
         yield Seen(
-            severity="warning" if poor else "note",
-            confidence=0.75 if poor else 0.5,
+            severity="warning" if bad else "note",
+            confidence=0.75 if bad else 0.5,
             where=f"the input of {root.name}, called at {root.site}",
             since=0,
             evidence=(
@@ -221,7 +222,7 @@ def class_imbalance(record: Record) -> Iterator[Seen]:
     meaning="The figure says how well it remembers, not how well it would do.",
 )
 def data_leak(record: Record) -> Iterator[Seen]:
-    if record.self_made:  # what an agent acts on, it learns from
+    if self_made(record):  # what an agent acts on, it learns from
         return
     for one in record.shared:
         # Everything, looked at batch by batch: all that was trained on is there, and never by itself.
@@ -353,18 +354,18 @@ def slow_data_loader(record: Record) -> Iterator[Seen]:
     follows=ANY,
 )
 def label_misalignment(record: Record) -> Iterator[Seen]:
-    if not (record.stuck() or record.left() > 0.8) or record.steps < 50 or not any(j.training for j in record.judged):
+    if not poor(record, 0.8) or record.steps < 50 or not any(j.training for j in record.judged):
         return
-    poor = record.stuck() or record.left() > 0.93
+    bad = poor(record, 0.93)
     x, y, kind = _gathered(record)
     if x is None or y is None or len(x) < 100:
-        if poor:
+        if bad:
             yield from _only_by_heart(record)
         return
     told, chance, sigma = _neighbours(x, y, kind)
     # Of a table with few columns, neighbours tell as well as anything; then a training may also have learnt by heart.
     few = x.shape[1] <= _COLUMNS and len(x) >= 500
-    if told > chance + (3 if poor else 1) * sigma or not (poor or few):
+    if told > chance + (3 if bad else 1) * sigma or not (bad or few):
         return
     what = "recognise {:.1%} of the labels; always saying the commonest gives {:.1%}" if kind == "classes" else (
         "explain {:.1%} of the targets' variance"
@@ -376,7 +377,7 @@ def label_misalignment(record: Record) -> Iterator[Seen]:
         since=0,
         evidence=(
             f"The nearest neighbours among {len(x):,} examples {what.format(told, chance)}; "
-            f"{record.left():.0%} of a constant prediction's loss was left at the end."
+            f"{left(record):.0%} of a constant prediction's loss was left at the end."
         ),
         fix="order = torch.randperm(n); x, y = x[order], y[order]  # one permutation for both; check the files' order",
         series=record.main.values if record.main else None,

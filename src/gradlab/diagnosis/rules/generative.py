@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gradlab.diagnosis.progress import adversarial
 from gradlab.diagnosis.record import Graph, Loss, Module, Record, Root
 from gradlab.diagnosis.rules.base import Seen, rule
 from gradlab.diagnosis.rules.chains import VIEWS, sources
@@ -15,7 +16,7 @@ from gradlab.wording import number
     meaning="One of them has won: the other gets nothing to learn from any more.",
 )
 def gan_imbalance(record: Record) -> Iterator[Seen]:
-    if not record.adversarial or record.steps < 100:
+    if not adversarial(record) or record.steps < 100:
         return
     yield from _overpowered(record)
     yield from _collapsed(record)

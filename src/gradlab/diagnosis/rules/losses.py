@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from gradlab.diagnosis.progress import poor, stuck
 from gradlab.diagnosis.record import Graph, Loss, Node, Record
 from gradlab.diagnosis.rules.base import Seen, rule
 from gradlab.diagnosis.rules.chains import VIEWS, sources, summed_away, towards_loss
@@ -121,7 +122,7 @@ def double_log(record: Record) -> Iterator[Seen]:
     for loss, graph in _graphs(record):
         for index, node in graph.named("Log", "LogSoftmax", "Log2", "Log10", "Log1P"):
             # Of a negative logarithm, or one with something added, there is a logarithm: then it must have done harm.
-            harm = loss.not_finite is not None or record.stuck(loss)
+            harm = loss.not_finite is not None or stuck(record, loss)
             through = VIEWS | _BOUNDS | ({"Neg", "Add", "Sub"} if harm else set())
             for _, before in sources(graph, index, through):
                 if before.name not in ("LogSoftmax", "Log", "LogSigmoid"):
@@ -265,7 +266,7 @@ def target_broadcast(record: Record) -> Iterator[Seen]:
             return
     for loss, graph in _graphs(record):
         for index, node in graph.named("Sub", "Rsub", "Expand", "Mul"):
-            if _every_with_every(graph, index, record.stuck() or record.left() > 0.8):
+            if _every_with_every(graph, index, poor(record, 0.8)):
                 x = graph.nodes[node.inputs[0]].shape
                 y = (len(x) == 2 and (x[0],)) or (x[0], 1)
                 yield _broadcast(str(loss.site), x, y, 0.95, node.shape)

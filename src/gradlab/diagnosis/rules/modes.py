@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gradlab.diagnosis.progress import stuck
 from gradlab.diagnosis.record import Module, Record
 from gradlab.diagnosis.rules.base import Seen, rule
 
@@ -143,7 +144,7 @@ def batchnorm_tiny_batch(record: Record) -> Iterator[Seen]:
         return
     values = tiny[0].per_channel.median()
     yield Seen(
-        severity="error" if values <= 2 or record.stuck() else "warning",
+        severity="error" if values <= 2 or stuck(record) else "warning",
         confidence=0.9,
         where=", ".join(m.path for m in tiny[:3]),
         since=tiny[0].per_channel.steps[0],

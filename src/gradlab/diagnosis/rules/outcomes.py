@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from gradlab.diagnosis.progress import constant_loss, poor, self_made, stuck
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.rules.base import ANY, Seen, rule
 from gradlab.wording import number
@@ -46,7 +47,7 @@ def overfitting(record: Record) -> Iterator[Seen]:
 def _by_figures(record: Record) -> Iterator[Seen]:
     """Where no function of torch computes the loss of evaluations: by the numbers that the script takes out of them."""
     loss = record.main
-    if loss is None or len(record.losses) > 1 or record.self_made or len(loss.values) < 20:
+    if loss is None or len(record.losses) > 1 or self_made(record) or len(loss.values) < 20:
         return
     train = loss.values.tail(0.2)
     for site, series in record.readings.items():
@@ -98,10 +99,10 @@ def _by_step(steps: list[int], values: list[float]) -> tuple[list[int], list[flo
 )
 def underfitting(record: Record) -> Iterator[Seen]:
     probed, loss = record.probed.by_heart, record.main
-    if probed is None or loss is None or not (record.stuck() or record.left() > 0.7) or record.steps < 50:
+    if probed is None or loss is None or not poor(record, 0.7) or record.steps < 50:
         return
     start, end, steps = probed
-    constant = record.constant_loss()
+    constant = constant_loss(record)
     known = min(start, constant) if math.isfinite(constant) else start
     if end < 0.5 * known or steps < 100:
         return
@@ -156,9 +157,9 @@ def causal_leak(record: Record) -> Iterator[Seen]:
 )
 def no_learning(record: Record) -> Iterator[Seen]:
     loss = record.main
-    if loss is None or not record.stuck() or record.steps < 30 or len(record.losses) > 1:
+    if loss is None or not stuck(record) or record.steps < 30 or len(record.losses) > 1:
         return
-    constant = record.constant_loss()
+    constant = constant_loss(record)
     # A loss that somebody wrote may be one that need not fall: of a policy, of an energy.
     known = any(j.training and j.count for j in record.judged)
     beside = f" A constant prediction gives {number(constant)}." if math.isfinite(constant) else ""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from gradlab.diagnosis.finding import Severity
+from gradlab.diagnosis.progress import adversarial, stuck
 from gradlab.diagnosis.record import Probed, Record
 from gradlab.diagnosis.rules.base import Seen, rule
 from gradlab.wording import number
@@ -83,7 +84,7 @@ def train_eval_gap(record: Record) -> Iterator[Seen]:
         # Models may act otherwise in evaluation on purpose, as those that are fed their own words do; and running
         # statistics lag behind weights that move fast. Noise that is scaled wrongly has no such excuse.
         failed = modes.cause == "norm" and lost > 0.9 and modes.settled > 0.99 and _judged_badly(record, modes)
-        grave = not record.adversarial and (failed or (modes.cause == "noise" and lost > 0.5))
+        grave = not adversarial(record) and (failed or (modes.cause == "noise" and lost > 0.5))
         yield Seen(
             severity="warning" if grave else "note",
             confidence=min(0.85, 0.6 + 0.1 * lost) if grave else 0.4,
@@ -150,7 +151,7 @@ def wrong_initial_loss(record: Record) -> Iterator[Seen]:
     high, low = times > (3 if classes else 5), classes and times < 0.3
     if not high and not low:
         return
-    grave = times > (10 if classes else 100) and record.stuck()
+    grave = times > (10 if classes else 100) and stuck(record)
     yield Seen(
         severity="warning" if grave else "note",
         confidence=0.6 if grave else 0.4,

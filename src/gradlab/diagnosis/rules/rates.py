@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from gradlab.diagnosis.progress import left, stuck
 from gradlab.diagnosis.record import Parameter, Record
 from gradlab.diagnosis.rules.base import Seen, rule
 from gradlab.diagnosis.series import median
@@ -51,7 +52,7 @@ def _rate(record: Record) -> tuple[str, float]:
 def lr_too_high(record: Record) -> Iterator[Seen]:
     loss = record.main
     weights = [p for p in record.trained_weights() if p.update]
-    if loss is None or not weights or record.steps < 20 or not record.stuck():
+    if loss is None or not weights or record.steps < 20 or not stuck(record):
         return
     worst = max(weights, key=lambda p: _or_zero(_early(p)))
     ratio = _early(worst)
@@ -106,7 +107,7 @@ def lr_too_low(record: Record) -> Iterator[Seen]:
     fastest = max(weights, key=lambda p: _or_zero(median(_jumps(p)[2:])))
     ratio = median(_jumps(fastest)[2:])
     # All steps together, were they in one direction, must be able to change a weight by a tenth.
-    if not 0 < ratio * record.steps < 0.1 or not (record.left() > 0.9 and loss.end > 0.7 * loss.start):
+    if not 0 < ratio * record.steps < 0.1 or not (left(record) > 0.9 and loss.end > 0.7 * loss.start):
         return
     if all(_or_zero(p.gradient.median()) < 1e-7 for p in weights):
         return
@@ -143,9 +144,9 @@ def lr_decayed_to_zero(record: Record) -> Iterator[Seen]:
         if low is None or low > 0.6 * len(rate) or any(v > 1e-2 * rate.largest for v in rate.values[low:]):
             continue
         idle = 1 - low / len(rate)
-        unlearnt = record.left() > 0.5
+        unlearnt = left(record) > 0.5
         yield Seen(
-            severity="error" if unlearnt else "warning" if record.left() > 0.1 else "note",
+            severity="error" if unlearnt else "warning" if left(record) > 0.1 else "note",
             confidence=0.94 if unlearnt else 0.7,
             where=f"{optimizer.kind} made at {optimizer.site}",
             since=rate.steps[low],

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from gradlab.diagnosis.progress import left, poor, stuck
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.rules.base import Seen, rule
 from gradlab.diagnosis.series import Series
@@ -32,12 +33,12 @@ def dead_relu(record: Record) -> Iterator[Seen]:
         return
     worst = max(hit, key=lambda a: a.dead.tail())
     share = worst.dead.tail()
-    poor = record.stuck() or record.left() > 0.6
+    bad = poor(record, 0.6)
     # Wide layers train well with a third of their units dead; with all but a tenth dead the layer is lost.
-    severity = "error" if poor else "warning" if share > 0.9 and record.left() > 0.2 else "note"
+    severity = "error" if bad else "warning" if share > 0.9 and left(record) > 0.2 else "note"
     yield Seen(
         severity=severity,  # type: ignore[arg-type]
-        confidence=0.6 + 0.33 * share if poor else 0.6,
+        confidence=0.6 + 0.33 * share if bad else 0.6,
         where=worst.where,
         since=max(0, worst.dead.since(0.5)),
         evidence=(
@@ -58,7 +59,7 @@ def dead_relu(record: Record) -> Iterator[Seen]:
     follows=(*_CAUSES, "saturated_init", "exploding_gradient"),
 )
 def saturated_activation(record: Record) -> Iterator[Seen]:
-    if not record.stuck():
+    if not stuck(record):
         return
     for one in record.activations:
         if one.hidden and len(one.saturated) >= 5 and one.saturated.first <= 0.5 and one.saturated.tail() > 0.8:
@@ -92,7 +93,7 @@ def saturated_activation(record: Record) -> Iterator[Seen]:
 )
 def vanishing_gradient(record: Record) -> Iterator[Seen]:
     over = _over_time(record)
-    if over is not None and (record.stuck() or record.left() > 0.9):
+    if over is not None and poor(record, 0.9):
         name, series = over
         largest = series.largest
         if 0 <= series.median(0, len(series) // 4) < 1e-4 * largest:
@@ -113,14 +114,14 @@ def vanishing_gradient(record: Record) -> Iterator[Seen]:
     weights = [
         p for p in record.trained_weights() if len(p.gradient) >= 5 and p.owner not in ("Embedding", "EmbeddingBag")
     ]
-    if len(weights) < 3 or not (record.stuck() or record.left() > 0.5):
+    if len(weights) < 3 or not poor(record, 0.5):
         return
     sizes = [p.gradient.median() / math.sqrt(p.size) for p in weights]
     first, last = min(sizes[: max(1, len(sizes) // 3)]), max(sizes[-max(1, len(sizes) // 3) :])
     # A thousandth between the ends: a factor of four in each of five layers, as sigmoids give.
     if not (last > 0 and first < 1e-3 * last and last > 1e-9):
         return
-    if not (record.stuck() or record.left() > 0.9 or first < 1e-5 * last):
+    if not (poor(record, 0.9) or first < 1e-5 * last):
         return
     one = weights[sizes.index(first)]
     yield Seen(
@@ -167,8 +168,8 @@ def exploding_gradient(record: Record) -> Iterator[Seen]:
     if not huge and any(p.update.median(0, 6) > 0.3 for p in record.trained_weights() if p.update):
         return
     bound = any(c.count >= 0.5 * optimizer.steps and not c.by_value for c in record.clippings)
-    poor = record.stuck() or record.left() > 0.6
-    if not (spikes or huge) or bound or not poor:
+    bad = poor(record, 0.6)
+    if not (spikes or huge) or bound or not bad:
         return
     yield Seen(
         severity="error",

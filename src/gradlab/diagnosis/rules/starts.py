@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from gradlab.diagnosis.progress import constant_loss, poor, stuck
 from gradlab.diagnosis.record import Parameter, Record
 from gradlab.diagnosis.rules.base import Seen, rule
 from gradlab.wording import number
@@ -76,9 +77,9 @@ def init_too_large(record: Record) -> Iterator[Seen]:
     if not large:
         return
     worst = max(large, key=_gain)
-    constant = record.constant_loss()
+    constant = constant_loss(record)
     high = loss.values.first > 5 * constant if math.isfinite(constant) else loss.values.first > 20 * max(loss.end, 1e-3)
-    harm = record.stuck() or high
+    harm = stuck(record) or high
     yield Seen(
         severity="error" if harm else "note",
         confidence=min(0.93, 0.7 + 0.1 * math.log10(_gain(worst) / 1.4)) if harm else 0.4,
@@ -104,7 +105,7 @@ def init_too_large(record: Record) -> Iterator[Seen]:
 def init_too_small(record: Record) -> Iterator[Seen]:
     weights = _maps(record)
     small = [p for p in weights if 0 < _gain(p) < 0.06 and not p.rows_equal]
-    if not small or len(small) < 0.5 * len(weights) or not (record.stuck() or record.left() > 0.8):
+    if not small or len(small) < 0.5 * len(weights) or not poor(record, 0.8):
         return
     worst = min(small, key=_gain)
     loss = record.main
@@ -140,7 +141,7 @@ def saturated_init(record: Record) -> Iterator[Seen]:
     if not hit:
         return
     worst = max(hit, key=lambda a: a.saturated.first)
-    slow = record.stuck() or record.left() > 0.2
+    slow = poor(record, 0.2)
     yield Seen(
         severity="error" if slow else "note",
         confidence=0.6 + 0.35 * worst.saturated.first if slow else 0.5,

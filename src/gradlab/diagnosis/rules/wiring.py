@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from gradlab.diagnosis.progress import stuck
 from gradlab.diagnosis.record import Parameter, Record
 from gradlab.diagnosis.rules.base import Seen, rule
 from gradlab.wording import count
@@ -108,7 +109,7 @@ def frozen_params(record: Record) -> Iterator[Seen]:
     # Values that no initialiser draws were put there by somebody.
     drawn = sum(p.size for p in frozen if p.drawn) >= 0.5 * sum(p.size for p in frozen)
     yield Seen(
-        severity="error" if record.stuck() else "warning" if drawn else "note",
+        severity="error" if stuck(record) else "warning" if drawn else "note",
         confidence=min(0.95, 0.7 + 0.3 * share) if drawn else 0.5,
         where=_told(frozen),
         since=0,
