@@ -5,6 +5,9 @@ import math
 from gradlab.diagnosis.record import Judged, Loss, Record
 from gradlab.diagnosis.series import median
 
+HALF, MUCH, MOST, NEARLY_ALL = 0.5, 0.7, 0.8, 0.9
+"""Shares of a loss that may be left, for `poor`."""
+
 _SAME = 0.97  # of the loss of a constant prediction: no less is no better than it
 _FALLING = 0.97  # of the lowest loss in the first two thirds of a log: below it, the training is still under way
 _FRESH = 0.8  # of the loss of a constant prediction: no model that knows nothing is better than that
