@@ -95,6 +95,31 @@ def test_a_restored_training_goes_on_to_the_bit(make_training, run, save_at, tmp
     assert resumed.progress.best_step == whole.progress.best_step
 
 
+class Remembers(Observer):
+    """Counts log lines, and keeps the count in checkpoints."""
+
+    def __init__(self, first=0):
+        self.state = {"count": first, "sums": torch.zeros(1)}
+
+    def log(self, training, line):
+        self.state = {"count": self.state["count"] + 1, "sums": self.state["sums"] + line["loss"]}
+
+    def snapshot(self):
+        return self.state
+
+    def restore(self, state):
+        self.state = state
+
+
+def test_observers_are_given_back_what_they_kept(make_training, run, save_at, tmp_path):
+    saver, whole, again = save_at(8), [Remembers(), Remembers(100)], [Remembers(), Remembers()]
+    run(make_training(log_every=4, observers=[*whole, saver]))
+    stored = disk.read(disk.write(tmp_path, saver.checkpoint))
+    run(make_training(log_every=4, observers=[Observer(), *again]), stored)
+    assert [o.state for o in again] == [o.state for o in whole]
+    assert whole[1].state["count"] == whole[0].state["count"] + 100
+
+
 def test_taking_a_checkpoint_changes_nothing(make_training, run, save_at):
     plain, watched = (
         make_training(model=noisy(), log_every=4),

@@ -25,7 +25,7 @@ from gradlab.training.average import Average
 from gradlab.training.capture import Mode, in_mode
 from gradlab.training.divergence import explain_divergence
 from gradlab.training.guard import NonFinite
-from gradlab.training.observers import Observer
+from gradlab.training.observers import Observer, restore_observers, snapshots
 from gradlab.training.optimizers import ClosureOptimizer, Parameters
 from gradlab.training.plan import Plan
 from gradlab.training.players import Groups, make_players, make_step
@@ -370,14 +370,14 @@ class Training:
         )
 
     def _beside(self) -> dict[str, Any]:
-        """What there is beside the weights: the optimisers' state, the average, where the data stand."""
+        """What there is beside the weights: the optimisers' state, the average, where data and observers stand."""
         players = {player.name: player.optimizer.snapshot() for player in self.players}
         only = next(iter(players.values()))
         beside = only if len(players) == 1 else {"players": players}
         if self.average is not None:
             beside |= self.average.snapshot()
-        stream = self.stream.snapshot()
-        return {**beside, "stream": stream} if stream else beside
+        kept = {"stream": self.stream.snapshot(), "observers": snapshots(self.observers)}
+        return {**beside, **{name: state for name, state in kept.items() if state}}
 
     def _other_weights(self) -> Weights | None:
         """The weights that the run would end with here, unless they are those that its next step starts from."""
@@ -396,6 +396,7 @@ class Training:
         if self.average is not None:
             self.average.restore(beside)
         self.stream.restore(beside.get("stream", {}))
+        restore_observers(self.observers, beside.get("observers", {}))
         set_rng_state(checkpoint.state["rng"], self.device)
         self.progress = Progress(**checkpoint.state["progress"])
         if self.progress.ended == "interrupted":

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from gradlab.diagnosis.finding import Verdict
+from gradlab.diagnosis.progress import constant_loss
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.telling import sentence
 from gradlab.report.diagnosis import findings, plots, tables
@@ -52,7 +53,7 @@ def _figures(record: Record) -> list[Html]:
         beside = {"by": kinds or "hand"} | ({"not trained": count(others)} if others else {})
         made.append(_figure("trained parameters", count(trained), beside))
     if (loss := record.main) is not None and loss.values:
-        constant = record.constant_loss()
+        constant = constant_loss(record)
         beside = {"at the start": number(loss.start), "lowest": number(loss.values.smallest)}
         beside |= {"of a constant": number(constant)} if math.isfinite(constant) else {}
         made.insert(0, _figure("loss at the end", number(loss.end), beside))

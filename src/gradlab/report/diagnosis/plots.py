@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradlab.diagnosis.finding import Finding, Verdict
+from gradlab.diagnosis.progress import constant_loss
 from gradlab.diagnosis.record import Loss, Record
 from gradlab.diagnosis.series import Series
 from gradlab.report.charts import GOOD, PALETTE, SOFT, TRAIN, VALIDATION, Trace, axis, chart, charts, label
@@ -43,7 +44,7 @@ def _losses(record: Record, verdict: Verdict) -> list[Html]:
         traces.append(_trace(name, values, colour) | dots)
     causes = [f for f in verdict.findings if f.severity != "note" and f.follows_from is None]
     shapes, annotations = _marks([f for f in causes if f.since_step > 0])
-    constant = record.constant_loss()
+    constant = constant_loss(record)
     notes = ["What backward() was called on."]
     if math.isfinite(constant):
         shapes.append(_level(constant, SOFT))
