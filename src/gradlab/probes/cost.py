@@ -106,7 +106,8 @@ def _product(result: Tensor, input: Tensor, *_: Any, **__: Any) -> int:
 def _sum_with_product(result: Tensor, input: Tensor, *factors: Tensor, **named: Any) -> int:
     """Also of a sum over a batch, in which every factor's entries are met as well."""
     names = ("mat", "mat1", "batch1", "vec", "mat2", "batch2")
-    first, second = [*factors, *(named[name] for name in names if name in named)]
+    both: list[Tensor] = [*factors, *(named[name] for name in names if name in named)]
+    first, second = both
     return 2 * first.numel() * (second.shape[-1] if second.ndim > 1 else 1)
 
 
