@@ -10,9 +10,10 @@ from torch import nn
 
 from gradlab import nn as blocks
 from gradlab.models import lenet, mlp
+from gradlab.models.cost import parameter_count
 from gradlab.models.language import TransformerLanguageModel
 from gradlab.nn.attention import MultiheadAttention
-from gradlab.probes import findings, layer_figures, parameter_count, record
+from gradlab.probes import findings, layer_figures, record
 from gradlab.registry import Part
 from gradlab.specs import Picture, Table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING
 
@@ -48,9 +49,10 @@ def explain(
         return
     found: Autodiff | Explanation = Autodiff.of_a_neuron() if name == "autodiff" else Explanation.of(name)
     if html is not None:
-        from gradlab.explanation.pages import autodiff_page, block_page, write
+        from gradlab.explanation.pages import autodiff_page, block_page
+        from gradlab.report.page import write_page
 
-        write(autodiff_page(found) if isinstance(found, Autodiff) else block_page(found), html)
+        write_page(Path(html), autodiff_page(found) if isinstance(found, Autodiff) else block_page(found))
     if as_json:
         print_json(found.plain())
     elif html is not None:

@@ -6,7 +6,6 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from gradlab.errors import GradlabError
 from gradlab.explanation.autodiff import EQUATION, STEPS, SUMMARY, Autodiff
 from gradlab.explanation.block import Code, Explanation
 from gradlab.explanation.curve import curve
@@ -67,14 +66,6 @@ def autodiff_page(found: Autodiff) -> Html:
     codes = tag("div", _code(found.gate), _code(found.backward), class_="beside")
     parts = [_equation(EQUATION), picture, *(tag("p", step) for step in STEPS), section("The code", codes)]
     return page("autodiff", join([*top, *parts]), charts=False, style=_style())
-
-
-def write(made: Html, path: str | Path) -> None:
-    """The page in a file."""
-    try:
-        Path(path).write_bytes(made.encode())
-    except OSError as error:
-        raise GradlabError(f"{path} cannot be written: {error.strerror}.") from error
 
 
 def _top(name: str, summary: str) -> list[Html]:

@@ -1,12 +1,13 @@
-"""Looking inside a model."""
+"""Looking inside a model: what its layers, its attention and its states do on one batch, as plain values."""
 
 from gradlab.probes.attention import AttentionMap, Head, attention_maps
-from gradlab.probes.cost import forward_flops, parameter_count, pass_flops
 from gradlab.probes.findings import findings
+from gradlab.probes.inspection import Inspection
 from gradlab.probes.layers import Layer, Spread, layer_figures
 from gradlab.probes.maps import FeatureMaps, feature_maps
 from gradlab.probes.recording import Call, Recording, record
 from gradlab.probes.recurrence import Recurrence, recurrences
+from gradlab.probes.subjects import inspect_model, inspect_run
 from gradlab.probes.surprise import Token, surprises
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Call",
     "FeatureMaps",
     "Head",
+    "Inspection",
     "Layer",
     "Recording",
     "Recurrence",
@@ -22,10 +24,9 @@ __all__ = [
     "attention_maps",
     "feature_maps",
     "findings",
-    "forward_flops",
+    "inspect_model",
+    "inspect_run",
     "layer_figures",
-    "parameter_count",
-    "pass_flops",
     "record",
     "recurrences",
     "surprises",

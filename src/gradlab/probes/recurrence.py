@@ -6,6 +6,7 @@ the layer was given; what came back to its outputs then goes back through every 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -33,6 +34,17 @@ class Recurrence:
 
     reach: Float[Tensor, "states time"] | None
     """The same, of what the loss has of the last step that it sees: how far back a late error is heard."""
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON: gates by their means."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "states": self.labels,
+            "gates": {name: gate.mean((1, 2, 3)).tolist() for name, gate in self.gates.items()},
+            "gradient": None if self.gradient is None else self.gradient.tolist(),
+            "reach": None if self.reach is None else self.reach.tolist(),
+        }
 
 
 def recurrences(recording: Recording) -> list[Recurrence]:

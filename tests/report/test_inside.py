@@ -11,7 +11,7 @@ from torch import nn
 
 import gradlab as gl
 from gradlab.api import prepare
-from gradlab.report.probing.tables import Table, visible
+from gradlab.probes.tables import Table, visible
 from gradlab.training import experiment
 
 TEXT = "the cat sat on the mat and the dog sat on the log.\n" * 40

@@ -9,10 +9,10 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from gradlab.models import build_model, lenet, mlp, models
+from gradlab.models import build_model, cost, lenet, mlp, models
 from gradlab.models.building import taken
+from gradlab.models.cost import forward_flops, parameter_count, pass_flops
 from gradlab.nn.blocks import blocks
-from gradlab.probes import cost, forward_flops, parameter_count, pass_flops
 from gradlab.registry import Part
 from gradlab.specs import Picture, Table, Tokens
 from gradlab.verification import examples
@@ -190,7 +190,7 @@ def test_products_with_vectors_count():
 
 def test_the_compiler_is_not_loaded_for_what_is_known():
     code = (
-        "import sys, torch; from torch import nn; from gradlab.probes import cost, forward_flops; "
+        "import sys, torch; from torch import nn; from gradlab.models.cost import forward_flops; "
         "model = nn.Sequential(nn.TransformerEncoderLayer(8, 2, 16), nn.Linear(8, 4)); "
         "print(forward_flops(model, torch.ones(2, 3, 8)) > 0, 'torch._dynamo' in sys.modules)"
     )
