@@ -6,11 +6,11 @@ from typing import Any
 
 from gradlab.probes.attention import AttentionMap
 from gradlab.probes.findings import findings
-from gradlab.probes.layers import Layer
+from gradlab.probes.layers import LayerValues
 from gradlab.probes.maps import FeatureMaps
 from gradlab.probes.recurrence import Recurrence
 from gradlab.probes.surprise import Prediction, Token
-from gradlab.probes.tables import Table, tables
+from gradlab.probes.tables import TextTable, tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Inspection:
 
     inputs: Any
     loss: float | None
-    layers: list[Layer]
+    layers: list[LayerValues]
     attention: list[AttentionMap] = field(default_factory=list)
     recurrences: list[Recurrence] = field(default_factory=list)
     feature_maps: list[FeatureMaps] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Inspection:
         """What stands out."""
         return findings(self.layers)
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """Titles, columns and rows of text."""
         return tables(self)
 

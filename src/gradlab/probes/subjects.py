@@ -14,9 +14,9 @@ from gradlab.data.batch import size
 from gradlab.errors import GradlabError, unknown
 from gradlab.probes.attention import attention_maps
 from gradlab.probes.inspection import Inspection
-from gradlab.probes.layers import layer_figures
+from gradlab.probes.layers import layer_values
 from gradlab.probes.maps import feature_maps
-from gradlab.probes.recording import Loss, Recording, record
+from gradlab.probes.recording import LossFunction, Recording, record
 from gradlab.probes.recurrence import recurrences
 from gradlab.probes.surprise import surprises
 from gradlab.run import Run
@@ -24,12 +24,12 @@ from gradlab.tasks import Classify, Losses, Supervised, Task
 from gradlab.tasks.objective import named
 from gradlab.wording import counted
 
-_EXAMPLES, _TEXTS = 32, 8  # of a split, unless told
+_EXAMPLES, _TEXTS = 32, 8  # of a split, by default
 _MOST_EXAMPLES = 256  # of a user's file
 _MOST_TOKENS = 512  # of a user's text
 
 
-def inspect_model(model: nn.Module, x: Any, y: Any = None, loss: str | Loss | None = None) -> Inspection:
+def inspect_model(model: nn.Module, x: Any, y: Any = None, loss: str | LossFunction | None = None) -> Inspection:
     """A module on a batch. With targets, the loss is by default cross-entropy for classes and else squared error."""
     if x is None:
         raise GradlabError("To look inside a module, give it a batch: probe(model, x), or probe(model, x, y).")
@@ -119,7 +119,7 @@ def _of_run(run: Run, seen: Recording, on: str, x: Tensor, notes: list[str]) -> 
 
 
 def _inspection(seen: Recording, name: str, on: str, x: Any, notes: list[str], **text: Any) -> Inspection:
-    layers = layer_figures(seen)
+    layers = layer_values(seen)
     maps = attention_maps(seen)
     hidden = {f"The attention {a.name} has no weights to show: {a.reason}." for a in maps if a.weights is None}
     if not layers:
@@ -144,7 +144,7 @@ def _mean_of(losses: list[Losses]) -> Tensor:
     return torch.stack([total / count for total, count in pairs]).sum()
 
 
-def _loss_of(run: Run) -> Loss | None:
+def _loss_of(run: Run) -> LossFunction | None:
     """The mean loss of a task that compares outputs with targets; of a text, where the next token is known."""
     task = run.task
     if not isinstance(task, Supervised):
@@ -158,8 +158,8 @@ def _loss_of(run: Run) -> Loss | None:
     return loss
 
 
-def _loss(y: Any, loss: str | Loss | None) -> Loss | None:
-    by_name: dict[str, Loss] = {"cross_entropy": _cross_entropy, "mse": F.mse_loss}
+def _loss(y: Any, loss: str | LossFunction | None) -> LossFunction | None:
+    by_name: dict[str, LossFunction] = {"cross_entropy": _cross_entropy, "mse": F.mse_loss}
     if loss is None and isinstance(y, Tensor):
         return F.mse_loss if y.is_floating_point() else _cross_entropy
     if isinstance(loss, str):

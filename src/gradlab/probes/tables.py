@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gradlab.probes.layers import Layer
+from gradlab.probes.layers import LayerValues
 from gradlab.wording import count, number, sparkline
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _WIDTH = 8  # of a bar, in characters
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Rows of text under a title."""
 
     title: str
@@ -32,13 +32,13 @@ class Table:
         return "\n".join([self.title, *(line.rstrip() for line in written), *more])
 
 
-def tables(seen: "Inspection") -> list[Table]:
+def tables(seen: "Inspection") -> list[TextTable]:
     """Those that have rows."""
     all_tables = [_outputs(seen), _gradients(seen), _attention(seen), _recurrences(seen), _tokens(seen)]
-    return [Table(t.title, t.columns, t.rows[:_ROWS], max(0, len(t.rows) - _ROWS)) for t in all_tables if t.rows]
+    return [TextTable(t.title, t.columns, t.rows[:_ROWS], max(0, len(t.rows) - _ROWS)) for t in all_tables if t.rows]
 
 
-def _outputs(seen: "Inspection") -> Table:
+def _outputs(seen: "Inspection") -> TextTable:
     columns = ["layer", "output", "mean", "std", "values", "zero", "dead", "sat."]
     rows = [
         [
@@ -53,10 +53,10 @@ def _outputs(seen: "Inspection") -> Table:
         ]
         for layer in seen.layers
     ]
-    return Table("What each layer gives", columns, rows)
+    return TextTable("What each layer gives", columns, rows)
 
 
-def _gradients(seen: "Inspection") -> Table:
+def _gradients(seen: "Inspection") -> TextTable:
     columns = ["layer", "‖∂output‖", "(log)", "parameters", "‖w‖", "‖∂w‖", "‖∂w‖/‖w‖"]
     rows = [
         [
@@ -68,20 +68,20 @@ def _gradients(seen: "Inspection") -> Table:
         ]
         for layer, bar in zip(seen.layers, _log_bars([layer.gradient for layer in seen.layers]), strict=True)
     ]
-    return Table("What gradient reaches each layer", columns, rows if seen.loss is not None else [])
+    return TextTable("What gradient reaches each layer", columns, rows if seen.loss is not None else [])
 
 
-def _attention(seen: "Inspection") -> Table:
+def _attention(seen: "Inspection") -> TextTable:
     columns = ["attention", "head", "entropy", "distance", "first", "itself", "previous"]
     rows = [
         [a.name, str(i), number(h.entropy), number(h.distance), *map(percent, (h.first, h.itself, h.previous))]
         for a in seen.attention
         for i, h in enumerate(a.heads)
     ]
-    return Table("Where each head looks: entropy in bits, places away, shares of its weight", columns, rows)
+    return TextTable("Where each head looks: entropy in bits, places away, shares of its weight", columns, rows)
 
 
-def _recurrences(seen: "Inspection") -> Table:
+def _recurrences(seen: "Inspection") -> TextTable:
     columns = ["recurrent", "", "state std", "gates, mean", "‖∂h‖ first", "‖∂h‖ last", "(log)"]
     rows = []
     for recurrence in seen.recurrences:
@@ -91,7 +91,7 @@ def _recurrences(seen: "Inspection") -> Table:
             rows.append(
                 [recurrence.name, name, number(recurrence.hidden[i].std(correction=0).item()), gates or "–", *reach]
             )
-    return Table("How far back the last step's error is heard", columns, rows)
+    return TextTable("How far back the last step's error is heard", columns, rows)
 
 
 def _ends(norms: list[float]) -> list[str]:
@@ -102,7 +102,7 @@ def _ends(norms: list[float]) -> list[str]:
     return [number(norms[0]), number(norms[last]), sparkline(logs, 2 * _WIDTH)]
 
 
-def _tokens(seen: "Inspection") -> Table:
+def _tokens(seen: "Inspection") -> TextTable:
     columns = ["token", "bits", "", "expected bits", "what was expected there"]
     most = max((token.bits or 0.0 for token in seen.tokens), default=1.0) or 1.0
     rows = [
@@ -116,7 +116,7 @@ def _tokens(seen: "Inspection") -> Table:
         for token in seen.tokens
     ]
     after = [["…", "", "", "", expectations(seen.following)]]
-    return Table("Surprise", columns, rows + after if rows else [])
+    return TextTable("Surprise", columns, rows + after if rows else [])
 
 
 def expectations(predictions: Sequence[tuple[str, float]], most: int = 3) -> str:
@@ -133,12 +133,12 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
 
 
-def title(layer: Layer) -> str:
+def title(layer: LayerValues) -> str:
     """Its name, with what it is if that is but a number."""
     return f"{layer.name} {layer.kind}" if layer.name.rpartition(".")[2].isdigit() else layer.name or "output"
 
 
-def shape(layer: Layer) -> str:
+def shape(layer: LayerValues) -> str:
     return "×".join(map(str, layer.shape)) or "1"
 
 

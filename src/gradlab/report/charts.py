@@ -113,11 +113,11 @@ def histogram(title: str, values: Any, note: str, bins: int = 40, **layout: Any)
     return chart(title, [trace], note, showlegend=False, **layout)
 
 
-def count_bars(title: str, numbers: dict[str, int], note: str, bar: int = 24, **layout: Any) -> Html:
+def count_bars(title: str, names: Iterable[str], counts: Any, note: str, bar: int = 24, **layout: Any) -> Html:
     """How many there are of each, one below the other."""
-    trace = bars(list(numbers.values()), list(map(label, numbers)), "%{y}: %{x}<extra></extra>", orientation="h")
-    names = axis("", autorange="reversed", type="category")
-    return chart(title, [trace], note, height=120 + bar * len(numbers), yaxis=names, showlegend=False, **layout)
+    trace = bars(counts, list(map(label, names)), "%{y}: %{x}<extra></extra>", orientation="h")
+    upright = axis("", autorange="reversed", type="category")
+    return chart(title, [trace], note, height=120 + bar * len(counts), yaxis=upright, showlegend=False, **layout)
 
 
 def meter(share: float, text: str) -> Html:

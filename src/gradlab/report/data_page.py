@@ -95,10 +95,11 @@ def _targets(source: _Source) -> Html:
     if overview.target is not None:
         values = source.raw.targets.reshape(len(source.raw.targets), -1)[:, 0]
         return section("Target", charts(_histogram("Target", values, overview.target)))
-    shown = dict(sorted(overview.classes.items(), key=lambda item: -item[1])[:_MOST_CLASSES])
+    names, counts = zip(*sorted(overview.classes.items(), key=lambda item: -item[1])[:_MOST_CLASSES], strict=True)
     few, many = min(overview.classes.values()), max(overview.classes.values())
     words = f"The rarest class has {counted(few, 'example')}, the commonest {many:,}."
-    return section("Classes", charts(count_bars("Examples of each class", shown, words, xaxis=axis("examples"))))
+    figure = count_bars("Examples of each class", names, counts, words, xaxis=axis("examples"))
+    return section("Classes", charts(figure))
 
 
 def _columns(source: _Source) -> Html:
@@ -147,5 +148,4 @@ def _bars(source: _Source, feature: Feature, codes: npt.NDArray[Any]) -> Html:
     top = np.argsort(-counts, kind="stable")[:_CATEGORIES]
     texts = [names[int(v)] if 0 <= v < len(names) else "missing" for v in values[top]]
     more = f", of which the commonest {_CATEGORIES} are shown" if len(values) > _CATEGORIES else ""
-    shown = dict(zip(texts, counts[top].tolist(), strict=True))
-    return count_bars(feature.name, shown, f"{len(values)} different{more}.", bar=20)
+    return count_bars(feature.name, texts, counts[top], f"{len(values)} different{more}.", bar=20)

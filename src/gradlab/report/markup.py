@@ -1,5 +1,6 @@
 """HTML from Python, escaped by construction: only what is of type `Html` is taken as it is."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
@@ -54,6 +55,15 @@ def go_on(commands: Mapping[str, str]) -> Html:
     """Commands to copy, by what they do."""
     lines = [part for words, line in commands.items() for part in (quiet(words), tag("pre", line))]
     return section("Go on from here", tag("div", *lines, class_="commands"))
+
+
+def prose(text: str) -> Html:
+    """Text, in which what stands between backticks is code.
+
+    >>> prose("set `lr=0.1`")
+    'set <code>lr=0.1</code>'
+    """
+    return join(tag("code", part) if i % 2 else part for i, part in enumerate(re.split(r"`([^`]+)`", text)))
 
 
 def quiet(words: str) -> Html:

@@ -7,7 +7,7 @@ import torch
 from torch.nn.utils import parametrize
 
 from gradlab.models.language import TransformerLanguageModel
-from gradlab.models.language.decoding import Decoding
+from gradlab.models.language.decoding import DecodingCache
 from gradlab.nn import MLP
 from gradlab.sampling import generate
 
@@ -194,7 +194,7 @@ def test_a_token_calls_no_module_of_a_plain_model(settings, monkeypatch):
 
 
 def test_generation_uses_it(monkeypatch):
-    calls, read = [], Decoding.read
-    monkeypatch.setattr(Decoding, "read", lambda self, *a, **k: calls.append(1) or read(self, *a, **k))
+    calls, read = [], DecodingCache.read
+    monkeypatch.setattr(DecodingCache, "read", lambda self, *a, **k: calls.append(1) or read(self, *a, **k))
     generate(made(), torch.randint(11, (1, 3)), 4)
     assert len(calls) == 4

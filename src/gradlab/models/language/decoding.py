@@ -29,7 +29,7 @@ _OF_TORCH: tuple[type[nn.Module], ...] = (nn.Linear, nn.Embedding, nn.Dropout, n
 _FORWARDS: dict[type, Any] = {c: c.forward for c in (*_OF_TORCH, *blocks.values()) if isinstance(c, type)}  # type: ignore[attr-defined]
 
 
-class Decoding(StaticCache):
+class DecodingCache(StaticCache):
     """A cache that reads by itself what the model would read with it, faster.
 
     It is for a model in evaluation mode, as it is when the cache is made; weights are shared, and no gradient passes.

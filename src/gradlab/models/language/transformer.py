@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
-from gradlab.models.language.decoding import Decoding
+from gradlab.models.language.decoding import DecodingCache
 from gradlab.models.registry import models
 from gradlab.nn.activations import GELU
 from gradlab.nn.attention import LinearAttention, MultiheadAttention, PerformerAttention
@@ -121,9 +121,9 @@ class TransformerLanguageModel(nn.Module):
         """W, which may be the table of embeddings."""
         return self.embedding.weight if self.head is None else self.head.weight
 
-    def new_cache(self, batch: int, max_length: int) -> Decoding:
+    def new_cache(self, batch: int, max_length: int) -> DecodingCache:
         """A cache that has read nothing; it has room for `max_length` tokens of each row."""
-        return Decoding(self, max_length)
+        return DecodingCache(self, max_length)
 
 
 def _layer(settings: DecoderSettings, context: int) -> DecoderLayer:

@@ -2,7 +2,7 @@
 
 import math
 
-from gradlab.probes import Inspection, Layer
+from gradlab.probes import Inspection, LayerValues
 from gradlab.probes.tables import percent, shape, title
 from gradlab.report.charts import ACCENT, INK, TRAIN, Trace, axis, chart, charts, dots, label, meter
 from gradlab.report.markup import Html, join, quiet, section, table, tag
@@ -23,7 +23,7 @@ def section_of(seen: Inspection) -> Html:
     return section("Layer by layer", quiet(words), charts(*figures), tag("br"), _table(seen.layers))
 
 
-def _activations(layers: list[Layer]) -> Html:
+def _activations(layers: list[LayerValues]) -> Html:
     quantiles = zip(*(layer.outputs.quantiles for layer in layers), strict=True)
     box = dict(zip(("lowerfence", "q1", "median", "q3", "upperfence"), quantiles, strict=True))
     style = {"line": {"color": ACCENT, "width": 1.5}, "hoverinfo": "x"}
@@ -32,7 +32,7 @@ def _activations(layers: list[Layer]) -> Html:
     return _by_layer("What each layer gives", [boxes], layers, note, xaxis=axis("value"), showlegend=False)
 
 
-def _gradients(layers: list[Layer]) -> Html:
+def _gradients(layers: list[LayerValues]) -> Html:
     parts = [
         ("of its outputs", ACCENT, "circle", [layer.gradient or None for layer in layers]),
         ("of its parameters", TRAIN, "diamond", [layer.weight_gradient or None for layer in layers]),
@@ -47,18 +47,18 @@ def _gradients(layers: list[Layer]) -> Html:
     return _by_layer("What gradient reaches each layer", traces, layers, note, xaxis=scale, legend=legend)
 
 
-def _by_layer(heading: str, traces: list[Trace], layers: list[Layer], note: str, **layout: object) -> Html:
+def _by_layer(heading: str, traces: list[Trace], layers: list[LayerValues], note: str, **layout: object) -> Html:
     names = {"type": "category", "range": [len(layers) - 0.5, -0.5], "tickfont": {"size": 11, "color": INK}}
     height = 110 + 20 * len(layers)
     margin = {"l": 56, "r": 16, "t": 40, "b": 44}  # the same for both charts, whose lines then stand side by side
     return chart(heading, traces, note, height=max(height, 240), yaxis=axis("", **names), margin=margin, **layout)
 
 
-def _names(layers: list[Layer]) -> list[str]:
+def _names(layers: list[LayerValues]) -> list[str]:
     return [label(title(layer)) for layer in layers]
 
 
-def _table(layers: list[Layer]) -> Html:
+def _table(layers: list[LayerValues]) -> Html:
     columns = ["layer", "output", "values", "mean", "std", "zero", "dead units", "saturated"]
     columns += ["‖∂output‖", "parameters", "‖∂w‖/‖w‖"]
     rows = [
