@@ -18,7 +18,7 @@ from gradlab.files import write_file
 
 if TYPE_CHECKING:
     from gradlab.explanation.autodiff import Autodiff
-    from gradlab.explanation.block import Code, Explanation
+    from gradlab.explanation.block import Explanation, SourceCode
 
 _TWO_COLUMNS = 150  # characters of a terminal in which two pieces of code stand beside one another
 
@@ -118,7 +118,7 @@ def _show_picture(screen: Console, lines: str, style: str = "") -> None:
     screen.print(Text(indent(lines, "    "), style), soft_wrap=True)
 
 
-def _show_code(screen: Console, codes: list[Code]) -> None:
+def _show_code(screen: Console, codes: list[SourceCode]) -> None:
     """Side by side where there is room, else one below the other."""
     if not screen.is_terminal:
         for code in codes:

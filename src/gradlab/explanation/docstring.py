@@ -22,7 +22,7 @@ class Docstring:
     example: str
 
     @classmethod
-    def of(cls, made: Callable[..., Any]) -> "Docstring":
+    def of(cls, block: Callable[..., Any]) -> "Docstring":
         r"""Paragraphs are divided by empty lines; the first is the summary.
 
         >>> def double(x): r'''Twice.
@@ -36,7 +36,7 @@ class Docstring:
         >>> doc.summary, doc.body, doc.cost
         ('Twice.', [Equation(latex='2x')], {'FLOPs': 'O(n)', 'Memory': '0'})
         """
-        summary, *paragraphs = (inspect.getdoc(made) or "").split("\n\n")
+        summary, *paragraphs = (inspect.getdoc(block) or "").split("\n\n")
         body: list[Equation | str] = []
         cost: dict[str, str] = {}
         examples = []
@@ -46,8 +46,8 @@ class Docstring:
                 examples.append(paragraph)
             elif words.startswith("$$"):
                 body.append(Equation(words.strip("$").strip()))
-            elif found := dict(re.findall(r"^(FLOPs|Memory): (.+)$", paragraph, re.MULTILINE)):
-                cost = {key: text.strip() for key, text in found.items()}
+            elif costs := dict(re.findall(r"^(FLOPs|Memory): (.+)$", paragraph, re.MULTILINE)):
+                cost = {key: text.strip() for key, text in costs.items()}
             elif cost and words.startswith("with "):
                 cost["Letters"] = words.rstrip(".")
             elif words:

@@ -10,7 +10,7 @@ from typing import Any
 from gradlab import owners, parallel
 from gradlab.errors import GradlabError, Interrupted, TrainingError, notice, one_line
 from gradlab.files import check_content
-from gradlab.probes import parameter_count
+from gradlab.models.cost import parameter_count
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound, steps
 from gradlab.tasks import Supervised, Task, compare, judge

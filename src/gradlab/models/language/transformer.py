@@ -2,14 +2,14 @@
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
-from gradlab.models.language.decoding import Decoding
+from gradlab.models.language.decoding import DecodingCache
 from gradlab.models.registry import models
 from gradlab.nn.activations import GELU
 from gradlab.nn.attention import LinearAttention, MultiheadAttention, PerformerAttention
@@ -114,16 +114,16 @@ class TransformerLanguageModel(nn.Module):
         x = self.dropout(x)
         for i, layer in enumerate(self.layers):
             x = layer(x, cache=None if cache is None else cache[i])
-        return F.linear(self.norm(x), self._head)
+        return F.linear(self.norm(x), self.output_weight)
 
     @property
-    def _head(self) -> Tensor:
+    def output_weight(self) -> Tensor:
+        """W, which may be the table of embeddings."""
         return self.embedding.weight if self.head is None else self.head.weight
 
-    def new_cache(self, batch: int, max_length: int) -> Decoding:
+    def new_cache(self, batch: int, max_length: int) -> DecodingCache:
         """A cache that has read nothing; it has room for `max_length` tokens of each row."""
-        layers = cast(list[DecoderLayer], list(self.layers))
-        return Decoding(self.embedding, self.position, layers, self.norm, self._head, max_length)
+        return DecodingCache(self, max_length)
 
 
 def _layer(settings: DecoderSettings, context: int) -> DecoderLayer:

@@ -1,6 +1,6 @@
-"""What is probed, and on what: any module on a batch, or a run on the user's input or on examples that it held out."""
+"""What is inspected: any module on a batch, or a run on the user's input or on examples that it held out."""
 
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +12,32 @@ from torch import Tensor, nn
 from gradlab.data import Batch, Context, Examples, Preprocessing, Tokenizer
 from gradlab.data.batch import size
 from gradlab.errors import GradlabError, unknown
-from gradlab.probes import attention_maps, feature_maps, layer_figures, record, recurrences, surprises
-from gradlab.probes.recording import Loss, Recording
-from gradlab.report.pictures import is_picture
-from gradlab.report.probing.probe import Probe
+from gradlab.probes.attention import attention_maps
+from gradlab.probes.inspection import Inspection
+from gradlab.probes.layers import layer_values
+from gradlab.probes.maps import feature_maps
+from gradlab.probes.recording import LossFunction, Recording, record
+from gradlab.probes.recurrence import recurrences
+from gradlab.probes.surprise import surprises
 from gradlab.run import Run
 from gradlab.tasks import Classify, Losses, Supervised, Task
 from gradlab.tasks.objective import named
 from gradlab.wording import counted
 
-_EXAMPLES, _TEXTS = 32, 8  # of a split, unless told
+_EXAMPLES, _TEXTS = 32, 8  # of a split, by default
 _MOST_EXAMPLES = 256  # of a user's file
 _MOST_TOKENS = 512  # of a user's text
 
 
-def probe_model(model: nn.Module, x: Any, y: Any = None, loss: str | Loss | None = None) -> Probe:
+def inspect_model(model: nn.Module, x: Any, y: Any = None, loss: str | LossFunction | None = None) -> Inspection:
     """A module on a batch. With targets, the loss is by default cross-entropy for classes and else squared error."""
     if x is None:
         raise GradlabError("To look inside a module, give it a batch: probe(model, x), or probe(model, x, y).")
-    if isinstance(x, np.ndarray):
-        x = torch.from_numpy(x)
-    if isinstance(y, np.ndarray):
-        y = torch.from_numpy(y)
-    seen = record(model, x, y, _loss(y, loss))
-    return _probe(seen, type(model).__name__, "one batch", x, [])
+    x, y = (torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in (x, y))
+    return _inspection(record(model, x, y, _loss(y, loss)), type(model).__name__, "one batch", x, [])
 
 
-def probe_run(run: Run, inputs: Any = None, split: str | None = None, examples: int | None = None) -> Probe:
+def inspect_run(run: Run, inputs: Any = None, split: str | None = None, examples: int | None = None) -> Inspection:
     """A run on raw inputs (for a language model, on a text), or on examples of a split: default validation."""
     if examples is not None and examples < 1:
         raise GradlabError(f"At least one example is needed, got {examples}.")
@@ -49,7 +48,7 @@ def probe_run(run: Run, inputs: Any = None, split: str | None = None, examples: 
     return _on_text(run, inputs) if isinstance(run.preprocessing, Context) else _on_inputs(run, inputs, examples)
 
 
-def _on_split(run: Run, split: str | None, examples: int | None) -> Probe:
+def _on_split(run: Run, split: str | None, examples: int | None) -> Inspection:
     dataset, task = run.dataset, run.task
     name = split or ("validation" if len(dataset.validation) else "test")
     is_text = isinstance(run.preprocessing, Context)
@@ -59,7 +58,7 @@ def _on_split(run: Run, split: str | None, examples: int | None) -> Probe:
     what = f"{counted(size(batch), 'text' if is_text else 'example')} of the {name} split"
     if not isinstance(task, Supervised):
         seen = record(run.model, batch, loss=_mean_of, call=lambda: task.forward(run.model, batch))
-        return _probe(seen, run.recipe.name, what, batch, [])
+        return _inspection(seen, run.recipe.name, what, batch, [])
     x, y = batch["inputs"], batch["targets"]
     return _of_run(run, record(run.model, x, y, _loss_of(run)), what, x, [])
 
@@ -74,7 +73,7 @@ def _some(split: Any, count: int, task: Task) -> Batch | None:
     return {name: part[:count] for name, part in next(iter(split.batches(count))).items()}
 
 
-def _on_text(run: Run, text: Any) -> Probe:
+def _on_text(run: Run, text: Any) -> Inspection:
     if not isinstance(text, str):
         raise GradlabError(f"{run.path} is a language model: its input is a text, got {type(text).__name__}.")
     tokens = torch.from_numpy(run.tokenizer.encode(text, unknown="refuse"))
@@ -93,7 +92,7 @@ def _on_text(run: Run, text: Any) -> Probe:
     return _of_run(run, seen, f"a text of {counted(x.shape[1], 'token')}", x, notes)
 
 
-def _on_inputs(run: Run, inputs: Any, examples: int | None) -> Probe:
+def _on_inputs(run: Run, inputs: Any, examples: int | None) -> Inspection:
     preprocessing = run.preprocessing
     assert isinstance(preprocessing, Preprocessing)
     values = run.reader.read(str(inputs)).values if isinstance(inputs, (str, Path)) else np.asarray(inputs)
@@ -111,20 +110,21 @@ def _on_inputs(run: Run, inputs: Any, examples: int | None) -> Probe:
     return _of_run(run, seen, counted(len(x), "given input"), x, notes)
 
 
-def _of_run(run: Run, seen: Recording, on: str, x: Tensor, notes: list[str]) -> Probe:
-    if not isinstance(run.preprocessing, Context):
-        return _probe(seen, run.recipe.name, on, x, notes)
-    tokens, following = surprises(seen.output[0].detach(), x[0], _namer(run.tokenizer))
-    return _probe(seen, run.recipe.name, on, x, notes, tokens=tokens, following=following)
+def _of_run(run: Run, seen: Recording, on: str, x: Tensor, notes: list[str]) -> Inspection:
+    text: dict[str, Any] = {}
+    if isinstance(run.preprocessing, Context):
+        tokens, following = surprises(seen.output[0].detach(), x[0], partial(_token_text, run.tokenizer))
+        text = {"tokens": tokens, "following": following}
+    return _inspection(seen, run.recipe.name, on, x, notes, **text)
 
 
-def _probe(seen: Recording, name: str, on: str, x: Any, notes: list[str], **text: Any) -> Probe:
-    layers = layer_figures(seen)
+def _inspection(seen: Recording, name: str, on: str, x: Any, notes: list[str], **text: Any) -> Inspection:
+    layers = layer_values(seen)
     maps = attention_maps(seen)
     hidden = {f"The attention {a.name} has no weights to show: {a.reason}." for a in maps if a.weights is None}
     if not layers:
         notes = [*notes, "The model has no layers that compute: there are no activations to show."]
-    return Probe(
+    return Inspection(
         name=name,
         on=on,
         inputs=x,
@@ -134,7 +134,6 @@ def _probe(seen: Recording, name: str, on: str, x: Any, notes: list[str], **text
         recurrences=recurrences(seen),
         feature_maps=feature_maps(seen),
         notes=[*notes, *sorted(hidden)],
-        picture=x[0].detach() if isinstance(x, Tensor) and is_picture(list(x.shape[1:])) else None,
         **text,
     )
 
@@ -145,7 +144,7 @@ def _mean_of(losses: list[Losses]) -> Tensor:
     return torch.stack([total / count for total, count in pairs]).sum()
 
 
-def _loss_of(run: Run) -> Loss | None:
+def _loss_of(run: Run) -> LossFunction | None:
     """The mean loss of a task that compares outputs with targets; of a text, where the next token is known."""
     task = run.task
     if not isinstance(task, Supervised):
@@ -159,16 +158,14 @@ def _loss_of(run: Run) -> Loss | None:
     return loss
 
 
-def _loss(y: Any, loss: str | Loss | None) -> Loss | None:
-    named: dict[str, Loss] = {"cross_entropy": _cross_entropy, "mse": F.mse_loss}
-    if loss is None:
-        if not isinstance(y, Tensor):
-            return None
+def _loss(y: Any, loss: str | LossFunction | None) -> LossFunction | None:
+    by_name: dict[str, LossFunction] = {"cross_entropy": _cross_entropy, "mse": F.mse_loss}
+    if loss is None and isinstance(y, Tensor):
         return F.mse_loss if y.is_floating_point() else _cross_entropy
     if isinstance(loss, str):
-        if loss not in named:
-            raise unknown("loss", loss, named)
-        return named[loss]
+        if loss not in by_name:
+            raise unknown("loss", loss, by_name)
+        return by_name[loss]
     return loss
 
 
@@ -177,10 +174,6 @@ def _cross_entropy(output: Tensor, y: Tensor) -> Tensor:
     return F.cross_entropy(output.reshape(-1, output.shape[-1]), y.reshape(-1))
 
 
-def _namer(tokenizer: Tokenizer) -> Callable[[int], str]:
+def _token_text(tokenizer: Tokenizer, token: int) -> str:
     special = {number: name for name, number in tokenizer.special.items()}
-
-    def name(token: int) -> str:
-        return special.get(token) or tokenizer.tokens[token].decode(errors="backslashreplace")
-
-    return name
+    return special.get(token) or tokenizer.tokens[token].decode(errors="backslashreplace")

@@ -11,7 +11,7 @@ from torch import nn
 
 import gradlab as gl
 from gradlab.api import prepare
-from gradlab.report.probing.tables import Table, visible
+from gradlab.probes.tables import TextTable, visible
 from gradlab.training import experiment
 
 TEXT = "the cat sat on the mat and the dog sat on the log.\n" * 40
@@ -224,4 +224,4 @@ def test_numbers_that_are_none_stay_out_of_the_json(tmp_path):
 
 def test_tables_are_cut_and_tokens_seen():
     assert visible(" a\tb\n") == "␣a⇥b↵"
-    assert "… 3 more" in str(Table("title", ["a"], [["1"]], left_out=3))
+    assert "… 3 more" in str(TextTable("title", ["a"], [["1"]], left_out=3))

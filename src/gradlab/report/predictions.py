@@ -13,44 +13,44 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
-    """`rows` are where the examples lie in the source; `actual` and `said` are indices of `classes`.
+class Predictions:
+    """`rows` are where the examples lie in the source; `actual` and `predicted` are indices of `classes`.
 
-    `confidence` is the probability of `said`, and `calibrated` the same at the run's temperature, where it has one.
+    `confidence` is the probability of what is predicted, and `calibrated` the same at the run's temperature, where it
+    has one.
     """
 
     classes: list[str]
     rows: npt.NDArray[np.int64]
     actual: npt.NDArray[np.int64]
-    said: npt.NDArray[np.int64]
+    predicted: npt.NDArray[np.int64]
     confidence: npt.NDArray[np.float64]
     calibrated: npt.NDArray[np.float64] | None
 
     @classmethod
-    def of(cls, run: "Run") -> "Judged":
+    def of(cls, run: "Run") -> "Predictions":
         from gradlab.tasks import predict
 
         test = run.dataset.test
         logits = _class_logits(run, predict(run.model, test.inputs))
-        confidence, said = logits.softmax(1).max(1)
+        confidence, predicted = logits.softmax(1).max(1)
         fitted = run.finished.get("calibration")
-        calibrated = (logits / fitted["temperature"]).softmax(1).amax(1).numpy() if fitted else None
         return cls(
             classes=run.data["targets"]["classes"],
             rows=test.rows,
             actual=test.targets.numpy(),
-            said=said.numpy(),
+            predicted=predicted.numpy(),
             confidence=confidence.numpy(),
-            calibrated=calibrated,
+            calibrated=(logits / fitted["temperature"]).softmax(1).amax(1).numpy() if fitted else None,
         )
 
     def __len__(self) -> int:
         return len(self.actual)
 
     def confusion(self) -> npt.NDArray[np.int64]:
-        """Counts of (actual, said) pairs."""
+        """Counts of (actual, predicted) pairs."""
         counts = np.zeros((len(self.classes), len(self.classes)), dtype=np.int64)
-        np.add.at(counts, (self.actual, self.said), 1)
+        np.add.at(counts, (self.actual, self.predicted), 1)
         return counts
 
     def raw(self, run: "Run", chosen: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
@@ -58,7 +58,7 @@ class Judged:
         return np.asarray(run.dataset.raw.inputs[self.rows[chosen]])
 
 
-def decide(run: "Run", inputs: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+def classify(run: "Run", inputs: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """The most probable class of each raw input, and its probability."""
     probability, index = _class_logits(run, run.outputs(inputs)).softmax(1).max(1)
     return index.numpy(), probability.numpy()
