@@ -12,6 +12,7 @@ from gradlab.errors import GradlabError, unknown
 from gradlab.registry import Part, plain_values
 
 SECTIONS = ("data", "model", "task", "train")
+_DEEPEST = 8  # keys of a path: parts are knobs of parts, but not for ever
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,10 @@ class Recipe:
         recipe = self
         for path, value in changes.items():
             section, *keys = ("train.doctor" if path == "doctor" else path).split(".")
+            if len(keys) > _DEEPEST:
+                raise GradlabError(
+                    f"{path[:40]}… has {len(keys)} keys below its section; there are {_DEEPEST} at most."
+                )
             if section not in SECTIONS:
                 raise unknown("section", section, SECTIONS)
             if section == "train":
@@ -82,8 +87,11 @@ class Recipe:
         """Read what `to_toml` writes; `source` names the file in errors."""
         try:
             tables = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+            tables_deep = max(key.count(".") for key in ["", *flat(tables)])
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise GradlabError(f"{source} is not valid TOML: {error}.") from None
+        if tables_deep > _DEEPEST:
+            raise GradlabError(f"{source} has tables {tables_deep} deep; they can be {_DEEPEST} deep at most.")
         for key, value in tables.items():
             if key not in ("recipe", *SECTIONS):
                 raise unknown(f"section in {source},", key, SECTIONS)

@@ -1,9 +1,6 @@
 """How much memory the examples may take."""
 
-import os
-from pathlib import Path
-
-_CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+from gradlab import process
 
 
 def memory_for_data() -> int:
@@ -12,17 +9,4 @@ def memory_for_data() -> int:
     Preprocessing needs a few copies while it works, and the model and its gradients need room too. Which way it is
     decided changes no bit of what a model sees.
     """
-    most = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else [2**33]
-    most += _container_limits()
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits
-        return min(most) // 8
-    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
-    return min(most + [limit for limit in limits if limit != resource.RLIM_INFINITY]) // 8
-
-
-def _container_limits() -> list[int]:
-    """What a container allows; without a limit there is no such file, or it says `max`."""
-    texts = [path.read_text().strip() for path in _CONTAINER if path.is_file()]
-    return [int(text) for text in texts if text.isdigit()]
+    return process.memory() // 8

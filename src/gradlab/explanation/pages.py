@@ -31,9 +31,9 @@ def block_page(found: Explanation) -> Html:
         "Shapes": found.shapes,
         "Settings": found.settings,
         "Parameters": ", ".join(f"{name} {shape}" for name, shape in found.parameters.items()) or "none",
-        "FLOPs": found.doc.cost.get("FLOPs", ""),
-        "Memory": found.doc.cost.get("Memory", ""),
-        "Letters": found.doc.cost.get("Letters", ""),
+        "FLOPs": found.cost.get("FLOPs", ""),
+        "Memory": found.cost.get("Memory", ""),
+        "Letters": found.cost.get("Letters", ""),
         "Equal to": ", ".join(found.peers),
     }
     if found.parameters:
