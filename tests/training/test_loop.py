@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 from gradlab.data import Examples, Targets, permutation
 from gradlab.models import mlp
+from gradlab.registry import Part
 from gradlab.run import checkpoint as disk
 from gradlab.specs import Table
 from gradlab.tasks import Classify
@@ -50,7 +51,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(make_training
 
 def noisy():
     torch.manual_seed(0)
-    return mlp(Table(4), 3, hidden=[8, 8], dropout=0.3, batch_norm=True)
+    return mlp(Table(4), 3, hidden=[8, 8], dropout=0.3, norm=Part("batch"))
 
 
 # 45 examples in batches of 8: 6 steps an epoch. Log lines every 4 steps, evaluations every epoch.

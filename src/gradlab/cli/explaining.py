@@ -88,7 +88,7 @@ def _show(screen: Console, found: Explanation) -> None:
     say(screen, "settings", found.settings or "none")
     parameters = ", ".join(f"{name} {shape}" for name, shape in found.parameters.items())
     say(screen, "parameters", f"{parameters}, in {found.built}" if parameters else "none")
-    for key, formula in found.doc.cost.items():
+    for key, formula in found.cost.items():
         say(screen, key, formula)
     if found.peers:
         say(screen, "equal to", ", ".join(found.peers))
