@@ -81,14 +81,15 @@ class Preprocessing(Preparation):
         At most `levels` categories of a column get a code, the most frequent first. With `missing`, NaN is a number
         that is not known; otherwise it is refused when it is met.
         """
+        place, codes = {name: i for i, name in enumerate(features)}, set(one_hot)
         for column in one_hot:
-            if column not in features:
+            if column not in place:
                 raise unknown("column", column, features)
-        numeric = [i for i, f in enumerate(features) if f not in one_hot]
+        numeric = [i for i, name in enumerate(features) if name not in codes]
         moments, counts = Moments(), {c: Counter[float]() for c in one_hot}
         for chunk, weight in _chunks(inputs, rows, weights):
             for column, counter in counts.items():
-                values, times = np.unique(chunk[:, features.index(column)], return_counts=True)
+                values, times = np.unique(chunk[:, place[column]], return_counts=True)
                 counter.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
             moments.add(chunk[:, numeric] if counts else chunk, weight)
         if method == "standardise":

@@ -1,13 +1,12 @@
 """Findings as cards: what is wrong, how it is known, and what to change."""
 
 import math
-import re
 from collections.abc import Iterator
 
 from gradlab.diagnosis.finding import Finding, Verdict
 from gradlab.diagnosis.series import Series
 from gradlab.diagnosis.telling import advice, code_and_comment, is_code, is_wide, sentence
-from gradlab.report.markup import Html, join, section, tag
+from gradlab.report.markup import Html, join, prose, section, tag
 from gradlab.wording import number
 
 _WIDTH, _HEIGHT, _POINTS = 320, 56, 160  # of a small curve
@@ -29,7 +28,7 @@ def section_of(verdict: Verdict) -> Html:
 def _card(finding: Finding) -> Html:
     badge = tag("span", finding.severity, class_="badge")
     sure = f"{finding.confidence:.0%} sure"
-    facts = join(part for name, told in _facts(finding) for part in (tag("dt", name), tag("dd", told)))
+    facts = join(part for name, fact in _facts(finding) for part in (tag("dt", name), tag("dd", fact)))
     return tag(
         "article",
         tag("p", badge, tag("code", finding.slug), tag("span", sure, class_="quiet"), class_="over"),
@@ -59,19 +58,12 @@ def _facts(finding: Finding) -> Iterator[tuple[str, Html]]:
 
 def _with_code(text: str) -> Html:
     """Prose in which what stands between backticks is code, and lines of code as such."""
-    return join(
-        _code(line) if is_code(line) else tag("div", *_inline(line)) for line in text.splitlines() if line.strip()
-    )
+    return join(_code(line) if is_code(line) else tag("div", prose(line)) for line in text.splitlines() if line.strip())
 
 
 def _code(line: str) -> Html:
     code, comment = code_and_comment(line)
     return tag("pre", code, tag("span", comment, class_="quiet"))
-
-
-def _inline(line: str) -> Iterator[str]:
-    for i, part in enumerate(re.split(r"`([^`]+)`", line)):
-        yield tag("code", part) if i % 2 else part
 
 
 def _curve(series: Series) -> Html:
