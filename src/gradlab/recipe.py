@@ -10,6 +10,7 @@ import tomli_w
 
 from gradlab.errors import GradlabError, unknown
 from gradlab.files import parse_toml, read_text
+from gradlab.printable import printable
 from gradlab.registry import Part, plain_values
 
 SECTIONS = ("data", "model", "task", "train")
@@ -68,7 +69,13 @@ class Recipe:
 
     def to_toml(self) -> str:
         parts = {s: {"name": getattr(self, s).name, **plain_values(getattr(self, s).values)} for s in SECTIONS[:3]}
-        return tomli_w.dumps({"recipe": self.name, **parts, "train": plain_values(self.train)})
+        text = tomli_w.dumps({"recipe": self.name, **parts, "train": plain_values(self.train)})
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            line = text[text.rfind("\n", 0, error.start) + 1 :].partition("\n")[0]
+            raise GradlabError(f"No recipe can hold what is no UTF-8: {printable(line)}. Rename that file.") from None
+        return text
 
     def flat(self) -> dict[str, Any]:
         """Every value by its path, as TOML holds it.

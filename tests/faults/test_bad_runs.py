@@ -75,7 +75,7 @@ def test_runs_lists_the_others_beside_a_damaged_one(
 ) -> None:
     shutil.copytree(finished, tmp_path / "sound")
     (finished / file).write_bytes(DAMAGE["cut short"]((finished / file).read_bytes()))
-    states = {run["run"]: run["state"] for run in quick("runs", ".", "--json", cwd=tmp_path).json}
+    states = {run["run"]: run["state"] for run in quick("runs", ".", "--json", cwd=tmp_path).json["runs"]}
     assert states["sound"] == "finished"
     assert f"run/{file} is damaged" in states["run"]
     assert "is damaged" in quick("runs", ".", cwd=tmp_path).out

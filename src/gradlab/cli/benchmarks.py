@@ -241,7 +241,7 @@ def doctor(
 
 def _told(found: Sequence[Any], show: Callable[[Console, Sequence[Any]], None], plain: bool, as_json: bool) -> None:
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json({"results": [asdict(one) for one in found]})
     else:
         show(console(plain), found)
 

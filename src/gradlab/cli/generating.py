@@ -13,6 +13,7 @@ from gradlab.cli.files import read_text
 from gradlab.cli.output import console, print_json
 from gradlab.cli.training import CodeFiles, Json, Plain, load_code
 from gradlab.errors import GradlabError
+from gradlab.printable import printable
 
 if TYPE_CHECKING:
     from torch import nn
@@ -102,7 +103,7 @@ def generate(
     if as_json:
         print_json({"run": run, "prompt": text, "texts": [{"text": written, "tokens": count}]})
     elif not stream:
-        print(text + written)
+        _print(f"{text}{written}\n")
 
 
 def _prompt(prompt: str | None, file: str | None) -> str:
@@ -140,14 +141,14 @@ def _write(
     options = {"allowed": writer.allowed, "eos": writer.eos or None, **options}
     columns = stream(writer.model, torch.tensor([tokens]), length, **options)
     if shown:
-        print(text, end="", flush=True)
+        _print(text)
     for column in columns:
         parts.append(decoding(int(column)))
         if shown:
-            print(parts[-1], end="", flush=True)
+            _print(parts[-1])
     parts.append(decoding.end())
     if shown:
-        print(parts[-1])
+        _print(f"{parts[-1]}\n")
     return "".join(parts), len(parts) - 1
 
 
@@ -191,5 +192,9 @@ def _search(
     for written, score in zip(texts, scores, strict=True):
         if n_best > 1:
             screen.print(Text(f"{score:.3f}", "dim"))
-        sys.stdout.flush()
-        print(text + written)
+        _print(f"{text}{written}\n")
+
+
+def _print(text: str) -> None:
+    """As it was written, but to a terminal without what would steer it."""
+    print(printable(text, 6 * len(text), lines=True) if sys.stdout.isatty() else text, end="", flush=True)

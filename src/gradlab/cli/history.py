@@ -34,7 +34,7 @@ def runs(folder: str = "runs", /, *, plain: Plain = False, as_json: Json = False
     summaries = [read(path.parent) for path in Path(folder).glob("*/recipe.toml")]
     newest_first = sorted(summaries, key=lambda summary: summary["started"], reverse=True)
     if as_json:
-        print_json(newest_first)
+        print_json({"runs": newest_first})
         return
     rows = []
     for run in newest_first:

@@ -15,6 +15,7 @@ from rich.text import Text
 from gradlab.cli import training
 from gradlab.cli.output import print_json, say, table
 from gradlab.errors import GradlabError, Interrupted
+from gradlab.printable import printable, without_passwords
 from gradlab.wording import counted, duration, name_of, number
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def run_checks(request: Request, experiment: Experiment) -> list[Check]:
     failed = failures(checks)
     if failed is not None:
         if request.as_json:
-            print_json({"checks": [asdict(c) for c in checks], "result": None})
+            print_json({"checks": [asdict(c) for c in checks], "result": None, "error": str(failed)})
         raise failed
     return checks
 
@@ -158,9 +159,12 @@ def show_checks(screen: Console, checks: Sequence[Check]) -> None:
         sign, style = MARKS[check.state]
         # Without colours a word says more than a sign.
         mark = (f"{sign} ", style) if screen.is_terminal else (f"{check.state:<8}", "")
-        screen.print(Text.assemble(mark, (f"{check.name:<22}", "dim"), check.found), soft_wrap=True)
+        screen.print(Text.assemble(mark, (f"{check.name:<22}", "dim"), printable(check.found)), soft_wrap=True)
         if check.advice:
-            screen.print(Text.assemble(" " * (24 if screen.is_terminal else 30), (check.advice, style)), soft_wrap=True)
+            screen.print(
+                Text.assemble(" " * (24 if screen.is_terminal else 30), (printable(check.advice), style)),
+                soft_wrap=True,
+            )
 
 
 # The studies.
@@ -379,5 +383,5 @@ def going_on(command: str, folder: Path) -> Iterator[None]:
     except (Interrupted, KeyboardInterrupt):
         if not folder.exists():
             raise Interrupted("Stopped before the first training. Nothing was written.") from None
-        again = f"{command} --out {shlex.quote(str(folder))}"
+        again = without_passwords(f"{command} --out {shlex.quote(str(folder))}")
         raise Interrupted(f"Stopped; what is done is saved. Go on with: {again}") from None

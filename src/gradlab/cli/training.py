@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Plain = Annotated[bool, Parameter(show_default=False, help="Clean text without colours or a live bar.")]
 Json = Annotated[
-    bool, Parameter(name="--json", show_default=False, help="Print one JSON object on stdout and nothing else.")
+    bool,
+    Parameter(
+        name="--json",
+        show_default=False,
+        help="Print one JSON object on stdout and nothing else; if it fails, {'error': …}.",
+    ),
 ]
 Flag = Annotated[bool, Parameter(show_default=False)]
 CodeFiles = Annotated[

@@ -132,6 +132,15 @@ class Study(TypedDict):
     result: NotRequired[dict[str, Any]]
 
 
+class Outcome(TypedDict):
+    """What the database of a sweep holds of a trial that has ended."""
+
+    ended: str
+    steps: NotRequired[Count]
+    seconds: NotRequired[float]
+    test: NotRequired[Figures]
+
+
 class Index(TypedDict):
     """model.safetensors.index.json of Hugging Face: which file has which tensor."""
 

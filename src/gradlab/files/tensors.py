@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, load_file, save_file
 from torch import Tensor
 
 from gradlab.errors import one_line
 from gradlab.files.reading import Damaged
+from gradlab.printable import printable
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> None:
@@ -27,6 +28,8 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, 
 
 def load_tensors(path: Path, advice: str = "") -> dict[str, Tensor]:
     try:
+        if printable(path, 10_000) != str(path):  # the library opens no path that is no UTF-8
+            return load(path.read_bytes())
         return load_file(path)
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise Damaged(path, one_line(error), advice) from None

@@ -50,27 +50,40 @@ def write_file(
     path: Path, content: str | bytes, advice: str = MAKE_ROOM, kind: type[GradlabError] = GradlabError
 ) -> None:
     """Put the content in place of what the file holds. Text is UTF-8, and line ends stay as they are."""
-    data = content.encode() if isinstance(content, str) else content
-    with write_errors(path, advice, kind):
-        place = Path(os.path.realpath(path))  # of a link, the file that it leads to
-        if place.exists() and not place.is_file():  # a pipe or /dev/stdout, which is no file to be replaced
+    # Names of files may hold halves of characters, which no encoding has.
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
+    place = Path(os.path.realpath(path))  # of a link, the file that it leads to
+    if place.exists() and not place.is_file():  # a pipe or /dev/stdout, which is no file to be replaced
+        with write_errors(path, advice, kind):
             place.write_bytes(data)
-            return
-        with _temporary(place) as new:
-            new.write_bytes(data)
-            if place.exists():
-                shutil.copymode(place, new)
-            flush(new)
-            new.replace(place)
-            flush(place.parent)
+        return
+    with new_file(place, advice, kind) as new:
+        new.write_bytes(data)
+
+
+@contextmanager
+def new_file(path: Path, advice: str = MAKE_ROOM, kind: type[GradlabError] = GradlabError) -> Iterator[Path]:
+    """The name of a temporary file to write, which becomes `path` by one rename when the block ends well."""
+    with write_errors(path, advice, kind), _temporary(path) as new:
+        yield new
+        if path.exists():
+            shutil.copymode(path, new)
+        flush(new)
+        new.replace(path)
+        flush(path.parent)
 
 
 def json_text(content: Any, indent: int | None = 1, **options: Any) -> str:
-    """JSON as the standard has it: null stands for NaN and the infinities, which only Python would read."""
+    """JSON as the standard has it: null stands for NaN and the infinities, and no text has half a character in it."""
+    options |= {"indent": indent, "allow_nan": False}
     try:
-        return json.dumps(content, indent=indent, allow_nan=False, **options)
+        text = json.dumps(content, **options)
     except ValueError:
-        return json.dumps(_finite(content), indent=indent, allow_nan=False, **options)
+        return json.dumps(_standard(content), **options)
+    return json.dumps(_standard(content), **options) if _HALF.search(text) else text
+
+
+_HALF = re.compile(r"\\ud[89a-f]|[\ud800-\udfff]")  # of a name of a file that is no UTF-8; whole characters have two
 
 
 def write_json(
@@ -79,11 +92,13 @@ def write_json(
     write_file(path, json_text(content, indent) + "\n", advice, kind)
 
 
-def _finite(value: Any) -> Any:
+def _standard(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _finite(v) for key, v in value.items()}
+        return {_standard(key): _standard(v) for key, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
+        return [_standard(v) for v in value]
+    if isinstance(value, str):
+        return printable(value, 6 * len(value) + 1, lines=True) if _HALF.search(value) else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

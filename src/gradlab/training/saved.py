@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from gradlab import owners, parallel
+from gradlab import owners, parallel, process
 from gradlab.errors import GradlabError, Interrupted, TrainingError, notice, one_line
 from gradlab.files import check_content
 from gradlab.probes import parameter_count
@@ -91,18 +91,20 @@ def _restore(training: Training, run: Run) -> None:
 
 @contextmanager
 def _stopping_on_signals(training: Training) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the training after the step it is in, saved; a second one ends the process at once."""
+    """Ctrl-C, SIGTERM and SIGHUP end the training after the step it is in, saved; a second one ends the process."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return
     before: dict[int, Any] = {}
 
     def stop(number: int, frame: types.FrameType | None) -> None:
+        process.leave_lost_terminal()
         training.request("stop")
         signal.signal(number, before[number])
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, stop)
+    for number in process.STOPPING:
+        if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            before[number] = signal.signal(number, stop)
     try:
         yield
     finally:
