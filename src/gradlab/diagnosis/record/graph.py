@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+COUNTED = 20_000
+"""How far the operations of a graph are counted."""
+
 
 @dataclass(kw_only=True)
 class Node:

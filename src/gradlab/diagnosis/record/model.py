@@ -12,6 +12,9 @@ from torch import Tensor, nn
 from gradlab.diagnosis.record.site import Site
 from gradlab.diagnosis.series import Series, median
 
+COLUMNS = 4096
+"""Of an input: where there are more, none are looked at."""
+
 
 @dataclass(kw_only=True)
 class Parameter:
@@ -185,7 +188,7 @@ class Inputs:
     std: list[float] = field(default_factory=list)
     low: list[float] = field(default_factory=list)
     high: list[float] = field(default_factory=list)
-    """Of each column (features of a table, channels of a picture), pooled over the looks; at most 4096 columns."""
+    """Of each column (features of a table, channels of a picture), pooled over the looks; at most `COLUMNS`."""
     duplicated: list[tuple[int, int]] = field(default_factory=list)
     """Pairs of columns that were equal in all looks (tables only, at most 10)."""
     not_finite: bool = False

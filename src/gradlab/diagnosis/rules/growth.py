@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-from gradlab.diagnosis.record import Loss, Record
+from gradlab.diagnosis.record import COUNTED, Loss, Record
 from gradlab.diagnosis.rules.base import LOOKS, Case, at, case, rule
 from gradlab.diagnosis.series import Series
-
-_COUNTED = 20_000  # how far the operations of a graph are counted
 
 
 @rule(
@@ -23,7 +21,7 @@ def graph_growth(record: Record) -> Iterator[Case]:
     for loss in record.losses:
         first, last = _longest(loss)
         nodes = loss.nodes
-        if last - first < LOOKS or nodes.values[last] < min(3 * nodes.values[first], _COUNTED):
+        if last - first < LOOKS or nodes.values[last] < min(3 * nodes.values[first], COUNTED):
             continue
         steps = nodes.steps[last] - nodes.steps[first]
         took = dict(loss.seconds)
@@ -82,7 +80,7 @@ def _longest(loss: Loss) -> tuple[int, int]:
     best, first = (0, 0), 0
     for i in range(1, len(nodes)):
         # What only the loss of the look before was made of is not carried; half of a small graph may be that.
-        more = carried[i] > carried[i - 1] or nodes[i] == nodes[i - 1] >= _COUNTED
+        more = carried[i] > carried[i - 1] or nodes[i] == nodes[i - 1] >= COUNTED
         if not (nodes[i] >= nodes[i - 1] and more and carried[i] >= 0.3 * nodes[i - 1]):
             first = i
         elif i - first > best[1] - best[0]:

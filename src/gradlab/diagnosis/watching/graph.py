@@ -7,9 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradlab.diagnosis.record import Graph, Node
+from gradlab.diagnosis.record import COUNTED, Graph, Node
 
-_MOST = 20_000
 _MARK = "gradlab: first seen at step"
 # Tensors that a node keeps for its backward pass, by what they are: results first, as rules speak of results.
 _SAVED = ("_saved_result", "_saved_self", "_saved_input", "_saved_log_sum_exp", "_saved_other")
@@ -21,7 +20,7 @@ def nodes_of(loss: Tensor) -> list[Any]:
         return []
     found, known = [loss.grad_fn], {loss.grad_fn: 0}
     for node in found:
-        if len(found) >= _MOST:
+        if len(found) >= COUNTED:
             break
         for source, _ in node.next_functions:
             if source is not None and source not in known:

@@ -17,7 +17,7 @@ from gradlab.diagnosis.watching.by_hand import Pair
 from gradlab.diagnosis.watching.sites import caller
 
 if TYPE_CHECKING:
-    from gradlab.diagnosis.watching.calls import Call
+    from gradlab.diagnosis.watching.roots import Call
     from gradlab.diagnosis.watching.watch import Watch
 
 LOSSES = (
@@ -136,7 +136,7 @@ class Judges:
             self._total(one, y)
         if training:
             self.recent.append((x, kind, y, options))
-            self._example(y, list(watch.calls.pending.values()))
+            self._example(y, list(watch.roots.pending.values()))
         return one
 
     def _classes(self, one: Judged, x: Tensor, y: Tensor, ignored: int) -> None:
