@@ -28,7 +28,7 @@ Figures = Mapping[str, float]
 """A number for each layer."""
 
 _EVALUATIONS = 5
-_KEPT = ("mean", "std", "rows_equal", "changed", "reached", "first_gradient")  # of a parameter, beside its series
+_KEPT = ("mean", "std", "rows_equal", "changed", "reached")  # of a parameter, beside its series
 
 
 class Logged:
@@ -133,8 +133,6 @@ class Logged:
             if name in gradients:
                 one.gradient.add(step, gradients[name])
                 one.reached += 1
-                if math.isnan(one.first_gradient):
-                    one.first_gradient = gradients[name] / math.sqrt(max(1, one.size))
 
     def _norm(self, step: int, norm: float) -> None:
         self.optimizer.gradient.add(step, norm)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from gradlab.diagnosis.record import COUNTED, Loss, Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, at, case, rule
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at
 from gradlab.diagnosis.series import Series
 
 
-@rule(
-    "graph_growth",
+@Rule(
+    slug="graph_growth",
     title="each step goes back through all steps before it",
     meaning="Something carries its graph from step to step: time and memory per step grow until the machine gives up.",
     evidence=(
@@ -27,7 +27,7 @@ def graph_growth(record: Record) -> Iterator[Case]:
         took = dict(loss.seconds)
         times = [took[s] * 1e3 for s in (nodes.steps[first], nodes.steps[last]) if s in took]
         slower = f"; the backward pass took {times[0]:.1f} ms, and then {times[1]:.1f} ms" if len(times) == 2 else ""
-        yield case(
+        yield Case(
             ("error", 0.97),
             at("backward()", loss.site),
             since=nodes.steps[first + 1],
@@ -51,7 +51,7 @@ def _held(record: Record) -> Iterator[Case]:
     if not full and not _lasting(held):
         return
     # Without its activations a graph is small: a list of losses, which many keep.
-    yield case(
+    yield Case(
         ("warning", 0.85) if full else ("note", 0.6),
         *(f"what is made of the output of {root.name}" for root in record.roots[:1]),
         since=held.steps[0],

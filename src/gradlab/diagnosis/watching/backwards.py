@@ -41,7 +41,7 @@ class Backwards:
         if one is None:
             if len(self.losses) >= _LOSSES:
                 return
-            one = self.losses[key] = Loss(site=None if frame is None else site_of(frame), shape=tuple(loss.shape))
+            one = self.losses[key] = Loss(site=None if frame is None else site_of(frame))
             watch.record.losses.append(one)
         one.count += 1
         value = loss.detach()
@@ -139,7 +139,6 @@ class Backwards:
         if seen.kind == "relu":
             active = _active(result)
             seen.units = len(active)
-            seen.zero.add(step, float((some(result) == 0).float().mean()))
             if seen.units <= _UNITS:
                 window = self._active.setdefault(id(seen), [])
                 if window and window[0].shape[0] != seen.units:

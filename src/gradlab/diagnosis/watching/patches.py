@@ -262,7 +262,5 @@ class Patches:
     def _warned(
         self, shown: Any, message: Any, category: Any, filename: str, lineno: int, *rest: Any, **more: Any
     ) -> None:
-        if str(message).startswith(_ABOUT_OUR_HOOKS):
-            return
-        self.watch.safely(self.watch.warned, message)
-        shown(message, category, filename, lineno, *rest, **more)
+        if not str(message).startswith(_ABOUT_OUR_HOOKS):
+            shown(message, category, filename, lineno, *rest, **more)

@@ -17,7 +17,6 @@ from torch.nn.modules.loss import _Loss
 from torch.nn.parameter import is_lazy
 
 from gradlab.diagnosis.record import Loss, Root, Shared
-from gradlab.diagnosis.series import Series
 from gradlab.diagnosis.watching.inputs import Columns
 from gradlab.diagnosis.watching.known import Known
 from gradlab.diagnosis.watching.origins import Origins
@@ -67,9 +66,7 @@ class Roots:
     def switched(self, module: nn.Module, training: bool) -> None:
         """train() or eval() is called on a root."""
         root = self.known.get(module)
-        if root is not None and training:
-            root.train_site = caller()
-        elif root is not None:
+        if root is not None and not training:
             root.eval_site = caller()
 
     def ran(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
@@ -118,8 +115,6 @@ class Roots:
             calls.made.setdefault(first.grad_fn, root.name)
             calls.held.mark(watch.step, first.grad_fn)
         calls.held.given(watch.step, [t for t in tensors_in(output) if t.layout == torch.strided])
-        _spread(root.output_spread, watch.step, first)
-        _spread(root.input_spread, watch.step, given)
 
     def _add(self, root: Root, number: int, tensor: Tensor) -> None:
         columns = self._columns.setdefault((root.name, number), Columns())
@@ -185,7 +180,6 @@ class Roots:
             kind=type(inside or module).__name__,
             reference=(lambda: module) if self.watch.keeping else weakref.ref(module),
             site=None if frame is None else site_of(frame),
-            compiled=inside is not None,
         )
         self.known[module] = root
         self.watch.record.roots.append(root)
@@ -284,9 +278,3 @@ def _loose(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
         for full, item in items.items():
             if is_leaf(item):
                 yield full, item
-
-
-def _spread(series: Series, step: int, tensor: Tensor | None) -> None:
-    """How much the rows of a batch differ."""
-    if tensor is not None and tensor.is_floating_point() and tensor.ndim >= 2 and len(tensor) > 1:
-        series.add(step, float(tensor.detach().float().std(0, correction=0).mean()))

@@ -24,7 +24,7 @@ from gradlab.diagnosis.watching.pace import Pace
 from gradlab.diagnosis.watching.parameters import Parameters
 from gradlab.diagnosis.watching.patches import Patches
 from gradlab.diagnosis.watching.roots import Roots
-from gradlab.diagnosis.watching.sites import caller, is_users, site_of
+from gradlab.diagnosis.watching.sites import is_users, site_of
 from gradlab.diagnosis.watching.updates import Updates, tensors_of
 
 _READINGS = 64  # lines of a script
@@ -160,7 +160,6 @@ class Watch:
                 if isinstance(leaf := getattr(node, "variable", None), Tensor):
                     self.backwards.name(leaf)
         if self.updates.by_hand():
-            self.record.by_hand = True
             self._advance(1)
 
     def stop_if_enough(self) -> None:
@@ -184,10 +183,6 @@ class Watch:
     def loading(self, seconds: float) -> None:
         if torch.is_grad_enabled() and self.step:
             self.record.loader_seconds += seconds
-
-    def warned(self, message: Any) -> None:
-        if len(self.record.warnings) < 100:
-            self.record.warnings.append((str(message), caller()))
 
     def loaded(self, module: nn.Module) -> None:
         self.parameters.loaded(module)
