@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from gradlab.diagnosis.probing.replay import Replay
 from gradlab.diagnosis.record import Record
-from gradlab.diagnosis.watching.calls import tensors_in
+from gradlab.diagnosis.watching.tensors import tensors_in
 
 _MODULES = 20
 

@@ -14,7 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from gradlab.diagnosis.probing.replay import Replay, answers, seeded
 from gradlab.diagnosis.record import Probed, Record
-from gradlab.diagnosis.watching.calls import tensors_in
+from gradlab.diagnosis.watching.tensors import tensors_in
 
 _ROWS, _NOISE, _LOOKS, _PAIRS = 12, 1e-5, 300, 500
 _SIMPLE = (Tensor, int, float, str, bool, type(None))

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.diagnosis.record import Capture
-from gradlab.diagnosis.watching.calls import tensors_in
 from gradlab.diagnosis.watching.judges import original
+from gradlab.diagnosis.watching.tensors import tensors_in
 
 
 class Replay:

@@ -262,4 +262,4 @@ def _site(kind: Any) -> Site | None:
         file = os.path.relpath(code.co_filename)
     except ValueError:  # another drive
         file = ".."
-    return Site(code.co_filename if file.startswith("..") else file, code.co_firstlineno, code.co_name)
+    return Site(code.co_filename if file.startswith("..") else file, code.co_firstlineno)

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from gradlab.diagnosis.record import Activation, Loss, NotFinite
 from gradlab.diagnosis.watching import by_hand, graph
-from gradlab.diagnosis.watching.sample import some
+from gradlab.diagnosis.watching.capture import capture
 from gradlab.diagnosis.watching.sites import site_of, user_frame
+from gradlab.diagnosis.watching.tensors import some
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
@@ -40,7 +41,7 @@ class Backwards:
         if one is None:
             if len(self.losses) >= _LOSSES:
                 return
-            one = self.losses[key] = Loss(site=None if frame is None else site_of(frame), shape=tuple(loss.shape))
+            one = self.losses[key] = Loss(site=None if frame is None else site_of(frame))
             watch.record.losses.append(one)
         one.count += 1
         value = loss.detach()
@@ -50,10 +51,11 @@ class Backwards:
             one.not_finite = step
             if watch.record.not_finite is None:
                 watch.record.not_finite = self._origin(loss, step)
-        calls = watch.calls.trained()
+        calls = watch.roots.trained()
+        watch.modules.trained()
         if watch.looking:
             self._look(one, loss, calls)
-        watch.calls.fed = set()
+        watch.roots.fed = set()
         watch.judges.recent = []
         watch.calls.made = {}
         watch.updates.backward(accumulates)
@@ -83,7 +85,7 @@ class Backwards:
         one.parameters |= names
         readable = not watch.saved_hooks
         if readable and not calls:
-            watch.calls.bare(one, graph.data(found))
+            watch.roots.bare(one, graph.data(found))
         if readable and not watch.judges.recent:
             outputs = {call.shown[0]: call.shown[1] for call in calls if call.shown is not None}
             for number, pair in enumerate(islice(by_hand.pairs(loss, outputs), _TERMS)):
@@ -99,12 +101,12 @@ class Backwards:
             kind = type(node)
             if hasattr(kind, "_forward_cls"):
                 watch.record.custom_functions.setdefault(kind._forward_cls.__name__, kind._forward_cls)
-        watch.calls.capture(calls, loss, step, set(found))
+        capture(watch, calls, loss, set(found))
 
     def name(self, leaf: Tensor) -> str | None:
         """Of a parameter; an input of a root whose gradient is wanted too (physics, attacks) is none."""
         watch = self.watch
-        fed = id(leaf) in watch.calls.fed and not watch.parameters.known(leaf) and not watch.updates.has(leaf)
+        fed = id(leaf) in watch.roots.fed and not watch.parameters.known(leaf) and not watch.updates.has(leaf)
         return None if fed else watch.parameters.name(leaf)
 
     # -- activations ----------------------------------------------------------------------------------------------
@@ -137,7 +139,6 @@ class Backwards:
         if seen.kind == "relu":
             active = _active(result)
             seen.units = len(active)
-            seen.zero.add(step, float((some(result) == 0).float().mean()))
             if seen.units <= _UNITS:
                 window = self._active.setdefault(id(seen), [])
                 if window and window[0].shape[0] != seen.units:
@@ -161,7 +162,7 @@ class Backwards:
         for name, tensor in watch.parameters.living():
             if tensor.is_floating_point() and not bool(tensor.detach().isfinite().all()):
                 return NotFinite(step=step, what="parameter", where=name)
-        for call in watch.calls.pending.values():
+        for call in watch.roots.pending.values():
             for value in (*call.args, *call.kwargs.values()):
                 if isinstance(value, Tensor) and value.is_floating_point() and not bool(value.isfinite().all()):
                     return NotFinite(step=step, what="input", where=call.root.name)

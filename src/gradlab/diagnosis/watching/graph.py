@@ -1,18 +1,13 @@
 """The graph of a loss, read off autograd: which operations, in which order, from which parameters."""
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from gradlab.diagnosis.record import Graph, Node
+from gradlab.diagnosis.record import COUNTED, Graph, Node
 
-_MOST = 20_000
 _MARK = "gradlab: first seen at step"
-# Tensors that a node keeps for its backward pass, by what they are: results first, as rules speak of results.
-_SAVED = ("_saved_result", "_saved_self", "_saved_input", "_saved_log_sum_exp", "_saved_other")
 
 
 def nodes_of(loss: Tensor) -> list[Any]:
@@ -21,7 +16,7 @@ def nodes_of(loss: Tensor) -> list[Any]:
         return []
     found, known = [loss.grad_fn], {loss.grad_fn: 0}
     for node in found:
-        if len(found) >= _MOST:
+        if len(found) >= COUNTED:
             break
         for source, _ in node.next_functions:
             if source is not None and source not in known:
@@ -50,11 +45,7 @@ def short(node: Any) -> str:
 
 
 def read(
-    step: int,
-    found: list[Any],
-    name_of: Callable[[Tensor], str | None],
-    made_by: Mapping[Any, str],
-    with_saved: bool,
+    step: int, found: list[Any], name_of: Callable[[Tensor], str | None], made_by: Mapping[Any, str], with_saved: bool
 ) -> Graph:
     """The graph as plain data."""
     number = {node: i for i, node in enumerate(found)}
@@ -72,11 +63,9 @@ def read(
             one.shape = tuple(node.variable.shape)
         else:
             one.dim, one.axes = axis(node), _moved(node, name, len(one.shape))
-            if with_saved and len(found) <= 2000:
-                one.low, one.high = _range(node)
-                if name == "Mul" and len(one.inputs) == 1:
-                    factor = saved(node, "_saved_other", "_saved_self")
-                    one.other = None if factor is None else tuple(factor.shape)
+            if with_saved and name == "Mul" and len(one.inputs) == 1 and len(found) <= 2000:
+                factor = saved(node, "_saved_other", "_saved_self")
+                one.other = None if factor is None else tuple(factor.shape)
         nodes.append(one)
     return Graph(step=step, nodes=nodes)
 
@@ -130,11 +119,3 @@ def data(found: list[Any]) -> Tensor | None:
         if name in ("Mm", "Addmm", "Bmm") and node.next_functions[1 if name == "Addmm" else 0][0] is None:
             return saved(node, "_saved_mat1" if name == "Addmm" else "_saved_self")
     return None
-
-
-def _range(node: Any) -> tuple[float, float]:
-    tensor = saved(node, *_SAVED)
-    if tensor is None or tensor.numel() == 0 or not tensor.is_floating_point() or tensor.layout != torch.strided:
-        return math.nan, math.nan
-    low, high = torch.aminmax(tensor.detach())
-    return float(low), float(high)

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from gradlab.diagnosis.record import Inputs
+from gradlab.diagnosis.record import COLUMNS, Inputs
 
-_LOOKS, _WIDTH, _KEPT = 20, 4096, 1_000_000
+_LOOKS, _KEPT = 20, 1_000_000
 
 
 class Columns:
@@ -31,7 +31,7 @@ class Columns:
         if not values.is_floating_point():
             values = values.double()
         flat = _columns(values).double().cpu()
-        if flat.shape[1] > _WIDTH:
+        if flat.shape[1] > COLUMNS:
             return
         finite = flat.isfinite()
         if not bool(finite.all()):

@@ -55,7 +55,6 @@ class Parameters:
             dtype=str(tensor.dtype).removeprefix("torch."),
             owner=owner,
             registered=registered,
-            site=None,
             loaded=tensor in self._loaded,
             asked=tensor in self._asked,
         )

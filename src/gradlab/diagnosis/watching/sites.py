@@ -55,7 +55,7 @@ def caller() -> Site | None:
 
 
 def site_of(frame: FrameType) -> Site:
-    return Site(_short(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
+    return Site(_short(frame.f_code.co_filename), frame.f_lineno)
 
 
 @lru_cache(maxsize=4096)
