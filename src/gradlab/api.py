@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gradlab.diagnosis.doctor import Doctor
     from gradlab.estimators import Classifier, KernelClassifier, KernelRegressor, Regressor, load_estimator
     from gradlab.report.inside import Probe
-    from gradlab.verification import Judgement
+    from gradlab.verification import Verification
 
 __all__ = [
     "Task",
@@ -134,7 +134,7 @@ def resume(
     """Go on with a run that was stopped or killed, to the bit as if it had not been; a finished one is returned."""
     opened = load_run(run, code=code)
     with parallel.joined():
-        if opened.result is None:
+        if opened.to_be_continued():
             place = find_device(device or opened.environment["device"])
             experiment.resume(opened, place, observers, changed_code)
         if not (opened.path / "report.html").exists():
@@ -245,22 +245,22 @@ def doctor(*, steps: int | None = None, deep: bool = False, tell: bool = True) -
     return Doctor(steps=steps, deep=deep, tell=tell)
 
 
-def verify(what: Any, like: str | None = None, *, cases: int = 50, **values: Any) -> "Judgement":
+def verify(what: Any, like: str | None = None, *, cases: int = 50, **values: Any) -> "Verification":
     """Check a block of gradlab by its name, or your own module, class or function as if it were one.
 
     print(gl.verify("attention.multihead"))
     gl.verify(MyAttention, like="attention.multihead", embed_dim=8, num_heads=2).passed
     """
-    from gradlab.verification import Subject, judged, judged_like
+    from gradlab.verification import Subject, verify_block, verify_like
 
     if like is None:
         if not isinstance(what, str):
             raise GradlabError(
                 "To check your own module, say which block it should be like: like='attention.multihead'."
             )
-        return judged(Subject.block(what), what, cases)
+        return verify_block(Subject.block(what), what, cases)
     name = type(what).__name__ if isinstance(what, nn.Module) else getattr(what, "__name__", repr(what))
-    return judged_like(what, like, values, name, cases)
+    return verify_like(what, like, values, name, cases)
 
 
 def _report(run: Run) -> None:

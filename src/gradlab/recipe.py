@@ -9,9 +9,11 @@ from typing import Any
 import tomli_w
 
 from gradlab.errors import GradlabError, unknown
+from gradlab.files import parse_toml, read_text
 from gradlab.registry import Part, plain_values
 
 SECTIONS = ("data", "model", "task", "train")
+_DEEPEST = 8  # keys of a path: parts are knobs of parts, but not for ever
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,10 @@ class Recipe:
         recipe = self
         for path, value in changes.items():
             section, *keys = ("train.doctor" if path == "doctor" else path).split(".")
+            if len(keys) > _DEEPEST:
+                raise GradlabError(
+                    f"{path[:40]}… has {len(keys)} keys below its section; there are {_DEEPEST} at most."
+                )
             if section not in SECTIONS:
                 raise unknown("section", section, SECTIONS)
             if section == "train":
@@ -78,12 +84,14 @@ class Recipe:
         return flat(tomllib.loads(self.to_toml()))
 
     @classmethod
+    def read(cls, path: Path) -> "Recipe":
+        """The recipe in a TOML file."""
+        return cls.from_toml(read_text(path), str(path))
+
+    @classmethod
     def from_toml(cls, text: str, source: str) -> "Recipe":
         """Read what `to_toml` writes; `source` names the file in errors."""
-        try:
-            tables = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise GradlabError(f"{source} is not valid TOML: {error}.") from None
+        tables = parse_toml(text, source, "A recipe is a TOML file: see one by `gradlab recipes NAME`.")
         for key, value in tables.items():
             if key not in ("recipe", *SECTIONS):
                 raise unknown(f"section in {source},", key, SECTIONS)

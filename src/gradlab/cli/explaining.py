@@ -14,6 +14,7 @@ from rich.text import Text
 
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
+from gradlab.files import write_file
 
 if TYPE_CHECKING:
     from gradlab.explanation.autodiff import Autodiff
@@ -50,9 +51,8 @@ def explain(
     found: Autodiff | Explanation = Autodiff.of_a_neuron() if name == "autodiff" else Explanation.of(name)
     if html is not None:
         from gradlab.explanation.pages import autodiff_page, block_page
-        from gradlab.report.page import write_page
 
-        write_page(Path(html), autodiff_page(found) if isinstance(found, Autodiff) else block_page(found))
+        write_file(Path(html), autodiff_page(found) if isinstance(found, Autodiff) else block_page(found))
     if as_json:
         print_json(found.plain())
     elif html is not None:
@@ -88,7 +88,7 @@ def _show(screen: Console, found: Explanation) -> None:
     say(screen, "settings", found.settings or "none")
     parameters = ", ".join(f"{name} {shape}" for name, shape in found.parameters.items())
     say(screen, "parameters", f"{parameters}, in {found.built}" if parameters else "none")
-    for key, formula in found.doc.cost.items():
+    for key, formula in found.cost.items():
         say(screen, key, formula)
     if found.peers:
         say(screen, "equal to", ", ".join(found.peers))

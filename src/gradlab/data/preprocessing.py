@@ -15,6 +15,7 @@ from gradlab.data.moments import Moments
 from gradlab.data.preparation import Preparation
 from gradlab.data.raw import check_finite
 from gradlab.errors import GradlabError, unknown
+from gradlab.files import check_content, interpreting
 
 Method = Literal["standardise", "scale", "none"]
 Array = npt.NDArray[Any]
@@ -57,7 +58,10 @@ class Preprocessing(Preparation):
     def read_back(
         cls, described: dict[str, Any], targets: dict[str, Any], read: Callable[[str], str]
     ) -> "Preprocessing":
-        return cls(**described)
+        preprocessing = check_content(described, cls, "data.json (inputs)")
+        with interpreting("data.json (inputs)"):
+            preprocessing(np.zeros((1, *preprocessing.shape)))  # whose parts may not fit each other
+        return preprocessing
 
     @classmethod
     def fit(
@@ -77,14 +81,15 @@ class Preprocessing(Preparation):
         At most `levels` categories of a column get a code, the most frequent first. With `missing`, NaN is a number
         that is not known; otherwise it is refused when it is met.
         """
+        place, codes = {name: i for i, name in enumerate(features)}, set(one_hot)
         for column in one_hot:
-            if column not in features:
+            if column not in place:
                 raise unknown("column", column, features)
-        numeric = [i for i, f in enumerate(features) if f not in one_hot]
+        numeric = [i for i, name in enumerate(features) if name not in codes]
         moments, counts = Moments(), {c: Counter[float]() for c in one_hot}
         for chunk, weight in _chunks(inputs, rows, weights):
             for column, counter in counts.items():
-                values, times = np.unique(chunk[:, features.index(column)], return_counts=True)
+                values, times = np.unique(chunk[:, place[column]], return_counts=True)
                 counter.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
             moments.add(chunk[:, numeric] if counts else chunk, weight)
         if method == "standardise":

@@ -37,7 +37,7 @@ class Autodiff:
         loss = 0.5 * (sigmoid(w * x + b) - 1.0) ** 2
         loss.name = "loss"
         loss.backward()
-        codes = map(SourceCode.of_twin, (gates.multiply, engine.Tensor.backward))
+        codes = SourceCode.of_twin(gates.multiply), SourceCode.of_twin(engine.Tensor.backward)
         return cls(text(loss), svg(loss), *codes)
 
     def plain(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from torch import nn
 from gradlab import scratch
 from gradlab.explanation.docstring import Docstring
 from gradlab.explanation.equations import terminal
-from gradlab.nn.blocks import Shape, blocks, find_block, settings_of
+from gradlab.nn.blocks import Shape, blocks, costs, find_block, settings_of
 from gradlab.verification import checks, examples
 
 
@@ -46,6 +46,7 @@ class Explanation:
 
     name: str
     doc: Docstring
+    cost: dict[str, str]
     shapes: str
     settings: str
     parameters: dict[str, tuple[int, ...]]
@@ -59,7 +60,7 @@ class Explanation:
 
     @classmethod
     def of(cls, name: str) -> "Explanation":
-        name = name.replace("-", "_")
+        name = blocks.spelled(name)
         block, known = find_block(name), checks[name]
         settings, parameters = examples[name]().settings, {}
         if isinstance(block, type):
@@ -68,6 +69,7 @@ class Explanation:
         return cls(
             name,
             Docstring.of(block),
+            costs[name],
             shapes_of(block),
             _settings_of(block),
             parameters,
@@ -96,7 +98,7 @@ class Explanation:
             "settings": self.settings,
             "parameters": {key: list(shape) for key, shape in self.parameters.items()},
             "built": self.built,
-            "cost": self.doc.cost,
+            "cost": self.cost,
             "laws": self.laws,
             "peers": self.peers,
             "example": self.example,

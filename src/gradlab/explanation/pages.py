@@ -26,9 +26,9 @@ def block_page(block: Explanation) -> Html:
         "Shapes": block.shapes,
         "Settings": block.settings,
         "Parameters": ", ".join(f"{name} {shape}" for name, shape in block.parameters.items()) or "none",
-        "FLOPs": block.doc.cost.get("FLOPs", ""),
-        "Memory": block.doc.cost.get("Memory", ""),
-        "Letters": block.doc.cost.get("Letters", ""),
+        "FLOPs": block.cost.get("FLOPs", ""),
+        "Memory": block.cost.get("Memory", ""),
+        "Letters": block.cost.get("Letters", ""),
         "Equal to": ", ".join(block.peers),
     }
     if block.parameters:

@@ -10,9 +10,10 @@ import numpy.typing as npt
 from gradlab.data.overview import Feature, Overview
 from gradlab.data.raw import Raw
 from gradlab.data.tables.reader import TableReader
+from gradlab.files import write_file
 from gradlab.report.charts import PALETTE, axis, chart, charts, count_bars, dots, histogram, thinned
 from gradlab.report.markup import Html, join, section, table, tag
-from gradlab.report.page import page, write_page
+from gradlab.report.page import page
 from gradlab.report.pictures import is_picture, picture, to_pixels
 from gradlab.wording import counted, quantity
 
@@ -35,7 +36,7 @@ class _Source:
 def write_data_page(name: str, raw: Raw, overview: Overview, path: Path) -> None:
     """Write the page of a source."""
     source = _Source(name, raw, overview)
-    write_page(path, page(name, join([_head(source), _examples(source), _targets(source), _columns(source)])))
+    write_file(path, page(name, join([_head(source), _examples(source), _targets(source), _columns(source)])))
 
 
 def _head(source: _Source) -> Html:

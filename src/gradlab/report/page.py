@@ -2,11 +2,9 @@
 
 import base64
 import hashlib
-import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from gradlab.errors import GradlabError
 from gradlab.report.markup import Html, tag
 
 _ADVICE = "Make room there, or name another place."
@@ -29,18 +27,6 @@ def page(title: str, body: Html, *, charts: bool = True, style: str = "") -> Htm
     # The scripts come last, so that the text is there before the megabytes of plotly.js are read.
     content = tag("body", tag("main", body), *(tag("script", Html(script)) for script in scripts))
     return Html(f"<!doctype html>\n{tag('html', head, content, lang='en')}\n")
-
-
-def write_page(path: Path, document: Html, advice: str = "", kind: type[GradlabError] = GradlabError) -> None:
-    """Whole or not at all; as bytes, since it states the hashes of its scripts, which another line end would change."""
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
-    try:
-        temporary.write_bytes(document.encode())
-        temporary.replace(path)
-    except OSError as error:
-        raise kind(f"{path} cannot be written: {error.strerror or error}. {advice or _ADVICE}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _plotly() -> str:

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
+from gradlab.files import write_file
 from gradlab.report import classification, closing, curves, headline, language, regression, weights
 from gradlab.report.findings import findings_section
 from gradlab.report.markup import Html, join, section, tag
-from gradlab.report.page import page, write_page
+from gradlab.report.page import page
 
 if TYPE_CHECKING:
     from gradlab.run import Run
@@ -40,7 +41,7 @@ def write_report(run: "Run") -> Path:
         closing.next_section(run),
     ]
     path = run.path / "report.html"
-    write_page(path, page(run.recipe.name, join(parts)), f"Make room, then: gradlab resume {run.path}", TrainingError)
+    write_file(path, page(run.recipe.name, join(parts)), f"Make room, then: gradlab resume {run.path}", TrainingError)
     return path
 
 

@@ -13,7 +13,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from gradlab.claims import Claim, alone, can_tell_the_dead
+from gradlab.claims import Claim, alone
 from gradlab.errors import GradlabError, one_line
 from gradlab.recipe import Recipe
 from gradlab.studies.space import Dimension
@@ -134,7 +134,7 @@ def claim_trial(plan: SearchPlan, study: optuna.Study) -> tuple[Trial, Claim] | 
         running = [trial for trial in known if trial.state == TrialState.RUNNING]
         for trial in running:
             claim = _claim(plan, trial.number)
-            if _ours(plan, trial) and can_tell_the_dead() and claim.take():
+            if _ours(plan, trial) and claim.take() and claim.certain:
                 return Trial(study, trial._trial_id), claim
         if ended + len(running) >= plan.trials:
             return None

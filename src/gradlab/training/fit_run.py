@@ -29,7 +29,7 @@ def fit_run(out: Path, model: nn.Module, task: Task, splits: dict[str, Any], pla
     if out.exists():
         run = open_run(out)
         _check_same(run, recipe, dataset)
-        if run.result is None and not isinstance(train, Examples):
+        if not isinstance(train, Examples) and not (out / "result.json").exists():
             notice("The data are read again from their beginning, up to where the run stood.")
     else:
         threads = choose_threads(plan, driver.step_flops(driver.example_flops(model, task, train), train, plan))

@@ -9,13 +9,15 @@ from typing import Any
 
 from gradlab import owners, parallel
 from gradlab.errors import GradlabError, Interrupted, TrainingError, notice, one_line
+from gradlab.files import check_content
 from gradlab.models.cost import parameter_count
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound, steps
 from gradlab.tasks import Supervised, Task, compare, judge
+from gradlab.tasks.finite import check_losses
 from gradlab.tasks.task import has_targets
 from gradlab.training.checkup import Checkup
-from gradlab.training.loop import Training
+from gradlab.training.loop import Progress, Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.plan import Plan
 from gradlab.training.streams import read
@@ -80,10 +82,11 @@ def _restore(training: Training, run: Run) -> None:
     for complaint in complaints if parallel.rank() == 0 else ():
         notice(f"{complaint} Going on from {f'step {checkpoint.step}' if checkpoint else 'the beginning'} instead.")
     if checkpoint is not None:
+        where = run.checkpoints / f"step-{checkpoint.step:08d}"
+        check_content(checkpoint.state.get("progress"), Progress, where / "state.json")
         try:
             training.restore(checkpoint)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            where = f"{run.checkpoints}/step-{checkpoint.step:08d}"
             raise GradlabError(f"{where} does not fit its recipe. {one_line(error)}") from None
 
 
@@ -115,6 +118,8 @@ def _figures(
     task, model, progress = training.task, training.model, training.progress
     judged = {name: read(splits[name], training.plan) for name in ("validation", "test") if len(splits.get(name, ()))}
     figures = {name: judge(model, task, split) for name, split in judged.items()}
+    for name, split in judged.items():
+        check_losses(figures[name], model, task, split, f"{name} split, at the end")
     at_hand = not isinstance(task, Supervised) or has_targets(training.train)
     trivial = task.baselines(training.train, model) if judged and at_hand else {}
     baselines = {name: compare(trivial, task, split) for name, split in judged.items()} if trivial else {}

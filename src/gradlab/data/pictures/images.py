@@ -2,13 +2,16 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import numpy as np
+from annotated_types import Ge, Le
 
-from gradlab.data.cache import building, cache_folder, file_key
+from gradlab.data.array_file import ArrayFile
+from gradlab.data.cache import cache_folder, converted, file_key
 from gradlab.data.dataset import sources
 from gradlab.data.folders import ClassFolders
 from gradlab.data.pictures.reader import (
@@ -22,8 +25,8 @@ from gradlab.data.pictures.reader import (
 from gradlab.data.progress import Tell, converting
 from gradlab.data.raw import Raw
 from gradlab.errors import GradlabError
-from gradlab.registry import Count
 
+Side = Annotated[int, Ge(1), Le(2**14)]
 T = TypeVar("T")
 
 _FORMAT = 1  # of what is in the cache: a change here makes folders be converted anew
@@ -37,7 +40,7 @@ def images(
     seed: int,
     *,
     path: Annotated[str, "folder with a folder of pictures for each class, or splits of those: --data FOLDER"],
-    size: Annotated[Count | None, "height and width; default their own where all have one up to 128, else 64"] = None,
+    size: Annotated[Side | None, "height and width; default their own where all have one up to 128, else 64"] = None,
     colour: Annotated[Literal["auto", "grey", "rgb"], "auto: grey where all pictures are"] = "auto",
     resize: Annotated[
         Resize, "how other shapes are made to fit: cut to the middle, put on white, or stretched"
@@ -55,19 +58,18 @@ def images(
     parts = [[str(p.relative_to(root)), label, file_key(p)] for p, label in zip(found.files, found.labels, strict=True)]
     key = hashlib.sha256(json.dumps([_FORMAT, found.starts, reader.describe(), parts]).encode()).hexdigest()
     folder = cache_folder("pictures", key)
-    if not folder.is_dir():
+
+    def convert(temporary: Path) -> None:
         count = len(found.files)
         what = f"Converting {count:,} pictures, once: they will be in {folder}."
-        with building(folder) as temporary, converting(what, count, count > _MANY) as tell:
+        with converting(what, count, count > _MANY) as tell:
             _convert(found.files, reader, temporary, tell)
-            if found.states() != before:
-                raise GradlabError(f"{path} changed while it was read. Try again when nothing writes to it any more.")
-    try:
-        inputs = np.load(folder / "inputs.npy", mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise GradlabError(f"The cache {folder} is damaged: {error}. Remove that folder.") from None
+        if found.states() != before:
+            raise GradlabError(f"{path} changed while it was read. Try again when nothing writes to it any more.")
+
+    converted(folder, convert, ["inputs.npy"])
     return Raw(
-        inputs=inputs,
+        inputs=np.load(folder / "inputs.npy", mmap_mode="r", allow_pickle=False),
         targets=np.array([found.classes.index(label) for label in found.labels], dtype=np.int64),
         classes=found.classes,
         validation_from=found.starts.get("validation"),
@@ -101,13 +103,16 @@ def _reader(found: ClassFolders, size: int | None, colour: str, resize: Resize) 
 
 
 def _convert(files: list[Path], reader: PictureReader, folder: Path, tell: Tell) -> None:
-    shape = (len(files), reader.channels, reader.height, reader.width)
-    pixels = np.lib.format.open_memmap(folder / "inputs.npy", mode="w+", dtype=np.uint8, shape=shape)
-
-    for row, picture in enumerate(_each(files, reader.load)):
-        pixels[row] = picture
-        tell(row)
-    pixels.flush()
+    size, free = len(files) * reader.channels * reader.height * reader.width, shutil.disk_usage(folder).free
+    if size > free:
+        raise GradlabError(
+            f"The pictures would take {size / 1e9:,.1f} GB in the cache, where {free / 1e9:,.1f} are free. "
+            "Set a smaller data.size, or GRADLAB_CACHE to a folder with room."
+        )
+    with ArrayFile(folder / "inputs.npy", np.uint8, (reader.channels, reader.height, reader.width)) as pixels:
+        for row, picture in enumerate(_each(files, reader.load)):
+            pixels.write(picture[None])
+            tell(row)
 
 
 def _each(files: list[Path], do: Callable[[Path], T]) -> Iterator[T]:

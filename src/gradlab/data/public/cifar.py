@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from gradlab.data.cache import data_folder, how_to_get
 from gradlab.data.dataset import sources
+from gradlab.data.memory import check_memory
 from gradlab.data.raw import Raw
 from gradlab.errors import GradlabError, one_line
 
@@ -140,7 +141,10 @@ def _contents(layout: Layout, given: Path) -> tuple[Path, dict[str, bytes]]:
 
 
 def _read_folder(layout: Layout, folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in layout.files if (folder / name).is_file()}
+    files = {name: folder / name for name in layout.files if (folder / name).is_file()}
+    for file in files.values():
+        check_memory(2 * file.stat().st_size, str(file), layout.advice)
+    return {name: file.read_bytes() for name, file in files.items()}
 
 
 def _unpack(layout: Layout, path: Path) -> dict[str, bytes]:
@@ -153,6 +157,7 @@ def _unpack(layout: Layout, path: Path) -> dict[str, bytes]:
                 if layout.pickles & {*inside.parts}:
                     raise _pickled(layout, path)
                 if inside.name in layout.files and (file := archive.extractfile(member)):
+                    check_memory(2 * member.size, f"{path}, {inside.name}", layout.advice)
                     found[inside.name] = file.read()
         while plain.read(2**20):  # to the very end, where gzip has the checksum of it all
             pass

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradlab.claims import claimed
-from gradlab.data.cache import cache_folder, file_key, flush
+from gradlab.data.cache import cache_folder, file_key
 from gradlab.errors import GradlabError, one_line, unknown
+from gradlab.files import flush
 from gradlab.version import __version__
 
 Progress = Callable[[str, int, int], None]

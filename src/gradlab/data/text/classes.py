@@ -21,6 +21,7 @@ from gradlab.data.text.documents import Document
 from gradlab.data.text.reader import TextReader
 from gradlab.data.text.texts import Texts, as_array, prepare_texts
 from gradlab.errors import GradlabError, unknown
+from gradlab.printable import listed
 from gradlab.wording import counted
 
 _PACKAGES = (
@@ -55,7 +56,7 @@ def texts(
     for knob, name, what in (("text", text, "holds the texts"), ("target", target, "is to be predicted")):
         if name is None:
             raise GradlabError(
-                f"data.{knob} must be given: which column {what}. {path} has: {', '.join(records.names)}."
+                f"data.{knob} must be given: which column {what}. {path} has: {listed(records.names, 30)}."
             )
         if name not in records.names:
             raise unknown(f"column in {path},", name, records.names)
@@ -67,15 +68,15 @@ def texts(
 def _from_table(path: Path, records: Records, text: str, target: str, encoding: str) -> Texts:
     documents, labels, notes = [], [], []
     empty, missing = list[str](), list[str]()
-    for chunk in records:
-        columns = (chunk.columns[records.names.index(name)] for name in (text, target))
+    for block in records:
+        columns = block.texts([records.names.index(name) for name in (text, target)])
         for row, (content, label) in enumerate(zip(*columns, strict=True)):
             if not content:
-                empty.append(chunk.where(row))
+                empty.append(block.where(row))
             elif label in MISSING:
-                missing.append(chunk.where(row))
+                missing.append(block.where(row))
             else:
-                documents.append(Document.of(f"{path}, {chunk.where(row)}", content))
+                documents.append(Document.of(f"{path}, {block.where(row)}", content))
                 labels.append(label)
     for left_out, name, what in ((empty, text, "empty"), (missing, target, "missing")):
         if left_out:

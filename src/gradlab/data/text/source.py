@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import torch
 
@@ -13,25 +13,25 @@ from gradlab.data.memory import memory_for_data
 from gradlab.data.preparation import Preparation
 from gradlab.data.raw import NotWanted, Targets, Wants
 from gradlab.data.text.corpus import Corpus, pydoc_topics, stdlib_source, text_files
+from gradlab.data.text.kinds import Kind, Vocabulary
 from gradlab.data.text.masking import Masked
 from gradlab.data.text.stream import Tokens, tokenised
 from gradlab.data.text.tokenizer import Tokenizer
 from gradlab.data.text.windows import WindowExamples, Windows
+from gradlab.files import check_content
 from gradlab.registry import Count, Fraction
 from gradlab.wording import count
-
-Kind = Literal["byte", "char", "word", "bpe"]
 
 
 @dataclass(frozen=True)
 class Context(Preparation):
     """How a model sees text: so many tokens at once, by this tokenizer."""
 
-    context: int
+    context: Count
     tokenizer: str
     """As JSON, in the format of the tokenizers library."""
 
-    vocabulary: int
+    vocabulary: Count
     """Tokens that it knows."""
 
     @property
@@ -52,7 +52,8 @@ class Context(Preparation):
 
     @classmethod
     def read_back(cls, described: dict[str, Any], targets: dict[str, Any], read: Callable[[str], str]) -> "Context":
-        return cls(described["context"], read("tokenizer.json"), described.get("vocabulary", targets["tokens"]))
+        known = {"vocabulary": targets["tokens"], **described, "tokenizer": read("tokenizer.json")}
+        return check_content(known, cls, "data.json (inputs)")
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,7 @@ def prepare_text(
     wants: Wants | None = None,
     *,
     tokenizer: Annotated[Kind, "what a token is: a byte, a character, a word, or a piece of one (bpe)"] = "byte",
-    vocabulary: Annotated[
-        Count | None, "the most tokens there may be; default all characters, 10000 words, 1024 pieces"
-    ] = None,
+    vocabulary: Vocabulary = None,
     context: Annotated[Count, "tokens that a model sees at once"] = 128,
     validation: Annotated[
         Fraction, "share of the text, after the training part, that is held out while training"
@@ -93,9 +92,8 @@ def prepare_text(
         raise NotWanted("is text, of which task=language and task=masked can learn. Texts with classes are data=texts.")
     masks = wants == "masked"
     parts = corpus.divide(validation, test)
-    sizes = {"word": 10_000, "bpe": 1024}
     special = ["<pad>", "<mask>"] if masks else []
-    made = Tokenizer.train(tokenizer, parts[0].pieces(), vocabulary=vocabulary or sizes.get(tokenizer), special=special)
+    made = Tokenizer.train(tokenizer, parts[0].pieces(), vocabulary=vocabulary, special=special)
     tokens = [tokenised(part, made) if len(part) else None for part in parts]
     if limit is not None and tokens[0] is not None:
         tokens[0] = replace(tokens[0], ids=tokens[0].ids[: limit * context + 1])

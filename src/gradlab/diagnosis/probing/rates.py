@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from gradlab.diagnosis.probing.replay import Replay, seeded
+from gradlab.diagnosis.progress import poor
 from gradlab.diagnosis.record import Optimizer, Record
 
 _STEPS = 20
@@ -25,7 +26,7 @@ def rates(record: Record, replay: Replay, deadline: float) -> None:
     if optimizer is None or record.probed.rates or not optimizer.rate.largest > 0:
         return
     # Who has learnt has found a rate.
-    if not (record.stuck() or record.left() > 0.3) or not replay.sound():
+    if not poor(record, 0.3) or not replay.sound():
         return
     own = optimizer.rate.largest
     with torch.no_grad():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Map: TypeAlias = Callable[[Tensor], Tensor]
 
 _OF_TORCH: tuple[type[nn.Module], ...] = (nn.Linear, nn.Embedding, nn.Dropout, nn.Identity)
-_FORWARDS: dict[type, Any] = {c: c.forward for c in (*_OF_TORCH, *blocks.values()) if isinstance(c, type)}  # type: ignore[attr-defined]
+_FORWARDS: dict[type, Any] = {c: c.forward for c in (*_OF_TORCH, *blocks.things().values()) if isinstance(c, type)}  # type: ignore[attr-defined]
 
 
 class DecodingCache(StaticCache):

@@ -1,16 +1,14 @@
 """From a model of ours to a folder of Hugging Face."""
 
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
+from gradlab.files import write_folder
+from gradlab.files.tensors import save_tensors
 from gradlab.models.language import MaskedLanguageModel, TextClassifier, TransformerLanguageModel
 from gradlab.models.pretrained.architecture import Architecture, Config
 from gradlab.models.pretrained.decoders import GPT2, LLAMA
@@ -83,15 +81,8 @@ def _weights(architecture: Architecture, model: nn.Module) -> dict[str, Tensor]:
 def _write(folder: Path, files: dict[str, str], weights: dict[str, Tensor]) -> Path:
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise GradlabError(f"{folder} exists already. Name another folder.")
-    temporary = folder.with_name(f".{folder.name}-{os.getpid()}")
-    try:
-        temporary.mkdir(parents=True)
+    with write_folder(folder) as new:
         for name, text in files.items():
-            (temporary / name).write_text(text, encoding="utf-8")
-        save_file(weights, temporary / WEIGHTS, metadata={"format": "pt"})
-        shutil.copymode(temporary / CONFIG, temporary / WEIGHTS)  # which is written readable to nobody else
-        temporary.rename(folder)
-    except (OSError, SafetensorError) as error:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise GradlabError(f"{folder} cannot be written: {error}.") from None
+            (new / name).write_bytes(text.encode())
+        save_tensors(new / WEIGHTS, weights, metadata={"format": "pt"})
     return folder

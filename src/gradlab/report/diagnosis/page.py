@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from gradlab.diagnosis.finding import Verdict
+from gradlab.diagnosis.progress import constant_loss
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.telling import sentence
 from gradlab.report.diagnosis import plots, tables
@@ -53,7 +54,7 @@ def _cards(record: Record) -> list[Html]:
         beside = {"by": kinds or "hand"} | ({"not trained": count(others)} if others else {})
         cards.append(card("trained parameters", count(trained), beside))
     if (loss := record.main) is not None and loss.values:
-        constant = record.constant_loss()
+        constant = constant_loss(record)
         beside = {"at the start": number(loss.start), "lowest": number(loss.values.smallest)}
         beside |= {"of a constant": number(constant)} if math.isfinite(constant) else {}
         cards.insert(0, card("loss at the end", number(loss.end), beside))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradlab.diagnosis.finding import Finding, Verdict
+from gradlab.diagnosis.progress import constant_loss
 from gradlab.diagnosis.record import Loss, Record
 from gradlab.diagnosis.series import Series
 from gradlab.report import charts as draw
@@ -41,7 +42,7 @@ def _losses(record: Record, verdict: Verdict) -> list[Html]:
         traces.append(_trace(name, values, color, mode="lines+markers", marker={"color": color, "size": 5}))
     causes = [f for f in verdict.findings if f.severity != "note" and f.follows_from is None and f.since_step > 0]
     shapes = [draw.level(f.since_step, across="y", color=POOR) for f in causes]
-    constant = record.constant_loss()
+    constant = constant_loss(record)
     notes = ["What backward() was called on."]
     if math.isfinite(constant):
         shapes.append(draw.level(constant))

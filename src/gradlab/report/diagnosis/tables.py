@@ -37,7 +37,7 @@ def _parameters(record: Record) -> Iterator[Html]:
             count(p.size),
             _figure(p.std),
             _figure(p.gradient.median()),
-            _figure(record.update_ratio(p.name)),
+            _figure(p.typical_update),
             _course(p.weight),
             _parameter_remarks(p, by_hand=not record.optimizers),
         ]

@@ -2,17 +2,18 @@
 
 from pathlib import Path
 
+from gradlab.files import write_file
 from gradlab.probes import Inspection
 from gradlab.report.inside import attention, flow, pictures, text, time
 from gradlab.report.markup import Html, join, tag
-from gradlab.report.page import page, write_page
+from gradlab.report.page import page
 from gradlab.wording import counted, number
 
 
 def write_probe(seen: Inspection, path: Path) -> Path:
     sections = (_head, text.section_of, flow.section_of, attention.section_of, time.section_of, pictures.section_of)
     style = Path(__file__).with_name("style.css").read_text("utf-8")
-    write_page(path, page(f"{seen.name}, probed", join(draw(seen) for draw in sections), style=style))
+    write_file(path, page(f"{seen.name}, probed", join(draw(seen) for draw in sections), style=style))
     return path
 
 
