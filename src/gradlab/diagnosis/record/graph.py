@@ -43,13 +43,13 @@ class Graph:
 
     def above(self, index: int) -> set[int]:
         """All that a node was computed from, with itself."""
-        found, waiting = {index}, [index]
+        above, waiting = {index}, [index]
         while waiting:
             for i in self.nodes[waiting.pop()].inputs:
-                if i not in found:
-                    found.add(i)
+                if i not in above:
+                    above.add(i)
                     waiting.append(i)
-        return found
+        return above
 
     def parameters(self) -> set[str]:
         return {node.parameter for node in self.nodes if node.parameter is not None}

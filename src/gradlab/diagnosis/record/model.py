@@ -144,11 +144,11 @@ class Root:
     judged_site: Site | None = None
     eval_site: Site | None = None
     """The last call of eval()."""
-    given: tuple[list[float], list[float]] | None = None
+    from_data: tuple[list[float], list[float]] | None = None
     """Means and deviations of the columns of its input in the last looks, where that came from no other root,"""
-    made: tuple[list[float], list[float]] | None = None
+    from_root: tuple[list[float], list[float]] | None = None
     """and where another root had made it; with the step when that was seen last."""
-    made_at: int = -1
+    from_root_step: int = -1
     beside: set[str] = field(default_factory=set)
     """Roots that were given the very same input: a student and its teacher, not a model and its head."""
     inputs: list[Inputs] = field(default_factory=list)

@@ -79,21 +79,21 @@ def _away(record: Record) -> bool:
 def _distances(record: Record) -> Iterator[tuple[Root, float, float]]:
     """How wide what a generator makes is, and how far from the data, both by the width of the data."""
     for root in record.roots:
-        if root.given is None or root.made is None or len(root.given[0]) != len(root.made[0]):
+        if root.from_data is None or root.from_root is None or len(root.from_data[0]) != len(root.from_root[0]):
             continue
-        if root.made_at < 0.5 * record.steps:  # how it began says nothing
+        if root.from_root_step < 0.5 * record.steps:  # how it began says nothing
             continue
-        typical = max(median(root.given[1]), sum(root.given[1]) / len(root.given[1]), 1e-9)
-        spread = (sum(root.made[1]) / len(root.made[1])) / typical
-        away = sum(abs(a - b) for a, b in zip(root.given[0], root.made[0], strict=True)) / len(root.given[0]) / typical
-        yield root, spread, away
+        (means, deviations), (theirs, widths) = root.from_data, root.from_root
+        typical = max(median(deviations), sum(deviations) / len(deviations), 1e-9)
+        away = sum(abs(a - b) for a, b in zip(means, theirs, strict=True)) / len(means)
+        yield root, sum(widths) / len(widths) / typical, away / typical
 
 
 def _collapsed(record: Record) -> Iterator[Case]:
     """What the generator makes is nowhere near the data: all alike, or elsewhere."""
     for root, spread, away in _distances(record):
         alike = spread <= 0.25
-        if (not alike and away < 1.5) or root.made is None or root.given is None:
+        if (not alike and away < 1.5) or root.from_root is None or root.from_data is None:
             continue
         how = "spread {spread:.0%} as far as the data" if alike else "lie {away:.1f} deviations away from the data"
         yield Case(
@@ -109,8 +109,8 @@ def _collapsed(record: Record) -> Iterator[Case]:
             root=root.name,
             spread=spread,
             away=away,
-            made=named([f"{v:.2f}" for v in root.made[0]]),
-            data=named([f"{v:.2f}" for v in root.given[0]]),
+            made=named([f"{v:.2f}" for v in root.from_root[0]]),
+            data=named([f"{v:.2f}" for v in root.from_data[0]]),
         )
         return
 

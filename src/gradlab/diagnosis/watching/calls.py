@@ -19,7 +19,7 @@ class Calls:
     def __init__(self, watch: Watch):
         self.watch = watch
         self.stack: list[nn.Module] = []
-        self.made: dict[Any, str] = {}
+        self.makers: dict[Any, str] = {}
         """Autograd's nodes at this look, and the modules whose outputs they are."""
         self.held = Held()
         self.judging = False

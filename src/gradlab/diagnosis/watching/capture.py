@@ -9,7 +9,7 @@ from torch import Tensor
 
 from gradlab.diagnosis.record import Capture
 from gradlab.diagnosis.watching.chance import unrolled
-from gradlab.diagnosis.watching.tensors import tensors_in
+from gradlab.diagnosis.watching.tensors import mapped, tensors_in
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.roots import Call
@@ -38,8 +38,8 @@ def capture(watch: Watch, calls: list[Call], loss: Tensor, graph: set[Any]) -> N
         taken = Capture(
             root=root,
             model=root.initial,
-            args=_cloned(call.args),
-            kwargs=_cloned(call.kwargs),
+            args=mapped(call.args, _copy),
+            kwargs=mapped(call.kwargs, _copy),
             connected=tuple(i for i, t in enumerate(tensors_in(call.output)) if t.grad_fn in graph),
             loss=float(loss.detach().float().mean()) if loss.numel() else float("nan"),
             step=watch.step,
@@ -48,14 +48,5 @@ def capture(watch: Watch, calls: list[Call], loss: Tensor, graph: set[Any]) -> N
         watch.record.captures.append(taken)
 
 
-def _cloned(given: Any) -> Any:
-    """A copy of arguments without their graph."""
-    if isinstance(given, Tensor):
-        return given.detach().clone()
-    if isinstance(given, tuple) and not hasattr(given, "_fields"):
-        return tuple(_cloned(item) for item in given)
-    if isinstance(given, list):
-        return [_cloned(item) for item in given]
-    if isinstance(given, dict):
-        return {key: _cloned(value) for key, value in given.items()}
-    return given
+def _copy(tensor: Tensor) -> Tensor:
+    return tensor.detach().clone()

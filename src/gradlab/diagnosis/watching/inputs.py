@@ -56,12 +56,12 @@ class Columns:
     def _twins(self, flat: Tensor) -> None:
         """Columns that are equal, and not constant."""
         groups: dict[bytes, int] = {}
-        found = set()
+        equal = set()
         for number, column in enumerate(flat.T.contiguous().numpy()):
             first = groups.setdefault(column.tobytes(), number)
             if first != number and column.min() != column.max():
-                found.add((first, number))
-        self._equal = found if self._equal is None else self._equal & found
+                equal.add((first, number))
+        self._equal = equal if self._equal is None else self._equal & equal
         self.inputs.duplicated = sorted(self._equal)[:10]
 
 

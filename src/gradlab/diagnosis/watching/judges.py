@@ -66,14 +66,14 @@ class Judges:
         return judged
 
     def _call(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        given = dict(zip(("input", "target"), args, strict=False)) | kwargs
-        x, y = given.get("input"), given.get("target")
+        arguments = dict(zip(("input", "target"), args, strict=False)) | kwargs
+        x, y = arguments.get("input"), arguments.get("target")
         if not isinstance(x, Tensor) or not isinstance(y, Tensor) or not isinstance(result, Tensor) or result.is_meta:
             return
         training = torch.is_grad_enabled() and x.requires_grad
         options = {k: v for k, v in kwargs.items() if k not in ("input", "target")}
         value = result.detach()
-        if given.get("reduction", "mean") == "sum":
+        if arguments.get("reduction", "mean") == "sum":
             value = value / max(1, y.numel())
         self._judge(kind, caller(), training, x, y, value, options)
 
@@ -202,5 +202,5 @@ class Judges:
 def original(kind: str) -> Callable[..., Any]:
     """The function as torch has it, also while it is wrapped."""
     function = getattr(F, kind)
-    found: Callable[..., Any] = getattr(function, "__wrapped__", function)
-    return found
+    unwrapped: Callable[..., Any] = getattr(function, "__wrapped__", function)
+    return unwrapped

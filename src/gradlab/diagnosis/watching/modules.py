@@ -47,7 +47,7 @@ class Modules:
         if first is None:
             return
         if first.grad_fn is not None:
-            self.watch.calls.made.setdefault(first.grad_fn, path)
+            self.watch.calls.makers.setdefault(first.grad_fn, path)
             if torch.is_grad_enabled() and first.layout == torch.strided:
                 self.watch.calls.held.made(first)
         if not seen.leaf or not first.is_floating_point() or first.numel() == 0:

@@ -28,29 +28,29 @@ class Origins:
         self.outputs.clear()
         self.given.clear()
 
-    def trained_on(self, root: Root, given: Tensor | None) -> None:
+    def trained_on(self, root: Root, inputs: Tensor | None) -> None:
         """Whether a root's input is what another root made: a discriminator's are of both kinds."""
-        if given is None or not given.is_floating_point() or given.ndim < 2 or len(given) < 2:
+        if inputs is None or not inputs.is_floating_point() or inputs.ndim < 2 or len(inputs) < 2:
             return
-        rows = given.detach().reshape(len(given), -1).float()
+        rows = inputs.detach().reshape(len(inputs), -1).float()
         if rows.shape[1] > COLUMNS:
             return
         std, mean = torch.std_mean(rows, dim=0, correction=0)
-        maker = self.outputs.get(given)
+        maker = self.outputs.get(inputs)
         now = (mean.tolist(), std.tolist())
         if maker is not None and maker != root.name:
-            root.made, root.made_at = _blended(root.made, now), self.watch.step
+            root.from_root, root.from_root_step = _blended(root.from_root, now), self.watch.step
         else:
-            root.given = _blended(root.given, now)
+            root.from_data = _blended(root.from_data, now)
 
-    def called_with(self, root: Root, given: Tensor | None) -> None:
+    def called_with(self, root: Root, inputs: Tensor | None) -> None:
         """Which roots were given the very same."""
-        if given is None or not given.numel() or given.layout != torch.strided:
+        if inputs is None or not inputs.numel() or inputs.layout != torch.strided:
             return
-        here = self.given.get(given)
+        here = self.given.get(inputs)
         if here is None:
-            self.given[given] = here = {}
-        names = here.setdefault((int(given.storage_offset()), tuple(given.shape)), set())
+            self.given[inputs] = here = {}
+        names = here.setdefault((int(inputs.storage_offset()), tuple(inputs.shape)), set())
         for other in self.watch.record.roots:
             if other.name in names and other is not root:
                 other.beside.add(root.name)

@@ -72,8 +72,8 @@ class Roots:
     def ran(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         """What the user called has come to its end."""
         watch, root = self.watch, self.known.get(module)
-        given, first = first_tensor((*args, *kwargs.values())), first_tensor(output)
-        if given is not None and given.is_meta:  # sizes are tried out
+        inputs, first = first_tensor((*args, *kwargs.values())), first_tensor(output)
+        if inputs is not None and inputs.is_meta:  # sizes are tried out
             return
         if root is None:
             if watch.looking:
@@ -84,35 +84,35 @@ class Roots:
             self._enter(root, module)
         tracked = first is None or first_tensor(output, lambda t: t.requires_grad) is not None
         if watch.looking:
-            self.origins.called_with(root, given)
+            self.origins.called_with(root, inputs)
             if not any(module.children()) and (tracked or not torch.is_grad_enabled()):
                 watch.modules.ran(module, args, output)
         if torch.is_grad_enabled() and tracked:
             self._waits(Call(root, module, args, kwargs, output), self.stochastic(module))
             if watch.looking:
                 self._look(root, args, kwargs, output)
-            if given is not None and given.ndim >= 2:
-                self._rows[root.name].train(given)
+            if inputs is not None and inputs.ndim >= 2:
+                self._rows[root.name].train(inputs)
             watch.autocast()
         elif not torch.is_grad_enabled():
             if watch.looking:
                 self.origins.gave(root, first)
             if watch.step:  # before the first step, sizes are tried out
-                self._judge(root, module, given)
-                if given is not None and given.ndim >= 2:
-                    self._rows[root.name].judge(given)
+                self._judge(root, module, inputs)
+                if inputs is not None and inputs.ndim >= 2:
+                    self._rows[root.name].judge(inputs)
 
     def _look(self, root: Root, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         """At what went in and what came out, in training."""
         watch, calls = self.watch, self.watch.calls
-        given, first = first_tensor((*args, *kwargs.values())), first_tensor(output)
+        inputs, first = first_tensor((*args, *kwargs.values())), first_tensor(output)
         tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, Tensor)][:4]
         for number, tensor in enumerate(tensors):
             self._add(root, number, tensor)
         self.origins.gave(root, first)
-        self.origins.trained_on(root, given)
+        self.origins.trained_on(root, inputs)
         if first is not None and first.grad_fn is not None:
-            calls.made.setdefault(first.grad_fn, root.name)
+            calls.makers.setdefault(first.grad_fn, root.name)
             calls.held.mark(watch.step, first.grad_fn)
         calls.held.given(watch.step, [t for t in tensors_in(output) if t.layout == torch.strided])
 
@@ -124,12 +124,13 @@ class Roots:
 
     def shared(self) -> list[Shared]:
         """Of roots that are given data; what another root made (codes, features) may well be the same again."""
-        given = [self._rows[root.name] for root in self.watch.record.roots if root.name in self._rows and not root.made]
-        trained = set[int]().union(*(rows.trained for rows in given))
+        names = [root.name for root in self.watch.record.roots if not root.from_root]
+        inputs = [self._rows[name] for name in names if name in self._rows]
+        trained = set[int]().union(*(rows.trained for rows in inputs))
         # In a set of rows that comes to an end, all come again.
-        again = set[int]().union(*(rows.again for rows in given if rows.endless))
-        stream = any(rows.endless for rows in given)
-        return [replace(rows.compared(trained, again), stream=stream) for rows in given if rows.batches and trained]
+        again = set[int]().union(*(rows.again for rows in inputs if rows.endless))
+        stream = any(rows.endless for rows in inputs)
+        return [replace(rows.compared(trained, again), stream=stream) for rows in inputs if rows.batches and trained]
 
     def _waits(self, call: Call, varies: bool) -> None:
         before, root = self.pending.get(call.root.name), call.root
@@ -145,12 +146,12 @@ class Roots:
         self.stepping.clear()
         self.origins.clear()
 
-    def _judge(self, root: Root, module: nn.Module, given: Tensor | None) -> None:
+    def _judge(self, root: Root, module: nn.Module, inputs: Tensor | None) -> None:
         """A call with gradients off, in one mode or the other."""
         watch = self.watch
         varies = module.training and self.stochastic(module) and not _measuring(module)
-        if given is not None and given.layout == torch.strided:
-            start = given.detach().reshape(-1)[:64].clone()
+        if inputs is not None and inputs.layout == torch.strided:
+            start = inputs.detach().reshape(-1)[:64].clone()
             before, self._judged = self._judged, (watch.step, start)
             if before is not None and before[0] == watch.step and _same(before[1], start):
                 root.judged_again += 1
@@ -198,10 +199,10 @@ class Roots:
             for held, tensor in _loose(part):
                 self.watch.parameters.add(tensor, f"{full}.{held}", type(part).__name__, registered=False)
 
-    def bare(self, loss: Loss, given: Tensor | None) -> None:
+    def bare(self, loss: Loss, inputs: Tensor | None) -> None:
         """A model without modules: what its loss was made of, with the line of the backward pass for its name."""
         roots = self.watch.record.roots
-        if given is None or not given.ndim or any(root.kind != "function" for root in roots):
+        if inputs is None or not inputs.ndim or any(root.kind != "function" for root in roots):
             return
         root = next((root for root in roots if root.site == loss.site), None)
         if root is None:
@@ -210,7 +211,7 @@ class Roots:
             root = Root(name="the model" + "'" * len(roots), kind="function", site=loss.site)
             roots.append(root)
         root.trained += 1
-        self._add(root, 0, given)
+        self._add(root, 0, inputs)
 
     def stochastic(self, module: nn.Module) -> bool:
         """Whether it acts differently in training: by batch norm, or by dropout."""

@@ -6,28 +6,39 @@ from typing import Any
 from torch import Tensor
 
 
-def first_tensor(given: Any, fits: Callable[[Tensor], bool] = lambda _: True) -> Tensor | None:
+def first_tensor(value: Any, fits: Callable[[Tensor], bool] = lambda _: True) -> Tensor | None:
     """The first tensor in what a module took or gave."""
-    if isinstance(given, Tensor):
-        return given if fits(given) else None
-    if isinstance(given, dict):
-        given = given.values()
-    elif not isinstance(given, (tuple, list)):
+    if isinstance(value, Tensor):
+        return value if fits(value) else None
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (tuple, list)):
         return None
-    return next((first for item in given if (first := first_tensor(item, fits)) is not None), None)
+    return next((first for item in value if (first := first_tensor(item, fits)) is not None), None)
 
 
-def tensors_in(given: Any) -> list[Tensor]:
+def tensors_in(value: Any) -> list[Tensor]:
     """All tensors in what a module gave."""
-    if isinstance(given, Tensor):
-        return [given]
-    items = given.values() if isinstance(given, dict) else given if isinstance(given, (tuple, list)) else ()
+    if isinstance(value, Tensor):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
     return [tensor for item in items for tensor in tensors_in(item)]
 
 
-def is_leaf(given: Any) -> bool:
+def mapped(value: Any, function: Callable[[Tensor], Any]) -> Any:
+    """The same nesting with a function applied to each tensor."""
+    if isinstance(value, Tensor):
+        return function(value)
+    if isinstance(value, dict):
+        return {key: mapped(item, function) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(mapped(item, function) for item in value)
+    return value
+
+
+def is_leaf(value: Any) -> bool:
     """Whether it is a leaf that wants a gradient."""
-    return isinstance(given, Tensor) and given.requires_grad and given.is_leaf
+    return isinstance(value, Tensor) and value.requires_grad and value.is_leaf
 
 
 def some(values: Tensor, most: int = 65_536) -> Tensor:

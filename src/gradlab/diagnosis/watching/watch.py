@@ -102,9 +102,9 @@ class Watch:
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
         place = f" ({trace.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno})" if trace else ""
-        told = f"watching, {getattr(function, '__qualname__', function)}{place}: {type(error).__name__}: {error}"
-        if told not in self.faults and len(self.faults) < 20:
-            self.faults.append(told)
+        fault = f"watching, {getattr(function, '__qualname__', function)}{place}: {type(error).__name__}: {error}"
+        if fault not in self.faults and len(self.faults) < 20:
+            self.faults.append(fault)
 
     # -- the clock ------------------------------------------------------------------------------------------------
 
