@@ -107,7 +107,9 @@ class Knob:
 
     @property
     def type_name(self) -> str:
-        return " | ".join(self.choices.names()) if self.choices else type_name(self.annotation)
+        if self.choices is None:
+            return type_name(self.annotation)
+        return " | ".join([*self.choices.names(), *["none"] * self._optional])
 
     def resolve(self, value: Any, where: str) -> Any:
         """The value, converted and checked; text (from a command line) is read by the knob's type."""
@@ -185,14 +187,14 @@ Settings = Mapping[str, Any]
 class Schema:
     """The knobs of a callable: its keyword-only parameters, and in place of a dataclass its fields.
 
-    With `given`, all parameters but these are knobs. `old` is a function of knobs that there once were: what it returns
+    With `fixed`, all parameters but these are knobs. `old` is a function of knobs that there once were: what it returns
     are values of today's.
     """
 
     def __init__(
         self,
         function: Callable[..., Any],
-        given: Collection[str] | None = None,
+        fixed: Collection[str] | None = None,
         old: Callable[..., Settings] | None = None,
     ):
         self.function = function
@@ -202,17 +204,17 @@ class Schema:
         self._groups: dict[str, Schema] = {}
         hints = hints_of(function)
         for p in inspect.signature(function).parameters.values():
-            if p.kind is not p.KEYWORD_ONLY and (given is None or p.name in given or p.kind is not _BY_PLACE_OR_NAME):
+            if p.kind is not p.KEYWORD_ONLY and (fixed is None or p.name in fixed or p.kind is not _BY_PLACE_OR_NAME):
                 continue
             hint = hints.get(p.name, Any if p.default in (None, Knob.empty) else type(p.default))
             if is_dataclass(hint):
                 self._groups[p.name] = Schema(hint)  # type: ignore[arg-type]
                 self.knobs |= self._groups[p.name].knobs
-            elif p.name not in (given or ()):
+            elif p.name not in (fixed or ()):
                 self.knobs[p.name] = Knob(p.name, hint, p.default)
 
     def resolve(self, values: Settings, where: str) -> dict[str, Any]:
-        """Every knob with its value: the given ones checked, the others by default."""
+        """Every knob with its value: those of `values` checked, the others by default."""
         values = self._renamed(values, where)
         for key in values:
             if key not in self.knobs:
@@ -236,13 +238,13 @@ class Schema:
             if name in self.knobs:
                 self.knobs[name].check(value, f"{where}: {name}")
 
-    def call(self, *given: Any, **values: Any) -> Any:
+    def call(self, *args: Any, **values: Any) -> Any:
         """Call it with values of its knobs, those of a dataclass put together again."""
         groups = {
             name: group.call(**{knob: values.pop(knob) for knob in group.knobs if knob in values})
             for name, group in self._groups.items()
         }
-        return self.function(*given, **values, **groups)
+        return self.function(*args, **values, **groups)
 
     def _renamed(self, values: Settings, where: str) -> Settings:
         old = {key: values[key] for key in self.old_knobs if key in values and key not in self.knobs}
@@ -391,12 +393,12 @@ class Registry(Named[Callable[..., T]]):
         name = self.spelled(part.name)
         return Part(name, self.schema(name).resolve(part.values, where))
 
-    def build(self, part: Part, *given: Any) -> T:
-        """Call the builder with the positional `given` and the part's own values (not the shared ones)."""
+    def build(self, part: Part, *args: Any) -> T:
+        """Call the builder with positional arguments and the part's own values (not the shared ones)."""
         shared = self._shared_knobs(part.name)
         own = {k: v for k, v in part.values.items() if k not in shared}
         with owners.telling():
-            built: T = Schema(self[part.name]).call(*given, **own)
+            built: T = Schema(self[part.name]).call(*args, **own)
         if not isinstance(built, self._makes):
             raise GradlabError(
                 f"The {self.kind} {part.name!r} must give a {self._makes.__name__}, but it gave {shortly(built)}."

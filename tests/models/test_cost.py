@@ -93,7 +93,7 @@ class Keywords(nn.Module):
 
 MODELS = {
     "mlp": (mlp(Picture(1, 8, 8), 10, hidden=[32, 16]), (5, 1, 8, 8)),
-    "mlp with batch norm": (mlp(Table(7), 3, hidden=[4], batch_norm=True, dropout=0.5), (5, 7)),
+    "mlp with batch norm": (mlp(Table(7), 3, hidden=[4], norm=Part("batch"), dropout=0.5), (5, 7)),
     "lenet": (lenet(Picture(1, 28, 28), 10), (3, 1, 28, 28)),
     "linear over a sequence": (nn.Linear(6, 4), (2, 9, 6)),
     "convolution with groups and stride": (nn.Conv2d(8, 12, 3, stride=2, padding=1, groups=4), (2, 8, 11, 13)),
@@ -199,7 +199,7 @@ def test_the_compiler_is_not_loaded_for_what_is_known():
 
 
 def test_counting_moves_neither_statistics_nor_modes():
-    model = mlp(Table(7), 3, hidden=[4], batch_norm=True, dropout=0.5)
+    model = mlp(Table(7), 3, hidden=[4], norm=Part("batch"), dropout=0.5)
     model[1].eval()
     modes = [m.training for m in model.modules()]
     before = {k: v.clone() for k, v in model.state_dict().items()}

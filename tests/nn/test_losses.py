@@ -185,7 +185,7 @@ def mine(prediction, target, delta=1.0):
 def test_another_huber_loss_is_found_right(made, values):
     verification = verify_like(made, "loss.huber", values, "mine", cases=5)
     assert verification.passed
-    assert sum(result.passed is True for result in verification.results) >= 8
+    assert sum(result.passed is True for result in verification.results) >= 3
 
 
 def test_a_mean_squared_error_is_not_the_squared_loss():

@@ -89,7 +89,7 @@ class ClassFolders:
 
     def states(self) -> list[tuple[int, int]]:
         try:
-            found = [p.stat() for p in self.files]
+            states = [p.stat() for p in self.files]
         except OSError as error:
             raise GradlabError(f"{self.root} changed while it was read: {error}.") from None
-        return [(s.st_size, s.st_mtime_ns) for s in found]
+        return [(s.st_size, s.st_mtime_ns) for s in states]

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -110,6 +111,10 @@ class Preprocessing(Preparation):
             missing=[name for name, gaps in zip(names, moments.gaps, strict=True) if gaps] if missing else [],
         )
 
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.features)}
+
     @property
     def numeric(self) -> list[int]:
         """Which columns of a table are numbers."""
@@ -136,8 +141,8 @@ class Preprocessing(Preparation):
                 f"(the whole input has shape {tuple(raw.shape)}, examples first)."
             )
         check_finite(raw, self.features, missing=bool(self.fill))
-        extra = [_one_hot(raw[:, self.features.index(c)], known) for c, known in self.categories.items()]
-        extra += [np.isnan(raw[:, self.features.index(c)])[:, None] for c in self.missing]
+        extra = [_one_hot(raw[:, self._place[c]], known) for c, known in self.categories.items()]
+        extra += [np.isnan(raw[:, self._place[c]])[:, None] for c in self.missing]
         if self.categories:
             raw = raw[:, self.numeric]
         # Wide numbers are shifted in float64, where a column far from zero keeps its digits; pixels need no more.
@@ -157,7 +162,7 @@ class Preprocessing(Preparation):
         """Refuse categories that training did not have, in columns whose categories are plain numbers."""
         for name in columns:
             known = self.categories[name]
-            for row, value in enumerate(raw[:, self.features.index(name)].tolist()):
+            for row, value in enumerate(raw[:, self._place[name]].tolist()):
                 if value not in known:
                     raise GradlabError(
                         f"Row {row}, column {name!r}: {value:g} is not among the training values {np.array(known)}."

@@ -62,6 +62,16 @@ class Raw:
         object.__setattr__(self, "targets", native(self.targets))
         if len(self.inputs) != len(self.targets):
             raise GradlabError(f"There are {len(self.inputs)} inputs but {len(self.targets)} targets.")
+        splits = [0, self.validation_from, self.test_from, len(self.inputs)]
+        if (ordered := [start for start in splits if start is not None]) != sorted(ordered):
+            raise GradlabError(
+                f"The splits of a source begin in the order training, validation, test, within its {len(self.inputs)} "
+                f"examples; got validation_from={self.validation_from} and test_from={self.test_from}."
+            )
+        if self.groups is not None and len(self.groups) != len(self.inputs):
+            raise GradlabError(f"There are {len(self.inputs)} inputs but {len(self.groups)} groups.")
+        if self.features and len(self.features) != self.inputs.shape[1]:
+            raise GradlabError(f"There are {len(self.features)} names of features for inputs of {self.inputs.shape}.")
         if self.classes is not None:
             _check_classes(self.targets, self.classes)
         check_finite(self.inputs, self.features, self.missing)

@@ -133,8 +133,8 @@ class Verdict:
         more = sum(f.severity != "note" for f in self.findings) - 1
         besides = f", and {more} more" if more else ""
         sure = "" if first.severity == "error" else "Probably: "
-        told = f"{sure}{first.title or first.slug}{besides} ({watched})."
-        return told[0].upper() + told[1:]
+        text = f"{sure}{first.title or first.slug}{besides} ({watched})."
+        return text[0].upper() + text[1:]
 
     def as_json(self) -> dict[str, Any]:
         return {

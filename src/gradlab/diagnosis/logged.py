@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.diagnosis.record import (
+    COLUMNS,
     Clipping,
     Inputs,
     Judged,
@@ -27,8 +28,7 @@ Figures = Mapping[str, float]
 """A number for each layer."""
 
 _EVALUATIONS = 5
-_COLUMNS = 4096
-_KEPT = ("mean", "std", "rows_equal", "changed", "reached", "first_gradient")  # of a parameter, beside its series
+_KEPT = ("mean", "std", "rows_equal", "changed", "reached")  # of a parameter, beside its series
 
 
 class Logged:
@@ -89,7 +89,7 @@ class Logged:
             return
         # Of tables and sequences the features, of pictures the channels.
         flat = (inputs.movedim(1, -1) if inputs.ndim > 3 else inputs).flatten(0, -2)
-        if flat.shape[1] > _COLUMNS:
+        if flat.shape[1] > COLUMNS:
             return
         figures = [flat.mean(0), flat.std(0, correction=0), flat.amin(0), flat.amax(0)]
         mean, std, low, high = torch.stack(figures).double().tolist()
@@ -133,8 +133,6 @@ class Logged:
             if name in gradients:
                 one.gradient.add(step, gradients[name])
                 one.reached += 1
-                if math.isnan(one.first_gradient):
-                    one.first_gradient = gradients[name] / math.sqrt(max(1, one.size))
 
     def _norm(self, step: int, norm: float) -> None:
         self.optimizer.gradient.add(step, norm)

@@ -96,5 +96,5 @@ class Series:
 
 def median(values: list[float]) -> float:
     """Of those that are finite; NaN of nothing."""
-    found = sorted(v for v in values if math.isfinite(v))
-    return found[len(found) // 2] if found else math.nan
+    finite = sorted(v for v in values if math.isfinite(v))
+    return finite[len(finite) // 2] if finite else math.nan

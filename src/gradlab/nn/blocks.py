@@ -46,19 +46,19 @@ def block(
     `old` reads the settings that it had in recipes of earlier versions.
     """
 
-    def enter(made: Block) -> Block:
-        if isinstance(made, type):
-            made.forward = _with_shapes(made.forward, name)  # type: ignore[attr-defined]
-            if settings_of(made):
-                made.__init__ = _with_settings(made.__init__, name)  # type: ignore[misc]
-            if made.extra_repr is nn.Module.extra_repr:  # type: ignore[attr-defined]
-                made.extra_repr = _settings_repr  # type: ignore[attr-defined]
+    def enter(definition: Block) -> Block:
+        if isinstance(definition, type):
+            definition.forward = _with_shapes(definition.forward, name)  # type: ignore[attr-defined]
+            if settings_of(definition):
+                definition.__init__ = _with_settings(definition.__init__, name)  # type: ignore[misc]
+            if definition.extra_repr is nn.Module.extra_repr:  # type: ignore[attr-defined]
+                definition.extra_repr = _settings_repr  # type: ignore[attr-defined]
         else:
-            made = _with_settings(_with_shapes(made, name), name)
-        blocks.register(name, old=old)(made)
+            definition = _with_settings(_with_shapes(definition, name), name)
+        blocks.register(name, old=old)(definition)
         stated = {"FLOPs": flops, "Memory": memory, "Letters": letters and f"with {letters}"}
         costs[name] = {key: text for key, text in stated.items() if text}
-        return made
+        return definition
 
     return enter
 
@@ -68,36 +68,35 @@ def find_block(name: str) -> Callable[..., Any]:
     return blocks[name]
 
 
-def settings_of(made: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+def settings_of(definition: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     """The arguments of a constructor or of a function; a module without a constructor of its own takes none."""
-    if isinstance(made, type) and next(c for c in made.__mro__ if "__init__" in vars(c)) is nn.Module:
+    if isinstance(definition, type) and next(c for c in definition.__mro__ if "__init__" in vars(c)) is nn.Module:
         return {}
-    return inspect.signature(made).parameters
+    return inspect.signature(definition).parameters
 
 
 class Family(Registry[Any]):
     """The blocks whose names fit a pattern, as the choices of a knob: `Family("pool.{}2d", "kernel_size")`.
 
-    `given` are settings that the model knows, such as sizes: it passes them by name, and each block takes those that it
-    has. The others are knobs. A block is a choice if what it cannot be built without is given, at least in part.
+    `sizes` are settings that the model knows: it passes them by name, and each block takes those that it has. The
+    others are knobs. A block is a choice if what it cannot be built without is among the sizes, at least in part.
     """
 
-    def __init__(self, pattern: str, *given: str, makes: type = nn.Module, old: Mapping[str, str] = {}):
+    def __init__(self, pattern: str, *sizes: str, makes: type = nn.Module, old: Mapping[str, str] = {}):
         """`makes` is Module for classes, or object for functions; `old` has earlier names of blocks."""
         super().__init__(pattern.split(".")[0], makes=makes)
         self._before, self._after = pattern.split("{}")
-        self._given, self._old_names = given, old
+        self._sizes, self._old_names = sizes, old
 
     def things(self) -> Mapping[str, Any]:
         names = [name for name in blocks if name.startswith(self._before) and name.endswith(self._after)]
         short = {name[len(self._before) : len(name) - len(self._after)]: blocks[name] for name in names}
-        return {name: made for name, made in short.items() if self._can_build(made)}
+        return {name: definition for name, definition in short.items() if self._can_build(definition)}
 
-    def _can_build(self, made: Any) -> bool:
-        needed = {p.name for p in settings_of(made).values() if p.default is p.empty and Shape.of(p.annotation) is None}
-        return isinstance(made, type) == (self._makes is nn.Module) and (
-            needed <= {*self._given} or bool(needed & {*self._given})
-        )
+    def _can_build(self, definition: Any) -> bool:
+        settings = [p for p in settings_of(definition).values() if Shape.of(p.annotation) is None]
+        needed, sizes = {p.name for p in settings if p.default is p.empty}, {*self._sizes}
+        return isinstance(definition, type) == (self._makes is nn.Module) and (needed <= sizes or bool(needed & sizes))
 
     def _find(self, name: object) -> str | None:
         return super()._find(self._old_names.get(name, name) if isinstance(name, str) else name)
@@ -107,20 +106,20 @@ class Family(Registry[Any]):
 
     def schema(self, name: str) -> Schema:
         full = self._before + self.spelled(name) + self._after
-        schema = Schema(blocks[full], (*self._given, *_tensors(blocks[full])), blocks.old(full))
+        schema = Schema(blocks[full], (*self._sizes, *_tensors(blocks[full])), blocks.old(full))
         schema.knobs = {name: knob for name, knob in schema.knobs.items() if knob.readable}
         return schema
 
-    def build(self, part: Part, *given: Any, **sizes: Any) -> Any:
-        """The module, or the function with its settings. A size without a name is all of those that are given."""
-        made = self[part.name]
-        sizes = dict.fromkeys(self._given, *given) if given else sizes
-        values = {name: value for name, value in sizes.items() if name in settings_of(made)} | {**part.values}
-        return made(**values) if isinstance(made, type) else partial(made, **values)
+    def build(self, part: Part, *size: Any, **sizes: Any) -> Any:
+        """The module, or the function with its settings. One size without a name stands for all of them."""
+        definition = self[part.name]
+        sizes = dict.fromkeys(self._sizes, *size) if size else sizes
+        values = {name: value for name, value in sizes.items() if name in settings_of(definition)} | {**part.values}
+        return definition(**values) if isinstance(definition, type) else partial(definition, **values)
 
 
-def _tensors(made: Callable[..., Any]) -> list[str]:
-    return [p.name for p in settings_of(made).values() if Shape.of(p.annotation)]
+def _tensors(definition: Callable[..., Any]) -> list[str]:
+    return [p.name for p in settings_of(definition).values() if Shape.of(p.annotation)]
 
 
 def _settings_repr(module: nn.Module) -> str:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.files import write_file
-from gradlab.report import classification, closing, curves, findings, headline, language, regression, weights
+from gradlab.report import classification, closing, curves, headline, language, regression, weights
+from gradlab.report.findings import findings_section
 from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
 
@@ -30,7 +31,7 @@ def write_report(run: "Run") -> Path:
     has_curve = run.finished["steps"] > 1  # counting n-grams is one step
     parts = [
         headline.headline(run),
-        findings.findings_section(run),
+        findings_section("What the doctor says", [f for f in run.findings or [] if f.severity != "note"]),
         curves.learning_section(run) if has_curve else Html(),
         *(_or_reason("Test split", sections[name], run) for name in run.task.sections if name in sections),
         curves.health_section(run) if has_curve else Html(),

@@ -126,6 +126,7 @@ class Checkpoints(Observer):
         for path in checkpoint.steps(self.folder):
             if int(path.name.removeprefix("step-")) > training.progress.step:
                 remove(path)
+        self._prune()
         self.saved = training.progress.step
 
     def step(self, training: Training) -> None:
@@ -160,8 +161,11 @@ class Checkpoints(Observer):
         with write_errors(self.folder, advice, TrainingError):
             checkpoint.write(self.folder, taken, advice=advice, kind=TrainingError)
             self.saved = taken.step
-            for old in checkpoint.steps(self.folder)[self.keep :]:
-                remove(old)
+            self._prune()
+
+    def _prune(self) -> None:
+        for old in checkpoint.steps(self.folder)[self.keep :]:
+            remove(old)
 
 
 def _go_on(path: Path) -> str:

@@ -44,9 +44,9 @@ def twin_difference(got: Any, twin: Callable[..., Any], *arguments: Any, **optio
     wanted = _flat_twin(twin(*(twins.get(id(x), _array(x)) for x in arguments), **options))
     errors = []
     for value, other in zip(flat(got), wanted, strict=True):
+        errors.append(_worst(value.detach(), torch.as_tensor(getattr(other, "value", other), dtype=value.dtype)))
         if isinstance(other, scratch.Tensor):
             other.backward(cotangent(value).numpy())
-        errors.append(_worst(value.detach(), torch.as_tensor(getattr(other, "value", other), dtype=value.dtype)))
     for leaf, gradient in zip(leaves, gradients(got, leaves), strict=True):
         by_twin = twins[id(leaf)].grad
         errors.append(_worst(gradient, torch.zeros_like(leaf) if by_twin is None else torch.as_tensor(by_twin)))

@@ -211,4 +211,4 @@ def test_every_rule_says_what_it_means_in_a_sentence():
     for one in rules.values():
         assert one.meaning.endswith("."), one.slug
         assert one.title[0].islower(), one.slug
-        assert set(one.follows) <= {*rules, "*"}, one.slug
+        assert set(one.follows.split()) <= {*rules, "*"}, one.slug

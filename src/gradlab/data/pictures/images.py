@@ -52,40 +52,41 @@ def images(
         raise GradlabError(
             f"{path} is not a folder. Name a folder with a folder of pictures for each class: --data FOLDER."
         )
-    found = ClassFolders(root, "picture", is_picture)
-    before = found.states()
-    reader = _reader(found, size, colour, resize)
-    parts = [[str(p.relative_to(root)), label, file_key(p)] for p, label in zip(found.files, found.labels, strict=True)]
-    key = hashlib.sha256(json.dumps([_FORMAT, found.starts, reader.describe(), parts]).encode()).hexdigest()
+    folders = ClassFolders(root, "picture", is_picture)
+    before = folders.states()
+    reader = _reader(folders, size, colour, resize)
+    files = zip(folders.files, folders.labels, strict=True)
+    parts = [[str(path.relative_to(root)), label, file_key(path)] for path, label in files]
+    key = hashlib.sha256(json.dumps([_FORMAT, folders.starts, reader.describe(), parts]).encode()).hexdigest()
     folder = cache_folder("pictures", key)
 
     def convert(temporary: Path) -> None:
-        count = len(found.files)
+        count = len(folders.files)
         what = f"Converting {count:,} pictures, once: they will be in {folder}."
         with converting(what, count, count > _MANY) as tell:
-            _convert(found.files, reader, temporary, tell)
-        if found.states() != before:
+            _convert(folders.files, reader, temporary, tell)
+        if folders.states() != before:
             raise GradlabError(f"{path} changed while it was read. Try again when nothing writes to it any more.")
 
     converted(folder, convert, ["inputs.npy"])
     return Raw(
         inputs=np.load(folder / "inputs.npy", mmap_mode="r", allow_pickle=False),
-        targets=np.array([found.classes.index(label) for label in found.labels], dtype=np.int64),
-        classes=found.classes,
-        validation_from=found.starts.get("validation"),
-        test_from=found.starts.get("test"),
-        notes=found.notes,
+        targets=np.array([folders.classes.index(label) for label in folders.labels], dtype=np.int64),
+        classes=folders.classes,
+        validation_from=folders.starts.get("validation"),
+        test_from=folders.starts.get("test"),
+        notes=folders.notes,
         reader=reader,
         key=key,
     )
 
 
-def _reader(found: ClassFolders, size: int | None, colour: str, resize: Resize) -> PictureReader:
+def _reader(folders: ClassFolders, size: int | None, colour: str, resize: Resize) -> PictureReader:
     """One shape for all of them."""
     try:
-        looks = list(_each(found.files, look))
+        looks = list(_each(folders.files, look))
     except GradlabError:
-        for _ in _each(found.files, look_through):  # those that are cut short are named at the same time
+        for _ in _each(folders.files, look_through):  # those that are cut short are named at the same time
             pass
         raise
     shapes = {shape for shape, _ in looks}
@@ -95,7 +96,7 @@ def _reader(found: ClassFolders, size: int | None, colour: str, resize: Resize) 
     height, width = (size, size) if size is not None else own
     if shapes != {(height, width)}:
         kinds = "one shape" if len(shapes) == 1 else f"{len(shapes):,} shapes"
-        found.notes.append(
+        folders.notes.append(
             f"Pictures of {kinds} were brought to {height}×{width} ({resize}); see data.size, data.resize."
         )
     grey = colour == "grey" or (colour == "auto" and all(is_grey for _, is_grey in looks))

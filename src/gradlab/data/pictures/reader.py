@@ -103,9 +103,10 @@ class PictureReader:
                 stray = next(p for p in files if not is_picture(p))
                 others = counted(len(files) - len(pictures), "file")
                 notice(f"Passed over {others} in {source} that no picture is in, such as {stray.relative_to(path)}.")
-            return Reading(
-                np.stack([self.load(p) for p in pictures]), [printable(p.relative_to(path)) for p in pictures]
-            )
+            size = 2 * len(pictures) * self.channels * self.height * self.width
+            check_memory(size, f"{counted(len(pictures), 'picture')} of {source}", "Give fewer at a time.")
+            names = [printable(p.relative_to(path)) for p in pictures]
+            return Reading(np.stack([self.load(p) for p in pictures]), names)
         if path.is_file():
             try:
                 return Reading(self.load(path)[None], [printable(path.name)])

@@ -46,7 +46,7 @@ def csv(
     file = Path(path)
     if not file.is_file():
         raise GradlabError(f"{path} is not a file. Name a CSV file: --data FILE.")
-    asked = {
+    settings = {
         "target": target,
         "drop": drop,
         "keep": keep,
@@ -58,13 +58,13 @@ def csv(
         "encoding": encoding,
     }
     with changed_guard(file) as check:
-        key = hashlib.sha256(json.dumps([_FORMAT, file_key(file), asked], sort_keys=True).encode()).hexdigest()
+        key = hashlib.sha256(json.dumps([_FORMAT, file_key(file), settings], sort_keys=True).encode()).hexdigest()
         folder, size = cache_folder("tables", key), file.stat().st_size
 
         def convert(temporary: Path) -> None:
             what = f"Converting {path} ({size / 1e6:,.0f} MB), once: it will be in {folder}."
             with converting(what, size, size > _LARGE) as tell:
-                _Conversion(file, asked, temporary, tell).write()
+                _Conversion(file, settings, temporary, tell).write()
             check()
 
         converted(folder, convert, ["inputs.npy", "targets.npy", "table.json"], ["groups.npy"])
@@ -96,17 +96,17 @@ class _Table:
 class _Conversion:
     """A file as numbers: read once, and once more where a column turns out to be something else than it seemed."""
 
-    def __init__(self, path: Path, asked: dict[str, Any], folder: Path, tell: Tell):
-        self.path, self.asked, self.folder, self.tell = path, asked, folder, tell
-        self.records = Records(path, asked["separator"], asked["encoding"])
-        named = [asked["target"], *asked["drop"], *asked["keep"], *asked["numbers"], *asked["categories"]]
-        for name in [*named, *([asked["group"]] if asked["group"] else [])]:
+    def __init__(self, path: Path, settings: dict[str, Any], folder: Path, tell: Tell):
+        self.path, self.settings, self.folder, self.tell = path, settings, folder, tell
+        self.records = Records(path, settings["separator"], settings["encoding"])
+        lists = [name for knob in ("drop", "keep", "numbers", "categories") for name in settings[knob]]
+        for name in [settings["target"], *lists, *([settings["group"]] if settings["group"] else [])]:
             if name not in self.records.names:
                 raise unknown(f"column in {path},", name, self.records.names)
-        self._check_asked()
+        self._check_settings()
         # Files of much of Europe have semicolons between values, so that a comma can be the decimal point.
         self.decimal = "," if self.records.separator == ";" else "."
-        texts = {*asked["categories"], asked["group"]}
+        texts = {*settings["categories"], settings["group"]}
         self.surveys = [
             Survey(name, self.decimal, True, {}) if name in texts else Survey(name, self.decimal)
             for name in self.records.names
@@ -122,8 +122,8 @@ class _Conversion:
         self.columns = [self._column(each) for each in self.surveys]
         self.inputs = [i for i, column in enumerate(self.columns) if column.use == "input"]
         if not self.inputs:
-            raise GradlabError(f"{path}: no column is left to predict {asked['target']!r} from. See data.keep.")
-        self.target = self.records.names.index(asked["target"])
+            raise GradlabError(f"{path}: no column is left to predict {settings['target']!r} from. See data.keep.")
+        self.target = self.records.names.index(settings["target"])
         self.classes = self._classes()
 
     def _read(self) -> None:
@@ -143,70 +143,70 @@ class _Conversion:
                 texts = [i for i, each in enumerate(self.surveys) if each.as_text]
                 for i, column in zip(texts, block.texts(texts), strict=True):
                     values[:, i] = self.surveys[i].add_texts(column, block)
-                    if self.surveys[i].name == self.asked["group"]:
+                    if self.surveys[i].name == self.settings["group"]:
                         # Rows whose group is not known are one group: they may belong to any.
                         named = ["" if text in MISSING else text for text in column]
                         values[:, i] = [groups.setdefault(name, len(groups)) for name in named]
                 file.write(values)
 
-    def _check_asked(self) -> None:
+    def _check_settings(self) -> None:
         """No column can be two things at once."""
-        asked = {knob: value if isinstance(value, list) else [value] for knob, value in self.asked.items()}
+        settings = {knob: value if isinstance(value, list) else [value] for knob, value in self.settings.items()}
         for one, other in [("target", "drop"), ("target", "group"), ("group", "drop"), ("numbers", "categories")]:
-            for name in asked[one]:
-                if name in asked[other]:
+            for name in settings[one]:
+                if name in settings[other]:
                     raise GradlabError(f"{name!r} cannot be in data.{one} and in data.{other}.")
 
-    def _column(self, found: Survey) -> Column:
-        name, path = found.name, str(self.path)
-        if name in self.asked["drop"]:
-            return found.column(found.kind(), "left out", "as asked for")
-        forced = name in self.asked["numbers"] or name in self.asked["categories"]
-        kind: Kind = "number" if name in self.asked["numbers"] else found.kind()
-        if name in self.asked["categories"] or name == self.asked["group"]:
+    def _column(self, survey: Survey) -> Column:
+        name, path = survey.name, str(self.path)
+        if name in self.settings["drop"]:
+            return survey.column(survey.kind(), "left out", "as asked for")
+        forced = name in self.settings["numbers"] or name in self.settings["categories"]
+        kind: Kind = "number" if name in self.settings["numbers"] else survey.kind()
+        if name in self.settings["categories"] or name == self.settings["group"]:
             kind = "category"
-        if kind == "number" and found.not_a_number:
-            where, text = found.not_a_number
+        if kind == "number" and survey.not_a_number:
+            where, text = survey.not_a_number
             raise GradlabError(
                 f"{path}, {where}, column {name!r}: {text!r} is not a number. Mend it or leave it empty."
             )
-        found.check(kind, forced or name == self.asked["group"], path)
-        if found.missing and self.asked["missing"] == "refuse":
+        survey.check(kind, forced or name == self.settings["group"], path)
+        if survey.missing and self.settings["missing"] == "refuse":
             raise GradlabError(
-                f"{path}, {found.first_missing}, column {name!r}: the value is missing "
-                f"({counted(found.missing, 'row')} in all). Fill it in, or let gradlab: data.missing=fill"
+                f"{path}, {survey.first_missing}, column {name!r}: the value is missing "
+                f"({counted(survey.missing, 'row')} in all). Fill it in, or let gradlab: data.missing=fill"
             )
-        if name == self.asked["target"]:
-            return self._target(found, kind)
-        if name == self.asked["group"]:
-            return found.column(kind, "group", "its rows stay together")
-        reason = "" if name in self.asked["keep"] or forced else found.identifier(kind)
-        if found.distinct == 1 and name not in self.asked["keep"] and not found.missing:
-            reason = f"the same value in every row: {found.first}"
+        if name == self.settings["target"]:
+            return self._target(survey, kind)
+        if name == self.settings["group"]:
+            return survey.column(kind, "group", "its rows stay together")
+        reason = "" if name in self.settings["keep"] or forced else survey.identifier(kind)
+        if survey.distinct == 1 and name not in self.settings["keep"] and not survey.missing:
+            reason = f"the same value in every row: {survey.first}"
         if reason:
             self.notes.append(f"Left out {name!r}: {reason}. Use it anyway with data.keep={name}")
-            return found.column(kind, "left out", reason)
-        if kind == "category" and found.overflown:
+            return survey.column(kind, "left out", reason)
+        if kind == "category" and survey.overflown:
             raise GradlabError(
                 f"{path}: column {name!r} has too many different texts to be categories. Leave it out: data.drop={name}"
             )
-        if found.missing:
+        if survey.missing:
             how = "a category of their own" if kind == "category" else "filled with the training mean"
-            self.notes.append(f"{counted(found.missing, 'missing value')} of {name!r}: {how}.")
-        return found.column(kind, "input")
+            self.notes.append(f"{counted(survey.missing, 'missing value')} of {name!r}: {how}.")
+        return survey.column(kind, "input")
 
-    def _target(self, found: Survey, kind: Kind) -> Column:
+    def _target(self, survey: Survey, kind: Kind) -> Column:
         if kind == "date":
-            raise GradlabError(f"{self.path}: the target {found.name!r} is a date, which cannot be predicted.")
-        if found.missing:
-            self.notes.append(f"Left out {counted(found.missing, 'row')} in which {found.name!r} is missing.")
-        if kind == "category" and found.overflown:
-            raise GradlabError(f"{self.path}: the target {found.name!r} has too many different texts to be classes.")
-        return found.column(kind, "target")
+            raise GradlabError(f"{self.path}: the target {survey.name!r} is a date, which cannot be predicted.")
+        if survey.missing:
+            self.notes.append(f"Left out {counted(survey.missing, 'row')} in which {survey.name!r} is missing.")
+        if kind == "category" and survey.overflown:
+            raise GradlabError(f"{self.path}: the target {survey.name!r} has too many different texts to be classes.")
+        return survey.column(kind, "target")
 
     def _classes(self) -> list[str] | None:
         survey, column = self.surveys[self.target], self.columns[self.target]
-        classes = None if survey.name in self.asked["numbers"] else survey.classes(column.kind)
+        classes = None if survey.name in self.settings["numbers"] else survey.classes(column.kind)
         if classes is not None:
             check_classes(classes, f"{self.path}, column {survey.name!r}")
         return classes
@@ -214,15 +214,15 @@ class _Conversion:
     def write(self) -> None:
         """The three arrays and what they mean; rows without a target are left out."""
         values = np.load(self.folder / _VALUES, mmap_mode="r", allow_pickle=False)
-        group = self.asked["group"] and self.records.names.index(self.asked["group"])
+        group = self.settings["group"] and self.records.names.index(self.settings["group"])
         targets, groups = [], []
         with ArrayFile(self.folder / "inputs.npy", np.float64, (len(self.inputs),)) as inputs:
             for _, block in parts(values):
-                wanted = self._encoded(block, self.target)
-                known = wanted != MISSING_CODE if self.columns[self.target].kind == "category" else ~np.isnan(wanted)
+                target = self._encoded(block, self.target)
+                known = target != MISSING_CODE if self.columns[self.target].kind == "category" else ~np.isnan(target)
                 inputs.write(np.stack([self._encoded(block, i)[known] for i in self.inputs], axis=1))
-                targets.append(wanted[known])
-                if self.asked["group"]:
+                targets.append(target[known])
+                if self.settings["group"]:
                     groups.append(block[known, group].astype(np.int64))
         (self.folder / _VALUES).unlink()
         target = np.concatenate(targets)
@@ -231,9 +231,9 @@ class _Conversion:
         np.save(self.folder / "targets.npy", target)
         if groups:
             np.save(self.folder / "groups.npy", np.concatenate(groups))
-        reader = TableReader(columns=self.columns, separator=self.records.separator, encoding=self.asked["encoding"])
+        reader = TableReader(columns=self.columns, separator=self.records.separator, encoding=self.settings["encoding"])
         table = _Table(reader, self.classes, self.notes)
-        (self.folder / "table.json").write_text(json_text(asdict(table)))
+        (self.folder / "table.json").write_text(json_text(asdict(table), None))
 
     def _encoded(self, block: npt.NDArray[np.float64], index: int) -> npt.NDArray[np.float64]:
         """A column, where it is of categories with codes in the order of their names."""

@@ -14,7 +14,8 @@ from gradlab.data.pictures.reader import is_picture
 from gradlab.data.reading import Reading
 from gradlab.data.tables.columns import UNKNOWN_CODE, Column, Where
 from gradlab.data.tables.records import SEPARATORS, Records
-from gradlab.errors import GradlabError, notice
+from gradlab.errors import GradlabError, notice, one_line
+from gradlab.files import read_bytes
 from gradlab.printable import listed, printable
 from gradlab.wording import counted
 
@@ -77,9 +78,9 @@ class TableReader:
 
     def _from_objects(self, path: Path) -> Reading:
         try:
-            rows = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise GradlabError(f"{path} cannot be read: {error}.") from None
+            rows = json.loads(read_bytes(path))
+        except (ValueError, RecursionError) as error:
+            raise GradlabError(f"{path} cannot be read: {one_line(error)}.") from None
         rows = [rows] if isinstance(rows, dict) else rows
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
             raise GradlabError(f"{path} must hold an object, or a list of objects, with the columns as keys.")

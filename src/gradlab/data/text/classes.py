@@ -90,10 +90,10 @@ def _from_table(path: Path, records: Records, text: str, target: str, encoding: 
 
 
 def _from_folders(root: Path, suffixes: Sequence[str]) -> Texts:
-    found = ClassFolders(root, "text", lambda path: path.name.endswith(tuple(suffixes)))
-    documents = [_stripped(path) for path in found.files]
+    folders = ClassFolders(root, "text", lambda path: path.name.endswith(tuple(suffixes)))
+    documents = [_stripped(path) for path in folders.files]
     reader = TextReader(suffixes=list(suffixes))
-    return _texts(str(root), documents, found.labels, starts=found.starts, notes=found.notes, reader=reader)
+    return _texts(str(root), documents, folders.labels, starts=folders.starts, notes=folders.notes, reader=reader)
 
 
 def _stripped(path: Path) -> Document:
@@ -109,14 +109,14 @@ def _stripped(path: Path) -> Document:
 def docstrings(seed: int) -> Texts:
     """Docstrings of ten packages that every Python brings along, and which package each is of: some 2600."""
     root = Path(sysconfig.get_paths()["stdlib"])
-    found: dict[tuple[str, str], None] = {}  # each once: some are repeated within a package
+    documented: dict[tuple[str, str], None] = {}  # each once: some are repeated within a package
     for package in _PACKAGES:
         for file in sorted((root / package).rglob("*.py")):
             if not {"test", "tests"} & set(file.relative_to(root).parts):
                 nodes = (node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, _DOCUMENTED))
-                found |= {(text, package): None for text in map(ast.get_docstring, nodes) if text and text.strip()}
-    documents = [Document.of(f"a docstring of {package}", text) for text, package in found]
-    return _texts("docstrings", documents, [package for _, package in found], reader=TextReader())
+                documented |= {(text, package): None for text in map(ast.get_docstring, nodes) if text and text.strip()}
+    documents = [Document.of(f"a docstring of {package}", text) for text, package in documented]
+    return _texts("docstrings", documents, [package for _, package in documented], reader=TextReader())
 
 
 def _texts(
@@ -139,7 +139,7 @@ def _texts(
             f"{where}: the class {alone[0]!r}{others} has a single example, which cannot be both learned and judged. "
             "Add examples, or leave it out."
         )
-    asked = [Corpus(name=where, documents=documents).key(), list(labels), starts]
+    content = [Corpus(name=where, documents=documents).key(), list(labels), starts]
     return Texts(
         inputs=as_array(documents),
         targets=np.array([classes.index(label) for label in labels], dtype=np.int64),
@@ -148,5 +148,5 @@ def _texts(
         test_from=starts.get("test"),
         notes=notes or [],
         reader=reader,
-        key=hashlib.sha256(json.dumps(asked).encode()).hexdigest(),
+        key=hashlib.sha256(json.dumps(content).encode()).hexdigest(),
     )

@@ -100,9 +100,9 @@ def _characters(names: list[str], texts: Iterable[str], size: int | None) -> "to
 
     counts = np.zeros(0, dtype=np.int64)
     for text in texts:
-        found = np.bincount(codes(text))
-        counts = np.pad(counts, (0, max(0, len(found) - len(counts))))
-        counts[: len(found)] += found
+        here = np.bincount(codes(text))
+        counts = np.pad(counts, (0, max(0, len(here) - len(counts))))
+        counts[: len(here)] += here
     by_frequency = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
     kept = by_frequency if size is None else by_frequency[: size - len(names)]
     vocabulary = {token: i for i, token in enumerate([*names, *map(chr, sorted(kept.tolist()))])}

@@ -93,17 +93,17 @@ def prepare_text(
     masks = wants == "masked"
     parts = corpus.divide(validation, test)
     special = ["<pad>", "<mask>"] if masks else []
-    made = Tokenizer.train(tokenizer, parts[0].pieces(), vocabulary=vocabulary, special=special)
-    tokens = [tokenised(part, made) if len(part) else None for part in parts]
+    trained = Tokenizer.train(tokenizer, parts[0].pieces(), vocabulary=vocabulary, special=special)
+    tokens = [tokenised(part, trained) if len(part) else None for part in parts]
     if limit is not None and tokens[0] is not None:
         tokens[0] = replace(tokens[0], ids=tokens[0].ids[: limit * context + 1])
     hidden = max(1, round(masked * context)) if masks else 0
-    train, validated, tested = (_examples(part, context, made, hidden) for part in tokens)
+    train, validated, tested = (_examples(part, context, trained, hidden) for part in tokens)
     assert tokens[0] is not None
     statistics = tokens[0].statistics
     notes = [
         f"{count(corpus.size)} bytes of text, {count(len(tokens[0]))} tokens to train on, "
-        f"{statistics.bytes / statistics.tokens:.2f} bytes each, of a vocabulary of {len(made):,}"
+        f"{statistics.bytes / statistics.tokens:.2f} bytes each, of a vocabulary of {len(trained):,}"
     ]
     key = "-".join(part.key for part in tokens if part is not None)
     return Dataset(
@@ -111,9 +111,9 @@ def prepare_text(
         validation=validated,
         test=tested,
         raw=Text(corpus, key, notes),
-        preprocessing=Context(context, made.to_json(), len(made)),
+        preprocessing=Context(context, trained.to_json(), len(trained)),
         targets=Targets(
-            tokens=len(made), token_bytes=made.byte_counts.tolist() if made.lossless else [], masked=hidden
+            tokens=len(trained), token_bytes=trained.byte_counts.tolist() if trained.lossless else [], masked=hidden
         ),
     )
 

@@ -62,8 +62,8 @@ def tokenised(corpus: Corpus, tokenizer: Tokenizer, *, eos: bool = False) -> Tok
     with ExitStack() as guards:
         files = {document.source for document in corpus if isinstance(document.source, Path)}
         checks = [guards.enter_context(changed_guard(file)) for file in sorted(files)]
-        asked = [_FORMAT, corpus.key(), tokenizer.key(), eos]
-        key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+        content = [_FORMAT, corpus.key(), tokenizer.key(), eos]
+        key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
         folder = cache_folder("text", key)
 
         def encode(temporary: Path) -> None:

@@ -80,11 +80,11 @@ def prepare_texts(
         raw, validation=validation, test=test, folds=folds, fold=fold, limit=limit, seed=seed
     )
     learned = (piece for document in raw.inputs[train] for piece in document)
-    made = Tokenizer.train(tokenizer, learned, vocabulary=vocabulary, special=["<pad>"])
-    tokens = tokenised(Corpus(name="the texts", documents=list(raw.inputs)), made)
+    trained = Tokenizer.train(tokenizer, learned, vocabulary=vocabulary, special=["<pad>"])
+    tokens = tokenised(Corpus(name="the texts", documents=list(raw.inputs)), trained)
     padded = Padded.of(tokens.ids, tokens.starts, context)
     lengths = np.diff(tokens.starts, append=len(tokens))
-    notes = [f"{count(len(lengths))} texts of {np.median(lengths):.0f} tokens (median), vocabulary {len(made):,}"]
+    notes = [f"{count(len(lengths))} texts of {np.median(lengths):.0f} tokens (median), vocabulary {len(trained):,}"]
     if longer := int((lengths > context).sum()):
         notes.append(f"Cut {longer:,} texts that are longer than {context} tokens; see data.context.")
 
@@ -99,7 +99,7 @@ def prepare_texts(
         validation=examples(validated),
         test=examples(tested),
         raw=replace(raw, notes=[*raw.notes, *notes]),
-        preprocessing=Beginning(context, made.to_json(), len(made)),
+        preprocessing=Beginning(context, trained.to_json(), len(trained)),
         targets=Targets.of(raw.targets[train], raw.classes),
     )
 

@@ -118,12 +118,12 @@ class Tokenizer:
         """Token numbers of each text."""
         for text in texts:
             _check(text)
-        found = self._run(texts) if self._table is None else self._look_up(texts, self._table)
+        encoded = self._run(texts) if self._table is None else self._look_up(texts, self._table)
         if unknown == "refuse" and UNKNOWN in self.special:
-            for text, ids in zip(texts, found, strict=True):
+            for text, ids in zip(texts, encoded, strict=True):
                 if (ids == self.special[UNKNOWN]).any():
                     raise self._unknown(text)
-        return found
+        return encoded
 
     def _run(self, texts: Sequence[str]) -> list[Ids]:
         parts = [[text] if self.kind == "other" else [*cut(text, _PART)] for text in texts]

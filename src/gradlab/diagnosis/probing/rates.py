@@ -51,8 +51,8 @@ def _stepping(optimizer: Optimizer, model: nn.Module, rate: float) -> torch.opti
         return None
     known = set(inspect.signature(make).parameters) - {"params", "lr", "fused", "foreach", "capturable"}
     settings = {name: value for name, value in optimizer.settings.items() if name in known}
-    made: torch.optim.Optimizer = make(weights, lr=rate, **settings)
-    return made
+    result: torch.optim.Optimizer = make(weights, lr=rate, **settings)
+    return result
 
 
 def _end(replay: Replay, model: nn.Module, stepping: torch.optim.Optimizer, start: float, deadline: float) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+COUNTED = 20_000
+"""How far the operations of a graph are counted."""
 
 
 @dataclass(kw_only=True)
@@ -27,9 +29,6 @@ class Node:
     """AccumulateGrad: the name of the parameter."""
     module: str | None = None
     """The path of the module whose output it is."""
-    low: float = math.nan
-    high: float = math.nan
-    """The range of the tensor that it has saved, where it saved one (its result, or else its input)."""
 
 
 @dataclass(kw_only=True)
@@ -44,13 +43,13 @@ class Graph:
 
     def above(self, index: int) -> set[int]:
         """All that a node was computed from, with itself."""
-        found, waiting = {index}, [index]
+        above, waiting = {index}, [index]
         while waiting:
             for i in self.nodes[waiting.pop()].inputs:
-                if i not in found:
-                    found.add(i)
+                if i not in above:
+                    above.add(i)
                     waiting.append(i)
-        return found
+        return above
 
     def parameters(self) -> set[str]:
         return {node.parameter for node in self.nodes if node.parameter is not None}

@@ -33,11 +33,8 @@ class Loss:
     last_graph: Graph | None = None
     not_finite: int | None = None
     """The first step at which it was NaN or infinite."""
-    shape: tuple[int, ...] = ()
     parameters: set[str] = field(default_factory=set)
     """Those it ever depended on."""
-    optimizers: set[int] = field(default_factory=set)
-    """Those that have a parameter of its."""
 
     @property
     def start(self) -> float:
@@ -61,30 +58,19 @@ class Judged:
     count: int = 0
     input_shape: tuple[int, ...] = ()
     target_shape: tuple[int, ...] = ()
-    target_dtype: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
     """reduction, ignore_index, weighted, label_smoothing, …"""
     # Sums over looks; classes are of the class axis, or 0 and 1.
     targets: Counter[int] = field(default_factory=Counter)
-    predicted: Counter[int] = field(default_factory=Counter)
-    right: Counter[int] = field(default_factory=Counter)
-    """Targets that were predicted."""
     recent_predicted: Counter[int] = field(default_factory=Counter)
     recent_targets: Counter[int] = field(default_factory=Counter)
     recent_right: Counter[int] = field(default_factory=Counter)
-    """Of the last tenth of the looks so far."""
+    """Of the last tenth of the looks so far; `right` are the targets that were predicted."""
     first_targets: Tensor | None = field(default=None, repr=False)
     """Of the first look, at most 20,000 of them."""
-    label_runs: list[tuple[int, int]] = field(default_factory=list)
-    """Of each of the first looks: how many classes were in the batch, and how many labels it had."""
     batch_labels: list[list[int]] = field(default_factory=list)
     """The labels of consecutive batches from the first step on (at most 40 batches of at most 512)."""
-    target_mean: float = math.nan
-    target_std: float = math.nan
-    input_mean: Series = field(default_factory=Series)
-    input_std: Series = field(default_factory=Series)
     input_low: float = math.inf
-    input_high: float = -math.inf
     rows_sum_to_one: bool = True
     """Whether in all looks the inputs lay in [0, 1] and summed to 1 along the class axis."""
     constant_loss: float = math.nan

@@ -12,6 +12,9 @@ from torch import Tensor, nn
 from gradlab.diagnosis.record.site import Site
 from gradlab.diagnosis.series import Series, median
 
+COLUMNS = 4096
+"""Of an input: where there are more, none are looked at."""
+
 
 @dataclass(kw_only=True)
 class Parameter:
@@ -26,8 +29,6 @@ class Parameter:
     """The class of the module it belongs to."""
     registered: bool = True
     """Whether its root's parameters() give it."""
-    site: Site | None = None
-    """Where it came into being."""
     # Before the first step:
     mean: float = math.nan
     std: float = math.nan
@@ -48,8 +49,6 @@ class Parameter:
     """Norm of the gradient as the optimiser finds it."""
     weight: Series = field(default_factory=Series)
     """Norm of the values."""
-    first_gradient: float = math.nan
-    """Root mean square of the gradient's elements at the first look."""
     update: Series = field(default_factory=Series)
     """Norm of one step's change, divided by the norm of the values."""
     # At the end:
@@ -80,7 +79,6 @@ class Module:
 
     path: str
     kind: str
-    site: Site | None = None
     root: str = ""
     registered: bool = True
     """Whether its root knows it as a submodule."""
@@ -116,12 +114,8 @@ class Activation:
     units: int = 0
     dead: Series = field(default_factory=Series)
     """relu: the share of units that were zero for every row of the last looks (up to 20 of them)."""
-    zero: Series = field(default_factory=Series)
-    """relu: the share of outputs that are zero."""
     saturated: Series = field(default_factory=Series)
     """tanh, sigmoid: the share of outputs within 1 % of their rails."""
-    gradient: Series = field(default_factory=Series)
-    """Root mean square of the gradient that comes back to it."""
 
 
 @dataclass(kw_only=True)
@@ -150,16 +144,11 @@ class Root:
     judged_site: Site | None = None
     eval_site: Site | None = None
     """The last call of eval()."""
-    train_site: Site | None = None
-    compiled: bool = False
-    output_spread: Series = field(default_factory=Series)
-    """Standard deviation over the rows of a batch of what it gives in training, mean over features."""
-    input_spread: Series = field(default_factory=Series)
-    given: tuple[list[float], list[float]] | None = None
+    from_data: tuple[list[float], list[float]] | None = None
     """Means and deviations of the columns of its input in the last looks, where that came from no other root,"""
-    made: tuple[list[float], list[float]] | None = None
+    from_root: tuple[list[float], list[float]] | None = None
     """and where another root had made it; with the step when that was seen last."""
-    made_at: int = -1
+    from_root_step: int = -1
     beside: set[str] = field(default_factory=set)
     """Roots that were given the very same input: a student and its teacher, not a model and its head."""
     inputs: list[Inputs] = field(default_factory=list)
@@ -185,7 +174,7 @@ class Inputs:
     std: list[float] = field(default_factory=list)
     low: list[float] = field(default_factory=list)
     high: list[float] = field(default_factory=list)
-    """Of each column (features of a table, channels of a picture), pooled over the looks; at most 4096 columns."""
+    """Of each column (features of a table, channels of a picture), pooled over the looks; at most `COLUMNS`."""
     duplicated: list[tuple[int, int]] = field(default_factory=list)
     """Pairs of columns that were equal in all looks (tables only, at most 10)."""
     not_finite: bool = False

@@ -11,7 +11,6 @@ class Site:
 
     file: str
     line: int
-    function: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"

@@ -46,8 +46,6 @@ class Record:
     """Whether it comes from the lines of a log: each value of the loss is then a mean over many steps."""
     has_floor: bool = True
     """Whether a perfect model would have a loss of 0; only then does a share of the loss say what is left to learn."""
-    by_hand: bool = False
-    """Whether parameters were changed without an optimiser of torch."""
     hand_checked: int = 0
     """Updates by hand, and those after which the next backward pass found the old gradients still there."""
     hand_stale: int = 0
@@ -63,8 +61,6 @@ class Record:
     clippings: list[Clipping] = field(default_factory=list)
     captures: list[Capture] = field(default_factory=list)
     not_finite: NotFinite | None = None
-    warnings: list[tuple[str, Site | None]] = field(default_factory=list)
-    """What Python's warnings said during the run."""
     shared: list[Shared] = field(default_factory=list)
     """For each root that was given data: the rows it was judged on, and those of them that were trained on."""
     waited: Series = field(default_factory=Series)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import HALF, left, poor
 from gradlab.diagnosis.record import Graph, Node, Record
-from gradlab.diagnosis.rules.base import Case, Grade, case, course, rule
+from gradlab.diagnosis.rules.base import Case, Grade, Rule, course
 from gradlab.diagnosis.rules.chains import VIEWS, first_graphs, origin
 
 _CONVOLUTIONS = ("Convolution", "ConvolutionOverrideable", "MkldnnConvolution", "SlowConv2D", "ConvDepthwise2D")
@@ -15,8 +15,8 @@ _LINEAR = {*_MAPS, *VIEWS, "Add", "Sub", "Rsub", "Mul", "Div", "Neg", "Mean", "S
 _LINEAR |= {"AvgPool1D", "AvgPool2D", "AdaptiveAvgPool2D", "NativeBatchNorm", "CudnnBatchNorm", "ConstantPadNd"}
 
 
-@rule(
-    "missing_activation",
+@Rule(
+    slug="missing_activation",
     title="there is no activation between the layers",
     meaning="Linear maps in a row are one linear map: the depth adds nothing, and curved boundaries cannot be learnt.",
     evidence=(
@@ -34,7 +34,7 @@ def missing_activation(record: Record) -> Iterator[Case]:
         # With something left to learn, the depth was meant to learn it; what a line explains needs no depth.
         rest: Grade = ("warning", 0.75) if left(record) > 0.3 else ("note", 0.5)
         names = [graph.nodes[i].module or layers[i].parameter or graph.nodes[i].name for i in sorted(layers)]
-        yield case(
+        yield Case(
             ("error", 0.94) if poor(record, HALF) else rest,
             f"{names[-1]} … {names[0]}",
             series=loss.values,

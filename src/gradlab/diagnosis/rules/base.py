@@ -15,98 +15,62 @@ LOOKS = 5
 """With fewer looks, or steps that were checked, nothing shows a course."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Case:
     """One case of what a rule looks for.
 
     `evidence` and `remedy` are templates, where they are not the rule's own; `besides` is told after the evidence.
     """
 
-    grade: Grade
-    place: tuple[Spot, ...]
-    since: int
-    measured: dict[str, Measure]
-    evidence: str
-    besides: str
-    remedy: str
-    series: Series | None
-
-
-def case(
-    grade: Grade,
-    *place: Spot | str,
-    since: int = 0,
-    series: Series | None = None,
-    evidence: str = "",
-    besides: str = "",
-    remedy: str = "",
-    **measured: Measure,
-) -> Case:
-    return Case(
-        grade=grade,
-        place=tuple(Spot(spot) if isinstance(spot, str) else spot for spot in place if spot),
-        since=since,
-        measured=measured,
-        evidence=evidence,
-        besides=besides,
-        remedy=remedy,
-        series=series,
-    )
+    def __init__(
+        self,
+        grade: Grade,
+        *place: Spot | str,
+        since: int = 0,
+        series: Series | None = None,
+        evidence: str = "",
+        besides: str = "",
+        remedy: str = "",
+        **measured: Measure,
+    ):
+        self.grade, self.since, self.series, self.measured = grade, max(0, since), series, measured
+        self.place = tuple(Spot(spot) if isinstance(spot, str) else spot for spot in place if spot)
+        self.evidence, self.besides, self.remedy = evidence, besides, remedy
 
 
 class Judging(Protocol):
     def __call__(self, record: Record, /) -> Iterable[Case]: ...
 
 
+ANY = "*"
+"""Follows from whatever else is found."""
+
+
+def _nothing(record: Record, /) -> Iterable[Case]:
+    return ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A named rule. `follows`: the slugs of findings that explain this one; it is then told as their consequence."""
+    """A named rule, entered by decorating the function that judges: it gives at most a few cases, the worst first,
+    and none for a healthy training."""
 
     slug: str
     title: str
     meaning: str
-    evidence: str
-    remedy: str
-    topic: str | None
-    follows: tuple[str, ...]
-    judge: Judging
+    evidence: str = ""
+    """A template, filled with what a case has measured; so is the remedy."""
+    remedy: str = ""
+    topic: str | None = None
+    follows: str = ""
+    """Slugs of findings that explain this one, which is then told as their consequence."""
+    judge: Judging = _nothing
 
-
-ANY = ("*",)
-"""Follows from whatever else is found."""
-
-rules: dict[str, Rule] = {}
-
-
-def rule(
-    slug: str,
-    *,
-    title: str,
-    meaning: str,
-    evidence: str = "",
-    remedy: str = "",
-    topic: str | None = None,
-    follows: tuple[str, ...] = (),
-) -> Callable[[Judging], Judging]:
-    """Enter a function as a rule. It gives at most a few cases, the worst first, and none for a healthy training.
-
-    `evidence` and `remedy` are templates, filled with what a case has measured.
-    """
-
-    def enter(judge: Judging) -> Judging:
-        rules[slug] = Rule(
-            slug=slug,
-            title=title,
-            meaning=meaning,
-            evidence=evidence,
-            remedy=remedy,
-            topic=topic,
-            follows=follows,
-            judge=judge,
-        )
+    def __call__(self, judge: Judging) -> Judging:
+        rules[self.slug] = replace(self, judge=judge)
         return judge
 
-    return enter
+
+rules: dict[str, Rule] = {}
 
 
 def for_script(rule: Rule, case: Case) -> Finding:
@@ -117,7 +81,7 @@ def for_script(rule: Rule, case: Case) -> Finding:
         severity=severity,
         confidence=round(confidence, 2),
         place=case.place,
-        since_step=max(0, case.since),
+        since_step=case.since,
         measured=case.measured,
         evidence=fill((case.evidence or rule.evidence) + case.besides, case.measured),
         fix=fill(case.remedy or rule.remedy, case.measured),
@@ -146,7 +110,7 @@ def _explained(findings: list[Finding]) -> list[Finding]:
     result = []
     for finding in findings:
         follows = rules[finding.slug].follows
-        causes = grave if follows == ANY else [slug for slug in follows if slug in grave]
+        causes = grave if follows == ANY else [slug for slug in follows.split() if slug in grave]
         cause = next((slug for slug in causes if slug != finding.slug), None)
         result.append(replace(finding, severity="note", follows_from=cause) if cause else finding)
     return result

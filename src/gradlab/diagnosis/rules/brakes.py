@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import HALF, MOST, MUCH, left, poor
 from gradlab.diagnosis.record import Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, at, case, course, made, named, rule
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, course, made, named
 
 
-@rule(
-    "weight_decay_too_strong",
+@Rule(
+    slug="weight_decay_too_strong",
     title="weight decay is stronger than what is learnt",
     meaning="Each step takes away more than the gradient gives: the weights shrink to nothing.",
     evidence=(
@@ -16,7 +16,7 @@ from gradlab.diagnosis.rules.base import LOOKS, Case, at, case, course, made, na
         "shrank to less than a third ({weight} from {norm_at_first} to {norm_at_last})."
     ),
     remedy="weight_decay=1e-4  # now {decay:g}",
-    follows=("init_too_large",),
+    follows="init_too_large",
 )
 def weight_decay_too_strong(record: Record) -> Iterator[Case]:
     for optimizer in record.optimizers:
@@ -35,7 +35,7 @@ def weight_decay_too_strong(record: Record) -> Iterator[Case]:
         if ratio < 0.5 or not (bad or gone) or not (most or len(shrunk) >= 0.5 * len(weights)):
             continue
         one = min(shrunk, key=lambda p: p.weight.tail() / max(p.weight.first, 1e-30))
-        yield case(
+        yield Case(
             ("error", 0.93),
             made(optimizer),
             one.name,
@@ -50,8 +50,8 @@ def weight_decay_too_strong(record: Record) -> Iterator[Case]:
         )
 
 
-@rule(
-    "dropout_too_strong",
+@Rule(
+    slug="dropout_too_strong",
     title="dropout leaves too little to learn from",
     meaning="With nearly all units dropped, the training batches are noise and the network cannot even fit them.",
     evidence="{module} drops {p:.0%} of its inputs; the training loss went from {start} to only {end}.",
@@ -68,7 +68,7 @@ def dropout_too_strong(record: Record) -> Iterator[Case]:
     # Of ten units one is left: such a training is judged more strictly.
     if loss is None or (not bad and not (p >= 0.85 and left(record) > 0.2)):
         return
-    yield case(
+    yield Case(
         ("error" if bad else "warning", 0.7 + 0.25 * p),
         named([m.path for m in strong]),
         series=loss.values,
@@ -79,8 +79,8 @@ def dropout_too_strong(record: Record) -> Iterator[Case]:
     )
 
 
-@rule(
-    "clipping_always_binds",
+@Rule(
+    slug="clipping_always_binds",
     title="clipping cuts every gradient to almost nothing",
     meaning="With the limit far below every norm, all steps have one tiny length, whatever was measured.",
     evidence=(
@@ -94,7 +94,7 @@ def clipping_always_binds(record: Record) -> Iterator[Case]:
         cut = norm / max(one.limit, 1e-30)
         if one.by_value or one.count < 10 or one.bound < 0.95 * one.count or cut < 20:
             continue
-        yield case(
+        yield Case(
             ("error", 0.93) if poor(record, MOST) else ("note", 0.5),
             at("clip_grad_norm_", one.site),
             since=one.norm.steps[0],
@@ -108,8 +108,8 @@ def clipping_always_binds(record: Record) -> Iterator[Case]:
         )
 
 
-@rule(
-    "clipping_never_binds",
+@Rule(
+    slug="clipping_never_binds",
     title="clipping never does anything",
     meaning="The limit is far above every norm that occurs, so that it would not catch an outlier either.",
     evidence="The limit is {limit:g}; the largest of {count} norms was {norm}.",
@@ -119,7 +119,7 @@ def clipping_never_binds(record: Record) -> Iterator[Case]:
     for one in record.clippings:
         largest = one.norm.largest
         if not one.by_value and one.count >= 50 and one.bound == 0 and one.limit > 100 * largest:
-            yield case(
+            yield Case(
                 ("note", 0.6),
                 at("clip_grad_norm_", one.site),
                 since=one.norm.steps[0],

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import stuck
 from gradlab.diagnosis.record import Loss, Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, at, case, made, rule
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, made
 
 _ALL = 0.9  # of the steps: one in five may be stale in a loop that clears every few steps on purpose, never all of them
 
 
-@rule(
-    "missing_zero_grad",
+@Rule(
+    slug="missing_zero_grad",
     title="gradients are never cleared",
     meaning="Each step is taken along the sum of all gradients so far, not along that of its own batch.",
     evidence=(
@@ -22,7 +22,7 @@ _ALL = 0.9  # of the steps: one in five may be stale in a loop that clears every
 def missing_zero_grad(record: Record) -> Iterator[Case]:
     for optimizer in record.optimizers:
         if optimizer.checked >= LOOKS and optimizer.stale >= _ALL * optimizer.checked:
-            yield case(
+            yield Case(
                 ("error", 0.97),
                 made(optimizer),
                 since=optimizer.first_step + 1,
@@ -32,7 +32,7 @@ def missing_zero_grad(record: Record) -> Iterator[Case]:
                 leftover=optimizer.leftover.last,
             )
     if not record.optimizers and record.hand_checked >= LOOKS and record.hand_stale >= _ALL * record.hand_checked:
-        yield case(
+        yield Case(
             ("error", 0.95),
             at("backward()", record.main.site if record.main else None),
             since=1,
@@ -46,8 +46,8 @@ def missing_zero_grad(record: Record) -> Iterator[Case]:
         )
 
 
-@rule(
-    "step_before_backward",
+@Rule(
+    slug="step_before_backward",
     title="the optimiser steps before there is a gradient",
     meaning=(
         "The step comes before backward(), or after the gradients were cleared: it changes nothing, or uses old "
@@ -63,7 +63,7 @@ def step_before_backward(record: Record) -> Iterator[Case]:
         # Dead units and cut graphs give zeros too, but then a gradient was there and was zero.
         if not optimizer.none_though_backward:
             continue
-        yield case(
+        yield Case(
             ("error", 0.96),
             made(optimizer),
             since=optimizer.first_step,
@@ -73,8 +73,8 @@ def step_before_backward(record: Record) -> Iterator[Case]:
         )
 
 
-@rule(
-    "unscaled_accumulation",
+@Rule(
+    slug="unscaled_accumulation",
     title="accumulated gradients are summed, not averaged",
     meaning="The step is as many times too long as there are parts.",
     evidence=(
@@ -82,7 +82,7 @@ def step_before_backward(record: Record) -> Iterator[Case]:
         "of their mean."
     ),
     remedy="(loss / {parts:g}).backward()",
-    follows=("missing_zero_grad",),
+    follows="missing_zero_grad",
 )
 def unscaled_accumulation(record: Record) -> Iterator[Case]:
     loss = record.main
@@ -96,7 +96,7 @@ def unscaled_accumulation(record: Record) -> Iterator[Case]:
         # Optimisers that divide by the gradient's size do not mind its scale.
         minds = not any(name in optimizer.kind for name in ("Ada", "RMS", "Adam", "Lion", "Rprop"))
         harm = minds and (stuck(record) or loss.values.largest > 3 * loss.start)
-        yield case(
+        yield Case(
             ("error", 0.94) if harm else ("note", 0.5),
             at("backward()", loss.site),
             since=optimizer.first_step,

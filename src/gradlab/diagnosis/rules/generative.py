@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import adversarial
 from gradlab.diagnosis.record import Graph, Loss, Module, Record, Root
-from gradlab.diagnosis.rules.base import LOOKS, Case, at, case, named, rule
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, named
 from gradlab.diagnosis.rules.chains import VIEWS, sources
 from gradlab.diagnosis.series import median
 
@@ -13,8 +13,8 @@ _WON = 0.05  # a loss of the discriminator below which it knows nearly all
 _NO_SPREAD = 0.15  # the deviation of a code that is the same for every input
 
 
-@rule(
-    "gan_imbalance",
+@Rule(
+    slug="gan_imbalance",
     title="generator and discriminator have lost their balance",
     meaning="One of them has won: the other gets nothing to learn from any more.",
 )
@@ -37,7 +37,7 @@ def _overpowered(record: Record) -> Iterator[Case]:
         close = won < 0.6 and not (_away(record) and ours.end < 0.3 and theirs.end > 3.5)
         if close or theirs.end < 2.5 * max(theirs.start, 0.3):
             continue
-        yield case(
+        yield Case(
             ("error", 0.93),
             at("loss", ours.site),
             at("loss", theirs.site),
@@ -79,27 +79,24 @@ def _away(record: Record) -> bool:
 def _distances(record: Record) -> Iterator[tuple[Root, float, float]]:
     """How wide what a generator makes is, and how far from the data, both by the width of the data."""
     for root in record.roots:
-        if root.given is None or root.made is None or len(root.given[0]) != len(root.made[0]):
+        if root.from_data is None or root.from_root is None or len(root.from_data[0]) != len(root.from_root[0]):
             continue
-        if root.made_at < 0.5 * record.steps:  # how it began says nothing
+        if root.from_root_step < 0.5 * record.steps:  # how it began says nothing
             continue
-        typical = max(median(root.given[1]), sum(root.given[1]) / len(root.given[1]), 1e-9)
-        spread = (sum(root.made[1]) / len(root.made[1])) / typical
-        away = sum(abs(a - b) for a, b in zip(root.given[0], root.made[0], strict=True)) / len(root.given[0]) / typical
-        yield root, spread, away
+        (means, deviations), (theirs, widths) = root.from_data, root.from_root
+        typical = max(median(deviations), sum(deviations) / len(deviations), 1e-9)
+        away = sum(abs(a - b) for a, b in zip(means, theirs, strict=True)) / len(means)
+        yield root, sum(widths) / len(widths) / typical, away / typical
 
 
 def _collapsed(record: Record) -> Iterator[Case]:
     """What the generator makes is nowhere near the data: all alike, or elsewhere."""
     for root, spread, away in _distances(record):
-        if (spread > 0.25 and away < 1.5) or root.made is None or root.given is None:
+        alike = spread <= 0.25
+        if (not alike and away < 1.5) or root.from_root is None or root.from_data is None:
             continue
-        how = (
-            "spread {spread:.0%} as far as the data"
-            if spread <= 0.15
-            else "lie {away:.1f} deviations away from the data"
-        )
-        yield case(
+        how = "spread {spread:.0%} as far as the data" if alike else "lie {away:.1f} deviations away from the data"
+        yield Case(
             ("error", 0.9),
             f"the inputs of {root.name}",
             evidence=(
@@ -112,14 +109,14 @@ def _collapsed(record: Record) -> Iterator[Case]:
             root=root.name,
             spread=spread,
             away=away,
-            made=named([f"{v:.2f}" for v in root.made[0]]),
-            data=named([f"{v:.2f}" for v in root.given[0]]),
+            made=named([f"{v:.2f}" for v in root.from_root[0]]),
+            data=named([f"{v:.2f}" for v in root.from_data[0]]),
         )
         return
 
 
-@rule(
-    "vae_posterior_collapse",
+@Rule(
+    slug="vae_posterior_collapse",
     title="the latent variables carry nothing",
     meaning="The encoder gives the prior whatever the input: the decoder has learnt to do without it.",
     evidence=(
@@ -138,7 +135,7 @@ def vae_posterior_collapse(record: Record) -> Iterator[Case]:
         if not modules or not all(_nothing(m) for m in modules):
             continue
         heads = [f"{m.path}: mean {m.mean.tail():.3f}, deviation {m.std.tail():.3f}" for m in modules]
-        yield case(
+        yield Case(
             ("error", 0.93),
             ", ".join(m.path for m in modules),
             since=modules[0].std.since(_NO_SPREAD, above=False),

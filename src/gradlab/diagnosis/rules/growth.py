@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 
-from gradlab.diagnosis.record import Loss, Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, at, case, rule
+from gradlab.diagnosis.record import COUNTED, Loss, Record
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at
 from gradlab.diagnosis.series import Series
 
-_COUNTED = 20_000  # how far the operations of a graph are counted
 
-
-@rule(
-    "graph_growth",
+@Rule(
+    slug="graph_growth",
     title="each step goes back through all steps before it",
     meaning="Something carries its graph from step to step: time and memory per step grow until the machine gives up.",
     evidence=(
@@ -23,13 +21,13 @@ def graph_growth(record: Record) -> Iterator[Case]:
     for loss in record.losses:
         first, last = _longest(loss)
         nodes = loss.nodes
-        if last - first < LOOKS or nodes.values[last] < min(3 * nodes.values[first], _COUNTED):
+        if last - first < LOOKS or nodes.values[last] < min(3 * nodes.values[first], COUNTED):
             continue
         steps = nodes.steps[last] - nodes.steps[first]
         took = dict(loss.seconds)
         times = [took[s] * 1e3 for s in (nodes.steps[first], nodes.steps[last]) if s in took]
         slower = f"; the backward pass took {times[0]:.1f} ms, and then {times[1]:.1f} ms" if len(times) == 2 else ""
-        yield case(
+        yield Case(
             ("error", 0.97),
             at("backward()", loss.site),
             since=nodes.steps[first + 1],
@@ -53,7 +51,7 @@ def _held(record: Record) -> Iterator[Case]:
     if not full and not _lasting(held):
         return
     # Without its activations a graph is small: a list of losses, which many keep.
-    yield case(
+    yield Case(
         ("warning", 0.85) if full else ("note", 0.6),
         *(f"what is made of the output of {root.name}" for root in record.roots[:1]),
         since=held.steps[0],
@@ -82,7 +80,7 @@ def _longest(loss: Loss) -> tuple[int, int]:
     best, first = (0, 0), 0
     for i in range(1, len(nodes)):
         # What only the loss of the look before was made of is not carried; half of a small graph may be that.
-        more = carried[i] > carried[i - 1] or nodes[i] == nodes[i - 1] >= _COUNTED
+        more = carried[i] > carried[i - 1] or nodes[i] == nodes[i - 1] >= COUNTED
         if not (nodes[i] >= nodes[i - 1] and more and carried[i] >= 0.3 * nodes[i - 1]):
             first = i
         elif i - first > best[1] - best[0]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from gradlab.diagnosis.finding import Spot
 from gradlab.diagnosis.progress import HALF, constant_loss, poor
 from gradlab.diagnosis.record import Inputs, Record, Root
-from gradlab.diagnosis.rules.base import Case, at, case, rule
+from gradlab.diagnosis.rules.base import Case, Rule, at
 
 
 def _tables(record: Record) -> Iterator[tuple[Root, Inputs]]:
@@ -21,8 +21,8 @@ def _input_of(root: Root) -> Spot:
     return at(f"the input of {root.name}", root.site, ", called at ")
 
 
-@rule(
-    "unnormalized_input",
+@Rule(
+    slug="unnormalized_input",
     title="inputs are on very different or very large scales",
     meaning="The largest column drowns the others, and the slope along it is so steep that no rate suits all.",
     evidence=(
@@ -46,7 +46,7 @@ def unnormalized_input(record: Record) -> Iterator[Case]:
         rough = math.isfinite(constant) and loss.start > 10 * constant
         harm = (poor(record, HALF) or rough) and not _normalised_first(record, root)
         worst = scales.index(max(scales))
-        yield case(
+        yield Case(
             ("error", 0.94) if harm else ("note", 0.4),
             _input_of(root),
             series=loss.values,
@@ -67,8 +67,8 @@ def _normalised_first(record: Record, root: Root) -> bool:
     return first is not None and "Norm" in first.kind
 
 
-@rule(
-    "constant_feature",
+@Rule(
+    slug="constant_feature",
     title="many input columns are constant",
     meaning="A column that never changes says nothing: something before the model has wiped it out.",
     evidence=(
@@ -87,7 +87,7 @@ def constant_feature(record: Record) -> Iterator[Case]:
             continue
         share = len(flat) / columns
         bad = poor(record, HALF)
-        yield case(
+        yield Case(
             ("error" if share >= 0.5 else "warning", min(0.95, 0.6 + 0.35 * share)) if bad else ("note", 0.4),
             _input_of(root),
             constant=len(flat),
@@ -110,8 +110,8 @@ def _nearly_constant(inputs: Inputs) -> list[int]:
     return columns if len(columns) >= 0.8 * len(same) else []
 
 
-@rule(
-    "duplicated_feature",
+@Rule(
+    slug="duplicated_feature",
     title="input columns are copies of each other",
     meaning="A copy adds nothing and makes the weights of both arbitrary.",
     evidence="Columns {first} and {second} were equal in all {rows:,} rows looked at; there are {copies} such copies.",
@@ -124,7 +124,7 @@ def duplicated_feature(record: Record) -> Iterator[Case]:
             continue
         bad = poor(record, HALF) and copies >= min(0.4 * columns, 9)
         first, second = inputs.duplicated[0]
-        yield case(
+        yield Case(
             ("warning", 0.75) if bad else ("note", 0.5),
             _input_of(root),
             first=first,

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from gradlab.diagnosis.progress import MOST, left, poor
 from gradlab.diagnosis.record import Judged, Record
-from gradlab.diagnosis.rules.base import ANY, LOOKS, Case, at, case, rule
+from gradlab.diagnosis.rules.base import ANY, LOOKS, Case, Rule, at
 
 
-@rule(
-    "unshuffled_data",
+@Rule(
+    slug="unshuffled_data",
     title="the training data comes sorted by label",
     meaning="Each batch teaches one class and unteaches the others.",
     evidence=(
@@ -35,7 +35,7 @@ def unshuffled_data(record: Record) -> Iterator[Case]:
         expected = overall * (1 - 1 / min(len(b) for b in batches))
         if len(everything) < 2 or overall < 0.3 or within > 0.35 * expected:
             continue
-        yield case(
+        yield Case(
             ("error", 0.94),
             "the training batches",
             at("loss", judged.site),
@@ -58,8 +58,8 @@ def _one_per_row(record: Record, judged: Judged) -> bool:
     return not rows or judged.target_shape[0] in rows
 
 
-@rule(
-    "class_imbalance",
+@Rule(
+    slug="class_imbalance",
     title="only the common class is ever predicted",
     meaning="The loss is small because rare cases are rare, and the model has learnt to ignore them.",
     evidence=(
@@ -86,7 +86,7 @@ def class_imbalance(record: Record) -> Iterator[Case]:
         predicted = judged.recent_predicted[common] / max(1, judged.recent_predicted.total())
         if others < 3 or recognised > 0.2 * others or predicted < 0.97:
             continue
-        yield case(
+        yield Case(
             ("error", 0.92),
             at("loss", judged.site),
             since=judged.values.steps[0],
@@ -99,8 +99,8 @@ def class_imbalance(record: Record) -> Iterator[Case]:
         return
 
 
-@rule(
-    "unmasked_padding",
+@Rule(
+    slug="unmasked_padding",
     title="padding counts in the loss",
     meaning="Most of what is learnt, and of what the loss says, is to predict the padding.",
     evidence=(
@@ -120,7 +120,7 @@ def unmasked_padding(record: Record) -> Iterator[Case]:
             continue
         value, share = padding
         if share >= 0.25:
-            yield case(("error", 0.9), at("loss", judged.site), series=judged.values, share=share, value=value)
+            yield Case(("error", 0.9), at("loss", judged.site), series=judged.values, share=share, value=value)
             return
 
 
@@ -149,8 +149,8 @@ _ONE_ORDER = "order = torch.randperm(n); x, y = x[order], y[order]  # one permut
 _COLUMNS = 40
 
 
-@rule(
-    "label_misalignment",
+@Rule(
+    slug="label_misalignment",
     title="labels have nothing to do with their inputs",
     meaning="There is nothing to learn: rows and labels were shuffled or shifted apart, or labels are noise.",
     remedy=_ONE_ORDER,
@@ -176,7 +176,7 @@ def label_misalignment(record: Record) -> Iterator[Case]:
         if classes
         else "explain {recognised:.1%} of the targets' variance"
     )
-    yield case(
+    yield Case(
         ("warning", 0.72),
         "the pairs of inputs and targets",
         at("loss", record.judged[0].site),
@@ -198,7 +198,7 @@ def _only_by_heart(record: Record) -> Iterator[Case]:
     if probed is None or probed[1] > 0.3 * probed[0] or record.main is None:
         return
     start, end, steps = probed
-    yield case(
+    yield Case(
         ("warning", 0.6),
         "the pairs of inputs and targets",
         at("backward()", record.main.site),

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import self_made
 from gradlab.diagnosis.record import Record, Shared
-from gradlab.diagnosis.rules.base import Case, case, named, rule
+from gradlab.diagnosis.rules.base import Case, Rule, named
 
 
-@rule(
-    "data_leak",
+@Rule(
+    slug="data_leak",
     title="the model is tested on rows it was trained on",
     meaning="The figure says how well it remembers, not how well it would do.",
     evidence=(
@@ -35,7 +35,7 @@ def _leak(one: Shared) -> Case:
     # Where training rows are changed at random (mixed, cropped, moved), those that come again are the ones that were
     # left as they are; an evaluation that has all of these is of the training rows, and says so.
     changed = one.again > 0.9
-    return case(
+    return Case(
         ("note", 0.4) if changed else ("error", 0.93) if one.continuous else ("warning", 0.7),
         "rows of the evaluation",
         shared=one.shared,
@@ -46,8 +46,8 @@ def _leak(one: Shared) -> Case:
     )
 
 
-@rule(
-    "causal_leak",
+@Rule(
+    slug="causal_leak",
     title="the model sees what it should predict",
     meaning=(
         "Outputs for a place change with what comes after it: the loss is of copying, and nothing can be generated."
@@ -63,4 +63,4 @@ def causal_leak(record: Record) -> Iterator[Case]:
     change = record.probed.future
     # A causal model gives exactly zero; sums in another order give a few 1e-7.
     if change is not None and change > 1e-5:
-        yield case(("error", 0.97), named([r.name for r in record.roots[:1]]), change=change)
+        yield Case(("error", 0.97), named([r.name for r in record.roots[:1]]), change=change)

@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator
 
 from gradlab.diagnosis.record import Record
-from gradlab.diagnosis.rules.base import Case, case, rule
+from gradlab.diagnosis.rules.base import Case, Rule
 
 
-@rule(
-    "slow_data_loader",
+@Rule(
+    slug="slow_data_loader",
     title="the training waits for its data",
     meaning="Most of the time goes into making batches, while the model stands idle.",
     evidence=(
@@ -25,7 +25,7 @@ def slow_data_loader(record: Record) -> Iterator[Case]:
     if waited < 5e-3 or waited < 2 * worked:
         return
     starved, share = waited > 0.02 and waited > 4 * worked, waited / (waited + worked)
-    yield case(
+    yield Case(
         ("warning", min(0.92, 0.5 + 0.45 * share)) if starved else ("note", 0.4),
         f"between the steps (DataLoader: {record.loader_seconds:.1f} s of {record.seconds:.1f} s)",
         since=record.waited.steps[0],

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradlab.diagnosis.progress import MOST, poor, stuck
 from gradlab.diagnosis.record import Graph, Loss, Node, Record, Site
-from gradlab.diagnosis.rules.base import Case, at, case, course, rule
+from gradlab.diagnosis.rules.base import Case, Rule, at, course
 from gradlab.diagnosis.rules.chains import VIEWS, first_graphs, sources, summed_away, towards_loss
 
 _CLASS_LOSSES = ("NllLoss", "NllLoss2D", "NllLossNd")
@@ -19,8 +19,8 @@ _RESIDUAL = _ONE_BY_ONE | {"Pow", "Square", "Abs", "Sqrt", "Cosh", "Where", "Max
 _OUTPUT = "the model's output"
 
 
-@rule(
-    "softmax_before_ce",
+@Rule(
+    slug="softmax_before_ce",
     title="probabilities go into a loss that wants logits",
     meaning=(
         "Cross-entropy takes the softmax itself: of numbers between 0 and 1 it can never get near zero, and "
@@ -42,10 +42,10 @@ def softmax_before_ce(record: Record) -> Iterator[Case]:
                     yield _probabilities(loss, before, logarithm=node.name == "LogSoftmax")
                     return
     for judged in record.judged:
-        probable = judged.rows_sum_to_one and judged.input_low >= 0 and len(judged.input_mean) >= 3
+        probable = judged.rows_sum_to_one and judged.input_low >= 0 and len(judged.values) >= 3
         if judged.training and judged.kind == "cross_entropy" and judged.targets and probable:
             end = record.main.end if record.main else math.nan
-            yield case(
+            yield Case(
                 ("error", 0.98), at("loss", judged.site), what="probabilities", end=end, **_floor(judged.input_shape)
             )
             return
@@ -56,7 +56,7 @@ def _probabilities(loss: Loss, node: Node, logarithm: bool) -> Case:
         "evidence": "nll_loss is given probabilities ({what}), not their logarithms; it ended at {end}.",
         "remedy": "F.log_softmax(logits, dim=1)  # instead of the softmax; or F.cross_entropy(logits, y)",
     }
-    return case(
+    return Case(
         ("error", 0.98),
         node.module or _OUTPUT,
         at("loss", loss.site),
@@ -74,8 +74,8 @@ def _floor(shape: tuple[int, ...]) -> dict[str, Any]:
     return {"classes": classes, "floor": math.log(math.e + classes - 1) - 1}
 
 
-@rule(
-    "sigmoid_before_bce_logits",
+@Rule(
+    slug="sigmoid_before_bce_logits",
     title="a sigmoid stands before a loss that takes one itself",
     meaning="Of numbers between 0 and 1 the loss takes the sigmoid again: confident outputs cannot be expressed.",
     evidence=(
@@ -91,12 +91,12 @@ def sigmoid_before_bce_logits(record: Record) -> Iterator[Case]:
             for _, node in sources(graph, index):
                 if node.name == "Sigmoid":
                     place = node.module or _OUTPUT, at("loss", loss.site)
-                    yield case(("error", 0.98), *place, series=loss.values, end=loss.end)
+                    yield Case(("error", 0.98), *place, series=loss.values, end=loss.end)
                     return
 
 
-@rule(
-    "double_log",
+@Rule(
+    slug="double_log",
     title="a logarithm is taken twice",
     meaning="The loss is that of the logarithm of a log-probability, which has no meaning and often no value.",
     evidence="{first} is followed by {second}; the loss began at {start} and ended at {end}.",
@@ -113,7 +113,7 @@ def double_log(record: Record) -> Iterator[Case]:
             for _, before in sources(graph, index, through):
                 if before.name != "LogSoftmax" and (again or before.name not in ("Log", "LogSigmoid")):
                     continue
-                yield case(
+                yield Case(
                     ("note", 0.9) if again else ("error", 0.93),
                     node.module or before.module or "the loss",
                     at("loss", loss.site),
@@ -126,8 +126,8 @@ def double_log(record: Record) -> Iterator[Case]:
                 return
 
 
-@rule(
-    "wrong_softmax_dim",
+@Rule(
+    slug="wrong_softmax_dim",
     title="a softmax runs along the wrong axis",
     meaning="Its outputs sum to 1 over the examples of a batch (or the queries), so that rows depend on each other.",
     evidence="The softmax of a tensor of shape {shape} runs along axis {axis}, of size {size}.",
@@ -142,7 +142,7 @@ def wrong_softmax_dim(record: Record) -> Iterator[Case]:
                 axis = (node.dim or 0) % len(node.shape)
                 place = node.module or "a softmax", at("loss", loss.site)
                 size = node.shape[axis]
-                yield case(("error", sure), *place, series=loss.values, shape=node.shape, axis=axis, size=size)
+                yield Case(("error", sure), *place, series=loss.values, shape=node.shape, axis=axis, size=size)
                 return
 
 
@@ -181,8 +181,8 @@ def _likelihood(record: Record, graph: Graph, index: int) -> bool:
     return layer and logarithm and of_rows and after <= _ONE_BY_ONE | _BOUNDS
 
 
-@rule(
-    "wrong_loss_axis",
+@Rule(
+    slug="wrong_loss_axis",
     title="the loss takes the wrong axis for the classes",
     meaning="Cross-entropy expects (batch, classes, …): of (batch, places, classes) it compares places, not classes.",
     evidence=(
@@ -206,7 +206,7 @@ def wrong_loss_axis(record: Record) -> Iterator[Case]:
                 rows = [n.shape[0] for n in layers if n.name in ("Addmm", "Mm") and n.shape]
                 if layers and shape[0] not in rows:
                     place, series = at("loss", loss.site), loss.values
-                    yield case(("error", 0.95), place, series=series, shape=shape, last=shape[-1], second=shape[1])
+                    yield Case(("error", 0.95), place, series=series, shape=shape, last=shape[-1], second=shape[1])
                     return
 
 
@@ -221,8 +221,8 @@ def _unmoved(graph: Graph, index: int) -> Iterator[int]:
         inputs = node.inputs
 
 
-@rule(
-    "target_broadcast",
+@Rule(
+    slug="target_broadcast",
     title="predictions and targets are broadcast against each other",
     meaning="Every prediction is compared with every target: the model learns their mean, whatever the input.",
     evidence="Predictions of shape {predictions} meet targets of shape {targets}, which makes {differences}.",
@@ -249,7 +249,7 @@ def _broadcast(sure: float, site: Site | None, x: tuple[int, ...], y: tuple[int,
     if len(x) > len(y):
         remedy = "loss = F.mse_loss(prediction.squeeze(-1), target)  # both (N,)"
     place = at("loss", site)
-    return case(("error", sure), place, remedy=remedy, predictions=x, targets=y, differences=differences)
+    return Case(("error", sure), place, remedy=remedy, predictions=x, targets=y, differences=differences)
 
 
 def _stretched(x: tuple[int, ...], y: tuple[int, ...]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import adversarial, evaluated_often, stuck
 from gradlab.diagnosis.record import Module, Probed, Record, Root
-from gradlab.diagnosis.rules.base import LOOKS, Case, at, case, named, rule
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, named
 from gradlab.wording import counted
 
 _NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm", "LazyBatchNorm1d", "LazyBatchNorm2d")
@@ -25,8 +25,8 @@ def _modal(module: Module) -> bool:
     return module.kind in _NORMS or bool(module.settings.get("track_running_stats"))
 
 
-@rule(
-    "train_in_eval_mode",
+@Rule(
+    slug="train_in_eval_mode",
     title="the model is trained in evaluation mode",
     meaning="Dropout does nothing and batch norm keeps its old statistics: it is not the network that was meant.",
     evidence=(
@@ -46,7 +46,7 @@ def train_in_eval_mode(record: Record) -> Iterator[Case]:
         layers = [m for m in record.modules.values() if m.root == root.name and _modal(m) and m.trained_in_eval]
         if not layers or all(_meant(record, m) for m in layers):
             continue
-        yield case(
+        yield Case(
             ("error", 0.95),
             named([m.path for m in layers]),
             *([at("eval()", root.eval_site, " called at ")] if root.eval_site else []),
@@ -67,8 +67,8 @@ def _meant(record: Record, module: Module) -> bool:
     return bool(theirs) and all(p.loaded or p.inherited or not p.requires_grad for p in theirs)
 
 
-@rule(
-    "eval_in_train_mode",
+@Rule(
+    slug="eval_in_train_mode",
     title="the model is evaluated in training mode",
     meaning=(
         "Dropout still drops and batch norm uses (and learns from) the test batch: the figures are not the model's."
@@ -85,7 +85,7 @@ def eval_in_train_mode(record: Record) -> Iterator[Case]:
             continue
         if (root.judged < 2 and not compared) or _turns(record) or _part_of_training(record, root):
             continue
-        yield case(
+        yield Case(
             ("error", 0.93) if compared else ("warning", 0.85),
             at(root.name, root.judged_site, ", called at "),
             calls=root.judged_in_train,
@@ -105,7 +105,7 @@ def _always_drops(record: Record) -> Iterator[Case]:
             continue
         if _part_of_training(record, root):
             continue
-        yield case(
+        yield Case(
             ("warning", 0.85),
             module.path,
             evidence=(
@@ -138,8 +138,8 @@ def _compared(record: Record) -> bool:
     return any(not judged.training and judged.count for judged in record.judged)
 
 
-@rule(
-    "batchnorm_tiny_batch",
+@Rule(
+    slug="batchnorm_tiny_batch",
     title="batch norm has almost nothing to average over",
     meaning="Mean and variance of a handful of values are noise, and running statistics made of them are too.",
     evidence="{kind} {module} makes its statistics of {values:g} values per channel in a typical step.",
@@ -150,7 +150,7 @@ def batchnorm_tiny_batch(record: Record) -> Iterator[Case]:
     if not tiny:
         return
     first, values = tiny[0], tiny[0].per_channel.median()
-    yield case(
+    yield Case(
         ("error" if values <= 2 or stuck(record) else "warning", 0.9),
         named([m.path for m in tiny]),
         since=first.per_channel.steps[0],
@@ -167,8 +167,8 @@ _FIXES = {
 }
 
 
-@rule(
-    "train_eval_gap",
+@Rule(
+    slug="train_eval_gap",
     title="evaluation mode undoes what was learnt",
     meaning="The model that is evaluated is not the one that was trained: a layer does something else in each mode.",
     evidence=(
@@ -177,14 +177,8 @@ _FIXES = {
     ),
     topic="norm.batch",
     follows=(
-        "batchnorm_tiny_batch",
-        "unshuffled_data",
-        "train_in_eval_mode",
-        "lr_too_high",
-        "nan_loss",
-        "gan_imbalance",
-        "unnormalized_input",
-        "exploding_gradient",
+        "batchnorm_tiny_batch unshuffled_data train_in_eval_mode lr_too_high nan_loss gan_imbalance "
+        "unnormalized_input exploding_gradient"
     ),
 )
 def train_eval_gap(record: Record) -> Iterator[Case]:
@@ -203,7 +197,7 @@ def train_eval_gap(record: Record) -> Iterator[Case]:
         besides = " The mode of {cause} alone makes most of it." if modes.cause else ""
         if modes.settled < _SETTLED:
             besides += " {settled:.0%} of its first statistics are forgotten."
-        yield case(
+        yield Case(
             ("warning", min(0.85, 0.6 + 0.1 * lost)) if grave else ("note", 0.4),
             ".".join(filter(None, (modes.root, modes.culprit))),
             besides=besides,

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import MUCH, constant_loss, poor, self_made, stuck
 from gradlab.diagnosis.record import Record
-from gradlab.diagnosis.rules.base import ANY, Case, Grade, at, case, course, rule
+from gradlab.diagnosis.rules.base import ANY, Case, Grade, Rule, at, course
 from gradlab.diagnosis.series import Series
 
 
-@rule(
-    "overfitting",
+@Rule(
+    slug="overfitting",
     title="the model learns its training examples by heart",
     meaning="The loss on other examples rises while that of the training examples goes to nothing.",
     evidence=(
@@ -22,7 +22,7 @@ from gradlab.diagnosis.series import Series
         "model"
     ),
     topic="regularisation.dropout",
-    follows=("train_in_eval_mode",),
+    follows="train_in_eval_mode",
 )
 def overfitting(record: Record) -> Iterator[Case]:
     for trained in (j for j in record.judged if j.training and j.count >= 20):
@@ -33,7 +33,7 @@ def overfitting(record: Record) -> Iterator[Case]:
             if best is None or _end(values) - values[best] < 0.02:
                 continue
             low, end = values[best], _end(values)
-            yield case(
+            yield Case(
                 _grade(end / low, 0.7, 0.93),
                 at("evaluation", judged.site),
                 since=steps[best],
@@ -66,7 +66,7 @@ def _by_figures(record: Record) -> Iterator[Case]:
         beside = [loss.values.near(step) for step in steps[: best + 1]]
         if not all(b > 0 and 0.4 < v / b < 3 for v, b in zip(values, beside, strict=False)):
             continue
-        yield case(
+        yield Case(
             _grade(end / low, 0.65, 0.9),
             at("evaluation", site),
             since=steps[best],
@@ -111,8 +111,8 @@ def _grade(times: float, base: float, most: float) -> Grade:
     return "warning" if times < 2 else "error", min(most, base + 0.1 * (times - 1))
 
 
-@rule(
-    "underfitting",
+@Rule(
+    slug="underfitting",
     title="the model is too small for what it should learn",
     meaning="It cannot even learn a single batch by heart, with an optimiser that suits everything.",
     evidence=(
@@ -131,7 +131,7 @@ def underfitting(record: Record) -> Iterator[Case]:
     known = min(start, constant) if math.isfinite(constant) else start
     if end < 0.5 * known or steps < 100:
         return
-    yield case(
+    yield Case(
         ("warning", 0.75),
         *(root.name for root in record.roots[:2]),
         series=loss.values,
@@ -143,8 +143,8 @@ def underfitting(record: Record) -> Iterator[Case]:
     )
 
 
-@rule(
-    "no_learning",
+@Rule(
+    slug="no_learning",
     title="the loss does not fall",
     meaning="The training has ended where it began, or where a constant prediction would be.",
     evidence="The loss went from {start} to {end} in {steps:,} steps.",
@@ -158,7 +158,7 @@ def no_learning(record: Record) -> Iterator[Case]:
     constant = constant_loss(record)
     # A loss that somebody wrote may be one that need not fall: of a policy, of an energy.
     known = any(j.training and j.count for j in record.judged)
-    yield case(
+    yield Case(
         ("warning" if known else "note", 0.35),
         at("backward()", loss.site),
         series=loss.values,

@@ -4,14 +4,14 @@ import math
 from collections.abc import Iterator
 
 from gradlab.diagnosis.record import Probed, Record
-from gradlab.diagnosis.rules.base import Case, Grade, at, case, rule
+from gradlab.diagnosis.rules.base import Case, Grade, Rule, at
 
 # What a batch in another order or size changes by rounding is a thousand times less.
 _MIXED = 1e-3
 
 
-@rule(
-    "batch_mixing",
+@Rule(
+    slug="batch_mixing",
     title="examples of a batch mix",
     meaning="What the model says of an example depends on which others happen to be beside it.",
     evidence=(
@@ -30,7 +30,7 @@ def batch_mixing(record: Record) -> Iterator[Case]:
             besides += " {module} takes the first axis, that of the examples, for time."
         if mixed.company == "new":
             besides += " Rows come again in other batches."
-        yield case(
+        yield Case(
             _how_sure(mixed),
             f"{mixed.root}.{mixed.through}" if mixed.through else mixed.root,
             besides=besides + (" It may be meant: {doubt}." if mixed.doubt else ""),
@@ -55,8 +55,8 @@ def _how_sure(mixed: Probed.Mixing) -> Grade:
     return ("warning", 0.75) if mixed.through else ("note", 0.4)
 
 
-@rule(
-    "wrong_gradient",
+@Rule(
+    slug="wrong_gradient",
     title="a backward pass of your own is wrong",
     meaning="What backward() gives is not the slope of what forward() computes: steps do not go downhill.",
     evidence=(
@@ -75,7 +75,7 @@ def wrong_gradient(record: Record) -> Iterator[Case]:
         error = slope.wrong >= min(3, slope.checked) and slope.wrong >= 0.2 * slope.checked and not slope.meant
         besides = " It is {ratio:.3g} times the slope everywhere." if math.isfinite(slope.ratio) else ""
         gradient, numeric = slope.example
-        yield case(
+        yield Case(
             ("error", 0.95) if error else ("note", 0.4),
             at(f"{slope.name}.backward", slope.site),
             besides=besides + ("" if error else _excuse(slope)),

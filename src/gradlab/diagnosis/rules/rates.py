@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from gradlab.diagnosis.finding import Spot
 from gradlab.diagnosis.progress import HALF, NEARLY_ALL, left, stuck
 from gradlab.diagnosis.record import Parameter, Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, case, course, made, rule
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, course, made
 from gradlab.diagnosis.series import median
 from gradlab.wording import number
 
@@ -48,8 +48,8 @@ def _one_digit(rate: float) -> float:
     return float(f"{rate:.0e}")
 
 
-@rule(
-    "lr_too_high",
+@Rule(
+    slug="lr_too_high",
     title="the learning rate is far too high",
     meaning="A step that changes a weight by a large part of its size jumps over what it should descend into.",
     evidence=(
@@ -58,14 +58,8 @@ def _one_digit(rate: float) -> float:
     ),
     remedy="lr={suggested:g}  # now {rate:g}",
     follows=(
-        "missing_zero_grad",
-        "unscaled_accumulation",
-        "unnormalized_input",
-        "init_too_large",
-        "exploding_gradient",
-        "weight_decay_too_strong",
-        "target_broadcast",
-        "double_log",
+        "missing_zero_grad unscaled_accumulation unnormalized_input init_too_large exploding_gradient "
+        "weight_decay_too_strong target_broadcast double_log"
     ),
 )
 def lr_too_high(record: Record) -> Iterator[Case]:
@@ -82,7 +76,7 @@ def lr_too_high(record: Record) -> Iterator[Case]:
     if not ratio > LONG:
         return
     where, rate = _rate(record)
-    yield case(
+    yield Case(
         ("error", min(0.95, 0.7 + 0.1 * math.log10(ratio / 0.1))),
         where,
         worst.name,
@@ -99,8 +93,8 @@ def lr_too_high(record: Record) -> Iterator[Case]:
     )
 
 
-@rule(
-    "lr_too_low",
+@Rule(
+    slug="lr_too_low",
     title="the learning rate is far too low",
     meaning="At this pace the weights hardly leave their first values in the whole training.",
     evidence=(
@@ -109,17 +103,8 @@ def lr_too_high(record: Record) -> Iterator[Case]:
     ),
     remedy="lr={suggested:g}  # now {rate:g}",
     follows=(
-        "clipping_always_binds",
-        "lr_decayed_to_zero",
-        "fp16_underflow",
-        "vanishing_gradient",
-        "dead_relu",
-        "init_too_small",
-        "step_before_backward",
-        "broken_graph",
-        "double_log",
-        "init_too_large",
-        "unnormalized_input",
+        "clipping_always_binds lr_decayed_to_zero fp16_underflow vanishing_gradient dead_relu init_too_small "
+        "step_before_backward broken_graph double_log init_too_large unnormalized_input"
     ),
 )
 def lr_too_low(record: Record) -> Iterator[Case]:
@@ -135,7 +120,7 @@ def lr_too_low(record: Record) -> Iterator[Case]:
     if all(_or_zero(p.gradient.median()) < 1e-7 for p in weights):
         return
     where, rate = _rate(record)
-    yield case(
+    yield Case(
         ("error", min(0.93, 0.75 - 0.06 * math.log10(ratio * record.steps / 0.1))),
         where,
         fastest.name,
@@ -150,8 +135,8 @@ def lr_too_low(record: Record) -> Iterator[Case]:
     )
 
 
-@rule(
-    "lr_decayed_to_zero",
+@Rule(
+    slug="lr_decayed_to_zero",
     title="the schedule takes the learning rate to nothing early on",
     meaning="What is left of the training changes nothing: the schedule runs in another unit than was meant.",
     evidence=(
@@ -172,7 +157,7 @@ def lr_decayed_to_zero(record: Record) -> Iterator[Case]:
         if low is None or low > 0.6 * len(rate) or any(v > 1e-2 * rate.largest for v in rate.values[low:]):
             continue
         share = left(record)
-        yield case(
+        yield Case(
             ("error", 0.94) if share > HALF else ("warning" if share > 0.1 else "note", 0.7),
             made(optimizer),
             since=rate.steps[low],
@@ -187,8 +172,8 @@ def lr_decayed_to_zero(record: Record) -> Iterator[Case]:
         )
 
 
-@rule(
-    "better_rate",
+@Rule(
+    slug="better_rate",
     title="another learning rate gets further",
     meaning="A few steps on one batch from the first weights: a hint at the order of magnitude, not a measurement.",
     evidence=(
@@ -196,7 +181,7 @@ def lr_decayed_to_zero(record: Record) -> Iterator[Case]:
         "{best:.2g}, the best of {rates} rates."
     ),
     remedy="lr={suggested:g}  # now {rate:g}",
-    follows=("lr_too_high", "lr_too_low"),
+    follows="lr_too_high lr_too_low",
 )
 def better_rate(record: Record) -> Iterator[Case]:
     probed = record.probed.rates
@@ -211,7 +196,7 @@ def better_rate(record: Record) -> Iterator[Case]:
     # Twice as far at three times the rate is how it always is at the first steps.
     if not gained > 0.3 * abs(start) or ours > 0.3 * gained or abs(math.log10(best / own)) < 0.9:
         return
-    yield case(
+    yield Case(
         ("note", 0.4),
         "the optimiser",
         steps=steps,

@@ -5,25 +5,18 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import HALF, NEARLY_ALL, left, poor, stuck
 from gradlab.diagnosis.record import NotFinite, Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, Grade, at, case, made, named, rule
+from gradlab.diagnosis.rules.base import LOOKS, Case, Grade, Rule, at, made, named
 from gradlab.diagnosis.rules.rates import LONG
 from gradlab.diagnosis.series import Series
 
 SATURATED = 0.5
 """The share of units at their rails that is no accident."""
 _POOR = 0.6  # of the loss is left
-_CAUSES = (
-    "lr_too_high",
-    "unnormalized_input",
-    "init_too_large",
-    "missing_zero_grad",
-    "unscaled_accumulation",
-    "constant_init",
-)
+_CAUSES = "lr_too_high unnormalized_input init_too_large missing_zero_grad unscaled_accumulation constant_init"
 
 
-@rule(
-    "dead_relu",
+@Rule(
+    slug="dead_relu",
     title="most units of a layer are dead",
     meaning="A unit that is zero for every example gets no gradient and never comes back.",
     evidence=(
@@ -32,7 +25,7 @@ _CAUSES = (
     ),
     remedy="nn.init.zeros_(layer.bias)  # biases at 0 and He's weights; else a lower rate, or nn.LeakyReLU()",
     topic="activation.relu",
-    follows=(*_CAUSES, "weight_decay_too_strong", "saturated_init"),
+    follows=f"{_CAUSES} weight_decay_too_strong saturated_init",
 )
 def dead_relu(record: Record) -> Iterator[Case]:
     layers = [a for a in record.activations if a.kind == "relu" and a.hidden and len(a.dead) >= LOOKS and a.units > 1]
@@ -42,7 +35,7 @@ def dead_relu(record: Record) -> Iterator[Case]:
     share = worst.dead.tail()
     # Wide layers train well with a third of their units dead; with all but a tenth dead the layer is lost.
     lost: Grade = ("warning" if share > 0.9 and left(record) > 0.2 else "note", 0.6)
-    yield case(
+    yield Case(
         ("error", 0.6 + 0.33 * share) if poor(record, _POOR) else lost,
         worst.where,
         since=worst.dead.since(0.5),
@@ -54,14 +47,14 @@ def dead_relu(record: Record) -> Iterator[Case]:
     )
 
 
-@rule(
-    "saturated_activation",
+@Rule(
+    slug="saturated_activation",
     title="units have become saturated",
     meaning="At the rails of a tanh or sigmoid the slope is next to zero: hardly any gradient passes.",
     evidence="{first:.0%} of {layer} lay at its rails at first, {last:.0%} at the end.",
     remedy="a lower rate, and standardised inputs",
     topic="activation.tanh",
-    follows=(*_CAUSES, "saturated_init", "exploding_gradient"),
+    follows=f"{_CAUSES} saturated_init exploding_gradient",
 )
 def saturated_activation(record: Record) -> Iterator[Case]:
     if not stuck(record):
@@ -70,14 +63,14 @@ def saturated_activation(record: Record) -> Iterator[Case]:
         first, last = one.saturated.first, one.saturated.tail()
         if one.hidden and len(one.saturated) >= LOOKS and first <= SATURATED and last > 0.8:
             since, series = one.saturated.since(0.8), one.saturated
-            yield case(
+            yield Case(
                 ("warning", 0.65), one.where, since=since, series=series, layer=one.where, first=first, last=last
             )
             return
 
 
-@rule(
-    "vanishing_gradient",
+@Rule(
+    slug="vanishing_gradient",
     title="the gradient vanishes on its way to the first layers",
     meaning="Each layer passes on a fraction of it: the first ones learn nothing, and the last ones learn from noise.",
     evidence=(
@@ -85,14 +78,7 @@ def saturated_activation(record: Record) -> Iterator[Case]:
         "much)."
     ),
     remedy="nn.ReLU() instead of sigmoids, residual connections (x + f(x)), or normalisation between the layers",
-    follows=(
-        "init_too_small",
-        "dead_relu",
-        "weight_decay_too_strong",
-        "constant_init",
-        "fp16_underflow",
-        "lr_too_high",
-    ),
+    follows="init_too_small dead_relu weight_decay_too_strong constant_init fp16_underflow lr_too_high",
 )
 def vanishing_gradient(record: Record) -> Iterator[Case]:
     over_time = list(_over_time(record))
@@ -109,7 +95,7 @@ def vanishing_gradient(record: Record) -> Iterator[Case]:
     if not (poor(record, NEARLY_ALL) or first < 1e-5 * last):
         return
     one, ratio = weights[sizes.index(first)], last / max(first, 1e-30)
-    yield case(
+    yield Case(
         ("error", min(0.93, 0.75 + 0.05 * math.log10(1e-3 * ratio))),
         one.name,
         series=one.gradient,
@@ -127,7 +113,7 @@ def _over_time(record: Record) -> Iterator[Case]:
         return
     name, series = max(roots, key=lambda one: abs(math.log(_ends(one[1]))))
     if 0 <= series.median(0, len(series) // 4) < 1e-4 * series.largest:
-        yield case(
+        yield Case(
             ("error", 0.92),
             f"{name}, through {len(series)} time steps",
             series=series,
@@ -145,8 +131,8 @@ def _ends(series: Series) -> float:
     return max(series.first, 1e-30) / max(series.largest, 1e-30)
 
 
-@rule(
-    "exploding_gradient",
+@Rule(
+    slug="exploding_gradient",
     title="the gradient explodes",
     meaning="A step along such a gradient throws the weights far away; what was learnt is lost.",
     evidence=(
@@ -154,7 +140,7 @@ def _ends(series: Series) -> float:
         "{start}."
     ),
     remedy="torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # between backward() and step()",
-    follows=("unnormalized_input", "missing_zero_grad", "unscaled_accumulation", "init_too_large", "target_broadcast"),
+    follows="unnormalized_input missing_zero_grad unscaled_accumulation init_too_large target_broadcast",
 )
 def exploding_gradient(record: Record) -> Iterator[Case]:
     loss, optimizer = record.main, record.optimizer
@@ -172,7 +158,7 @@ def exploding_gradient(record: Record) -> Iterator[Case]:
     clipped = any(c.count >= 0.5 * optimizer.steps and not c.by_value for c in record.clippings)
     if not (spikes or huge) or clipped or not poor(record, _POOR):
         return
-    yield case(
+    yield Case(
         ("error", min(0.93, 0.72 + 0.05 * math.log10(max(largest, first) / far + 1))),
         made(optimizer),
         since=norms.since(far),
@@ -184,13 +170,13 @@ def exploding_gradient(record: Record) -> Iterator[Case]:
     )
 
 
-@rule(
-    "nan_loss",
+@Rule(
+    slug="nan_loss",
     title="the loss is not a number any more",
     meaning="NaN and infinity spread through every weight with the next step; nothing after it counts.",
     evidence="{what}",
     remedy="torch.log(x.clamp(min=1e-8))  # guard logarithms, roots and divisions; never mask a whole row",
-    follows=(*_CAUSES, "exploding_gradient", "double_log", "fp16_underflow"),
+    follows=f"{_CAUSES} exploding_gradient double_log fp16_underflow",
 )
 def nan_loss(record: Record) -> Iterator[Case]:
     seen, bad = record.not_finite, next((loss for loss in record.losses if loss.not_finite is not None), None)
@@ -199,7 +185,7 @@ def nan_loss(record: Record) -> Iterator[Case]:
     if record.scaler and math.isfinite(bad.end):  # a scaler of the loss skips such steps by design
         return
     earlier = [value for step, value in bad.values if step < seen.step]
-    yield case(
+    yield Case(
         ("error", 0.95),
         seen.module or seen.where or "the loss",
         at("backward()", bad.site),
@@ -221,8 +207,8 @@ def _first_seen(seen: NotFinite) -> str:
     return f"{seen.operation or 'An operation'}{place}: {seen.detail or 'the first result that is not finite'}"
 
 
-@rule(
-    "fp16_underflow",
+@Rule(
+    slug="fp16_underflow",
     title="gradients are lost in half precision",
     meaning="float16 has nothing between 6e-8 and zero: small gradients and updates become zero.",
     evidence=(
@@ -239,7 +225,7 @@ def fp16_underflow(record: Record) -> Iterator[Case]:
     lost = [p for p in weights if p.update and p.update.median() == 0]
     if not lost or len(lost) < 0.5 * len(weights) or record.main is None:
         return
-    yield case(
+    yield Case(
         ("error", 0.93),
         named([p.name for p in lost]),
         series=lost[0].gradient,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import MOST, constant_loss, poor, stuck
 from gradlab.diagnosis.record import Parameter, Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, at, case, course, named, rule
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, course, named
 from gradlab.diagnosis.rules.signals import SATURATED
 
 _NOT_BY_FAN = ("Embedding", "EmbeddingBag", "LayerNorm", "BatchNorm1d", "BatchNorm2d", "GroupNorm", "RMSNorm")
@@ -27,8 +27,8 @@ def _maps(record: Record) -> list[Parameter]:
     return [p for p in maps if math.isfinite(p.std)]
 
 
-@rule(
-    "constant_init",
+@Rule(
+    slug="constant_init",
     title="units of a layer all begin alike",
     meaning="Equal units get equal gradients and stay equal: the layer works as if it had one unit.",
     evidence=(
@@ -44,7 +44,7 @@ def constant_init(record: Record) -> Iterator[Case]:
     alike = [p for p in weights if p.rows_equal and p.rows_equal_later]
     if not alike or record.steps < LOOKS:
         return
-    yield case(
+    yield Case(
         ("error", 0.95),
         named([p.name for p in alike]),
         alike=len(alike),
@@ -55,8 +55,8 @@ def constant_init(record: Record) -> Iterator[Case]:
     )
 
 
-@rule(
-    "init_too_large",
+@Rule(
+    slug="init_too_large",
     title="the first weights are far too large",
     meaning=(
         "Signals grow from layer to layer: the first outputs, losses and gradients are huge and have to be unlearnt."
@@ -67,7 +67,7 @@ def constant_init(record: Record) -> Iterator[Case]:
     ),
     remedy=f"{_HE}std = sqrt(2 / inputs)",
     topic="init.he",
-    follows=("unnormalized_input",),
+    follows="unnormalized_input",
 )
 def init_too_large(record: Record) -> Iterator[Case]:
     loss, worst = record.main, max(_maps(record), key=_gain, default=None)
@@ -76,7 +76,7 @@ def init_too_large(record: Record) -> Iterator[Case]:
     first, constant = loss.values.first, constant_loss(record)
     known = math.isfinite(constant)
     harm = stuck(record) or first > (5 * constant if known else 20 * max(loss.end, 1e-3))
-    yield case(
+    yield Case(
         ("error", min(0.93, 0.7 + 0.1 * math.log10(_gain(worst) / 1.4))) if harm else ("note", 0.4),
         worst.name,
         series=loss.values,
@@ -89,8 +89,8 @@ def init_too_large(record: Record) -> Iterator[Case]:
     )
 
 
-@rule(
-    "init_too_small",
+@Rule(
+    slug="init_too_small",
     title="the first weights are far too small",
     meaning="Signals and gradients shrink in every layer: what reaches the other end is next to nothing.",
     evidence=(
@@ -106,7 +106,7 @@ def init_too_small(record: Record) -> Iterator[Case]:
     if loss is None or not small or len(small) < 0.5 * len(weights) or not poor(record, MOST):
         return
     worst = min(small, key=_gain)
-    yield case(
+    yield Case(
         ("error", 0.92),
         named([p.name for p in small]),
         series=loss.values,
@@ -118,8 +118,8 @@ def init_too_small(record: Record) -> Iterator[Case]:
     )
 
 
-@rule(
-    "saturated_init",
+@Rule(
+    slug="saturated_init",
     title="units are saturated from the start",
     meaning="At the rails of a tanh or sigmoid the slope is next to zero: hardly any gradient passes.",
     evidence=(
@@ -128,7 +128,7 @@ def init_too_small(record: Record) -> Iterator[Case]:
     ),
     remedy="nn.init.xavier_normal_(layer.weight)  # and standardised inputs",
     topic="activation.tanh",
-    follows=("unnormalized_input",),
+    follows="unnormalized_input",
 )
 def saturated_init(record: Record) -> Iterator[Case]:
     layers = [a for a in record.activations if a.hidden and a.saturated and a.kind in ("tanh", "sigmoid")]
@@ -136,7 +136,7 @@ def saturated_init(record: Record) -> Iterator[Case]:
     if worst is None or not worst.saturated.first > SATURATED:
         return
     first = worst.saturated.first
-    yield case(
+    yield Case(
         ("error", 0.6 + 0.35 * first) if poor(record, 0.2) else ("note", 0.5),
         worst.where,
         since=worst.saturated.steps[0],
@@ -148,27 +148,16 @@ def saturated_init(record: Record) -> Iterator[Case]:
     )
 
 
-@rule(
-    "wrong_initial_loss",
+@Rule(
+    slug="wrong_initial_loss",
     title="the first loss is not that of a model that knows nothing",
     meaning="Before any step the best guess is all classes alike, or the mean: a higher loss is confidence in nothing.",
     evidence=("The first batch has a loss of {first_loss} before any step; a model that knows nothing has {expected}"),
     remedy="nn.init.zeros_(last.weight)  # or smaller first weights, and standardised inputs and targets",
     topic="loss.cross_entropy",
     follows=(
-        "init_too_large",
-        "unnormalized_input",
-        "exploding_gradient",
-        "saturated_init",
-        "constant_init",
-        "double_log",
-        "nan_loss",
-        "target_broadcast",
-        "wrong_loss_axis",
-        "softmax_before_ce",
-        "sigmoid_before_bce_logits",
-        "lr_too_high",
-        "dead_relu",
+        "init_too_large unnormalized_input exploding_gradient saturated_init constant_init double_log nan_loss "
+        "target_broadcast wrong_loss_axis softmax_before_ce sigmoid_before_bce_logits lr_too_high dead_relu"
     ),
 )
 def wrong_initial_loss(record: Record) -> Iterator[Case]:
@@ -184,7 +173,7 @@ def wrong_initial_loss(record: Record) -> Iterator[Case]:
     if not high and not low:
         return
     grave = times > (10 if classes else 100) and stuck(record)
-    yield case(
+    yield Case(
         ("warning", 0.6) if grave else ("note", 0.4),
         at(kind, next((j.site for j in record.judged if j.training and j.kind == kind), None)),
         series=record.main.values if record.main else None,

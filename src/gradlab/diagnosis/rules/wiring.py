@@ -5,12 +5,12 @@ from typing import Any
 
 from gradlab.diagnosis.progress import stuck
 from gradlab.diagnosis.record import Parameter, Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, case, made, named, rule
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, made, named
 from gradlab.wording import count
 
 
-@rule(
-    "unregistered_params",
+@Rule(
+    slug="unregistered_params",
     title="layers run that the model does not know as its own",
     meaning="model.parameters() leaves them out: no optimiser gets them, no device or state_dict takes them along.",
     evidence=(
@@ -25,11 +25,11 @@ def unregistered_params(record: Record) -> Iterator[Case]:
     lost = [p for p in _without_optimizer(record) if not p.registered]
     if lost:
         share = _share(record, lost)
-        yield case(("error" if share > 0.01 else "warning", 0.96), _names(lost), **_sizes(lost), share=share)
+        yield Case(("error" if share > 0.01 else "warning", 0.96), _names(lost), **_sizes(lost), share=share)
 
 
-@rule(
-    "optimizer_missing_params",
+@Rule(
+    slug="optimizer_missing_params",
     title="the optimiser does not have all of the model's parameters",
     meaning="They stay as they began, whatever gradient they get.",
     evidence=(
@@ -37,7 +37,7 @@ def unregistered_params(record: Record) -> Iterator[Case]:
         "have not changed in {steps:,} steps."
     ),
     remedy="torch.optim.{optimizer}(model.parameters(), …)  # all of them, of the model that is trained",
-    follows=("unregistered_params",),
+    follows="unregistered_params",
 )
 def optimizer_missing_params(record: Record) -> Iterator[Case]:
     """Leaves that a loss depends on, which want a gradient, are in no optimiser that steps, and never change."""
@@ -50,7 +50,7 @@ def optimizer_missing_params(record: Record) -> Iterator[Case]:
     share = _share(record, lost)
     held = [record.parameters[n] for one in record.optimizers for n in one.parameters if n in record.parameters]
     others = [p.name for p in held if not p.reached]
-    yield case(
+    yield Case(
         ("error" if share > _SOME else "warning", 0.97),
         made(optimizer),
         _names(lost),
@@ -64,8 +64,8 @@ def optimizer_missing_params(record: Record) -> Iterator[Case]:
     )
 
 
-@rule(
-    "frozen_params",
+@Rule(
+    slug="frozen_params",
     title="part of the model is frozen at its random start",
     meaning="A frozen layer that was never trained or loaded passes on random features.",
     evidence=(
@@ -87,19 +87,16 @@ def frozen_params(record: Record) -> Iterator[Case]:
         return
     # Values that no initialiser draws were put there by somebody.
     drawn = sum(p.size for p in frozen if p.drawn) >= 0.5 * size
-    yield case(
-        (
-            "error" if stuck(record) else "warning" if drawn else "note",
-            min(0.95, 0.7 + 0.3 * share) if drawn else 0.5,
-        ),
+    yield Case(
+        ("error" if stuck(record) else "warning" if drawn else "note", min(0.95, 0.7 + 0.3 * share) if drawn else 0.5),
         _names(frozen),
         **_sizes(frozen),
         share=share,
     )
 
 
-@rule(
-    "broken_graph",
+@Rule(
+    slug="broken_graph",
     title="part of the model is cut off from the loss",
     meaning="No gradient reaches it: something on the way (detach, .data, .item(), numpy, no_grad) has cut the graph.",
     evidence=(
@@ -117,7 +114,7 @@ def broken_graph(record: Record) -> Iterator[Case]:
         return
     lost = [p for p in weights if p.name not in record.probed.unused]
     if not lost:
-        yield case(
+        yield Case(
             ("note", 0.5),
             _names(weights),
             evidence="{parameters} weights run in the forward pass, but no loss is made of what comes out of them.",
@@ -126,7 +123,7 @@ def broken_graph(record: Record) -> Iterator[Case]:
         )
         return
     share = _share(record, lost)
-    yield case(
+    yield Case(
         ("error" if share > _SOME else "warning", 0.93),
         _names(lost),
         **_sizes(lost),

@@ -79,8 +79,8 @@ def _described_llama(model: TransformerLanguageModel) -> Values:
 
 def _with_rotation(config: Config) -> Config:
     """With the settings of the rotation beside the others; older files have them there, but for a scaling."""
-    found = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    rotation = found if isinstance(found, dict) else {"rope_type": found}
+    settings = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    rotation = settings if isinstance(settings, dict) else {"rope_type": settings}
     return {**config, "rope_type": rotation.get("type", "default"), **rotation}
 
 

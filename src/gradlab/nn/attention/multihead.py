@@ -139,11 +139,11 @@ class MultiheadAttention(nn.Module):
         mask, options = self._options(q, k, mask, is_causal)
         return self.attention.weights(q, k, mask, **options)  # type: ignore[union-attr]
 
-    def _instead(self, given: Tensor | None, other: Tensor, name: str, size: int) -> Tensor:
+    def _instead(self, tensor: Tensor | None, other: Tensor, name: str, size: int) -> Tensor:
         """What stands in for a key or a value that is not given, if it has as many features."""
-        if given is None and other.shape[-1] != size:
+        if tensor is None and other.shape[-1] != size:
             raise ShapeError(f"attention.multihead: {name} must be given, since {name[0]}dim={size}.")
-        return other if given is None else given
+        return other if tensor is None else tensor
 
     def _heads(self, *inputs: Tensor) -> list[Tensor]:
         """Inputs as the heads see them, (…, heads, length, d/h): queries, keys and, if there are three, values."""

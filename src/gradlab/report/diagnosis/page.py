@@ -8,7 +8,8 @@ from gradlab.diagnosis.finding import Verdict
 from gradlab.diagnosis.progress import constant_loss
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.telling import sentence
-from gradlab.report.diagnosis import findings, plots, tables
+from gradlab.report.diagnosis import plots, tables
+from gradlab.report.findings import findings_section
 from gradlab.report.markup import Html, card, join, quiet, section, tag
 from gradlab.report.page import page
 from gradlab.wording import count, duration, number
@@ -18,7 +19,7 @@ def page_of(verdict: Verdict, record: Record, name: str = "") -> Html:
     """The whole document; the name is that of the script, if there is one."""
     body = [
         _head(verdict, record, name),
-        findings.section_of(verdict),
+        findings_section("Findings", verdict.findings),
         plots.sections_of(record, verdict),
         tables.section_of(record),
         _faults(verdict),

@@ -50,11 +50,10 @@ def _parameters(record: Record) -> Iterator[Html]:
 def _modules(record: Record) -> Iterator[Html]:
     if not record.modules:
         return
-    columns = ["module", "made at", "mean", "std", "std, first → last", ""]
+    columns = ["module", "mean", "std", "std, first → last", ""]
     rows = [
         [
             join([m.path or "(the root)", tag("div", m.kind, class_="quiet")]),
-            str(m.site).rsplit("/", 1)[-1] if m.site else "–",
             _figure(m.mean.median()),
             _figure(m.std.median()),
             _course(m.std),
