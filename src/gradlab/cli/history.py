@@ -8,7 +8,7 @@ from typing import Any
 from gradlab.cli.output import console, print_json, table
 from gradlab.cli.training import Json, Plain
 from gradlab.errors import GradlabError
-from gradlab.files import Damaged, read_json
+from gradlab.files import read_json
 from gradlab.files.formats import Environment, Result
 from gradlab.recipe import Recipe, flat
 from gradlab.wording import as_typed, duration, number
@@ -93,7 +93,7 @@ def read(path: Path) -> dict[str, Any]:
     summary: dict[str, Any] = {"run": str(path), "state": "", "started": "", "recipe": "–"}
     try:
         environment, result, recipe = _files(path)
-    except Damaged as error:
+    except GradlabError as error:  # damaged, or no recipe
         return {**summary, "state": str(error)}
     code = "".join(f" --code {shlex.quote(name)}" for name in environment.get("code", {}))
     summary["state"] = "finished" if result else f"not finished: gradlab resume {path}{code}"
