@@ -119,10 +119,10 @@ def flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     >>> flat({"train": {"lr": 0.1, "hidden": [8, 8]}})
     {'train.lr': 0.1, 'train.hidden': [8, 8]}
     """
-    found: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for key, value in nested.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return found
+        flattened |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return flattened
 
 
 def _with(values: Mapping[str, Any], keys: list[str], value: Any) -> dict[str, Any]:

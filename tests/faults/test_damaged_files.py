@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import gradlab as gl
+from gradlab.data import Tokenizer
 from gradlab.errors import GradlabError
 from gradlab.files import write_sums
 from gradlab.models.pretrained import from_pretrained
@@ -158,3 +159,13 @@ def test_a_pretrained_model(tmp_path: Path) -> None:
 
     gl.save_pretrained(TransformerLanguageModel(32, context=8, dim=8, layers=1, heads=2), tmp_path / "gpt")
     check_everywhere(tmp_path / "gpt" / "config.json", lambda: from_pretrained(tmp_path / "gpt"), least=30)
+
+
+@pytest.mark.parametrize("kind", ["char", "bpe"])
+def test_a_tokenizer(tmp_path: Path, kind: str) -> None:
+    text = "the quick brown fox"
+    vocabulary = {"bpe": 262}.get(kind)
+    Tokenizer.train(kind, [text], vocabulary=vocabulary).save(tmp_path / "tokenizer.json")
+    check_everywhere(
+        tmp_path / "tokenizer.json", lambda: Tokenizer.load(tmp_path / "tokenizer.json").encode(text), least=30
+    )

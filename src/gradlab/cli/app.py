@@ -95,8 +95,8 @@ def _run(arguments: list[str]) -> None:
             fail("interrupted", 130)
         if is_out_of_memory(error):
             fail("out of memory. Lower train.batch_size, raise train.accumulate, or take a smaller model.", 1)
-        if told := owners.blame(error):
-            fail(told, GradlabError.exit_code)
+        if message := owners.blame(error):
+            fail(message, GradlabError.exit_code)
         what = f"{type(error).__name__}: {one_line(error).rstrip('.')}"
         fail(f"{what}. This is a fault of gradlab, not yours. {_logged(error, arguments)}", FAULT)
 

@@ -114,18 +114,18 @@ def _prompt(prompt: str | None, file: str | None) -> str:
     return prompt if prompt is not None else "\n"
 
 
-def _length(model: nn.Module, prompt: int, asked: int | None) -> int:
+def _length(model: nn.Module, prompt: int, wanted: int | None) -> int:
     limit = getattr(model, "limit", None)
     room = None if limit is None else limit - prompt
     if room is not None and room < 1:
         raise GradlabError(f"The prompt has {prompt} tokens, and the model sees at most {limit}. Give a shorter one.")
-    if asked is None:
+    if wanted is None:
         return _LENGTH if room is None else min(_LENGTH, room)
-    if room is not None and asked > room:
+    if room is not None and wanted > room:
         raise GradlabError(
             f"The model sees at most {limit} tokens, and the prompt has {prompt}: --max-tokens can be at most {room}."
         )
-    return asked
+    return wanted
 
 
 def _write(
@@ -167,7 +167,7 @@ def _search(
 
     from gradlab.sampling import Allowed, Beam, beam_search, draw_tree
 
-    found = beam_search(
+    search = beam_search(
         writer.model,
         torch.tensor([tokens]),
         length,
@@ -176,12 +176,12 @@ def _search(
         filters=[] if writer.allowed is None else [Allowed(writer.allowed)],
         record=tree,
     )
-    scores, lengths = found.scores[0].tolist(), found.lengths[0].tolist()
+    scores, lengths = search.scores[0].tolist(), search.lengths[0].tolist()
     texts = []
-    for row, count in zip(found.tokens[0].tolist(), lengths, strict=True):
+    for row, count in zip(search.tokens[0].tolist(), lengths, strict=True):
         decoding = writer.decoding(tokens, text)
         texts.append("".join(map(decoding, row[len(tokens) : len(tokens) + count])) + decoding.end())
-    drawn = draw_tree(found.trees[0], lambda token: repr(writer.tokenizer.decode([token]))) if tree else None
+    drawn = draw_tree(search.trees[0], lambda token: repr(writer.tokenizer.decode([token]))) if tree else None
     if as_json:
         each = [{"text": t, "tokens": n, "score": s} for t, n, s in zip(texts, lengths, scores, strict=True)]
         print_json({"run": str(writer.path), "prompt": text, "texts": each, **({"tree": drawn} if tree else {})})

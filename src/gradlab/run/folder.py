@@ -72,7 +72,7 @@ class Run:
 
     def __init__(self, path: Path):
         self.path = path
-        self._told: set[str] = set()
+        self._noticed: set[str] = set()
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -206,23 +206,23 @@ class Run:
     def changed_code(self) -> list[str]:
         """Of the user's files that were named, those that are not as they were in its training, in words."""
         return [
-            f"{owners.shown(found[-1].path)} is not the file that {self.path} was trained with, which is "
+            f"{owners.shown(codes[-1].path)} is not the file that {self.path} was trained with, which is "
             f"{self.path / 'code' / name}."
             for name, digest in self.code.items()
-            if (found := owners.named(name)) and digest not in [code.sha256 for code in found]
+            if (codes := owners.named(name)) and digest not in [code.sha256 for code in codes]
         ]
 
     def _tell_of_code(self) -> None:
         """Before a part of the run is made: are the user's files there? Those that have changed are told once."""
         for change in self.check_code():
-            if change not in self._told:
+            if change not in self._noticed:
                 notice(change)
-                self._told.add(change)
+                self._noticed.add(change)
 
     @property
     def code_options(self) -> str:
         """As commands that use this run must name the user's own files: ` --code mine.py`, or nothing."""
-        paths = [owners.shown(found[-1].path) if (found := owners.named(name)) else name for name in self.code]
+        paths = [owners.shown(codes[-1].path) if (codes := owners.named(name)) else name for name in self.code]
         return "".join(f" --code {shlex.quote(path)}" for path in paths)
 
     @cached_property
@@ -267,13 +267,13 @@ class Run:
 
     def chosen_weights(self) -> dict[str, Tensor]:
         """The weights that the run ended with, or would end with if it were stopped at its newest checkpoint."""
-        found, complaints = checkpoint.newest_sound(self.checkpoints)
-        if found is None:
+        newest, complaints = checkpoint.newest_sound(self.checkpoints)
+        if newest is None:
             reason = complaints[0] if complaints else "it has no checkpoint yet."
             raise GradlabError(f"{self.path} has no model to use: {reason}")
         for complaint in complaints:
-            notice(f"{complaint} Using step {found.step} instead.")
-        return found.chosen
+            notice(f"{complaint} Using step {newest.step} instead.")
+        return newest.chosen
 
     def outputs(self, raw: npt.ArrayLike | str | Path) -> Tensor:
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""

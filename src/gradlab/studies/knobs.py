@@ -71,11 +71,11 @@ def read_values(knob: Knob, key: str, text: str) -> list[Any]:
     >>> read_values(Knob("hidden", list[Count], []), "model.hidden", "64/128,128")
     [[64], [128, 128]]
     """
-    found = kinds(knob.annotation)
-    if ":" in text and found & {int, float}:
-        texts = [str(i) for i in _whole_range(key, text, int in found)]
+    value_types = kinds(knob.annotation)
+    if ":" in text and value_types & {int, float}:
+        texts = [str(i) for i in _whole_range(key, text, int in value_types)]
     else:
-        texts = [part.strip() for part in text.split("/" if list in found else ",")]
+        texts = [part.strip() for part in text.split("/" if list in value_types else ",")]
     values = [plain(knob.resolve(one, key)) for one in texts]
     return [v for i, v in enumerate(values) if v not in values[:i]]
 

@@ -48,8 +48,8 @@ class Member:
         return self.ended == "diverged"
 
     def figures(self, split: str) -> Figures:
-        found: Figures = getattr(self, split)
-        return found
+        figures: Figures = getattr(self, split)
+        return figures
 
 
 Tell = Callable[[int, int, Member], None]
@@ -79,16 +79,16 @@ def train_members(
     may_diverge: bool = False,
 ) -> list[Member]:
     """Train one after the other. What is finished is kept, and what was stopped in the middle is gone on with."""
-    found = _done(folder)
-    tell_of_changes(folder.path / name for name in found)
+    members = _done(folder)
+    tell_of_changes(folder.path / name for name in members)
     with Run(folder.path).locked():
         for number, one in enumerate(asked, 1):
-            if one.name not in found:
-                found[one.name] = _train(folder.path / one.name, one, device, observers, may_diverge)
-                folder.update(members=[asdict(member) for member in found.values()])
+            if one.name not in members:
+                members[one.name] = _train(folder.path / one.name, one, device, observers, may_diverge)
+                folder.update(members=[asdict(member) for member in members.values()])
             if tell is not None:
-                tell(number, len(asked), found[one.name])
-    return [found[one.name] for one in asked]
+                tell(number, len(asked), members[one.name])
+    return [members[one.name] for one in asked]
 
 
 def tell_of_changes(paths: Iterable[Path]) -> None:

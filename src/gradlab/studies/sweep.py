@@ -130,11 +130,11 @@ def sweep(
             work(plan, observers, tell)
         else:
             work_together(plan, jobs, tell)
-        found = gather(plan, {key: text for key, text in space.items() if key not in plan.asked["space"]})
-    if found.best_run is not None and not (found.best_run / "report.html").exists():
-        write_report(open_run(found.best_run))
-    folder.finish(found.to_json(), pages.report(found, command))
-    return found
+        result = gather(plan, {key: text for key, text in space.items() if key not in plan.asked["space"]})
+    if result.best_run is not None and not (result.best_run / "report.html").exists():
+        write_report(open_run(result.best_run))
+    folder.finish(result.to_json(), pages.report(result, command))
+    return result
 
 
 def plan_search(
@@ -212,5 +212,5 @@ def _importance(study: optuna.Study, known: Sequence[FrozenTrial]) -> dict[str, 
     complete = [trial for trial in known if trial.state == TrialState.COMPLETE]
     if len(complete) < _ENOUGH or len(complete[0].params) < 2 or len({trial.value for trial in complete}) < 2:
         return {}
-    found = optuna.importance.get_param_importances(study)
-    return {key: value for key, value in found.items() if math.isfinite(value)}
+    shares = optuna.importance.get_param_importances(study)
+    return {key: value for key, value in shares.items() if math.isfinite(value)}

@@ -43,14 +43,14 @@ def work(plan: SearchPlan, observers: Sequence[Observer] = (), tell: TellTrial |
 def work_together(plan: SearchPlan, jobs: int, tell: TellTrial | None = None) -> None:
     """Start so many workers and wait for them, telling what they do."""
     study = open_search(plan)
-    told = {trial.number for trial in study.get_trials(deepcopy=False, states=ENDED)}
+    shown = {trial.number for trial in study.get_trials(deepcopy=False, states=ENDED)}
     workers = _start(plan, jobs)
     try:
         while any(worker.is_alive() for worker in workers):
             time.sleep(_LOOK)
             for trial in study.get_trials(deepcopy=False, states=ENDED):
-                if trial.number not in told:
-                    told.add(trial.number)
+                if trial.number not in shown:
+                    shown.add(trial.number)
                     if tell is not None:
                         tell(trial, study)
     except KeyboardInterrupt:

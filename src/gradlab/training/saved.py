@@ -65,11 +65,11 @@ def _at_work(run: Run) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if told := owners.blame(error):
+        if message := owners.blame(error):
             saved = [int(path.name.removeprefix("step-")) for path in steps(run.checkpoints)]
             kept = f"The checkpoint of step {saved[0]} is kept" if saved else "No checkpoint had been saved"
             again = f"{run.resume_command} --changed-code"
-            raise TrainingError(f"{told} {kept}. When that is mended: {again}") from error
+            raise TrainingError(f"{message} {kept}. When that is mended: {again}") from error
         if isinstance(error, GradlabError) and error.exit_code == GradlabError.exit_code:
             raise TrainingError(str(error)) from error
         raise

@@ -1,5 +1,6 @@
 """Text to token numbers and back."""
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
@@ -73,8 +74,13 @@ class Tokenizer:
 
         parse_json(text, dict[str, Any], where, _ADVICE)
         try:
-            return cls(tokenizers.Tokenizer.from_str(text))
-        except Exception as error:  # the library has no class of its own for what it cannot read
+            tokenizer = cls(tokenizers.Tokenizer.from_str(text))
+            with contextlib.suppress(GradlabError):  # of a letter that it does not know
+                tokenizer.decode(tokenizer.encode("a").tolist())  # some that can be read fail at the first text
+            return tokenizer
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # the library has no class of its own for what it cannot read, or panics
             raise Damaged(where, one_line(error), _ADVICE) from None
 
     @classmethod

@@ -134,19 +134,19 @@ def _checked(tensors: dict[str, Tensor], architecture: Architecture, wanted: Sha
         return " × ".join(map(str, shape))
 
     refuse([name for name in wanted if name not in tensors], "there is no")
-    found = {name: tensors[name] for name in wanted}
+    chosen = {name: tensors[name] for name in wanted}
     refuse(
-        [f"{n} is {size(t.shape)} instead of {size(wanted[n])}" for n, t in found.items() if t.shape != wanted[n]],
+        [f"{n} is {size(t.shape)} instead of {size(wanted[n])}" for n, t in chosen.items() if t.shape != wanted[n]],
         "the shape of",
     )
-    refuse([f"{n} is {t.dtype}" for n, t in found.items() if t.dtype not in _DTYPES], "the type of")
+    refuse([f"{n} is {t.dtype}" for n, t in chosen.items() if t.dtype not in _DTYPES], "the type of")
     others = {n: t for n, t in tensors.items() if n not in wanted and not _matches(n, architecture.unused)}
     copies = architecture.copies
     refuse([n for n in others if n not in copies], f"a {architecture.name} has no")
     refuse(
         [n for n, t in others.items() if not torch.equal(t, tensors[copies[n]])], "tied to another, but not equal is"
     )
-    return found
+    return chosen
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

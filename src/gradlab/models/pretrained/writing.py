@@ -35,21 +35,20 @@ def save_pretrained(model: nn.Module, folder: str | Path, *, tokenizer: str | No
 def _architecture(model: nn.Module) -> Architecture:
     """The architecture that a model is of, or the setting that keeps it from being one."""
     if isinstance(model, TransformerLanguageModel):
-        found = LLAMA if model.settings.position == "rotary" else GPT2
+        nearest = LLAMA if model.settings.position == "rotary" else GPT2
     elif isinstance(model, MaskedLanguageModel | TextClassifier):
-        found = MASKED if isinstance(model, MaskedLanguageModel) else CLASSIFIER
+        nearest = MASKED if isinstance(model, MaskedLanguageModel) else CLASSIFIER
     else:
         kinds = "TransformerLanguageModel, MaskedLanguageModel and TextClassifier"
         raise GradlabError(f"A {type(model).__name__} has no format of Hugging Face here. These have one: {kinds}.")
-    values = found.describe(model)
-    for name, value in found.needs.items():
+    values = nearest.describe(model)
+    for name, value in nearest.needs.items():
         if values[name] != value:
-            told = f"{name}={_plain(values[name])}"
             raise GradlabError(
-                f"The model has no format of Hugging Face: the nearest is {found.name}, which has {name}="
-                f"{_plain(value)}, and this model has {told}."
+                f"The model has no format of Hugging Face: the nearest is {nearest.name}, which has {name}="
+                f"{_plain(value)}, and this model has {name}={_plain(values[name])}."
             )
-    return found
+    return nearest
 
 
 def _plain(value: Any) -> str:
