@@ -30,8 +30,8 @@ from gradlab.training.observers import Observer
 if TYPE_CHECKING:
     from gradlab.diagnosis.doctor import Doctor
     from gradlab.estimators import Classifier, KernelClassifier, KernelRegressor, Regressor, load_estimator
-    from gradlab.report.probing import Probe
-    from gradlab.verification import Judgement
+    from gradlab.report.inside import Probe
+    from gradlab.verification import Verification
 
 __all__ = [
     "Task",
@@ -220,13 +220,14 @@ def probe(
     loss: `loss` is a function of (output, target), or of the output alone where there are no targets; with targets
     alone it is the cross-entropy of classes, or the squared error of numbers.
     """
-    from gradlab.report.probing import probe_model, probe_run
+    from gradlab.probes import inspect_model, inspect_run
+    from gradlab.report.inside import Probe
 
     if isinstance(what, nn.Module):
-        return probe_model(what, inputs, targets, loss)
+        return Probe(**vars(inspect_model(what, inputs, targets, loss)))
     if targets is not None or loss is not None:
         raise GradlabError("A run has its own targets and loss: they are given with a module alone.")
-    return probe_run(what if isinstance(what, Run) else open_run(what), inputs, split, examples)
+    return Probe(**vars(inspect_run(what if isinstance(what, Run) else open_run(what), inputs, split, examples)))
 
 
 def doctor(*, steps: int | None = None, deep: bool = False, tell: bool = True) -> "Doctor":
@@ -244,22 +245,22 @@ def doctor(*, steps: int | None = None, deep: bool = False, tell: bool = True) -
     return Doctor(steps=steps, deep=deep, tell=tell)
 
 
-def verify(what: Any, like: str | None = None, *, cases: int = 50, **values: Any) -> "Judgement":
+def verify(what: Any, like: str | None = None, *, cases: int = 50, **values: Any) -> "Verification":
     """Check a block of gradlab by its name, or your own module, class or function as if it were one.
 
     print(gl.verify("attention.multihead"))
     gl.verify(MyAttention, like="attention.multihead", embed_dim=8, num_heads=2).passed
     """
-    from gradlab.verification import Subject, judged, judged_like
+    from gradlab.verification import Subject, verify_block, verify_like
 
     if like is None:
         if not isinstance(what, str):
             raise GradlabError(
                 "To check your own module, say which block it should be like: like='attention.multihead'."
             )
-        return judged(Subject.block(what), what, cases)
+        return verify_block(Subject.block(what), what, cases)
     name = type(what).__name__ if isinstance(what, nn.Module) else getattr(what, "__name__", repr(what))
-    return judged_like(what, like, values, name, cases)
+    return verify_like(what, like, values, name, cases)
 
 
 def _report(run: Run) -> None:

@@ -24,6 +24,10 @@ class TrainingError(GradlabError):
     exit_code = 1
 
 
+class NumericalError(TrainingError):
+    """A weight, a loss or a prediction is NaN or infinite."""
+
+
 class Interrupted(GradlabError):
     """The user stopped a run; it was saved, and the message says how to go on."""
 

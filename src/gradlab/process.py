@@ -9,7 +9,10 @@ import stat
 import sys
 import threading
 import time
+from pathlib import Path
 from types import FrameType
+
+_CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 def prepare() -> None:
@@ -95,3 +98,30 @@ def _told_or_interrupted_again(unraisable: "sys.UnraisableHookArgs") -> None:
         _interrupt_soon()  # at once would still be inside of the callback
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def memory() -> int:
+    """Bytes that this process may have."""
+    most = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else [2**33]
+    most += _container_limits()
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return min(most)
+    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
+    return min(most + [limit for limit in limits if limit != resource.RLIM_INFINITY])
+
+
+def free_memory() -> int:
+    """Bytes of those that nobody uses, as far as the system tells."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return min(memory(), *(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")))
+    except (OSError, TypeError):  # not Linux
+        return memory()
+
+
+def _container_limits() -> list[int]:
+    """What a container allows; without a limit there is no such file, or it says `max`."""
+    texts = [path.read_text().strip() for path in _CONTAINER if path.is_file()]
+    return [int(text) for text in texts if text.isdigit()]

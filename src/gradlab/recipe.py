@@ -14,6 +14,7 @@ from gradlab.printable import printable
 from gradlab.registry import Part, plain_values
 
 SECTIONS = ("data", "model", "task", "train")
+_DEEPEST = 8  # keys of a path: parts are knobs of parts, but not for ever
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,10 @@ class Recipe:
         recipe = self
         for path, value in changes.items():
             section, *keys = ("train.doctor" if path == "doctor" else path).split(".")
+            if len(keys) > _DEEPEST:
+                raise GradlabError(
+                    f"{path[:40]}… has {len(keys)} keys below its section; there are {_DEEPEST} at most."
+                )
             if section not in SECTIONS:
                 raise unknown("section", section, SECTIONS)
             if section == "train":

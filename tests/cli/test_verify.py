@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cli_helpers import ForkServer, check_refused
 
-STRANGERS = Path(__file__).parents[1] / "verification" / "strangers.py"
+MODULES = Path(__file__).parents[1] / "verification" / "user_modules.py"
 
 
 def test_a_block_is_shown_with_each_of_its_checks(quick: ForkServer, tmp_path: Path) -> None:
@@ -35,13 +35,13 @@ def test_json_has_kind_name_cases_worst_error_and_outcome(quick: ForkServer, tmp
 
 
 def test_a_users_class_that_is_right_ends_with_0(quick: ForkServer, tmp_path: Path) -> None:
-    ended = quick("verify", f"{STRANGERS}:Rectifier", "--like", "activation.relu", "--cases", "5", cwd=tmp_path)
+    ended = quick("verify", f"{MODULES}:Rectifier", "--like", "activation.relu", "--cases", "5", cwd=tmp_path)
     assert ended.code == 0
     assert "BROKEN" not in ended.out
 
 
 def test_a_users_class_that_is_wrong_ends_with_3_and_the_smallest_case(quick: ForkServer, tmp_path: Path) -> None:
-    ended = quick("verify", f"{STRANGERS}:Leaky", "--like", "activation.relu", cwd=tmp_path)
+    ended = quick("verify", f"{MODULES}:Leaky", "--like", "activation.relu", cwd=tmp_path)
     assert ended.code == 3
     assert "law broken: stretching the input stretches the output" in ended.out
     assert "smallest case that breaks it:" in ended.out
@@ -49,7 +49,7 @@ def test_a_users_class_that_is_wrong_ends_with_3_and_the_smallest_case(quick: Fo
 
 
 def test_a_broken_check_as_json_has_its_smallest_case(quick: ForkServer, tmp_path: Path) -> None:
-    ended = quick("verify", f"{STRANGERS}:Leaky", "--like", "activation.relu", "--json", cwd=tmp_path)
+    ended = quick("verify", f"{MODULES}:Leaky", "--like", "activation.relu", "--json", cwd=tmp_path)
     assert ended.code == 3
     assert ended.json["passed"] is False
     twin = ended.json["blocks"][0]["checks"][0]
@@ -58,26 +58,29 @@ def test_a_broken_check_as_json_has_its_smallest_case(quick: ForkServer, tmp_pat
 
 def test_values_reach_the_constructor(quick: ForkServer, tmp_path: Path) -> None:
     values = ["width=2", "height=1", "pieces=2", "in_features=3", "bias=false"]
-    ended = quick(
-        "verify", f"{STRANGERS}:Largest", "--like", "activation.maxout", *values, "--cases", "3", cwd=tmp_path
-    )
+    ended = quick("verify", f"{MODULES}:Largest", "--like", "activation.maxout", *values, "--cases", "3", cwd=tmp_path)
     assert ended.code == 0, ended.err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["activaton"], "Did you mean 'activation'"),
-        ([f"{STRANGERS}:Leaky"], "say which block: --like NAME"),
+        ([f"{MODULES}:Leaky"], "say which block: --like NAME"),
         (["--like", "activation.relu"], "Nothing to check"),
-        ([f"{STRANGERS}:Leaky", "--like", "activation.rleu"], "Did you mean 'activation.relu'"),
-        ([f"{STRANGERS}:Leky", "--like", "activation.relu"], "Did you mean 'Leaky'"),
+        ([f"{MODULES}:Leaky", "--like", "activation.rleu"], "Did you mean 'activation.relu'"),
+        ([f"{MODULES}:Leky", "--like", "activation.relu"], "Did you mean 'Leaky'"),
         (["absent.py:Leaky", "--like", "activation.relu"], "There is no file absent.py"),
-        ([f"{STRANGERS}:number", "--like", "activation.relu"], "neither a module, a class of modules nor a function"),
-        ([f"{STRANGERS}:Leaky", "--like", "activation.relu", "depth"], "'depth' is no value for the class"),
-        ([f"{STRANGERS}:Leaky", "--like", "activation.relu", "depth=3"], "Leaky(depth=3) cannot be built"),
+        (
+            [f"{MODULES}:number", "--like", "activation.relu"],
+            "neither a module, a class of modules nor a function",
+        ),
+        ([f"{MODULES}:Leaky", "--like", "activation.relu", "depth"], "'depth' is no value for the class"),
+        ([f"{MODULES}:Leaky", "--like", "activation.relu", "depth=3"], "Leaky(depth=3) cannot be built"),
         (["activation.relu", "--cases", "0"], "--cases"),
     ],
 )
-def test_bad_input_is_told_in_one_message(quick: ForkServer, tmp_path: Path, arguments: list[str], told: str) -> None:
-    check_refused(quick("verify", *arguments, cwd=tmp_path), told)
+def test_bad_input_is_refused_in_one_message(
+    quick: ForkServer, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    check_refused(quick("verify", *arguments, cwd=tmp_path), message)

@@ -3,7 +3,7 @@ import resource
 
 import pytest
 
-from gradlab.data import memory
+from gradlab import process
 from gradlab.data.memory import check_memory, memory_for_data
 from gradlab.errors import GradlabError
 
@@ -16,7 +16,7 @@ def limits(monkeypatch, tmp_path):
 
     def use(data=resource.RLIM_INFINITY, container=None):
         monkeypatch.setattr(resource, "getrlimit", lambda kind: (data, data))
-        monkeypatch.setattr(memory, "_CONTAINER", (tmp_path / "missing", tmp_path / "limit"))
+        monkeypatch.setattr(process, "_CONTAINER", (tmp_path / "missing", tmp_path / "limit"))
         if container is not None:
             (tmp_path / "limit").write_text(container)
 

@@ -198,7 +198,7 @@ def test_a_function_cannot_be_saved_but_a_registered_one_can(tmp_path, monkeypat
     with pytest.raises(GradlabError, match=r'Register it.*model="my-network"'):
         classifier(model=make).fit(X, Y).save(tmp_path / "own")
     assert not (tmp_path / "own").exists()
-    monkeypatch.setitem(models._builders._things, "my-network", lambda inputs, outputs: make(inputs.shape, outputs))
+    monkeypatch.setitem(models._things, "my-network", lambda inputs, outputs: make(inputs.shape, outputs))
     fitted = classifier(model="my-network").fit(X, Y)
     fitted.save(tmp_path / "own")
     assert np.array_equal(gl.load_estimator(tmp_path / "own").predict(X), fitted.predict(X))

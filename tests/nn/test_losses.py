@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from gradlab.errors import GradlabError
 from gradlab.nn import ShapeError, losses
-from gradlab.verification import judged_like
+from gradlab.verification import verify_like
 
 OF_NUMBERS = [
     losses.squared,
@@ -45,11 +45,11 @@ def test_the_shapes_are_told_in_one_line():
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda x: losses.huber(x, x, delta=0.0), "loss.huber: delta must be positive, got 0.0."),
+        (lambda x: losses.huber(x, x, delta=0.0), "loss.huber: delta must be float > 0, got 0.0."),
         (lambda x: losses.gaussian_nll(x, x, 0.0), "loss.gaussian_nll: std must be positive, got 0.0."),
         (
             lambda x: losses.cross_entropy(x, x, label_smoothing=1.5),
-            "loss.cross_entropy: label_smoothing must be from 0 to 1, got 1.5.",
+            "loss.cross_entropy: label_smoothing must be float ≥ 0 ≤ 1, got 1.5.",
         ),
     ],
 )
@@ -183,11 +183,11 @@ def mine(prediction, target, delta=1.0):
     [(mine, {"reduction": "mean"}), (nn.HuberLoss, {}), (nn.HuberLoss(delta=0.7, reduction="sum"), {})],
 )
 def test_another_huber_loss_is_found_right(made, values):
-    judgement = judged_like(made, "loss.huber", values, "mine", cases=5)
-    assert judgement.passed
-    assert sum(verdict.passed is True for verdict in judgement.verdicts) >= 8
+    verification = verify_like(made, "loss.huber", values, "mine", cases=5)
+    assert verification.passed
+    assert sum(result.passed is True for result in verification.results) >= 3
 
 
 def test_a_mean_squared_error_is_not_the_squared_loss():
-    judgement = judged_like(nn.MSELoss(), "loss.squared", {}, "mine", cases=5)
-    assert "the slope is the prediction minus the target" in [verdict.name for verdict in judgement.broken]
+    verification = verify_like(nn.MSELoss(), "loss.squared", {}, "mine", cases=5)
+    assert "the slope is the prediction minus the target" in [result.name for result in verification.broken]

@@ -5,7 +5,7 @@ from torch.testing import assert_close
 
 from gradlab.errors import GradlabError
 from gradlab.nn import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d, ShapeError
-from gradlab.verification import judged_like
+from gradlab.verification import verify_like
 
 LINE, SQUARE = torch.tensor([[[1.0, 3.0, 2.0, 0.0, 5.0]]]), torch.arange(16.0).reshape(1, 1, 4, 4)
 ALL = [MaxPool1d, MaxPool2d, AvgPool1d, AvgPool2d]
@@ -62,23 +62,23 @@ def test_a_window_of_one_changes_nothing(kind):
     ids=str,
 )
 def test_torchs_own_layers_are_judged_to_be_alike(made, like):
-    judgement = judged_like(made, like, {}, "torch's", cases=5)
-    assert judgement.passed, judgement
-    assert sum(bool(verdict.passed) for verdict in judgement.verdicts) >= 3
+    verification = verify_like(made, like, {}, "torch's", cases=5)
+    assert verification.passed, verification
+    assert sum(bool(result.passed) for result in verification.results) >= 3
 
 
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: MaxPool1d(0), "pool.max1d: kernel_size must be a whole number of at least 1, got 0."),
+        (lambda: MaxPool1d(0), "pool.max1d: kernel_size must be int ≥ 1, got 0."),
         (
             lambda: MaxPool2d(2, stride=(1, 0)),
-            "pool.max2d: stride must be a whole number of at least 1, or a pair of them, got (1, 0).",
+            "pool.max2d: stride must be int ≥ 1 | tuple of int ≥ 1, int ≥ 1 | none, got (1, 0).",
         ),
-        (lambda: AvgPool1d(2, padding=-1), "pool.average1d: padding must be a whole number of at least 0, got -1."),
+        (lambda: AvgPool1d(2, padding=-1), "pool.average1d: padding must be int ≥ 0, got -1."),
         (
             lambda: AvgPool2d(3, padding=2),
-            "pool.average2d: padding must be at most half of kernel_size, which is 3, got 2.",
+            "AvgPool2d: padding must be at most half of kernel_size, which is 3, got 2.",
         ),
     ],
 )

@@ -29,9 +29,9 @@ def cases(count=30, subject=RELU, room=None):
 
 
 def test_cases_differ_in_sizes_and_numbers():
-    made = cases()
-    assert len({case.n for case in made}) > 5
-    assert len({tuple(case.x.flatten().tolist()) for case in made}) > 15
+    drawn = cases()
+    assert len({case.n for case in drawn}) > 5
+    assert len({tuple(case.x.flatten().tolist()) for case in drawn}) > 15
 
 
 def test_two_tensors_of_a_case_differ():

@@ -8,39 +8,39 @@ from torch import nn
 
 import gradlab as gl
 from gradlab.errors import GradlabError
-from gradlab.verification import Subject, checks, judge
-from gradlab.verification.strangers import find, read_values
+from gradlab.verification import Subject, checks, run_check
+from gradlab.verification.user_code import import_object, read_values
 
-FILE = Path(__file__).with_name("strangers.py")
-
-
-def strangers(name):
-    return find(f"{FILE}:{name}")
+FILE = Path(__file__).with_name("user_modules.py")
 
 
-@pytest.mark.parametrize("made", ["Rectifier", "build_rectifier"])
-def test_a_right_class_or_factory_passes(made):
-    judgement = gl.verify(strangers(made), like="activation.relu", cases=10)
-    assert judgement.passed
-    assert {v.kind for v in judgement.verdicts} == {"twin", "law", "peer"}
+def user_module(name):
+    return import_object(f"{FILE}:{name}")
+
+
+@pytest.mark.parametrize("name", ["Rectifier", "build_rectifier"])
+def test_a_right_class_or_factory_passes(name):
+    verification = gl.verify(user_module(name), like="activation.relu", cases=10)
+    assert verification.passed
+    assert {v.kind for v in verification.results} == {"twin", "law", "peer"}
 
 
 def test_a_wrong_class_is_caught_with_its_smallest_example():
-    judgement = gl.verify(strangers("Leaky"), like="activation.relu", cases=50)
-    twin = judgement.verdicts[0]
+    verification = gl.verify(user_module("Leaky"), like="activation.relu", cases=50)
+    twin = verification.results[0]
     assert twin.passed is False
     assert twin.example["axes"] == 0
     assert twin.example["x"].item() == -3.0  # the first whole number, times the scale of 3, at which it leaks
-    assert "x = -3" in str(judgement)
-    broken = [v.name for v in judgement.broken]
+    assert "x = -3" in str(verification)
+    broken = [v.name for v in verification.broken]
     assert "stretching the input stretches the output" in broken
     assert "the slope at zero is zero" not in broken
 
 
-def test_a_module_is_judged_as_it_is_and_left_so():
+def test_a_module_is_checked_as_it_is_and_left_so():
     module = nn.PReLU(3, init=0.5)
-    judgement = gl.verify(module, like="activation.prelu", num_parameters=3, cases=10)
-    assert judgement.passed
+    verification = gl.verify(module, like="activation.prelu", num_parameters=3, cases=10)
+    assert verification.passed
     assert module.weight.tolist() == [0.5, 0.5, 0.5]
     assert module.weight.dtype == torch.float32
 
@@ -58,25 +58,25 @@ def test_a_module_whose_sizes_are_not_known_says_what_to_give():
 
 def test_parameters_of_other_names_are_told():
     with pytest.raises(GradlabError, match="it has no parameter weight; its own are slope"):
-        gl.verify(strangers("Slope"), like="activation.prelu", channels=2, num_parameters=2, cases=5)
+        gl.verify(user_module("Slope"), like="activation.prelu", channels=2, num_parameters=2, cases=5)
 
 
 def test_values_for_the_class_and_for_the_checks_may_have_different_names():
-    judgement = gl.verify(
-        strangers("Largest"), like="activation.maxout", width=2, height=1, pieces=2, in_features=3, cases=10
+    verification = gl.verify(
+        user_module("Largest"), like="activation.maxout", width=2, height=1, pieces=2, in_features=3, cases=10
     )
-    assert judgement.passed
+    assert verification.passed
 
 
 def test_a_size_that_the_class_does_not_take_must_be_fixed():
-    (twin, *_) = gl.verify(strangers("Largest"), like="activation.maxout", width=2, height=1, cases=5).verdicts
-    assert twin.passed is None
-    assert twin.reason == "its constructor does not take pieces, which the check varies; fix it with pieces=…"
+    reason = "its constructor does not take pieces, which the check varies; fix it with pieces=…"
+    with pytest.raises(GradlabError, match=reason):
+        gl.verify(user_module("Largest"), like="activation.maxout", width=2, height=1, cases=5)
 
 
 def test_a_class_that_cannot_be_built_is_told_in_one_line():
     with pytest.raises(GradlabError, match=r"Picky\(.*in_features=1.*\) cannot be built: RuntimeError: not today"):
-        gl.verify(strangers("Picky"), like="activation.maxout")
+        gl.verify(user_module("Picky"), like="activation.maxout")
 
 
 def test_a_module_that_raises_is_wrong():
@@ -84,9 +84,9 @@ def test_a_module_that_raises_is_wrong():
         def forward(self, x):
             raise TypeError("no")
 
-    (verdict, *_) = gl.verify(Raises, like="activation.relu", cases=5).verdicts
-    assert verdict.passed is False
-    assert verdict.reason == "TypeError: no"
+    (result, *_) = gl.verify(Raises, like="activation.relu", cases=5).results
+    assert result.passed is False
+    assert result.reason == "TypeError: no"
 
 
 def test_a_result_of_another_shape_is_wrong():
@@ -94,9 +94,9 @@ def test_a_result_of_another_shape_is_wrong():
         def forward(self, x):
             return torch.relu(x).flatten()
 
-    (verdict, *_) = gl.verify(Flat, like="activation.relu", cases=20).verdicts
-    assert verdict.passed is False
-    assert "shape" in verdict.reason
+    (result, *_) = gl.verify(Flat, like="activation.relu", cases=20).results
+    assert result.passed is False
+    assert "shape" in result.reason
 
 
 def test_nan_is_wrong():
@@ -104,8 +104,8 @@ def test_nan_is_wrong():
         def forward(self, x):
             return torch.relu(x) * torch.nan
 
-    (verdict, *_) = gl.verify(Nan, like="activation.relu", cases=5).verdicts
-    assert verdict.passed is False
+    (result, *_) = gl.verify(Nan, like="activation.relu", cases=5).results
+    assert result.passed is False
 
 
 def test_what_is_no_class_is_refused():
@@ -121,12 +121,12 @@ def test_a_block_is_verified_by_its_name():
 
 def test_the_same_cases_are_drawn_each_time():
     check = checks["activation.gelu"][0]
-    first, second = (judge(check, Subject.block("activation.gelu"), 10) for _ in range(2))
+    first, second = (run_check(check, Subject.block("activation.gelu"), 10) for _ in range(2))
     assert first == second
 
 
 @pytest.mark.parametrize(
-    ("where", "told"),
+    ("where", "message"),
     [
         ("nothing", "names no class. Write FILE.py:Class"),
         ("absent.py:Class", "There is no file absent.py"),
@@ -134,19 +134,19 @@ def test_the_same_cases_are_drawn_each_time():
         (f"{FILE}:Rectifer", "Did you mean 'Rectifier'"),
     ],
 )
-def test_what_cannot_be_found_is_told(where, told):
-    with pytest.raises(GradlabError, match=told):
-        find(where)
+def test_what_cannot_be_imported_is_reported(where, message):
+    with pytest.raises(GradlabError, match=message):
+        import_object(where)
 
 
 def test_a_file_that_raises_is_told(tmp_path):
     (tmp_path / "broken.py").write_text("1 / 0\n")
     with pytest.raises(GradlabError, match=r"broken\.py cannot be imported: ZeroDivisionError: division by zero"):
-        find(f"{tmp_path}/broken.py:Class")
+        import_object(f"{tmp_path}/broken.py:Class")
 
 
 def test_a_class_is_found_in_an_importable_module():
-    assert find("torch.nn:ReLU") is nn.ReLU
+    assert import_object("torch.nn:ReLU") is nn.ReLU
 
 
 def test_words_that_are_no_values_are_refused():

@@ -18,7 +18,7 @@ from gradlab.files import write_file
 
 if TYPE_CHECKING:
     from gradlab.explanation.autodiff import Autodiff
-    from gradlab.explanation.block import Code, Explanation
+    from gradlab.explanation.block import Explanation, SourceCode
 
 _TWO_COLUMNS = 150  # characters of a terminal in which two pieces of code stand beside one another
 
@@ -88,7 +88,7 @@ def _show(screen: Console, found: Explanation) -> None:
     say(screen, "settings", found.settings or "none")
     parameters = ", ".join(f"{name} {shape}" for name, shape in found.parameters.items())
     say(screen, "parameters", f"{parameters}, in {found.built}" if parameters else "none")
-    for key, formula in found.doc.cost.items():
+    for key, formula in found.cost.items():
         say(screen, key, formula)
     if found.peers:
         say(screen, "equal to", ", ".join(found.peers))
@@ -118,7 +118,7 @@ def _show_picture(screen: Console, lines: str, style: str = "") -> None:
     screen.print(Text(indent(lines, "    "), style), soft_wrap=True)
 
 
-def _show_code(screen: Console, codes: list[Code]) -> None:
+def _show_code(screen: Console, codes: list[SourceCode]) -> None:
     """Side by side where there is room, else one below the other."""
     if not screen.is_terminal:
         for code in codes:

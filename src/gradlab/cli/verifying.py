@@ -18,7 +18,7 @@ from gradlab.errors import GradlabError
 from gradlab.wording import duration
 
 if TYPE_CHECKING:
-    from gradlab.verification import Check, Judgement
+    from gradlab.verification import Check, Verification
 
 
 def verify(
@@ -48,48 +48,51 @@ def verify(
         raise GradlabError(f"--cases {cases} checks nothing. Give 1 or more.")
     began = time.perf_counter()
     screen = console(plain)
-    found = []
-    for judgement in _judgements(what, like, cases, quiet=plain or as_json):
-        found.append(judgement)
+    verifications = []
+    for verification in _verifications(what, like, cases, quiet=plain or as_json):
+        verifications.append(verification)
         if not as_json:
-            _print(screen, judgement)
+            _print(screen, verification)
+    passed = all(verification.passed for verification in verifications)
     if as_json:
-        print_json({"passed": all(j.passed for j in found), "blocks": [j.plain() for j in found]})
-    elif len(found) > 1:
-        verdicts = [verdict for judgement in found for verdict in judgement.verdicts]
-        outcomes = [sum(v.passed is outcome for v in verdicts) for outcome in (True, False, None)]
-        held, broken, not_made = (f"{number:,}" for number in outcomes)
-        tried = f"{sum(v.cases for v in verdicts):,} random cases in {duration(time.perf_counter() - began)}"
-        screen.print(f"{len(found)} blocks: {held} checks hold, {broken} are broken, {not_made} not made; {tried}.")
-    if not all(judgement.passed for judgement in found):
+        print_json({"passed": passed, "blocks": [verification.plain() for verification in verifications]})
+    elif len(verifications) > 1:
+        results = [result for verification in verifications for result in verification.results]
+        outcomes = [sum(result.passed is outcome for result in results) for outcome in (True, False, None)]
+        held, broken, skipped = (f"{count:,}" for count in outcomes)
+        tried = f"{sum(result.cases for result in results):,} random cases in {duration(time.perf_counter() - began)}"
+        screen.print(
+            f"{len(verifications)} blocks: {held} checks hold, {broken} are broken, {skipped} skipped; {tried}."
+        )
+    if not passed:
         sys.exit(3)
 
 
-def _judgements(what: tuple[str, ...], like: str | None, cases: int, quiet: bool) -> Iterator[Judgement]:
+def _verifications(what: tuple[str, ...], like: str | None, cases: int, quiet: bool) -> Iterator[Verification]:
     import torch
 
-    from gradlab.verification import Subject, judged, judged_like, names_of
-    from gradlab.verification.strangers import find, read_values
+    from gradlab.verification import Subject, block_names, verify_block, verify_like
+    from gradlab.verification.user_code import import_object, read_values
 
     torch.set_num_threads(1)  # the cases are small: a second thread would only be waited for
     if like is None:
-        if strangers := [word for word in what if ":" in word or "=" in word]:
-            raise GradlabError(f"{strangers[0]!r} is no block. To check your own class, say which block: --like NAME.")
-        for name in names_of(what):
+        if foreign := [word for word in what if ":" in word or "=" in word]:
+            raise GradlabError(f"{foreign[0]!r} is no block. To check your own class, say which block: --like NAME.")
+        for name in block_names(what):
             with _progress(name, quiet) as watch:
-                judgement = judged(Subject.block(name), name, cases, watch)
-            yield judgement
+                verification = verify_block(Subject.block(name), name, cases, watch)
+            yield verification
         return
     if not what:
         raise GradlabError("Nothing to check. Write: gradlab verify FILE.py:Class --like NAME key=value …")
     with _progress(what[0], quiet) as watch:
-        judgement = judged_like(find(what[0]), like, read_values([*what[1:]]), what[0], cases, watch)
-    yield judgement
+        verification = verify_like(import_object(what[0]), like, read_values([*what[1:]]), what[0], cases, watch)
+    yield verification
 
 
 @contextmanager
 def _progress(title: str, quiet: bool) -> Iterator[Callable[[Check], None]]:
-    """A line on stderr that says which check is being made, while it is."""
+    """A line on stderr that says which check is running."""
     if quiet or not sys.stderr.isatty():
         yield lambda check: None
         return
@@ -97,13 +100,13 @@ def _progress(title: str, quiet: bool) -> Iterator[Callable[[Check], None]]:
         yield lambda check: status.update(f"{title}  [dim]{check.kind}[/dim] {check.name}")
 
 
-def _print(screen: Console, judgement: Judgement) -> None:
-    rows = (verdict.row() for verdict in judgement.verdicts)
-    like = f", like {judgement.block}" if judgement.subject != judgement.block else ""
-    screen.print(table("kind", "check", "cases", "worst error", "", rows=rows, title=f"{judgement.subject}{like}"))
-    for verdict in judgement.broken:
-        first, *lines = verdict.told()
-        screen.print(Text.assemble((f"{verdict.kind} broken: {verdict.name}", "bold red"), f"  ({first})"))
+def _print(screen: Console, verification: Verification) -> None:
+    rows = (result.row() for result in verification.results)
+    like = f", like {verification.block}" if verification.subject != verification.block else ""
+    screen.print(table("kind", "check", "cases", "worst error", "", rows=rows, title=f"{verification.subject}{like}"))
+    for result in verification.broken:
+        first, *lines = result.details()
+        screen.print(Text.assemble((f"{result.kind} broken: {result.name}", "bold red"), f"  ({first})"))
         screen.print(Text("smallest case that breaks it:", "dim") if lines else Text())
         for line in lines:
             screen.print(Text(f"  {line}"))

@@ -61,6 +61,7 @@ from gradlab.recipe import Recipe
 from gradlab.run import checkpoint
 from gradlab.specs import Array
 from gradlab.tasks import Task, compare, judge, predict, tasks, wants
+from gradlab.tasks.finite import check_losses, check_outputs
 
 FIT = "fit"
 """In place of the names of data, model and task in the recipe of a run that `gradlab.fit` made."""
@@ -284,7 +285,7 @@ class Run:
         with interpreting(self.path / "recipe.toml"):
             coded = [c for c in self.recipe.data.values.get("one_hot", []) if c not in named]
             preprocessing.check_known(values, coded)
-        return predict(self.model, x)
+        return check_outputs(predict(self.model, x))
 
     @property
     def temperature(self) -> float:
@@ -316,7 +317,10 @@ class Run:
 
     def evaluate(self, split: str = "test") -> dict[str, float]:
         """Loss and metrics on a split, computed anew."""
-        return judge(self.model, self.task, self.judged(self._encoded(split)))
+        examples = self.judged(self._encoded(split))
+        figures = judge(self.model, self.task, examples)
+        check_losses(figures, self.model, self.task, examples, f"{split} split")
+        return figures
 
     def baselines(self, split: str = "test") -> dict[str, dict[str, float]]:
         """The figures of the trivial predictors on a split, by name, the strongest last."""

@@ -34,14 +34,15 @@ def find_knob(recipe: Recipe, key: str) -> Knob:
 
 def _below(schema: Schema, values: Mapping[str, Any], path: list[str], where: str) -> Knob:
     name, *rest = path
-    if name not in schema.knobs:
+    knobs = {**schema.old_knobs, **schema.knobs}
+    if name not in knobs:
         raise unknown(f"key in {where},", name, schema.knobs)
-    knob = schema.knobs[name]
+    knob = knobs[name]
     if not rest:
         return knob
-    if knob.choices is None:
+    part = None if knob.choices is None else knob.resolve(values.get(name, knob.default), f"{where}.{name}")
+    if knob.choices is None or not isinstance(part, Part):
         raise GradlabError(f"{where}.{name} has no keys below it, so there is no {where}.{name}.{'.'.join(rest)}.")
-    part = knob.resolve(values.get(name, knob.default), f"{where}.{name}")
     return _below(knob.choices.schema(part.name), part.values, rest, f"{where}.{name}")
 
 

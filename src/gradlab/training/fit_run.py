@@ -7,7 +7,7 @@ from torch import nn
 
 from gradlab.data import Dataset, Examples
 from gradlab.errors import GradlabError, notice
-from gradlab.probes import parameter_count
+from gradlab.models.cost import parameter_count
 from gradlab.recipe import Recipe
 from gradlab.registry import Part
 from gradlab.run import Run, open_run

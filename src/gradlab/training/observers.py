@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,30 @@ class Observer:
 
     def end(self, training: Training) -> None:
         """After the last step; `training.progress.ended` says why it was the last."""
+
+    def snapshot(self) -> dict[str, Any]:
+        """What a checkpoint should keep for it: tensors, numbers and text, nested in dictionaries and lists."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Before `start`, where the training goes on from a checkpoint that kept something."""
+
+
+def snapshots(observers: Sequence[Observer]) -> dict[str, list[dict[str, Any]]]:
+    """What observers want kept, by the names of their classes: of one class there may be several."""
+    states: dict[str, list[dict[str, Any]]] = {}
+    for observer in observers:
+        states.setdefault(type(observer).__name__, []).append(observer.snapshot())
+    return {name: several for name, several in states.items() if any(several)}
+
+
+def restore_observers(observers: Sequence[Observer], states: Mapping[str, Sequence[dict[str, Any]]]) -> None:
+    """Give back to each what it kept; others may watch now than did then."""
+    waiting = {name: list(several) for name, several in states.items()}
+    for observer in observers:
+        several = waiting.get(type(observer).__name__)
+        if several and (state := several.pop(0)):
+            observer.restore(state)
 
 
 class MetricsLog(Observer):
@@ -102,6 +126,7 @@ class Checkpoints(Observer):
         for path in checkpoint.steps(self.folder):
             if int(path.name.removeprefix("step-")) > training.progress.step:
                 remove(path)
+        self._prune()
         self.saved = training.progress.step
 
     def step(self, training: Training) -> None:
@@ -136,8 +161,11 @@ class Checkpoints(Observer):
         with write_errors(self.folder, advice, TrainingError):
             checkpoint.write(self.folder, taken, advice=advice, kind=TrainingError)
             self.saved = taken.step
-            for old in checkpoint.steps(self.folder)[self.keep :]:
-                remove(old)
+            self._prune()
+
+    def _prune(self) -> None:
+        for old in checkpoint.steps(self.folder)[self.keep :]:
+            remove(old)
 
 
 def _go_on(path: Path) -> str:

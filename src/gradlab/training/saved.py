@@ -10,10 +10,11 @@ from typing import Any
 from gradlab import owners, parallel, process
 from gradlab.errors import GradlabError, Interrupted, TrainingError, notice, one_line
 from gradlab.files import check_content
-from gradlab.probes import parameter_count
+from gradlab.models.cost import parameter_count
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound, steps
 from gradlab.tasks import Supervised, Task, compare, judge
+from gradlab.tasks.finite import check_losses
 from gradlab.tasks.task import has_targets
 from gradlab.training.checkup import Checkup
 from gradlab.training.loop import Progress, Training
@@ -119,6 +120,8 @@ def _figures(
     task, model, progress = training.task, training.model, training.progress
     judged = {name: read(splits[name], training.plan) for name in ("validation", "test") if len(splits.get(name, ()))}
     figures = {name: judge(model, task, split) for name, split in judged.items()}
+    for name, split in judged.items():
+        check_losses(figures[name], model, task, split, f"{name} split, at the end")
     at_hand = not isinstance(task, Supervised) or has_targets(training.train)
     trivial = task.baselines(training.train, model) if judged and at_hand else {}
     baselines = {name: compare(trivial, task, split) for name, split in judged.items()} if trivial else {}

@@ -2,21 +2,28 @@
 
 from gradlab.verification import families  # which enter their checks
 from gradlab.verification.checks import Check, checks, examples
-from gradlab.verification.judgement import Judgement, judged, judged_like, names_of
-from gradlab.verification.judging import CASES, Verdict, judge
+from gradlab.verification.running import (
+    CASES,
+    CheckResult,
+    Verification,
+    block_names,
+    run_check,
+    verify_block,
+    verify_like,
+)
 from gradlab.verification.subject import Subject
 
 __all__ = [
     "CASES",
     "Check",
-    "Judgement",
+    "CheckResult",
     "Subject",
-    "Verdict",
+    "Verification",
+    "block_names",
     "checks",
     "examples",
     "families",
-    "judge",
-    "judged",
-    "judged_like",
-    "names_of",
+    "run_check",
+    "verify_block",
+    "verify_like",
 ]

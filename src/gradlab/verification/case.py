@@ -1,10 +1,11 @@
-"""One random case of a check: sizes, numbers and the block itself, all drawn under a name, so that they can be told.
+"""One random case of a check: sizes, numbers and the block itself, all drawn under a name, so that they can be shown.
 
 Hypothesis draws; what it draws first is the simplest. When a case fails, it looks for the smallest one that still does.
 """
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from gradlab.verification.subject import Incomparable, Subject
 
 T = TypeVar("T")
+Sizes = list[int]
 
 DIGITS = (0, 1, 15)  # decimals of the numbers drawn: whole ones make the smallest example readable
 
@@ -43,6 +45,10 @@ class Case:
     def choice(self, name: str, options: Sequence[T]) -> T:
         """One of the options, of which the first is the simplest."""
         return self._draw(name, st.sampled_from(options))
+
+    def sizes(self, high: int = 4, axes: tuple[int, int] = (1, 3), name: str = "size", count: str = "axes") -> Sizes:
+        """The sizes of some axes, each at most so large."""
+        return [self.integer(f"{name} {axis}", 1, high) for axis in range(self.integer(count, *axes))]
 
     def flag(self, name: str) -> bool:
         return self.choice(name, (False, True))
@@ -99,6 +105,13 @@ class Case:
         """A source of random numbers of this case and name."""
         return torch.Generator().manual_seed(zlib.crc32(f"{name} {self._seed}".encode()))  # torch looks at 32 bits
 
+    @contextmanager
+    def seeded(self) -> Iterator[None]:
+        """Whatever is drawn from torch's own generator inside of this is that of the case."""
+        with torch.random.fork_rng(devices=()):
+            torch.manual_seed(self.generator("torch's own").initial_seed())
+            yield
+
     def _normal(self, name: str, shape: tuple[int, ...]) -> Tensor:
         values = torch.randn(shape, generator=self.generator(name), dtype=torch.float64)
         return values.round(decimals=self._digits) + 0.0  # no -0, which reads oddly in an example
@@ -113,23 +126,28 @@ class Case:
         """The block in float64 with random parameters: a fresh one could hide a mistake by a gain of 1, a bias of 0."""
         with torch.random.fork_rng(devices=()):
             torch.default_generator.manual_seed(self._seed)  # torch.manual_seed looks at every device, which takes time
-            built = self.subject.build(settings)
-        if isinstance(built, nn.Module):
-            built.double()
+            block = self.subject.build(settings)
+        if isinstance(block, nn.Module):
+            block.double()
             if not self.subject.keeps_weights:
                 with torch.no_grad():
-                    for name, parameter in built.named_parameters():
+                    for name, parameter in block.named_parameters():
                         parameter.copy_(0.7 * self._normal(name, tuple(parameter.shape)))
-            self.drawn |= {f"its {name}": value.detach().clone() for name, value in built.named_parameters()}
-        return built
+            self.drawn |= {f"its {name}": value.detach().clone() for name, value in block.named_parameters()}
+        return block
 
-    def weights(self, block: nn.Module, *names: str) -> list[nn.Parameter]:
+    def weights(self, block: nn.Module, *names: str) -> dict[str, nn.Parameter]:
         """The parameters of these names, in this order. A user's module without one of them cannot be compared."""
-        found = dict(block.named_parameters())
-        if missing := [name for name in names if name not in found]:
-            raise Incomparable(f"it has no parameter {', '.join(missing)}; its own are {', '.join(found) or 'none'}")
-        return [found[name] for name in names]
+        own = dict(block.named_parameters())
+        if missing := [name for name in names if name not in own]:
+            raise Incomparable(f"it has no parameter {', '.join(missing)}; its own are {', '.join(own) or 'none'}")
+        return {name: own[name] for name in names}
 
+    def weight(self, block: nn.Module, name: str = "weight") -> nn.Parameter:
+        return self.weights(block, name)[name]
 
-Judge = Callable[[Case], float]
-"""What a check does with a case: the size of the error it finds."""
+    def set(self, block: nn.Module, **values: Any) -> None:
+        """Give parameters other values, by their names."""
+        with torch.no_grad():
+            for name, parameter in self.weights(block, *values).items():
+                parameter.copy_(torch.as_tensor(values[name]))

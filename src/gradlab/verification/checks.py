@@ -1,25 +1,28 @@
 """The checks of each block, entered where they are written.
 
-    @twin("norm.rms", normalisation.rms_norm)
-    def rms_twin(case): ...
+    conform("norm.rms", vectors, twin=normalisation.rms_norm, peer=nn.RMSNorm)
 
-    @law("norm.rms", wrong=Centred)
+    @law("norm.rms", fault=Fault(forward=lambda self, x: self.right(x - x.mean(-1, True))))
     def length_does_not_matter(case): ...
 
-    @peer("norm.rms", "torch.nn.RMSNorm")
-    def rms_peer(case): ...
-
-A check gets a `Case`, draws what it needs from it, and returns the size of the error it has found.
+A law gets a `Case`, draws what it needs from it, and returns the size of the error. It comes with at least one fault: a
+version of the block that breaks it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, get_args
 
-from gradlab.verification.case import Judge
+from torch import Tensor, nn
+
+from gradlab.nn.blocks import find_block
+from gradlab.verification.case import Case
+from gradlab.verification.comparing import difference, twin_difference
 
 Kind = Literal["twin", "law", "peer"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+ErrorOf = Callable[[Case], float]
 
 EXACT = 1e-9  # of the largest entry, in float64
 
@@ -31,13 +34,13 @@ class Check:
     kind: Kind
     block: str
     name: str
-    judge: Judge
+    error: ErrorOf
     tolerance: float = EXACT
     most_cases: int | None = None
     """A statistical law looks at many numbers in one case, and needs few."""
 
-    wrong: Callable[..., Any] | None = None
-    """A version of the block with a fault that this law must find."""
+    faults: tuple[Callable[..., Any], ...] = ()
+    """Versions of the block with a fault that this check must find: every law has one, which shows that it can fail."""
 
     twin: Callable[..., Any] | None = None
     needs: str = ""
@@ -46,59 +49,151 @@ class Check:
     @property
     def formula(self) -> str:
         """The law in symbols: the first line of its docstring."""
-        return (self.judge.__doc__ or "").strip().partition("\n")[0]
+        return (self.error.__doc__ or "").strip().partition("\n")[0]
 
 
 checks: dict[str, list[Check]] = {}
 
 
-def twin(block: str, function: Callable[..., Any]) -> Callable[[Judge], Judge]:
-    """The check compares the block with this function of the glass engine: values and all gradients."""
-    name = f"{function.__module__.removeprefix('gradlab.')}.{function.__name__}"
-
-    def enter(judge: Judge) -> Judge:
-        return _enter(Check("twin", block, name, judge, twin=function))
-
-    return enter
+def _enter(check: Check) -> None:
+    entered = checks.setdefault(check.block, [])
+    assert all((c.kind, c.name) != (check.kind, check.name) for c in entered), f"{check.block}: two {check.name!r}"
+    entered.append(check)
 
 
-def law(
-    *blocks: str,
-    wrong: Callable[..., Any] | Mapping[str, Callable[..., Any]],
+# Twins and peers
+
+
+@dataclass(frozen=True)
+class Call:
+    """A block that was built, what it is called with, and what others must know to do the same."""
+
+    block: Callable[..., Any]
+    inputs: Sequence[Any]
+    weights: Mapping[str, Tensor] = field(default_factory=dict)
+    """Its parameters, by the names of the peer and in the order of the twin, which takes them after the inputs."""
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What the twin takes besides."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What the peer is built with."""
+
+    def __call__(self) -> Any:
+        return self.block(*self.inputs)
+
+    @property
+    def leaves(self) -> list[Tensor]:
+        values = (*self.inputs, *self.weights.values())
+        return [value for value in values if isinstance(value, Tensor) and value.requires_grad]
+
+
+Draw = Callable[[Case], Call]
+
+
+def conform(
+    block: str,
+    draw: Draw,
+    *,
+    twin: Callable[..., Any] | None = None,
+    twin_call: Callable[..., Any] | None = None,
+    peer: type[nn.Module] | Mapping[str, Callable[[Call], Any]] | None = None,
+    fault: "Faults" = (),
     tolerance: float = EXACT,
-    most_cases: int | None = None,
-) -> Callable[[Judge], Judge]:
-    """A law of these blocks, named as the function is. `wrong` breaks it: one for all blocks, or one for each."""
+    needs: str = "",
+) -> None:
+    """Compare the block with a function of the glass engine and with other libraries: values and all gradients.
 
-    def enter(judge: Judge) -> Judge:
-        for block in blocks:
-            broken = wrong[block] if isinstance(wrong, Mapping) else wrong
-            _enter(Check("law", block, _as_words(judge), judge, tolerance, most_cases, broken))
-        return judge
+    `twin_call` calls the twin where that does not take the inputs, the weights and the options as they are. A peer is a
+    class of torch.nn, or by its name a function that makes of a call what the block should.
+    """
+    faults = _faults_of(block, fault)
+    if twin is not None:
+        name = f"{twin.__module__.removeprefix('gradlab.')}.{twin.__name__}"
+        error = partial(_twin_error, draw, twin_call or twin)
+        _enter(Check("twin", block, name, error, faults=faults, twin=twin))
+    peers = {f"torch.nn.{peer.__name__}": _by_torch(peer)} if isinstance(peer, type) else peer or {}
+    for name, wanted in peers.items():
+        error = partial(_peer_error, draw, wanted)
+        _enter(Check("peer", block, name, error, tolerance, faults=faults, needs=needs))
 
-    return enter
+
+def _twin_error(draw: Draw, twin: Callable[..., Any], case: Case) -> float:
+    call = draw(case)
+    return twin_difference(call(), twin, *call.inputs, *call.weights.values(), **call.options)
+
+
+def _peer_error(draw: Draw, peer: Callable[[Call], Any], case: Case) -> float:
+    call = draw(case)
+    return difference(call(), peer(call), call.leaves)
+
+
+def _by_torch(peer: type[nn.Module]) -> Callable[[Call], Any]:
+    return lambda call: tied(peer(**call.settings), call.weights)(*call.inputs)
+
+
+def tied(module: nn.Module, weights: Mapping[str, Tensor]) -> nn.Module:
+    """The module with these parameters in place of its own, so that gradients reach them."""
+    module.double()
+    for name, weight in weights.items():
+        owner, _, leaf = name.rpartition(".")
+        setattr(module.get_submodule(owner), leaf, weight)
+    return module
 
 
 def peer(
     block: str, name: str, *, tolerance: float = EXACT, most_cases: int | None = None, needs: str = ""
-) -> Callable[[Judge], Judge]:
-    """The check compares the block with another library's."""
+) -> Callable[[ErrorOf], ErrorOf]:
+    """The check compares the block with another library's, in a way of its own."""
 
-    def enter(judge: Judge) -> Judge:
-        return _enter(Check("peer", block, name, judge, tolerance, most_cases, needs=needs))
+    def enter(error: ErrorOf) -> ErrorOf:
+        _enter(Check("peer", block, name, error, tolerance, most_cases, needs=needs))
+        return error
 
     return enter
 
 
-def _enter(check: Check) -> Judge:
-    entered = checks.setdefault(check.block, [])
-    assert all((c.kind, c.name) != (check.kind, check.name) for c in entered), f"{check.block}: two {check.name!r}"
-    entered.append(check)
-    return check.judge
+# Laws
 
 
-def _as_words(function: Callable[..., Any]) -> str:
-    return function.__name__.strip("_").replace("_", " ")
+class Fault:
+    """A block with these methods in place of its own. In them `self.right` is the block's own `forward`."""
+
+    def __init__(self, **methods: Callable[..., Any]):
+        self.methods = methods
+
+    def of(self, block: str) -> type:
+        kind: Any = find_block(block)
+        return type(f"Faulty{kind.__name__}", (kind,), {"right": kind.forward, **self.methods})
+
+
+Faults = Callable[..., Any] | Fault | Mapping[str, Any] | Sequence[Any]
+"""One fault for all blocks of a law, one for each by its name, or several of such."""
+
+
+def law(
+    *blocks: str, fault: Faults, tolerance: float = EXACT, most_cases: int | None = None
+) -> Callable[[ErrorOf], ErrorOf]:
+    """A law of these blocks, named as the function is, and what breaks it."""
+
+    def enter(error: ErrorOf) -> ErrorOf:
+        name = error.__name__.strip("_").replace("_", " ")
+        for block in blocks:
+            _enter(Check("law", block, name, error, tolerance, most_cases, _faults_of(block, fault)))
+        return error
+
+    return enter
+
+
+def _faults_of(block: str, fault: Faults) -> tuple[Callable[..., Any], ...]:
+    if isinstance(fault, Sequence):
+        return tuple(each for one in fault for each in _faults_of(block, one))
+    if isinstance(fault, Mapping):
+        return _faults_of(block, fault[block]) if block in fault else ()
+    return (fault.of(block) if isinstance(fault, Fault) else fault,)
+
+
+# Examples
 
 
 @dataclass(frozen=True)
@@ -114,15 +209,7 @@ class Example:
 examples: dict[str, Callable[[], Example]] = {}
 
 
-def example(block: str, **sizes: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enter a function of the sizes that gives the settings of a block and the inputs of a call."""
-
-    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
-        def made() -> Example:
-            settings, inputs = function(**sizes)
-            return Example(settings, inputs, sizes)
-
-        examples[block] = made
-        return function
-
-    return enter
+def example(*blocks: str, call: Callable[..., tuple[Mapping[str, Any], tuple[Any, ...]]], **sizes: int) -> None:
+    """Enter a function of the sizes that gives the settings of these blocks and the inputs of a call."""
+    for block in blocks:
+        examples[block] = lambda: Example(*call(**sizes), sizes)

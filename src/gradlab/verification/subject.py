@@ -1,9 +1,10 @@
-"""What is judged: a block of gradlab, or a module or function of a user that is said to be like one."""
+"""What is checked: a block of gradlab, or a module or function of a user that is said to be like one."""
 
 import copy
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -22,10 +23,10 @@ class Incomparable(Exception):
 
 @dataclass(frozen=True)
 class Subject:
-    """The block's name, what is judged in its place, and the values that are fixed and not drawn."""
+    """The block's name, what is checked in its place, and the values that are fixed and not drawn."""
 
     name: str
-    made: Any
+    implementation: Any
     """A class of modules, a function that builds one, a module; or, like a block that is a function, a function."""
 
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -35,60 +36,57 @@ class Subject:
         return cls(name, find_block(name))
 
     @classmethod
-    def like(cls, name: str, made: Any, values: Mapping[str, Any]) -> "Subject":
+    def like(cls, name: str, implementation: Any, values: Mapping[str, Any]) -> "Subject":
         """A user's class, function or module. The sizes of a module are read off its attributes, where it has them."""
         name = name.replace("-", "_")
         block = find_block(name)
         fixed = dict(values)
-        if isinstance(made, nn.Module):
+        if isinstance(implementation, nn.Module):
             if values and isinstance(block, type):
                 sizes = [key for key in values if key not in settings_of(block)]
                 if sizes:
                     raise GradlabError(f"{name} has no setting {', '.join(sizes)}, and this module is built already.")
-            fixed = {key: _setting(made, key, block) for key in settings_of(block) if hasattr(made, key)} | fixed
-        elif not callable(made):
-            raise GradlabError(f"{made!r} is neither a module, a class of modules nor a function.")
-        return cls(name, made, fixed)
+            fixed = {
+                key: _setting(implementation, key, block) for key in settings_of(block) if hasattr(implementation, key)
+            } | fixed
+        elif not callable(implementation):
+            raise GradlabError(f"{implementation!r} is neither a module, a class of modules nor a function.")
+        return cls(name, implementation, fixed)
 
     @property
     def keeps_weights(self) -> bool:
         """Whether its parameters are the user's own, and not to be drawn."""
-        return isinstance(self.made, nn.Module)
+        return isinstance(self.implementation, nn.Module)
 
     def build(self, settings: Mapping[str, Any]) -> Any:
         """The thing to call, built with these settings as far as its constructor knows them."""
         block = find_block(self.name)
-        if self.made is block:
-            return block(**settings) if isinstance(block, type) else block
-        if isinstance(self.made, nn.Module):
+        if self.implementation is block:
+            return block(**settings) if isinstance(block, type) else partial(block, **settings)
+        if isinstance(self.implementation, nn.Module):
             for key, value in settings.items():
                 if type(value) is int and key not in self.fixed:
                     raise Incomparable(f"it is built already, and has no attribute {key}; say {key}=…")
-            return copy.deepcopy(self.made)
-        if not isinstance(block, type):
-            return self.made
-        taken = settings_of(self.made)
-        if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
-            return self._made({**settings, **self.fixed})
-        known = {key: value for key, value in settings.items() if key in taken}
-        unknown = {key: value for key, value in settings.items() if key not in taken}
-        self._want_fixed(unknown, "its constructor does not take {key}, which the check varies")
-        own = {key: value for key, value in self.fixed.items() if key in taken or key not in settings_of(block)}
-        return self._made({**known, **own})
-
-    def _want_fixed(self, settings: Mapping[str, Any], reason: str) -> None:
-        """Settings that cannot be passed on must be the user's, or what the block does without being told."""
+            return copy.deepcopy(self.implementation)
+        taken, defaults = settings_of(self.implementation), settings_of(block)
+        anything = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values())
+        known = {key: value for key, value in settings.items() if anything or key in taken}
         for key, value in settings.items():
-            if key not in self.fixed and settings_of(find_block(self.name))[key].default != value:
-                raise Incomparable(f"{reason.format(key=key)}; fix it with {key}=…")
+            if key not in known and key not in self.fixed and defaults[key].default != value:
+                what = "its constructor" if isinstance(block, type) else "it"
+                raise Incomparable(f"{what} does not take {key}, which the check varies; fix it with {key}=…")
+        if not isinstance(block, type) and not isinstance(self.implementation, type):
+            return partial(self.implementation, **known)
+        own = {key: value for key, value in self.fixed.items() if anything or key in taken or key not in defaults}
+        return self._construct({**known, **own})
 
-    def _made(self, settings: Mapping[str, Any]) -> Any:
+    def _construct(self, settings: Mapping[str, Any]) -> Any:
         try:
-            return self.made(**settings)
-        except Exception as error:  # a stranger's constructor may raise anything
-            told = ", ".join(f"{key}={value}" for key, value in settings.items())
-            name = getattr(self.made, "__name__", str(self.made))
-            raise CannotBuild(f"{name}({told}) cannot be built: {type(error).__name__}: {one_line(error)}") from error
+            return self.implementation(**settings)
+        except Exception as error:  # a user's constructor may raise anything
+            values = ", ".join(f"{key}={value}" for key, value in settings.items())
+            name = getattr(self.implementation, "__name__", str(self.implementation))
+            raise CannotBuild(f"{name}({values}) cannot be built: {type(error).__name__}: {one_line(error)}") from error
 
 
 def _setting(module: nn.Module, key: str, block: Callable[..., Any]) -> Any:

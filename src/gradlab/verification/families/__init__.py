@@ -1,35 +1,7 @@
 """What is known of each family of blocks: a file or a folder for each, which enters its checks when it is imported."""
 
-from gradlab.verification.families import (
-    activations,
-    attention,
-    divergences,
-    initialisation,
-    linear_attention,
-    losses,
-    maps,
-    normalisation,
-    perceptron,
-    position,
-    recurrent,
-    regularisation,
-    residual,
-    transformer,
-)
+from importlib import import_module
+from pkgutil import walk_packages
 
-__all__ = [
-    "activations",
-    "attention",
-    "divergences",
-    "initialisation",
-    "linear_attention",
-    "losses",
-    "maps",
-    "normalisation",
-    "perceptron",
-    "position",
-    "recurrent",
-    "regularisation",
-    "residual",
-    "transformer",
-]
+for _module in walk_packages(__path__, f"{__name__}."):
+    import_module(_module.name)

@@ -8,41 +8,36 @@ from torch import Tensor
 from gradlab.nn.perceptron import Perceptron
 from gradlab.scratch import perceptron
 from gradlab.verification.case import Case
-from gradlab.verification.checks import example, law, twin
-from gradlab.verification.comparing import difference
+from gradlab.verification.checks import Call, Fault, conform, example, law
+
+BLOCK = "neuron.perceptron"
 
 
-def _examples(case: Case) -> tuple[Tensor, Tensor]:
+def _drawn(case: Case) -> tuple[Any, Tensor, list[Tensor]]:
+    """A perceptron, examples, and its weights as they are now."""
     x = case.tensor("x", case.integer("batch", 1, 8), case.integer("in_features", 1, 4)).detach()
-    return x, case.indices("target", len(x), below=2).to(x)
-
-
-@twin("neuron.perceptron", perceptron.perceptron)
-def output(case: Case) -> float:
-    x, _ = _examples(case)
     block = case.build(in_features=x.shape[1])
-    weight, bias = (w.detach().numpy() for w in case.weights(block, "weight", "bias"))
-    return difference(block(x), torch.from_numpy(perceptron.perceptron(x.numpy(), weight, float(bias))))
+    return block, x, [weight.detach().clone() for weight in case.weights(block, "weight", "bias").values()]
 
 
-@twin("neuron.perceptron", perceptron.learn)
-def learning_rule(case: Case) -> float:
-    x, target = _examples(case)
-    block, lr = case.build(in_features=x.shape[1]), case.real("lr", 0.1, 2)
-    weight, bias = (w.detach().clone().numpy() for w in case.weights(block, "weight", "bias"))
-    wanted = perceptron.learn(x.numpy(), target.numpy(), weight, float(bias), lr)
+def _output(case: Case) -> Call:
+    block, x, weights = _drawn(case)
+    return Call(lambda x, *_: block(x), (x, *weights))
+
+
+def _learned(case: Case) -> Call:
+    block, x, weights = _drawn(case)
+    target, lr = case.indices("target", len(x), below=2).to(x), case.real("lr", 0.1, 2)
     block.learn(x, target, lr)
-    return difference((block.weight, block.bias), tuple(torch.as_tensor(w, dtype=torch.float64) for w in wanted))
+    return Call(lambda *_: (block.weight, block.bias), (x, target, *weights), options={"lr": lr})
 
 
-class AwayFromExamples(Perceptron):
-    """Moves the plane the wrong way."""
-
-    def learn(self, x: Tensor, target: Tensor, lr: float = 1.0) -> int:
-        return super().learn(x, target, -lr)
+conform(BLOCK, _output, twin=perceptron.perceptron)
+conform(BLOCK, _learned, twin=perceptron.learn)
+example(BLOCK, call=lambda n, d: ({"in_features": d}, (torch.randn(n, d),)), n=5, d=3)
 
 
-@law("neuron.perceptron", wrong=AwayFromExamples)
+@law(BLOCK, fault=Fault(learn=lambda self, x, target, lr=1.0: Perceptron.learn(self, x, target, -lr)))
 def mistakes_on_separable_examples_are_bounded(case: Case) -> float:
     """at most (R / γ)² mistakes, whatever the order"""
     d = case.integer("in_features", 1, 3)
@@ -54,16 +49,8 @@ def mistakes_on_separable_examples_are_bounded(case: Case) -> float:
     if not len(side):
         return 0.0
     bound = float((with_bias.norm(dim=1).max() / side.abs().min()) ** 2)
-    block = case.build(in_features=d)
-    with torch.no_grad():
-        block.weight.zero_()
-        block.bias.zero_()
-    made = 0
-    while (now := block.learn(x, (side > 0).to(x))) and made <= bound:
-        made += now
-    return max(0.0, made - bound)
-
-
-@example("neuron.perceptron", n=5, d=3)
-def perceptron_example(n: int, d: int) -> Any:
-    return {"in_features": d}, (torch.randn(n, d),)
+    block, mistakes = case.build(in_features=d), 0
+    case.set(block, weight=0.0, bias=0.0)
+    while (now := block.learn(x, (side > 0).to(x))) and mistakes <= bound:
+        mistakes += now
+    return max(0.0, mistakes - bound)

@@ -10,19 +10,19 @@ from torch import Tensor
 
 from gradlab.nn import attention as ours
 from gradlab.verification.case import Case
-from gradlab.verification.checks import example, law, peer
+from gradlab.verification.checks import Call, Fault, conform, example, law
 from gradlab.verification.comparing import difference
-from gradlab.verification.families.attention.every_kind import KERNELS, scene, with_fault
-from gradlab.verification.families.attention.looking import built, look
-from gradlab.verification.subject import Incomparable
+from gradlab.verification.families.attention.calling import built, look
+from gradlab.verification.families.attention.kinds import KERNELS
 
-BOUNDED = tuple(name for name in KERNELS if name != "attention.gaussian")
+GAUSSIAN, BOXCAR, EPANECHNIKOV, TRIANGULAR = KERNELS
+BOUNDED = KERNELS[1:]
 IN_SCIKIT_LEARN = dict(zip(KERNELS, ("gaussian", "tophat", "epanechnikov", "linear"), strict=True))
 PROFILES: dict[str, Callable[[Tensor], Tensor]] = {
-    "attention.gaussian": lambda u: torch.exp(-u.square() / 2),
-    "attention.boxcar": lambda u: (u <= 1).to(u.dtype),
-    "attention.epanechnikov": lambda u: torch.relu(1 - u.square()),
-    "attention.triangular": lambda u: torch.relu(1 - u),
+    GAUSSIAN: lambda u: torch.exp(-u.square() / 2),
+    BOXCAR: lambda u: (u <= 1).to(u.dtype),
+    EPANECHNIKOV: lambda u: torch.relu(1 - u.square()),
+    TRIANGULAR: lambda u: torch.relu(1 - u),
 }
 
 
@@ -34,59 +34,72 @@ def _regression(case: Case) -> tuple[Any, Tensor, Tensor, Tensor, float]:
     return built(case, width=width), queries, keys, case.positive("values", m, 1).detach(), width
 
 
-def _judged(name: str) -> None:
-    @peer(name, "sklearn.neighbors.KernelDensity")
-    def densities(case: Case) -> float:
-        """A regression is the density of the values divided by that of the keys."""
+def _call(case: Case) -> Call:
+    block, q, k, v, width = _regression(case)
+    return Call(lambda q, k, v: look(block, q, k, v), (q, k, v), settings={"width": width})
+
+
+def _by_densities(kernel: str) -> Callable[[Call], Tensor]:
+    """A regression is the density of the values divided by that of the keys."""
+
+    def wanted(call: Call) -> Tensor:
         from sklearn.neighbors import KernelDensity
 
-        block, q, k, v, width = _regression(case)
+        q, k, v = call.inputs
 
         def density(weight: Tensor) -> Tensor:
-            judge = KernelDensity(bandwidth=width, kernel=IN_SCIKIT_LEARN[name])
-            judge.fit(k.numpy(), sample_weight=weight.squeeze(-1).numpy())
-            return torch.from_numpy(np.exp(judge.score_samples(q.numpy())))[:, None] * weight.sum()
+            theirs = KernelDensity(bandwidth=call.settings["width"], kernel=kernel)
+            theirs.fit(k.numpy(), sample_weight=weight.squeeze(-1).numpy())
+            return torch.from_numpy(np.exp(theirs.score_samples(q.numpy())))[:, None] * weight.sum()
 
         all_alike = density(torch.ones_like(v))
-        wanted = torch.where(all_alike > 0, density(v) / all_alike, 0.0)
-        return difference(look(block, q, k, v), wanted)
+        return torch.where(all_alike > 0, density(v) / all_alike, 0.0)
+
+    return wanted
 
 
-for _name in KERNELS:
-    _judged(_name)
+def _by_statsmodels(call: Call) -> Tensor:
+    q, k, v = (x.numpy() for x in call.inputs)
+    regression = import_module("statsmodels.nonparametric.kernel_regression").KernelReg
+    widths = np.full(q.shape[1], call.settings["width"])
+    means, _ = regression(v, k, "c" * q.shape[1], reg_type="lc", bw=widths).fit(q)
+    return torch.from_numpy(means)[:, None]
 
 
-@peer("attention.gaussian", "statsmodels.nonparametric.kernel_regression.KernelReg", needs="statsmodels")
-def statsmodels_regression(case: Case) -> float:
-    block, q, k, v, width = _regression(case)
-    d = q.shape[1]
-    judge = import_module("statsmodels.nonparametric.kernel_regression").KernelReg(
-        v.numpy(), k.numpy(), "c" * d, reg_type="lc", bw=np.full(d, width)
-    )
-    means, _ = judge.fit(q.numpy())
-    return difference(look(block, q, k, v).squeeze(-1), torch.from_numpy(means))
-
-
-@peer("attention.boxcar", "sklearn.neighbors.RadiusNeighborsRegressor")
-def radius_neighbours(case: Case) -> float:
+def _by_radius(call: Call) -> Tensor:
     from sklearn.neighbors import RadiusNeighborsRegressor
 
-    block, q, k, v, width = _regression(case)
-    means = RadiusNeighborsRegressor(width).fit(k.numpy(), v.numpy()).predict(q.numpy())
-    return difference(look(block, q, k, v), torch.from_numpy(means).nan_to_num(0.0))  # NaN: no neighbour
+    q, k, v = (x.numpy() for x in call.inputs)
+    means = RadiusNeighborsRegressor(call.settings["width"]).fit(k, v).predict(q)
+    return torch.from_numpy(means).nan_to_num(0.0)  # NaN: no neighbour
 
 
-def _other(kernel: type[ours.KernelAttention]) -> Callable[..., Any]:
-    return lambda width=1.0: kernel(width)
+for _name, _kernel in IN_SCIKIT_LEARN.items():
+    conform(_name, _call, peer={"sklearn.neighbors.KernelDensity": _by_densities(_kernel)})
+conform(
+    GAUSSIAN,
+    _call,
+    peer={"statsmodels.nonparametric.kernel_regression.KernelReg": _by_statsmodels},
+    needs="statsmodels",
+)
+conform(BOXCAR, _call, peer={"sklearn.neighbors.RadiusNeighborsRegressor": _by_radius})
+example(
+    *KERNELS,
+    call=lambda n, m, d, e: ({"width": 3.1}, (torch.randn(n, d), torch.randn(m, d), torch.randn(m, e))),
+    n=3,
+    m=4,
+    d=5,
+    e=2,
+)
+
+# Laws
 
 
 @law(
     *KERNELS,
-    wrong={
-        "attention.gaussian": _other(ours.EpanechnikovAttention),
-        "attention.boxcar": _other(ours.EpanechnikovAttention),
-        "attention.epanechnikov": _other(ours.TriangularAttention),
-        "attention.triangular": _other(ours.EpanechnikovAttention),
+    fault={
+        **dict.fromkeys(KERNELS, (lambda width: ours.EpanechnikovAttention(width), lambda width: ours.DotAttention())),
+        EPANECHNIKOV: (lambda width: ours.TriangularAttention(width), lambda width: ours.DotAttention()),
     },
 )
 def weights_fall_with_the_distance_as_the_kernel_does(case: Case) -> float:
@@ -100,40 +113,17 @@ def weights_fall_with_the_distance_as_the_kernel_does(case: Case) -> float:
     return difference(away / at_key, PROFILES[case.subject.name](torch.tensor(u, dtype=query.dtype)))
 
 
-@law(*KERNELS, wrong=lambda width=1.0: ours.DotAttention())
-def only_differences_count(case: Case) -> float:
-    """att(Q + c, K + c, V) = att(Q, K, V)"""
-    seen = scene(case, 2)
-    c = case.tensor("c", seen.queries.shape[-1]).detach()
-    return difference(seen(queries=seen.queries + c, keys=seen.keys + c), seen())
+def unguarded(kernel: Callable[[Any, Tensor, Tensor], Tensor]) -> Fault:
+    """The quotient as it is written, which may be 0 / 0."""
+
+    def forward(self: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        weights = kernel(self, q, k)
+        return weights / weights.sum(-1, keepdim=True) @ v
+
+    return Fault(forward=forward)
 
 
-class InUnitsOfItsOwn(ours.GaussianAttention):
-    """The width where its square belongs."""
-
-    def score(self, queries: Tensor, keys: Tensor) -> Tensor:
-        return super().score(queries, keys) * self.width
-
-
-@law(
-    *KERNELS,
-    wrong={"attention.gaussian": InUnitsOfItsOwn} | dict.fromkeys(BOUNDED, lambda width: ours.EpanechnikovAttention()),
-)
-def the_width_is_the_unit_of_length(case: Case) -> float:
-    """att(a Q, a K, V; a w) = att(Q, K, V; w)"""
-    block, q, k, v, width = _regression(case)
-    a = 2.0 ** case.integer("log₂ a", 1, 4)
-    if "width" in case.subject.fixed:
-        raise Incomparable("its width is fixed, and this law varies it")
-    return difference(look(built(case, width=a * width), a * q, a * k, v), look(block, q, k, v))
-
-
-def _without_a_guard(inner: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    kernel: Tensor = inner.kernel(inner.distances(q, k))
-    return kernel / kernel.sum(-1, keepdim=True) @ v
-
-
-@law(*BOUNDED, wrong=with_fault(_without_a_guard, *BOUNDED))
+@law(*BOUNDED, fault=unguarded(lambda self, q, k: self.kernel(self.distances(q, k))))
 def far_from_all_keys_the_answer_is_zero(case: Case) -> float:
     """‖q - kⱼ‖ > w for all j ⇒ o = 0"""
     block, q, k, v, _ = _regression(case)
@@ -141,48 +131,10 @@ def far_from_all_keys_the_answer_is_zero(case: Case) -> float:
     return difference(result, torch.zeros_like(result))
 
 
-def _as_it_is_written(inner: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    kernel = torch.exp(inner.score(q, k))
-    return kernel / kernel.sum(-1, keepdim=True) @ v
-
-
-@law("attention.gaussian", wrong=with_fault(_as_it_is_written, "attention.gaussian"))
+@law(GAUSSIAN, fault=unguarded(lambda self, q, k: self.score(q, k).exp()))
 def far_from_all_keys_the_nearest_decides(case: Case) -> float:
     """o → vⱼ of the nearest key as q → ∞, where every α is 0 to the last digit"""
     m, width = case.integer("m", 1, 4), case.real("width", 0.5, 3)
     keys, values = case.distinct("keys", m, 1).detach(), case.tensor("values", m, 2).detach()
     result = look(built(case, width=width), torch.full((1, 1), 1e4, dtype=keys.dtype), keys, values)
     return difference(result, values[keys.argmax()][None])
-
-
-class NotSquared(ours.GaussianAttention):
-    """The distance where its square belongs."""
-
-    def score(self, queries: Tensor, keys: Tensor) -> Tensor:
-        return -0.5 * self.distances(queries, keys)
-
-
-@law("attention.gaussian", wrong=NotSquared)
-def it_is_a_dot_product_that_knows_how_long_keys_are(case: Case) -> float:
-    """α = softmax(qᵀk/w² - ‖k‖²/2w²)"""
-    seen = scene(case, 2)
-    q, k = seen.queries + seen.shift, seen.keys
-    scores = q @ k.mT - k.square().sum(-1)[..., None, :] / 2
-    return difference(seen(), torch.softmax(scores / seen.settings["width"] ** 2, -1) @ seen.values)
-
-
-@law("attention.gaussian", wrong=NotSquared)
-def with_keys_of_one_length_it_is_dot_product_attention(case: Case) -> float:
-    """‖k₁‖ = … = ‖kₘ‖ ⇒ α = softmax(qᵀk/w²)"""
-    seen = scene(case, 2)
-    keys = torch.nn.functional.normalize(seen.keys.detach() + 0.01, dim=-1)
-    wanted = ours.ScaledDotAttention(scale=seen.settings["width"] ** -2)
-    return difference(seen(keys=keys), wanted(seen.queries + seen.shift, keys, seen.values))
-
-
-@example("attention.gaussian", n=3, m=4, d=5, e=2)
-@example("attention.boxcar", n=3, m=4, d=5, e=2)
-@example("attention.epanechnikov", n=3, m=4, d=5, e=2)
-@example("attention.triangular", n=3, m=4, d=5, e=2)
-def kernel_example(n: int, m: int, d: int, e: int) -> Any:
-    return {"width": 3.1}, (torch.randn(n, d), torch.randn(m, d), torch.randn(m, e))

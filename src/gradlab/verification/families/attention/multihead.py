@@ -1,5 +1,6 @@
 """What is known of multi-head attention, ours and that of users."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,12 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import scratch
-from gradlab.nn.attention import MultiheadAttention
+from gradlab.nn.attention import MultiheadAttention, ScaledDotAttention, causal_mask
+from gradlab.nn.attention.cache import KeyValueCache
 from gradlab.scratch import attention, functions
 from gradlab.verification.case import Case
-from gradlab.verification.checks import example, peer, twin
-from gradlab.verification.comparing import agreement, same
-from gradlab.verification.families.attention.looking import arguments, built, look, mask_name, required, takes
+from gradlab.verification.checks import Call, Fault, conform, example, law, peer
+from gradlab.verification.comparing import difference, gradients
+from gradlab.verification.families.attention.calling import arguments, built, first, look, mask_name, required, takes
 from gradlab.verification.families.attention.projections import Projections
 from gradlab.verification.subject import Incomparable
 
@@ -20,7 +22,7 @@ BLOCK = "attention.multihead"
 
 
 @dataclass(frozen=True)
-class Scene:
+class Tokens:
     """A block, and the tokens it is to look at."""
 
     block: Any
@@ -47,12 +49,11 @@ def attended(block: Any, queries: Tensor, memory: Tensor, mask: Tensor | None = 
 
 def places(block: Any) -> int:
     """How many inputs it can be called with."""
-    named = arguments(block)
-    optional = {"key", "value"} <= set(named) or {"k", "v"} <= set(named)
-    return 3 if optional else min(3, max(1, len(required(block))))
+    named = set(arguments(block))
+    return 3 if {"key", "value"} <= named or {"k", "v"} <= named else min(3, max(1, len(required(block))))
 
 
-def scene(case: Case, fewest: int = 1, *, alone: bool = False) -> Scene:
+def tokens(case: Case, fewest: int = 1, *, alone: bool = False) -> Tokens:
     """A block of some heads, with a batch of tokens; `alone`, they look at themselves only."""
     fixed = case.subject.fixed
     if "embed_dim" in fixed:
@@ -65,50 +66,177 @@ def scene(case: Case, fewest: int = 1, *, alone: bool = False) -> Scene:
     batch, n = case.integer("batch", 1, 2), case.integer("n", fewest, 4)
     queries = case.tensor("queries", batch, n, d)
     if alone or places(block) == 1 or not case.flag("cross"):
-        return Scene(block, heads, queries, queries)
-    return Scene(block, heads, queries, case.tensor("memory", batch, case.integer("m", fewest, 4), d))
+        return Tokens(block, heads, queries, queries)
+    return Tokens(block, heads, queries, case.tensor("memory", batch, case.integer("m", fewest, 4), d))
 
 
-def _mask(case: Case, seen: Scene) -> Tensor | None:
+def _mask(case: Case, seen: Tokens) -> Tensor | None:
     if mask_name(seen.block) is None or not case.flag("masked"):
         return None
     return case.mask("mask", seen.queries.shape[1], seen.memory.shape[1])
 
 
-@twin(BLOCK, attention.multi_head)
-def multihead_twin(case: Case) -> float:
-    seen = scene(case)
+# Twin, peer and example
+
+
+def _call(case: Case) -> Call:
+    seen = tokens(case)
     mask, maps = _mask(case, seen), Projections(seen.block)
-    hidden = None if mask is None else mask.numpy()
+    options = {"seen": seen, "maps": maps, "mask": None if mask is None else mask.numpy()}
+    return Call(lambda *leaves: seen(mask), (*seen.leaves, *maps.leaves), options=options)
 
-    def by_hand(*leaves: scratch.Tensor) -> scratch.Tensor:
-        inputs, weights = leaves[: len(seen.leaves)], leaves[len(seen.leaves) :]
-        queries, memory = inputs[0], inputs[-1]
-        in_weight, in_bias, out_weight, out_bias = maps.arranged(weights, functions.concatenate)
-        assert in_weight is not None
-        assert out_weight is not None
-        return attention.multi_head(
-            queries, memory, memory, seen.heads, in_weight, in_bias, out_weight, out_bias, hidden
-        )
 
-    return agreement(seen(mask), by_hand, *seen.leaves, *maps.leaves)
+def _twin(*leaves: scratch.Tensor, seen: Tokens, maps: Projections, mask: Any) -> scratch.Tensor:
+    inputs, weights = leaves[: len(seen.leaves)], leaves[len(seen.leaves) :]
+    in_weight, in_bias, out_weight, out_bias = maps.arranged(weights, functions.concatenate)
+    assert in_weight is not None
+    assert out_weight is not None
+    tokens = inputs[0], inputs[-1], inputs[-1]
+    return attention.multi_head(*tokens, seen.heads, in_weight, in_bias, out_weight, out_bias, mask)
+
+
+conform(BLOCK, _call, twin=attention.multi_head, twin_call=_twin)
 
 
 @peer(BLOCK, "torch.nn.MultiheadAttention")
 def torchs(case: Case) -> float:
-    seen = scene(case)
+    seen = tokens(case)
     mask, maps = _mask(case, seen), Projections(seen.block)
-    judge = nn.MultiheadAttention(seen.queries.shape[-1], seen.heads, batch_first=True).double()
+    theirs = nn.MultiheadAttention(seen.queries.shape[-1], seen.heads, batch_first=True).double()
     inputs = (seen.queries, seen.memory, seen.memory)
-    told = {"attn_mask": None if mask is None else ~mask, "average_attn_weights": False}  # there, true is hidden
-    wanted, shares = torch.func.functional_call(judge, maps.packed(), inputs, told)
+    options = {"attn_mask": None if mask is None else ~mask, "average_attn_weights": False}  # there, true is hidden
+    wanted, shares = torch.func.functional_call(theirs, maps.packed(), inputs, options)
     leaves = [*seen.leaves, *maps.leaves]
-    error = same(seen(mask), wanted, leaves)
-    if isinstance(seen.block, MultiheadAttention):
-        error = max(error, same(seen.block.weights(seen.queries, seen.memory, mask), shares, leaves))
+    error = difference(seen(mask), wanted, leaves)
+    if isinstance(seen.block, MultiheadAttention) and hasattr(seen.block.attention, "weights"):
+        error = max(error, difference(seen.block.weights(seen.queries, seen.memory, mask), shares, leaves))
     return error
 
 
-@example(BLOCK, n=5, d=8)
-def multihead_example(n: int, d: int) -> Any:
-    return {"embed_dim": d, "num_heads": 2}, (torch.randn(1, n, d),)
+example(BLOCK, call=lambda n, d: ({"embed_dim": d, "num_heads": 2}, (torch.randn(1, n, d),)), n=5, d=8)
+
+# Laws. Most faults are put in as the attention of the heads.
+
+Heads = Callable[..., Any]
+
+
+def _with(fault: Heads) -> Callable[..., nn.Module]:
+    return lambda **settings: MultiheadAttention(**settings, attention=fault)
+
+
+def _heads_below_one_another(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    """The heads' results read off as they lie, heads before positions, which mixes the positions."""
+    result: Tensor = ScaledDotAttention()(q, k, v, mask)
+    batch, heads, n, size = result.shape
+    return result.reshape(batch, n, heads, size).transpose(1, 2)
+
+
+def _masked_after_the_softmax(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    weights = ScaledDotAttention().weights(q, k)
+    return (weights if mask is None else weights.masked_fill(~mask, 0.0)) @ v
+
+
+def _everywhere_instead_of_nowhere(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    return ScaledDotAttention()(q, k, v, None if mask is None else mask | ~mask.any(-1, keepdim=True))
+
+
+def _from_the_first_key(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, is_causal: bool = False) -> Any:
+    return nn.functional.scaled_dot_product_attention(q, k, v, mask, is_causal=is_causal)
+
+
+def _later_values_count_more(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    return ScaledDotAttention()(q, k, v * torch.arange(1.0, v.shape[-2] + 1)[:, None], mask)
+
+
+@law(BLOCK, fault=_with(_heads_below_one_another))
+def the_order_of_tokens_is_carried_through(case: Case) -> float:
+    """self-attention: f(X[τ]) = f(X)[τ]"""
+    seen = tokens(case, 2, alone=True)
+    order = case.permutation("τ", seen.queries.shape[1])
+    moved = seen.queries[:, order]
+    return difference(attended(seen.block, moved, moved), seen()[:, order])
+
+
+@law(BLOCK, fault=_with(_later_values_count_more))
+def the_order_of_keys_is_nothing(case: Case) -> float:
+    """att(Q, K[τ], V[τ]) = att(Q, K, V)"""
+    seen = tokens(case, 2)
+    order = case.permutation("τ", seen.memory.shape[1])
+    return difference(attended(seen.block, seen.queries, seen.memory[:, order]), seen())
+
+
+@law(BLOCK, fault=_with(_heads_below_one_another))
+def each_head_adds_its_own_part(case: Case) -> float:
+    """Y = Σₐ softmax(Qₐ Kₐᵀ / √(d/h)) Vₐ Wᴼₐ + b, each head with its own features"""
+    seen = tokens(case, 2)
+    weight, bias, out_weight, total = Projections(seen.block).packed().values()
+    d = seen.queries.shape[-1]
+    for own in torch.arange(d).chunk(seen.heads):
+        q, k, v = (
+            x @ weight[own + part * d].T + bias[own + part * d]
+            for part, x in enumerate((seen.queries, seen.memory, seen.memory))
+        )
+        total = total + torch.softmax(q @ k.mT / len(own) ** 0.5, -1) @ v @ out_weight[:, own].T
+    return difference(seen(), total)
+
+
+def _keys_for_values(self: Any, *inputs: Tensor) -> list[Tensor]:
+    """One product for all three, whose parts are taken in the wrong order."""
+    q, k, v = MultiheadAttention._heads(self, *inputs)
+    return [q, v, k] if inputs[0] is inputs[1] else [q, k, v]
+
+
+@law(BLOCK, fault=Fault(_heads=_keys_for_values))
+def three_projections_at_once_are_three(case: Case) -> float:
+    """[q; k; v] = [W_q; W_k; W_v] x: self-attention is attention to a copy of itself"""
+    seen = tokens(case, 2, alone=True)
+    return difference(attended(seen.block, seen.queries, seen.queries.clone()), seen())
+
+
+@law(BLOCK, fault=_with(_masked_after_the_softmax))
+def what_is_hidden_might_as_well_not_be_there(case: Case) -> float:
+    """f(X, hiding some)[others] = f(X[others]), and so are all gradients"""
+    seen = tokens(case, 2, alone=True)
+    x = seen.queries
+    visible = case.mask("visible", x.shape[1])
+    without = x[:, visible]
+    got = seen(visible.expand(x.shape[1], -1))[:, visible]
+    return difference(got, attended(seen.block, without, without), [x])
+
+
+@law(BLOCK, fault=_with(_everywhere_instead_of_nowhere))
+def a_query_that_may_look_nowhere_gets_the_bias(case: Case) -> float:
+    """mask = false everywhere ⇒ y = b, and no gradient by the tokens"""
+    seen = tokens(case, 2)
+    mask = case.mask("mask", seen.queries.shape[1], seen.memory.shape[1])
+    mask[0] = False
+    result = seen(mask)[:, 0]
+    wanted = Projections(seen.block).packed()["out_proj.bias"].expand_as(result)
+    return difference((result, *gradients(result, seen.leaves)), (wanted, *map(torch.zeros_like, seen.leaves)))
+
+
+@law(BLOCK, fault=_with(_masked_after_the_softmax))
+def no_result_knows_of_later_tokens(case: Case) -> float:
+    """causal: ∂yᵢ/∂xⱼ = 0 for j > i"""
+    seen = tokens(case, 2, alone=True)
+    x = seen.queries
+    i = case.integer("i", 0, x.shape[1] - 2)
+    (gradient,) = gradients(_causal(seen.block, x)[:, i], [x])
+    return float(gradient[:, i + 1 :].abs().max())
+
+
+def _causal(block: Any, x: Tensor, **more: Any) -> Tensor:
+    if "is_causal" in arguments(block):
+        return first(block(*[x] * places(block), is_causal=True, **more))
+    return attended(block, x, x, causal_mask(x.shape[1]))
+
+
+@law(BLOCK, fault=_with(_from_the_first_key))
+def some_tokens_at_a_time_with_a_cache_is_all_at_once(case: Case) -> float:
+    """causal: f(X[:t]), then f(X[t:]) with the keys and values of the first, is f(X)"""
+    seen = tokens(case, 3, alone=True)
+    if "cache" not in arguments(seen.block):
+        raise Incomparable("it takes no cache")
+    x, cache = seen.queries, KeyValueCache()
+    parts = [_causal(seen.block, part, cache=cache) for part in torch.split(x, case.integer("at a time", 1, 2), 1)]
+    return difference(torch.cat(parts, 1), _causal(seen.block, x))

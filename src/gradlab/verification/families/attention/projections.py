@@ -28,8 +28,8 @@ QUERY, KEY, VALUE = (
     [name.format(query=word, q=word[0], Q=word[0].upper()) + "." for name in USUAL]
     for word in ("query", "key", "value")
 )
-OUT = [f"{name}." for name in ("out_proj", "o_proj", "out", "output", "proj", "c_proj", "to_out", "to_out.0", "fc_out")]
-OUT += [f"{name}." for name in ("W_o", "W_O", "w_o", "wo", "WO", "out_linear")]
+OUTPUT = "out_proj o_proj out output proj c_proj to_out to_out.0 fc_out W_o W_O w_o wo WO out_linear"
+OUT = [f"{name}." for name in OUTPUT.split()]
 
 
 class Projections:
@@ -78,7 +78,7 @@ class Projections:
         )
 
     def _of(self, stems: Sequence[str], kind: str) -> list[nn.Parameter]:
-        found = [self._known[f"{stem}{kind}"] for stem in stems if f"{stem}{kind}" in self._known]
-        if len(found) not in (0, len(stems)):
+        parameters = [self._known[f"{stem}{kind}"] for stem in stems if f"{stem}{kind}" in self._known]
+        if len(parameters) not in (0, len(stems)):
             raise Incomparable(f"of {', '.join(stems)} some have a {kind}, and some have none")
-        return found
+        return parameters

@@ -1,21 +1,24 @@
-"""Convolutions as they are drawn for a check, with their twins and peers. Their laws are in `convolution_laws`."""
+"""What is known of convolutions."""
 
 from collections.abc import Callable, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, replace
-from math import gcd
+from dataclasses import dataclass
+from functools import partial
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gradlab import scratch
+from gradlab.nn.blocks import find_block
+from gradlab.nn.sizes import output_size
 from gradlab.scratch import convolution as twins
 from gradlab.scratch.functions import pad
 from gradlab.verification.case import Case
-from gradlab.verification.checks import example, peer, twin
-from gradlab.verification.comparing import agreement, difference, same
+from gradlab.verification.checks import Call, Fault, conform, example, law
+from gradlab.verification.comparing import difference
 from gradlab.verification.families.maps.dense import has_bias
 from gradlab.verification.subject import Incomparable
 
@@ -54,12 +57,6 @@ class Layer:
             if self[name] != for_each(value, self.axes):
                 raise Incomparable(f"this is about a layer with {name}={value}, not {self.settings[name]}")
         return self
-
-    def copy(self) -> "Layer":
-        """A layer with parameters of its own."""
-        block = deepcopy(self.block)
-        own = dict(block.named_parameters())
-        return replace(self, block=block, parameters=[own[name] for name in ("weight", "bias") if name in own])
 
     def sizes(self, case: Case, inside: bool = False) -> list[int]:
         """Sizes of a sequence or a picture that the kernel fits into; `inside`, also without the frame."""
@@ -114,10 +111,9 @@ def draw(case: Case, *vary: str, bias: bool = True, channels: int = 4, same_size
     settings |= {"groups": groups, "bias": (bias or "bias" in fixed) and has_bias(case)}
     block = case.build(**settings)
     parameters = case.weights(block, "weight", *["bias"] * settings["bias"])
-    with torch.no_grad():
-        for b in [] if bias else parameters[1:]:
-            b.zero_()
-    return Layer(block, settings, axes, parameters)
+    if settings["bias"] and not bias:
+        case.set(block, bias=0.0)
+    return Layer(block, settings, axes, [*parameters.values()])
 
 
 def for_each(value: Any, axes: Sequence[str]) -> tuple[Any, ...]:
@@ -125,81 +121,186 @@ def for_each(value: Any, axes: Sequence[str]) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * len(axes)
 
 
-# Twins
+# Twins, peers and examples
 
 
-@twin("conv.conv1d", twins.conv1d)
-def conv1d_twin(case: Case) -> float:
-    return _twin(case, twins.conv1d)
-
-
-@twin("conv.conv2d", twins.conv2d)
-def conv2d_twin(case: Case) -> float:
-    return _twin(case, twins.conv2d)
-
-
-@twin("conv.conv2d", twins.conv2d_by_loops)
-def conv2d_twin_by_loops(case: Case) -> float:
-    return _twin(case, twins.conv2d_by_loops)
-
-
-def _twin(case: Case, function: Callable[..., scratch.Tensor]) -> float:
+def _call(case: Case) -> Call:
     layer = draw(case, *VARIED)
-    x = layer.input(case)
-    settings = {name: layer[name] if len(layer.axes) == 2 else layer[name][0] for name in ("stride", "dilation")}
-    settings["groups"] = layer.settings["groups"]
+    turned = {name: layer[name] if len(layer.axes) == 2 else layer[name][0] for name in ("stride", "dilation")}
+    options: dict[str, Any] = turned | {"groups": layer.settings["groups"], "layer": layer}
+    weights = dict(zip(("weight", "bias"), layer.parameters, strict=False))
+    return Call(layer, (layer.input(case),), weights, options, layer.settings)
 
-    def with_frame(x: scratch.Tensor, *parameters: scratch.Tensor) -> scratch.Tensor:
+
+def _framed(function: Callable[..., scratch.Tensor]) -> Callable[..., scratch.Tensor]:
+    """The twin, after the frame has been put around its input."""
+
+    def call(x: scratch.Tensor, *parameters: scratch.Tensor, layer: Layer, **options: Any) -> scratch.Tensor:
         *_, down, across = 0, *layer["padding"]
         picture = x.reshape(*x.shape[:2], -1, x.shape[-1])
         frame = [(0, 0), (0, 0), (down, down), (across, across)]
         framed = twins.continued(picture, (down, across), "wrap") if layer.circular else pad(picture, frame)
-        return function(framed if len(layer.axes) == 2 else framed.reshape(*x.shape[:2], -1), *parameters, **settings)
+        return function(framed if len(layer.axes) == 2 else framed.reshape(*x.shape[:2], -1), *parameters, **options)
 
-    return agreement(layer(x), with_frame, x, *layer.parameters)
-
-
-# Peers
+    return call
 
 
-@peer("conv.conv1d", "torch.nn.Conv1d")
-def conv1d_peer(case: Case) -> float:
-    return _peer(case, nn.Conv1d)
+def _plain(case: Case) -> Call:
+    layer = draw(case, "stride", "padding", bias=False).only(dilation=1, groups=1)
+    return Call(layer, (layer.input(case),), options={"layer": layer})
 
 
-@peer("conv.conv2d", "torch.nn.Conv2d")
-def conv2d_peer(case: Case) -> float:
-    return _peer(case, nn.Conv2d)
-
-
-def _peer(case: Case, kind: type[nn.Conv1d] | type[nn.Conv2d]) -> float:
-    layer = draw(case, *VARIED)
-    x, torchs = layer.input(case), kind(**layer.settings).double()
-    torchs.load_state_dict(dict(zip(("weight", "bias"), layer.parameters, strict=False)))
-    return same(layer(x), torchs(x), [x, *layer.parameters], [x, *torchs.parameters()])
-
-
-@peer("conv.conv1d", "scipy.signal.correlate")
-@peer("conv.conv2d", "scipy.signal.correlate")
-def by_scipy(case: Case) -> float:
+def _by_scipy(call: Call) -> Tensor:
     from scipy.signal import correlate  # type: ignore[import-untyped]
 
-    layer = draw(case, "stride", "padding", bias=False).only(dilation=1, groups=1)
-    x, weight = layer.input(case), layer.weight.detach().numpy()
+    x, layer = call.inputs[0].detach().numpy(), call.options["layer"]
     frame = [(0, 0), (0, 0), *((p, p) for p in layer["padding"])]
-    framed = np.pad(x.detach().numpy(), frame, mode="wrap" if layer.circular else "constant")
+    framed, weight = np.pad(x, frame, mode="wrap" if layer.circular else "constant"), layer.weight.detach().numpy()
     # The channels are an axis like the others, which the kernel fills.
     wanted = np.array([[correlate(picture, kernel, mode="valid")[0] for kernel in weight] for picture in framed])
     every: Any = (..., *(slice(None, None, s) for s in layer["stride"]))
-    return difference(layer(x), torch.from_numpy(wanted[every]))
+    return torch.from_numpy(wanted[every])
 
 
-@example("conv.conv1d", n=2, c=4, h=6, g=2, k=3, m=5)
-def conv1d_example(n: int, c: int, h: int, g: int, k: int, m: int) -> Any:
-    return {"in_channels": c, "out_channels": h, "kernel_size": k, "groups": g}, (torch.randn(n, c, m + k - 1),)
+conform("conv.conv1d", _call, twin=twins.conv1d, twin_call=_framed(twins.conv1d), peer=nn.Conv1d)
+conform("conv.conv2d", _call, twin=twins.conv2d, twin_call=_framed(twins.conv2d), peer=nn.Conv2d)
+conform("conv.conv2d", _call, twin=twins.conv2d_by_loops, twin_call=_framed(twins.conv2d_by_loops))
 
 
-@example("conv.conv2d", n=2, c=4, h=6, g=2, k=3, m=5)
-def conv2d_example(n: int, c: int, h: int, g: int, k: int, m: int) -> Any:
-    pictures = torch.randn(n, c, m + k - 1, m + k - 1)
-    return {"in_channels": c, "out_channels": h, "kernel_size": k, "groups": g}, (pictures,)
+def _example(n: int, c: int, h: int, g: int, k: int, m: int, axes: int) -> Any:
+    settings = {"in_channels": c, "out_channels": h, "kernel_size": k, "groups": g}
+    return settings, (torch.randn(n, c, *[m + k - 1] * axes),)
+
+
+for _name, _axes in AXES.items():
+    conform(_name, _plain, peer={"scipy.signal.correlate": _by_scipy})
+    example(_name, call=partial(_example, axes=len(_axes)), n=2, c=4, h=6, g=2, k=3, m=5)
+
+# Laws
+
+BOTH = tuple(AXES)
+
+
+def wrong_matrix(change: Callable[[Tensor], Tensor]) -> Fault:
+    return Fault(as_matrix=lambda self, *size: change(super(type(self), self).as_matrix(*size)))
+
+
+def wrong_setting(**settings: Any) -> dict[str, Callable[..., Any]]:
+    """Both kinds of layer, with this setting in place of the one they are built with."""
+
+    def deaf(block: Any) -> Callable[..., Any]:
+        return lambda **own: block(**{**own, **settings})
+
+    return {name: deaf(find_block(name)) for name in BOTH}
+
+
+def flipped(kernel: Tensor) -> Tensor:
+    return kernel.flip(*range(2, kernel.ndim))
+
+
+@law(*BOTH, fault=[wrong_matrix(lambda matrix: matrix.flip(0, 1)), wrong_matrix(lambda matrix: matrix + 0.01)])
+def it_is_a_product_with_its_matrix(case: Case) -> float:
+    """conv(x) = A x + b, gradients included"""
+    layer = draw(case, *VARIED)
+    x = layer.input(case)
+    if not hasattr(layer.block, "as_matrix"):
+        raise Incomparable("it has no as_matrix")
+    by_matrix = x.flatten(1) @ layer.block.as_matrix(*x.shape[2:]).T
+    if layer.settings["bias"]:
+        bias = layer.parameters[1]
+        by_matrix = by_matrix + bias.repeat_interleave(by_matrix.shape[1] // len(bias))
+    return difference(layer(x).flatten(1), by_matrix, [x, *layer.parameters])
+
+
+@law(*BOTH, fault=wrong_setting(groups=1))
+def each_output_has_a_kernel_and_a_bias(case: Case) -> float:
+    """h (c k / g + 1) parameters, however large the input is"""
+    layer = draw(case, "groups")
+    inputs, outputs, groups = (layer.settings[name] for name in ("in_channels", "out_channels", "groups"))
+    number = sum(parameter.numel() for parameter in layer.block.parameters())
+    return float(abs(number - outputs * (inputs // groups * prod(layer["kernel_size"]) + layer.settings["bias"])))
+
+
+# Places
+
+
+@law(*BOTH, fault=wrong_setting(padding_mode="zeros"))
+def moving_the_input_moves_the_output(case: Case) -> float:
+    """conv(shift x) = shift conv(x) if the padding is circular: equivariant, not invariant"""
+    layer = draw(case, "stride", "dilation", channels=2, same_size=True).only(padding_mode="circular")
+    reach = [d * (k - 1) for d, k in zip(layer["dilation"], layer["kernel_size"], strict=True)]
+    if any(2 * p != r for p, r in zip(layer["padding"], reach, strict=True)):
+        raise Incomparable("this is about a layer that is padded so that the length stays")
+    sizes = [stride * size for stride, size in zip(layer["stride"], layer.sizes(case), strict=True)]
+    x = case.tensor("x", case.integer("batch", 1, 2), layer.settings["in_channels"], *sizes)
+    steps = [case.integer(f"steps along {axis}", 1, 3) for axis in layer.axes]
+    strides = [stride * step for stride, step in zip(layer["stride"], steps, strict=True)]
+    axes = list(range(2, x.ndim))
+    return difference(layer(x.roll(strides, axes)), layer(x).roll(steps, axes))
+
+
+def _framed_at_one_side(self: Any, x: Tensor) -> Tensor:
+    """Adds `padding` entries in all, and not at either side."""
+    frame = [width for p in reversed(self.padding) for width in (0, p)]
+    function = F.conv1d if x.ndim == 3 else F.conv2d
+    return function(F.pad(x, frame), self.weight, self.bias, self.stride, 0, self.dilation, self.groups)
+
+
+@law(*BOTH, fault=Fault(forward=_framed_at_one_side))
+def the_sizes_give_the_number_of_places(case: Case) -> float:
+    """⌊(n + 2p - d(k - 1) - 1) / s⌋ + 1 places along an axis, with p entries added at either side"""
+    layer = draw(case, "stride", "padding", "dilation", channels=1)
+    x = layer.input(case, inside=True)
+    settings = [layer[name] for name in ("kernel_size", "stride", "padding", "dilation")]
+    wanted = [output_size(*numbers) for numbers in zip(x.shape[2:], *settings, strict=True)]
+    return float(max(abs(a - b) for a, b in zip(layer(x).shape[2:], wanted, strict=True)))
+
+
+# Channels
+
+
+def _interleaved(self: Any, x: Tensor) -> Any:
+    """Deals the channels out to the groups one by one, as cards are."""
+    dealt = torch.cat([x[:, group :: self.groups] for group in range(self.groups)], 1)
+    return self._conv_forward(dealt, self.weight, self.bias)
+
+
+@law(
+    *BOTH,
+    fault=[
+        Fault(forward=_interleaved),
+        Fault(forward=lambda self, x: self._conv_forward(x, self.weight / self.in_channels, self.bias)),
+    ],
+)
+def each_group_sees_its_own_channels(case: Case) -> float:
+    """conv(x) = (conv₁(x₁), …, conv_g(x_g)), where x₁ are the first c / g channels"""
+    layer = draw(case, "groups", bias=False, channels=6).only(stride=1, padding=0, dilation=1)
+    x, groups = layer.input(case), layer.settings["groups"]
+    parts, corr = (
+        zip(x.chunk(groups, 1), layer.weight.chunk(groups), strict=True),
+        F.conv1d if x.ndim == 3 else F.conv2d,
+    )
+    return difference(layer(x), torch.cat([corr(channels, kernels) for channels, kernels in parts], 1))
+
+
+# The convolution of mathematics, of which this one is the mirror image
+
+
+@law(
+    *BOTH,
+    fault=[
+        Fault(forward=lambda self, x: self._conv_forward(x, flipped(self.weight), self.bias)),
+        Fault(forward=lambda self, x: self.right(x).relu()),
+    ],
+)
+def with_the_kernel_flipped_it_is_convolution(case: Case) -> float:
+    """corr(x, flip w) = x ∗ w = F⁻¹(F x · F w), where both overlap entirely"""
+    layer = draw(case, bias=False, channels=1)
+    layer = layer.only(in_channels=1, out_channels=1, stride=1, padding=0, dilation=1)
+    x, w = layer.input(case).detach(), layer.weight.detach().clone()
+    case.set(layer.block, weight=flipped(w))
+    sizes = x.shape[2:]
+    axes = tuple(range(-len(sizes), 0))
+    around = torch.fft.ifftn(torch.fft.fftn(x, dim=axes) * torch.fft.fftn(w[0, 0], s=sizes, dim=axes), dim=axes).real
+    inside = tuple(slice(k - 1, None) for k in layer["kernel_size"])  # before it, the kernel reaches round the end
+    return difference(layer(x), around[(..., *inside)])

@@ -1,70 +1,205 @@
-"""The recurrent cells: against their twins in the glass engine, and against PyTorch's own modules."""
+"""What is known of the recurrent cells: one step, and its gates."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn.functional import linear
 
 from gradlab import scratch
+from gradlab.nn.recurrent import GRUCell
 from gradlab.scratch import functions, recurrent
 from gradlab.verification.case import Case
-from gradlab.verification.checks import example, peer, twin
-from gradlab.verification.comparing import agreement, same
-from gradlab.verification.families.recurrent.drawing import KINDS, inputs_of_cell, parts, sizes_of_cell
+from gradlab.verification.checks import Call, Fault, conform, example, law
+from gradlab.verification.comparing import difference, excess
+from gradlab.verification.families.recurrent.drawing import KINDS, parts, whole
 
-PEERS: dict[str, Any] = {"rnn_cell": nn.RNNCell, "lstm_cell": nn.LSTMCell, "gru_cell": nn.GRUCell}
+RNN, LSTM, GRU = "recurrent.rnn_cell", "recurrent.lstm_cell", "recurrent.gru_cell"
 ACTIVATIONS = {"tanh": functions.tanh, "relu": functions.relu}
 
 
-def _any(case: Case, name: str) -> tuple[Any, dict[str, Any], list[str], Tensor, Any]:
-    """A cell with any settings, those, the names of its weights, an input, and the state before if there is one."""
-    settings = sizes_of_cell(case) | {"bias": case.choice("bias", (True, False))}
-    if name == "rnn_cell":
+def _inputs(case: Case, sizes: dict[str, Any], scale: float = 1.0) -> tuple[Tensor, Any]:
+    """x, and h or (h, c)."""
+    batch = case.integer("batch", 1, 3)
+    x = case.tensor("x", batch, sizes["input_size"], scale=scale)
+    names = "hc" if case.subject.name == LSTM else "h"
+    return x, whole([case.tensor(name, batch, sizes["hidden_size"], scale=scale) for name in names])
+
+
+def _sizes(case: Case, hidden: int = 1) -> dict[str, Any]:
+    return {"input_size": case.integer("input_size", 1, 4), "hidden_size": case.integer("hidden_size", hidden, 4)}
+
+
+# Twins, peers and examples
+
+
+def reweighted(change: Callable[[str, Tensor], Tensor]) -> Fault:
+    """A block with other weights than its own."""
+
+    def forward(self: Any, *args: Any) -> Any:
+        weights = {name: change(name, weight) for name, weight in self.named_parameters()}
+        return functional_call(
+            type(self).__bases__[0](self.input_size, self.hidden_size, bias=self.bias), weights, args
+        )
+
+    return Fault(forward=forward)
+
+
+def _call(case: Case) -> Call:
+    """A cell with any settings, an input, and the state before if there is one."""
+    settings = _sizes(case) | {"bias": case.choice("bias", (True, False))}
+    if case.subject.name == RNN:
         settings["nonlinearity"] = case.choice("nonlinearity", ("tanh", "relu"))
-    x, state = inputs_of_cell(case, settings)
-    names = list(KINDS if settings["bias"] else KINDS[:2])
-    return case.build(**settings), settings, names, x, state if case.flag("given a state") else None
+    x, state = _inputs(case, settings)
+    cell, first = case.build(**settings), parts(state) if case.flag("with a state") else ()
+    weights = case.weights(cell, *(KINDS if settings["bias"] else KINDS[:2]))
+    return Call(
+        lambda x, *first: cell(x, *[whole(first)] * bool(first)), (x, *first), weights, {"settings": settings}, settings
+    )
 
 
-def _given(state: Any) -> list[Any]:
-    return [] if state is None else [state]
+def _twin(function: Callable[..., Any], states: int) -> Callable[..., Any]:
+    def call(x: scratch.Tensor, *rest: scratch.Tensor, settings: dict[str, Any]) -> Any:
+        count = len(rest) - (4 if settings["bias"] else 2)
+        zeros = [functions.constant(np.zeros((len(x.value), settings["hidden_size"])))] * states
+        options = [ACTIVATIONS[settings["nonlinearity"]]] if "nonlinearity" in settings else []
+        return function(x, *(rest[:count] or zeros), recurrent.Weights(*rest[count:]), *options)
+
+    return call
 
 
-def _judged(name: str) -> None:
-    function = getattr(recurrent, name)
+def _torchs(kind: Any) -> Any:
+    def wanted(call: Call) -> Any:
+        x, *first = call.inputs
+        return functional_call(kind(**call.settings), dict(call.weights), (x, *[whole(first)] * bool(first)))
 
-    @twin(f"recurrent.{name}", function)
-    def twin_check(case: Case) -> float:
-        cell, settings, names, x, state = _any(case, name)
-        options = [ACTIVATIONS[settings["nonlinearity"]]] if name == "rnn_cell" else []
-        first = () if state is None else parts(state)
-        zeros = [functions.constant(np.zeros((len(x), settings["hidden_size"])))] * (2 if name == "lstm_cell" else 1)
-
-        def of_twin(x: scratch.Tensor, *rest: scratch.Tensor) -> Any:
-            before, weights = rest[: len(first)] or zeros, recurrent.Weights(*rest[len(first) :])
-            return function(x, *before, weights, *options)
-
-        return agreement(cell(x, *_given(state)), of_twin, x, *first, *case.weights(cell, *names))
-
-    @peer(f"recurrent.{name}", f"torch.nn.{PEERS[name].__name__}")
-    def peer_check(case: Case) -> float:
-        cell, settings, names, x, state = _any(case, name)
-        torchs, weights = PEERS[name](**settings).double(), case.weights(cell, *names)
-        torchs.load_state_dict(dict(zip(names, weights, strict=True)))
-        leaves = [x, *(() if state is None else parts(state))]
-        theirs = [getattr(torchs, key) for key in names]
-        return same(cell(x, *_given(state)), torchs(x, *_given(state)), [*leaves, *weights], [*leaves, *theirs])
-
-    if name == "lstm_cell":
-        example("recurrent.lstm_cell", n=5, d=3, h=4)(
-            lambda n, d, h: ({"input_size": d, "hidden_size": h}, (torch.randn(n, d),))
-        )
-    else:
-        example(f"recurrent.{name}", n=5, d=3, h=4)(
-            lambda n, d, h: ({"input_size": d, "hidden_size": h}, (torch.randn(n, d), torch.randn(n, h)))
-        )
+    return {f"torch.nn.{kind.__name__}": wanted}
 
 
-for _name in PEERS:
-    _judged(_name)
+def _bias_outside_the_reset(self: Any, x: Tensor, h: Any = None) -> Any:
+    """n = tanh(U x + b + c + r W h)."""
+    if not self.bias:
+        return self.right(x, h)
+    moved = {"bias_ih": self.bias_ih + self.bias_hh, "bias_hh": torch.zeros_like(self.bias_hh)}
+    own = {kind: getattr(self, kind) for kind in KINDS} | moved
+    return functional_call(GRUCell(self.input_size, self.hidden_size), own, (x, h))
+
+
+TWINS: dict[str, tuple[Any, int, Any]] = {
+    RNN: (recurrent.rnn_cell, 1, nn.RNNCell),
+    LSTM: (recurrent.lstm_cell, 2, nn.LSTMCell),
+    GRU: (recurrent.gru_cell, 1, nn.GRUCell),
+}
+FAULTS = {
+    RNN: reweighted(lambda name, weight: weight.T if name.startswith("weight_hh") else weight),
+    GRU: Fault(forward=_bias_outside_the_reset),
+}
+for _name, (_function, _states, _kind) in TWINS.items():
+    conform(_name, _call, twin=_function, twin_call=_twin(_function, _states), peer=_torchs(_kind), fault=FAULTS)
+
+
+def _example(n: int, d: int, h: int) -> Any:
+    return {"input_size": d, "hidden_size": h}, (torch.randn(n, d), torch.randn(n, h))
+
+
+example(RNN, GRU, call=_example, n=5, d=3, h=4)
+example(LSTM, call=lambda n, d, h: ({"input_size": d, "hidden_size": h}, (torch.randn(n, d),)), n=5, d=3, h=4)
+
+# Faults
+
+
+def _swap_input_and_forget_gate(name: str, weight: Tensor) -> Tensor:
+    i, f, g, o = weight.chunk(4)
+    return torch.cat([f, i, g, o])
+
+
+biases_cancel = reweighted(lambda name, weight: -weight if name.startswith("bias_hh") else weight)
+gates_swapped = reweighted(_swap_input_and_forget_gate)
+
+
+def sums(cell: Any, x: Tensor, h: Tensor) -> Tensor:
+    """U x + b + W h + c, the gates side by side."""
+    return linear(x, cell.weight_ih, cell.bias_ih) + linear(h, cell.weight_hh, cell.bias_hh)
+
+
+def candidate(cell: Any, x: Tensor, h: Tensor) -> Tensor:
+    """What a GRU moves towards."""
+    r = sums(cell, x, h).chunk(3, -1)[0].sigmoid()
+    from_input, from_state = linear(x, cell.weight_ih, cell.bias_ih), linear(h, cell.weight_hh, cell.bias_hh)
+    return (from_input.chunk(3, -1)[2] + r * from_state.chunk(3, -1)[2]).tanh()
+
+
+def _unbent(self: Any, x: Tensor, state: Any = None) -> Any:
+    """What is added to the cell has no bound."""
+    h, c = state or (x.new_zeros(len(x), self.hidden_size),) * 2
+    i, f, g, o = sums(self, x, h).chunk(4, -1)
+    c = f.sigmoid() * c + i.sigmoid() * g
+    return o.sigmoid() * c, c
+
+
+def _looks_at_the_new_state(self: Any, x: Tensor, state: Any = None) -> Any:
+    h, c = self.right(x, state)
+    return sums(self, x, h).chunk(4, -1)[-1].sigmoid() * c.tanh(), c
+
+
+def _adds_the_candidate(self: Any, x: Tensor, h: Any = None) -> Any:
+    """h' = n + z h."""
+    h = x.new_zeros(len(x), self.hidden_size) if h is None else h
+    return self.right(x, h) + sums(self, x, h).chunk(3, -1)[1].sigmoid() * candidate(self, x, h)
+
+
+unbent, adds_the_candidate = Fault(forward=_unbent), Fault(forward=_adds_the_candidate)
+
+# Laws
+
+
+def _cell(case: Case, scale: float = 1.0, hidden: int = 1) -> tuple[Any, Tensor, Any]:
+    """A cell of at least so many hidden units that has the weights of ours, an input and a state."""
+    sizes = _sizes(case, hidden)
+    cell = case.build(**sizes)
+    case.weights(cell, *KINDS)
+    return cell, *_inputs(case, sizes, scale)
+
+
+@law(RNN, LSTM, fault=biases_cancel)
+def two_biases_are_their_sum(case: Case) -> float:
+    """f(b, c) = f(b + c, 0)"""
+    cell, x, state = _cell(case)
+    before = cell(x, state)
+    case.set(cell, bias_ih=cell.bias_ih + cell.bias_hh, bias_hh=0.0)
+    return difference(cell(x, state), before)
+
+
+@law(LSTM, fault=gates_swapped)
+def the_direct_path_is_the_forget_gate(case: Case) -> float:
+    """∂c'/∂c = diag(f) for a given h"""
+    cell, x, (h, c) = _cell(case)
+    jacobian = torch.func.jacrev(lambda c: cell(x[:1], (h[:1], c[None]))[1][0])(c[0])
+    return difference(jacobian, torch.diag(sums(cell, x, h).chunk(4, -1)[1].sigmoid()[0]))
+
+
+@law(LSTM, fault=Fault(forward=_looks_at_the_new_state))
+def the_output_gate_sees_the_state_before(case: Case) -> float:
+    """h' = σ(U_o x + W_o h + b_o) tanh c'"""
+    cell, x, (h, c) = _cell(case)
+    after, kept = cell(x, (h, c))
+    return difference(after, sums(cell, x, h).chunk(4, -1)[3].sigmoid() * kept.tanh())
+
+
+@law(LSTM, fault=unbent)
+def a_step_adds_at_most_one_to_the_cell(case: Case) -> float:
+    """|h'| ≤ 1,  |c'| ≤ |c| + 1"""
+    cell, x, (h, c) = _cell(case, scale=10.0)
+    after, kept = cell(x, (h, c))
+    return max(excess(after.abs(), 1.0), excess(kept.abs(), c.abs() + 1))
+
+
+@law(GRU, fault=adds_the_candidate)
+def the_state_moves_towards_the_candidate(case: Case) -> float:
+    """min(h, n) ≤ h' ≤ max(h, n)"""
+    cell, x, h = _cell(case, scale=3.0)
+    after, n = cell(x, h), candidate(cell, x, h)
+    return max(excess(after, torch.maximum(h, n)), excess(-after, -torch.minimum(h, n)))

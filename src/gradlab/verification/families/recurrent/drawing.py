@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from gradlab.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from gradlab.verification.case import Case
+from gradlab.verification.checks import tied
 from gradlab.verification.subject import Incomparable
 
 SEQUENCES: dict[str, Any] = {"recurrent.rnn": RNN, "recurrent.lstm": LSTM, "recurrent.gru": GRU}
@@ -38,10 +39,10 @@ class Run:
         if lengths is not None and not self.takes_lengths:
             raise Incomparable("its forward takes no lengths")
         rest = [] if state is None and lengths is None else [state] if lengths is None else [state, lengths]
-        outputs, last = self.block(self._turned(x), *rest)
-        return self._turned(outputs), last
+        outputs, last = self.block(self.turned(x), *rest)
+        return self.turned(outputs), last
 
-    def _turned(self, x: Tensor) -> Tensor:
+    def turned(self, x: Tensor) -> Tensor:
         return x.transpose(0, 1) if self.settings["batch_first"] else x
 
     @property
@@ -91,31 +92,22 @@ class Run:
     def all_names(self) -> list[str]:
         return [name for layer in range(self.num_layers) for way in self.ways for name in self.names(layer, way)]
 
-    def weights(self) -> list[nn.Parameter]:
+    def weights(self) -> dict[str, nn.Parameter]:
         return self.case.weights(self.block, *self.all_names())
 
     def layer(self, layer: int, *ways: str) -> Any:
         """One layer of it alone as a block of ours; the first of these ways is forwards there, the second backwards."""
         names = [name for way in ways for name in self.names(layer, way)]
-        values = self.case.weights(self.block, *names)
+        values = [*self.case.weights(self.block, *names).values()]
         own = [name for way in WAYS[: len(ways)] for name in self.names(0, way)]
-        made = SEQUENCES[self.case.subject.name](
-            values[0].shape[1],
-            self.settings["hidden_size"],
-            bias=self.settings.get("bias", True),
-            bidirectional=len(ways) == 2,
-        )
-        return _with(made, own, values)
+        options = {"bias": self.settings.get("bias", True), "bidirectional": len(ways) == 2}
+        block = SEQUENCES[self.case.subject.name](values[0].shape[1], self.settings["hidden_size"], **options)
+        return tied(block, dict(zip(own, values, strict=True)))
 
     def cell(self) -> Any:
         """The cell of its one layer."""
-        made = CELLS[f"{self.case.subject.name}_cell"](self.settings["input_size"], self.settings["hidden_size"])
-        return _with(made, list(KINDS), self.case.weights(self.block, *self.names(0)))
-
-
-def _with(made: nn.Module, names: list[str], values: Sequence[Tensor]) -> nn.Module:
-    made.double().load_state_dict(dict(zip(names, values, strict=True)))
-    return made
+        cell = CELLS[f"{self.case.subject.name}_cell"](self.settings["input_size"], self.settings["hidden_size"])
+        return tied(cell, dict(zip(KINDS, self.case.weights(self.block, *self.names(0)).values(), strict=True)))
 
 
 def parts(state: Any) -> tuple[Tensor, ...]:
@@ -123,7 +115,8 @@ def parts(state: Any) -> tuple[Tensor, ...]:
 
 
 def whole(parts: Sequence[Any]) -> Any:
-    return parts[0] if len(parts) == 1 else tuple(parts)
+    """h, (h, c), or no state where there are no parts."""
+    return (parts[0] if len(parts) == 1 else tuple(parts)) if parts else None
 
 
 def each(state: Any, function: Callable[[Tensor], Tensor]) -> Any:
@@ -148,18 +141,3 @@ def stepped(cell: Callable[..., Any], x: Tensor, state: Any) -> tuple[Tensor, An
         state = cell(step, state)
         outputs.append(parts(state)[0])
     return torch.stack(outputs), each(state, lambda part: part[None])
-
-
-# Cells
-
-
-def sizes_of_cell(case: Case, hidden: int = 1) -> dict[str, Any]:
-    return {"input_size": case.integer("input_size", 1, 4), "hidden_size": case.integer("hidden_size", hidden, 4)}
-
-
-def inputs_of_cell(case: Case, sizes: dict[str, Any], scale: float = 1.0) -> tuple[Tensor, Any]:
-    """x, and h or (h, c)."""
-    batch = case.integer("batch", 1, 3)
-    names = "hc" if case.subject.name == "recurrent.lstm_cell" else "h"
-    x = case.tensor("x", batch, sizes["input_size"], scale=scale)
-    return x, whole([case.tensor(name, batch, sizes["hidden_size"], scale=scale) for name in names])

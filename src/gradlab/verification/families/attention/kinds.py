@@ -1,0 +1,337 @@
+"""What is known of attention in all its kinds: the weights are those of a mean, and the mask is kept."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gradlab import scratch
+from gradlab.nn import attention as ours
+from gradlab.nn.attention.masks import causal_mask
+from gradlab.nn.blocks import find_block
+from gradlab.scratch import attention
+from gradlab.verification.case import Case
+from gradlab.verification.checks import Call, Draw, Fault, conform, example, law, peer
+from gradlab.verification.comparing import difference, excess, gradients
+from gradlab.verification.families.attention.calling import arguments, built, first, look, mask_name, takes
+
+DOT, SCALED, HARD = "attention.dot", "attention.scaled_dot", "attention.hard"
+GENERAL, REDUCED, ADDITIVE = "attention.general", "attention.reduced_rank", "attention.additive"
+KERNELS = ("attention.gaussian", "attention.boxcar", "attention.epanechnikov", "attention.triangular")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a block is drawn, and the function of the glass engine that is its twin."""
+
+    twin: Callable[..., scratch.Tensor]
+    settings: Callable[[Case], dict[str, Any]] = lambda case: {}
+    parameters: tuple[str, ...] = ()
+    """Those that the twin takes after the values."""
+
+    off_the_grid: float = 0.0
+    """Added to all queries, so that none is exactly at a key or at an edge, where there is no slope."""
+
+
+def _scale(case: Case) -> dict[str, Any]:
+    return {"scale": case.choice("scale", (None, 0.5, 2.0))} if takes(case, "scale") else {}
+
+
+def _dims(*more: str) -> Callable[[Case], dict[str, Any]]:
+    return lambda case: {name: case.integer(name, 1, 3) for name in ("query_dim", "key_dim", *more)}
+
+
+def _kernel(function: Callable[..., scratch.Tensor]) -> Kind:
+    return Kind(function, lambda case: {"width": case.real("width", 0.5, 3)}, off_the_grid=0.037)
+
+
+KINDS = {
+    DOT: Kind(attention.dot),
+    SCALED: Kind(attention.scaled_dot, _scale),
+    GENERAL: Kind(attention.general, _dims(), ("weight",)),
+    REDUCED: Kind(attention.reduced_rank, _dims("rank"), ("query_weight", "key_weight")),
+    ADDITIVE: Kind(attention.additive, _dims("hidden_dim"), ("query_weight", "key_weight", "score_weight")),
+    HARD: Kind(attention.hard),
+    **{name: _kernel(getattr(attention, name.partition(".")[2])) for name in KERNELS},
+}
+UNBOUNDED = [*(name for name in KINDS if name not in KERNELS), "attention.gaussian"]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A block, and what it is to look at."""
+
+    block: Any
+    queries: Tensor
+    keys: Tensor
+    values: Tensor
+    settings: Mapping[str, Any]
+    shift: float = 0.0
+
+    def __call__(self, mask: Tensor | None = None, **other: Tensor) -> Tensor:
+        """What the queries get; they, the keys and the values may be replaced."""
+        q, k, v = (other.get(name, getattr(self, name)) for name in ("queries", "keys", "values"))
+        return look(self.block, q + self.shift, k, v, mask=mask)
+
+    @property
+    def leaves(self) -> list[Tensor]:
+        return [self.queries, self.keys, self.values]
+
+
+def scene(case: Case, fewest: int = 1, batch: Sequence[int] = (1,)) -> Scene:
+    """The block of a case, with queries, keys and values."""
+    kind = KINDS[case.subject.name]
+    settings: dict[str, Any] = kind.settings(case)
+    n, m, e = case.integer("n", fewest, 3), case.integer("m", fewest, 4), case.integer("e", 1, 3)
+    d = settings["query_dim"] if "query_dim" in settings else case.integer("d", 1, 3)
+    queries = case.tensor("queries", *batch, n, d)
+    keys = case.tensor("keys", *batch, m, settings.get("key_dim", d))
+    values = case.tensor("values", *batch, m, e)
+    return Scene(built(case, **settings), queries, keys, values, settings, kind.off_the_grid)
+
+
+def any_batch(case: Case) -> Scene:
+    """With axes of a batch, of heads, or of none; blocks of users have one."""
+    if case.subject.implementation is not find_block(case.subject.name):
+        return scene(case, batch=[case.integer("batch", 1, 2)])
+    return scene(case, batch=case.sizes(2, (0, 3), "batch", "batch axes"))
+
+
+def mask_for(case: Case, seen: Scene) -> Tensor | None:
+    """No mask, one for all, or one for each member of a batch. Blocks of users have one for all, if they take any."""
+    if mask_name(seen.block) is None or not case.flag("masked"):
+        return None
+    own = case.subject.implementation is find_block(case.subject.name)
+    batch = seen.queries.shape[:-2] if own and case.flag("each its own mask") else ()
+    return case.mask("mask", *batch, seen.queries.shape[-2], seen.keys.shape[-2])
+
+
+# Twins and peers
+
+
+def _call(kind: Kind) -> Draw:
+    def draw(case: Case) -> Call:
+        seen = any_batch(case)
+        mask = mask_for(case, seen)
+        weights = case.weights(seen.block, *kind.parameters) if kind.parameters else {}
+        known = {key: seen.settings[key] for key in ("scale", "width") if key in seen.settings}
+        options = {"seen": seen, "mask": None if mask is None else mask.numpy(), **known}
+        return Call(lambda q, k, v: seen(mask, queries=q, keys=k, values=v), seen.leaves, weights, options)
+
+    return draw
+
+
+def _twin(kind: Kind) -> Callable[..., scratch.Tensor]:
+    return lambda q, *others, seen, **options: kind.twin(q + seen.shift, *others, **options)
+
+
+def _with_bias(self: Any, q: Tensor, k: Tensor) -> Any:
+    """A bias inside, as from layers with their default settings."""
+    hidden = (q @ self.query_weight.T)[..., :, None, :] + (k @ self.key_weight.T)[..., None, :, :]
+    return torch.tanh(hidden + 1) @ self.score_weight
+
+
+columns = Fault(forward=lambda self, q, k, v, mask=None: torch.softmax(self.score(q, k), -2) @ v)
+FAULTS: dict[str, Any] = {
+    DOT: columns,
+    SCALED: columns,
+    HARD: [lambda: ours.DotAttention(), Fault(score=lambda self, q, k: -ours.HardAttention.score(self, q, k))],
+    GENERAL: Fault(score=lambda self, q, k: ours.GeneralAttention.score(self, q, k) / math.sqrt(2)),
+    REDUCED: Fault(score=lambda self, q, k: ours.ReducedRankAttention.score(self, q, k).tanh()),
+    ADDITIVE: Fault(score=_with_bias),
+    "attention.gaussian": [
+        Fault(score=lambda self, q, k: -0.5 * self.distances(q, k)),  # the distance where its square belongs
+        Fault(score=lambda self, q, k: ours.GaussianAttention.score(self, q, k) * self.width),
+    ],
+    **dict.fromkeys(KERNELS[1:], lambda width: ours.EpanechnikovAttention()),  # in units of its own
+}
+for _name, _kind in KINDS.items():
+    conform(_name, _call(_kind), twin=_kind.twin, twin_call=_twin(_kind), fault=FAULTS.get(_name, ()))
+
+
+def scale_of(case: Case, settings: Any, d: int) -> float:
+    """The scale that a block of this name has."""
+    scale = 1.0 if case.subject.name == DOT else settings.get("scale")
+    return d**-0.5 if scale is None else float(scale)
+
+
+def _dot_peer(case: Case) -> float:
+    seen = any_batch(case)
+    mask, (q, k, v) = mask_for(case, seen), seen.leaves
+    scale = scale_of(case, seen.settings, q.shape[-1])
+    wanted = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
+    error = difference(seen(mask), wanted, seen.leaves)
+    if isinstance(seen.block, ours.ScaledDotAttention):  # whose weights are on another path than the result
+        error = max(error, difference(seen.block.weights(q, k, mask) @ v, wanted, seen.leaves))
+    return error
+
+
+for _name in (DOT, SCALED):
+    peer(_name, "torch.nn.functional.scaled_dot_product_attention")(_dot_peer)
+
+
+@peer(GENERAL, "torch.nn.Bilinear")
+def torchs_bilinear(case: Case) -> float:
+    seen = scene(case)
+    weight, n, m = case.weight(seen.block), seen.queries.shape[-2], seen.keys.shape[-2]
+    q, k = seen.queries.repeat_interleave(m, -2), seen.keys.repeat(*[1] * (seen.keys.ndim - 2), n, 1)
+    scores = F.bilinear(q, k, weight[None]).reshape(*q.shape[:-2], n, m)
+    return difference(seen(), torch.softmax(scores, -1) @ seen.values, [*seen.leaves, weight])
+
+
+@peer(HARD, "sklearn.neighbors.KNeighborsRegressor")
+def nearest_neighbour(case: Case) -> float:
+    from sklearn.neighbors import KNeighborsRegressor
+
+    m, d = case.integer("m", 1, 5), case.integer("d", 1, 3)
+    keys = F.normalize(
+        case.distinct("keys", m, d).detach() + 0.03, dim=-1
+    )  # of one length: the best fit is the nearest
+    q, v = case.tensor("queries", case.integer("n", 1, 3), d).detach() + 0.01, case.tensor("values", m, 2).detach()
+    scores = (q @ keys.mT).topk(min(m, 2)).values
+    if (scores[:, 0] - scores[:, -1]).min() < 1e-6 and m > 1:
+        return 0.0  # of two that are equally near, the peer takes one, and attention both
+    near = KNeighborsRegressor(1).fit(keys.numpy(), v.numpy()).predict(q.numpy())
+    return difference(built(case)(q, keys, v), torch.from_numpy(near))
+
+
+def _example(n: int, m: int, d: int, e: int, c: int = 0, **more: int) -> Any:
+    """Of as many entries in a key as in a query, or of c."""
+    dims = {"query_dim": d, "key_dim": c} if c else {}
+    return dims | more, (torch.randn(n, d), torch.randn(m, c or d), torch.randn(m, e), causal_mask(n, m))
+
+
+example(DOT, SCALED, HARD, call=_example, n=3, m=4, d=5, e=2)
+example(GENERAL, call=_example, n=3, m=4, d=5, c=6, e=2)
+example(REDUCED, call=lambda r, **sizes: _example(**sizes, rank=r), n=3, m=4, d=5, c=6, e=2, r=2)
+example(ADDITIVE, call=lambda h, **sizes: _example(**sizes, hidden_dim=h), n=3, m=4, d=5, c=6, e=2, h=7)
+
+# Laws of all kinds
+
+
+def _numbered(x: Tensor) -> Tensor:
+    """1, 2, 3, … along the axis of positions."""
+    return torch.arange(1.0, x.shape[-2] + 1, dtype=x.dtype)[:, None]
+
+
+@law(
+    *UNBOUNDED,
+    "attention.epanechnikov",
+    fault=Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k, v, mask) * k.shape[-2]),
+)
+def the_result_lies_between_the_values(case: Case) -> float:
+    """minⱼ vⱼ ≤ o ≤ maxⱼ vⱼ in each coordinate: o is in the convex hull of the values"""
+    seen = scene(case, 2)
+    # Kernels of bounded reach have no say far from all keys, but at a key they have.
+    result = seen(queries=seen.keys.detach() - seen.shift if case.subject.name in KERNELS else seen.queries)
+    low, high = (seen.values.amin(-2, keepdim=True), seen.values.amax(-2, keepdim=True))
+    return max(excess(low - result, 0.0), excess(result - high, 0.0))
+
+
+@law(
+    *UNBOUNDED,
+    fault=[
+        Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k, v * _numbered(v), mask)),
+        Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k[..., :1, :], v[..., :1, :])),
+    ],
+)
+def the_order_of_keys_is_nothing(case: Case) -> float:
+    """att(Q, K[τ], V[τ]) = att(Q, K, V)"""
+    seen = scene(case, 2)
+    order = case.permutation("τ", seen.keys.shape[-2])
+    return difference(seen(keys=seen.keys[..., order, :], values=seen.values[..., order, :]), seen())
+
+
+@law(*UNBOUNDED, fault=Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k, v, mask) * _numbered(q)))
+def the_order_of_queries_is_kept(case: Case) -> float:
+    """att(Q[τ], K, V) = att(Q, K, V)[τ]"""
+    seen = scene(case, 2)
+    order = case.permutation("τ", seen.queries.shape[-2])
+    return difference(seen(queries=seen.queries[..., order, :]), seen()[..., order, :])
+
+
+def _masked_after_the_softmax(self: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    weights = self.weights(q, k)
+    return (weights if mask is None else weights.masked_fill(~mask, 0.0)) @ v
+
+
+@law(*UNBOUNDED, "attention.epanechnikov", fault=Fault(forward=_masked_after_the_softmax))
+def what_is_hidden_might_as_well_not_be_there(case: Case) -> float:
+    """att(q, K, V, mask) = att(q, K[mask], V[mask]), and so are all gradients"""
+    seen = scene(case, 2)
+    mask, (q, k, v) = case.mask("mask", seen.queries.shape[-2], seen.keys.shape[-2]), seen.leaves
+    rows = [
+        seen(queries=q[..., i : i + 1, :], keys=k[..., visible, :], values=v[..., visible, :])
+        for i, visible in enumerate(mask)
+    ]
+    return difference(seen(mask), torch.cat(rows, -2), seen.leaves)
+
+
+def _everywhere_instead_of_nowhere(self: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    return self.right(q, k, v, None if mask is None else mask | ~mask.any(-1, keepdim=True))
+
+
+@law(*KINDS, fault=Fault(forward=_everywhere_instead_of_nowhere))
+def a_query_that_may_look_nowhere_gets_zero(case: Case) -> float:
+    """mask = false everywhere ⇒ o = 0, and no gradient"""
+    seen = scene(case, 2)
+    mask = case.mask("mask", seen.queries.shape[-2], seen.keys.shape[-2])
+    mask[0] = False
+    result = seen(mask)[..., 0, :]
+    return difference((result, *gradients(result, seen.leaves)), tuple(map(torch.zeros_like, (result, *seen.leaves))))
+
+
+# Causal attention by dot products
+
+
+def causal(block: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Causal attention by the block's own flag, or by a mask if it has none."""
+    if "is_causal" in arguments(block):
+        return first(block(q, k, v, is_causal=True))
+    return look(block, q, k, v, mask=causal_mask(q.shape[-2], k.shape[-2]))
+
+
+def _causal(case: Case) -> Call:
+    """A query before the first key would see nothing, and is left out."""
+    seen = any_batch(case)
+    last = (..., slice(-seen.keys.shape[-2], None), slice(None))
+    options = {"last": last, "scale": scale_of(case, seen.settings, seen.queries.shape[-1])}
+    return Call(lambda q, k, v: causal(seen.block, q[last], k, v), seen.leaves, options=options)
+
+
+def _causal_twin(q: scratch.Tensor, k: scratch.Tensor, v: scratch.Tensor, last: Any, scale: Any) -> scratch.Tensor:
+    mask = attention.causal_mask(q[last].shape[-2], k.shape[-2])
+    return attention.scaled_dot(q[last], k, v, mask, scale)
+
+
+def _from_the_first_key(self: Any, q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool = False) -> Tensor:
+    """PyTorch's own flag: the first query stands at the first key, whatever their numbers."""
+    return F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
+
+
+for _name in (DOT, SCALED):
+    fault = Fault(forward=_from_the_first_key)
+    conform(_name, _causal, twin=attention.causal_mask, twin_call=_causal_twin, fault=fault)
+
+
+@law(
+    DOT,
+    SCALED,
+    fault=Fault(forward=lambda self, q, k, v: F.scaled_dot_product_attention(q, k, v, scale=1 / (q.shape[-1] + 1))),
+    tolerance=5.0,
+    most_cases=3,
+)
+def the_variance_of_a_score_is_known(case: Case) -> float:
+    """Var(qᵀk) = d, so Var(qᵀk/√d) = 1, for entries of variance 1; 5 standard errors: one false alarm in 10⁶"""
+    d, pairs = case.integer("d", 1, 16), 20_000
+    sizes = {"queries": 1, "keys": 2}
+    q, k = (torch.randn(pairs, n, d, generator=case.generator(name)).double() for name, n in sizes.items())
+    weights = look(built(case), q, k, torch.eye(2, dtype=q.dtype).expand(pairs, 2, 2))  # the values show the weights
+    gap = weights[:, 0, 0].log() - weights[:, 0, 1].log()  # the difference of two scores that are uncorrelated
+    spread = scale_of(case, case.subject.fixed, d) ** 2 * d
+    z = (gap.square() / (2 * spread)).mean() - 1
+    return float(z.abs() / ((2 + 6 / d) / pairs) ** 0.5)
