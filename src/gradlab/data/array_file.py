@@ -150,4 +150,5 @@ def _refusing(path: Path) -> Iterator[None]:
     except Exception as error:  # a damaged archive fails in a dozen ways, from zlib to struct
         if isinstance(error, OSError) and error.errno in _FULL:  # of the file that it is unpacked to
             raise
-        raise GradlabError(f"{path} cannot be read as NumPy arrays without pickle: {one_line(error)}") from None
+        reason = one_line(error)
+        raise GradlabError(f"{path} cannot be read as NumPy arrays without pickle: {reason}") from None

@@ -23,7 +23,7 @@ def reader_of(described: Mapping[str, Any] | None, shape: tuple[int, ...]) -> Re
         return ArrayReader(shape)
     kind = str(described.get("kind"))
     if kind not in _READERS:
-        raise GradlabError(f"data.json names a reader {printable(repr(kind), 60)}, which this version does not know.")
+        raise GradlabError(f"data.json names a reader of kind {printable(kind, 60)}, which this version does not know.")
     return check_content({k: v for k, v in described.items() if k != "kind"}, _READERS[kind], "data.json (reader)")
 
 
@@ -38,7 +38,7 @@ def preparation_of(described: Mapping[str, Any], targets: dict[str, Any], read: 
     unsaid = "texts" if "vocabulary" in values else "text" if "context" in values else "arrays"
     kind = str(values.pop("kind", unsaid))
     if kind not in _PREPARATIONS:
-        raise GradlabError(f"data.json names inputs {printable(repr(kind), 60)}, which this version does not know.")
+        raise GradlabError(f"data.json names inputs of kind {printable(kind, 60)}, which this version does not know.")
     try:
         return _PREPARATIONS[kind].read_back(values, targets, read)
     except (KeyError, TypeError) as error:

@@ -7,7 +7,6 @@ import argparse
 import collections
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -43,8 +42,8 @@ def main() -> None:
         work.mkdir()
         prepare(home)
         counts = collections.Counter[tuple[str, str]]()
-        with ProcessPoolExecutor(asked.jobs, get_context("spawn"), max_tasks_per_child=8) as pool:
-            for number, failures in enumerate(pool.map(partial(try_all, home=home, work=work), parts), 1):
+        with get_context("spawn").Pool(asked.jobs, maxtasksperchild=8) as pool:
+            for number, failures in enumerate(pool.imap(partial(try_all, home=home, work=work), parts), 1):
                 for failure in failures:
                     counts[failure.family, failure.kind] += 1
                     print(failure, flush=True)

@@ -125,9 +125,9 @@ def _contents(layout: Layout, path: Path) -> tuple[Path, dict[str, bytes]]:
     candidates = [path, path / layout.folder, path / layout.archive]
     place = next((c for c in candidates if c.is_file() or (c / layout.test).is_file()), None)
     if place in (None, path):
-        for pickle in [path, *(path / name for name in sorted(layout.pickles))]:
-            if pickle.name in layout.pickles and pickle.exists():
-                raise _pickled(layout, pickle)
+        for candidate in [path, *(path / name for name in sorted(layout.pickles))]:
+            if candidate.name in layout.pickles and candidate.exists():
+                raise _pickled(layout, candidate)
     if place is None:
         raise GradlabError(f"{path} has no file {layout.test}. {layout.advice}")
     try:
