@@ -77,7 +77,7 @@ def test_runs_lists_the_others_beside_a_damaged_one(
     (finished / file).write_bytes(DAMAGE["cut short"]((finished / file).read_bytes()))
     states = {run["run"]: run["state"] for run in quick("runs", ".", "--json", cwd=tmp_path).json["runs"]}
     assert states["sound"] == "finished"
-    assert f"run/{file} " in states["run"]
+    assert f"run/{file}" in states["run"]
     ended = quick("runs", ".", cwd=tmp_path)  # whose cells are folded
     assert ended.code == 0, ended.err
     assert "sound" in ended.out
