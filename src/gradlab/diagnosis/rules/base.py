@@ -13,6 +13,10 @@ Grade = tuple[Severity, float]
 
 LOOKS = 5
 """With fewer looks, or steps that were checked, nothing shows a course."""
+STEPS = 50
+"""With fewer steps, little can be said of what was learnt."""
+TINY = 1e-30
+"""In place of a zero that something is divided by."""
 
 
 class Case:

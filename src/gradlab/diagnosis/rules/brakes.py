@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import HALF, MOST, MUCH, left, poor
 from gradlab.diagnosis.record import Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, course, made, named
+from gradlab.diagnosis.rules.base import LOOKS, STEPS, TINY, Case, Rule, at, course, made, named
 
 
 @Rule(
@@ -34,7 +34,7 @@ def weight_decay_too_strong(record: Record) -> Iterator[Case]:
         most = bad and ratio >= 0.8 and "AdamW" in optimizer.kind and bool(shrunk)
         if ratio < 0.5 or not (bad or gone) or not (most or len(shrunk) >= 0.5 * len(weights)):
             continue
-        one = min(shrunk, key=lambda p: p.weight.tail() / max(p.weight.first, 1e-30))
+        one = min(shrunk, key=lambda p: p.weight.tail() / max(p.weight.first, TINY))
         yield Case(
             ("error", 0.93),
             made(optimizer),
@@ -91,7 +91,7 @@ def dropout_too_strong(record: Record) -> Iterator[Case]:
 def clipping_always_binds(record: Record) -> Iterator[Case]:
     for one in record.clippings:
         norm = one.norm.median()
-        cut = norm / max(one.limit, 1e-30)
+        cut = norm / max(one.limit, TINY)
         if one.by_value or one.count < 10 or one.bound < 0.95 * one.count or cut < 20:
             continue
         yield Case(
@@ -118,7 +118,7 @@ def clipping_always_binds(record: Record) -> Iterator[Case]:
 def clipping_never_binds(record: Record) -> Iterator[Case]:
     for one in record.clippings:
         largest = one.norm.largest
-        if not one.by_value and one.count >= 50 and one.bound == 0 and one.limit > 100 * largest:
+        if not one.by_value and one.count >= STEPS and one.bound == 0 and one.limit > 100 * largest:
             yield Case(
                 ("note", 0.6),
                 at("clip_grad_norm_", one.site),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import adversarial
 from gradlab.diagnosis.record import Graph, Loss, Module, Record, Root
-from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, named
+from gradlab.diagnosis.rules.base import LOOKS, STEPS, Case, Rule, at, named
 from gradlab.diagnosis.rules.chains import VIEWS, sources
 from gradlab.diagnosis.series import median
 
@@ -67,7 +67,7 @@ def _pairs(record: Record) -> Iterator[tuple[Loss, Loss]]:
     """Losses of the discriminator and of the generator: the second also depends on the first one's parameters."""
     for ours in record.losses:
         for theirs in record.losses:
-            if ours is not theirs and ours.parameters and ours.parameters < theirs.parameters and ours.count >= 50:
+            if ours is not theirs and ours.parameters and ours.parameters < theirs.parameters and ours.count >= STEPS:
                 yield ours, theirs
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from gradlab.diagnosis.progress import MOST, left, poor
 from gradlab.diagnosis.record import Judged, Record
-from gradlab.diagnosis.rules.base import ANY, LOOKS, Case, Rule, at
+from gradlab.diagnosis.rules.base import ANY, LOOKS, STEPS, Case, Rule, at
 
 
 @Rule(
@@ -75,7 +75,7 @@ def _one_per_row(record: Record, judged: Judged) -> bool:
 def class_imbalance(record: Record) -> Iterator[Case]:
     for judged in record.judged:
         counts, recent = judged.targets, judged.recent_targets
-        if not judged.training or not 2 <= len(counts) <= 50 or record.steps < 50:
+        if not judged.training or not 2 <= len(counts) <= 50 or record.steps < STEPS:
             continue
         common, most = counts.most_common(1)[0]
         rare = counts.total() - most
@@ -157,7 +157,7 @@ _COLUMNS = 40
     follows=ANY,
 )
 def label_misalignment(record: Record) -> Iterator[Case]:
-    if not poor(record, MOST) or record.steps < 50 or not any(j.training for j in record.judged):
+    if not poor(record, MOST) or record.steps < STEPS or not any(j.training for j in record.judged):
         return
     bad = poor(record, 0.93)
     pairs = _examples(record)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import MUCH, constant_loss, poor, self_made, stuck
 from gradlab.diagnosis.record import Record
-from gradlab.diagnosis.rules.base import ANY, Case, Grade, Rule, at, course
+from gradlab.diagnosis.rules.base import ANY, STEPS, Case, Grade, Rule, at, course
 from gradlab.diagnosis.series import Series
 
 
@@ -124,7 +124,7 @@ def _grade(times: float, base: float, most: float) -> Grade:
 )
 def underfitting(record: Record) -> Iterator[Case]:
     probed, loss = record.probed.by_heart, record.main
-    if probed is None or loss is None or not poor(record, MUCH) or record.steps < 50:
+    if probed is None or loss is None or not poor(record, MUCH) or record.steps < STEPS:
         return
     start, end, steps = probed
     constant = constant_loss(record)

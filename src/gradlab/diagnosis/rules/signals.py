@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import HALF, NEARLY_ALL, left, poor, stuck
 from gradlab.diagnosis.record import NotFinite, Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, Grade, Rule, at, made, named
+from gradlab.diagnosis.rules.base import LOOKS, TINY, Case, Grade, Rule, at, made, named
 from gradlab.diagnosis.rules.rates import LONG
 from gradlab.diagnosis.series import Series
 
@@ -94,7 +94,7 @@ def vanishing_gradient(record: Record) -> Iterator[Case]:
         return
     if not (poor(record, NEARLY_ALL) or first < 1e-5 * last):
         return
-    one, ratio = weights[sizes.index(first)], last / max(first, 1e-30)
+    one, ratio = weights[sizes.index(first)], last / max(first, TINY)
     yield Case(
         ("error", min(0.93, 0.75 + 0.05 * math.log10(1e-3 * ratio))),
         one.name,
@@ -128,7 +128,7 @@ def _over_time(record: Record) -> Iterator[Case]:
 
 
 def _ends(series: Series) -> float:
-    return max(series.first, 1e-30) / max(series.largest, 1e-30)
+    return max(series.first, TINY) / max(series.largest, TINY)
 
 
 @Rule(

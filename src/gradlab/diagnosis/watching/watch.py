@@ -197,8 +197,9 @@ class Watch:
 
 
 def _transforming() -> bool:
-    """Whether torch.func is at work: its tensors have no values yet."""
-    return torch._C._functorch.maybe_current_level() is not None
+    """Whether torch.func is at work, whose tensors have no values yet, or a trace, which would have our operations in
+    it."""
+    return torch._C._functorch.maybe_current_level() is not None or torch._C._is_tracing()
 
 
 def unseen() -> AbstractContextManager[Any]:
