@@ -134,6 +134,9 @@ class Training:
         except NonFinite:
             progress.ended = "diverged"
             raise self._divergence(batch) from None
+        except NumericalError:
+            progress.ended = "diverged"
+            raise
         finally:
             self._end()
         if self.best_weights is not None:
@@ -216,7 +219,6 @@ class Training:
             self.progress.step = frozen
             raise NonFinite
         for name in not_finite(dict(zip(self.parameters.names, self.parameters.tensors, strict=True))):
-            self.progress.ended = "diverged"
             raise NumericalError(
                 f"The weights {name} are not finite after step {self.progress.step}, though the gradients were: the "
                 f"update overflowed. Lower train.lr (now {self.plan.lr:g}), the weight decay or train.l1."

@@ -12,7 +12,7 @@ from gradlab.training.optimizers import optimizers
 from gradlab.training.schedules import schedules
 
 Share = Annotated[float, Gt(0), Lt(1)]
-Threads = Annotated[int, Ge(1), Le(1024)]  # each is started, whether there is a core for it or not
+Threads = Annotated[int, Ge(1), Le(256)]  # each is started, whether there is a core for it or not
 
 _LOG_POINTS = 100  # at most so many log lines, for a run of any length
 
