@@ -260,7 +260,7 @@ def test_checks_as_json_come_before_the_result_in_one_object(quick: ForkServer, 
     printed = quick(*arguments, "--out", "run", cwd=tmp_path).json
     assert list(printed) == ["checks", "result"]
     assert len(printed["checks"]) == 5
-    assert set(printed["checks"][0]) == {"name", "state", "found", "advice"}
+    assert set(printed["checks"][0]) == {"name", "state", "measured", "advice"}
     assert printed["result"]["run"] == "run"
     study = quick(*arguments, "--folds", "2", "--out", "study", cwd=tmp_path).json
     assert study["result"]["study"] == "folds"

@@ -12,7 +12,17 @@ from torch import nn
 
 from gradlab.diagnosis.doctor import Doctor
 from gradlab.diagnosis.finding import Finding, Spot, Verdict, ranked
-from gradlab.diagnosis.record import Activation, Clipping, Judged, Loss, Module, Optimizer, Parameter, Record, Site
+from gradlab.diagnosis.record import (
+    Activation,
+    Clipping,
+    Judged,
+    Loss,
+    Module,
+    OptimizerRecord,
+    Parameter,
+    Record,
+    Site,
+)
 from gradlab.diagnosis.series import Series
 from gradlab.report.diagnosis import page_of
 
@@ -57,7 +67,9 @@ def record(layers: int = 2, loss: Iterable[float] = (4.0, 3.0, 2.0, 1.0, 1.0, 1.
         own_seconds=0.1,
         losses=[Loss(site=Site("/home/me/train.py", 20), values=series(loss), count=6)],
         judged=[Judged(kind="cross_entropy", site=None, training=False, values=series([2.0, 1.5]))],
-        optimizers=[Optimizer(number=0, kind="SGD", site=None, rate=series([0.1, 0.05]), gradient=series([1.0, 2.0]))],
+        optimizers=[
+            OptimizerRecord(number=0, kind="SGD", site=None, rate=series([0.1, 0.05]), gradient=series([1.0, 2.0]))
+        ],
         parameters=parameters,
         modules={"net.0": Module(path="net.0", kind="Linear", std=series([1.0, 0.5]), trained_in_eval=1)},
         activations=[

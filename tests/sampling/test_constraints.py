@@ -5,7 +5,7 @@ import torch
 from decoding_helpers import ByPrefix, TinyGPT, exhaustive
 
 from gradlab.errors import GradlabError
-from gradlab.sampling import Allowed, Beam, Context, Draft, Lookup, beam_search, generate
+from gradlab.sampling import Allowed, Beam, Draft, Lookup, SamplingContext, beam_search, generate
 
 WAYS = {
     "greedy": {},
@@ -84,7 +84,7 @@ def test_fewer_texts_than_were_wanted_leave_empty_places():
 
 def test_logits_of_allowed_tokens_are_not_changed():
     logits = torch.randn(2, 5)
-    kept = Allowed([1, 3])(logits, Context(torch.zeros(2, 1, dtype=torch.int64), [1, 1]))
+    kept = Allowed([1, 3])(logits, SamplingContext(torch.zeros(2, 1, dtype=torch.int64), [1, 1]))
     assert torch.equal(kept[:, [1, 3]], logits[:, [1, 3]])
     assert (kept[:, [0, 2, 4]] == -math.inf).all()
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from gradlab.errors import GradlabError
-from gradlab.sampling import Context, MinP, RepetitionPenalty, Temperature, TopK, TopP
+from gradlab.sampling import MinP, RepetitionPenalty, SamplingContext, Temperature, TopK, TopP
 
 # No two so close that rounding decides which is larger.
 logits = st.lists(st.integers(-8000, 8000), min_size=1, max_size=12, unique=True).map(lambda z: [n / 1000 for n in z])
@@ -73,7 +73,7 @@ def test_min_p_keeps_what_is_not_much_less_probable_than_the_best(z, share):
 def test_repetition_penalty_pushes_what_was_written_away(z, penalty, data):
     written = data.draw(st.lists(st.integers(0, len(z) - 1), min_size=1, max_size=6))
     want = [(v / penalty if v >= 0 else v * penalty) if i in written else v for i, v in enumerate(z)]
-    context = Context(torch.tensor([written]), prompts=[1])
+    context = SamplingContext(torch.tensor([written]), prompts=[1])
     assert RepetitionPenalty(penalty)(tensor(z), context)[0].tolist() == pytest.approx(want)
 
 
@@ -92,9 +92,9 @@ def test_limits_change_nothing_or_leave_one(z):
 
 def test_rows_are_filtered_each_by_itself():
     x = torch.randn(5, 40)
-    context = Context(torch.randint(40, (5, 7)), prompts=[3] * 5)
+    context = SamplingContext(torch.randint(40, (5, 7)), prompts=[3] * 5)
     for change in (Temperature(0.5), TopK(3), TopP(0.6), MinP(0.2), RepetitionPenalty(1.3)):
-        rows = [change(x[i : i + 1], Context(context.tokens[i : i + 1], [3])) for i in range(5)]
+        rows = [change(x[i : i + 1], SamplingContext(context.tokens[i : i + 1], [3])) for i in range(5)]
         assert_close(change(x, context), torch.cat(rows))
     with_ruled_out = x.masked_fill(torch.rand(5, 40) < 0.5, -math.inf)
     for change in (Temperature(0.5), TopK(3), TopP(0.6), MinP(0.2), RepetitionPenalty(1.3)):

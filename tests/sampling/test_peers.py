@@ -4,7 +4,17 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from gradlab.sampling import Beam, Context, MinP, RepetitionPenalty, Temperature, TopK, TopP, beam_search, generate
+from gradlab.sampling import (
+    Beam,
+    MinP,
+    RepetitionPenalty,
+    SamplingContext,
+    Temperature,
+    TopK,
+    TopP,
+    beam_search,
+    generate,
+)
 
 transformers = pytest.importorskip("transformers", reason="the peer, Hugging Face's transformers, is not installed")
 
@@ -106,7 +116,7 @@ def test_constrained_texts_are_the_same(model, count, size):
 @pytest.mark.parametrize("count", PROMPTS)
 def test_filters_are_their_warpers(count):
     logits, tokens = 3 * torch.randn(count, 300, dtype=torch.float64), torch.randint(300, (count, 7))
-    context = Context(tokens, [7] * count)
+    context = SamplingContext(tokens, [7] * count)
     pairs = [
         (Temperature(0.7), transformers.TemperatureLogitsWarper(0.7)),
         *((TopK(k), transformers.TopKLogitsWarper(k)) for k in (1, 5, 299, 400)),
@@ -133,7 +143,7 @@ def test_they_draw_from_the_same_distribution(model):
     scores = model.generate(
         tokens, attention_mask=torch.ones_like(tokens), return_dict_in_generate=True, **settings
     ).scores
-    context = Context(tokens, [4] * 5)
+    context = SamplingContext(tokens, [4] * 5)
     logits = model(tokens).logits[:, -1].float()
     for change in (RepetitionPenalty(1.2), Temperature(0.8), TopK(20), TopP(0.9), MinP(0.02)):
         logits = change(logits, context)

@@ -42,9 +42,9 @@ def test_recipes_that_ship_pass(prepare, name):
 
 def test_the_numbers_are_told(prepare):
     checks = {check.name: check for check in run_checks(prepare("digits-mlp"))}
-    assert f"{math.log(10):.4f} (log 10)" in checks["initial loss"].found
+    assert f"{math.log(10):.4f} (log 10)" in checks["initial loss"].measured
     assert "24 examples by heart" in checks
-    assert "accuracy 1" in checks["24 examples by heart"].found
+    assert "accuracy 1" in checks["24 examples by heart"].measured
 
 
 def test_the_experiment_is_left_as_it_was_and_trains_to_the_same_bits(prepare, tmp_path):

@@ -7,7 +7,7 @@ from gradlab.bench.cases import CASES, TEXT_CASES
 from gradlab.bench.compiling import Compiling, bench_compile
 from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
 from gradlab.bench.decode import Decoded, bench_decode
-from gradlab.bench.doctor import Part, bench_doctor
+from gradlab.bench.doctor import CorpusPart, bench_doctor
 from gradlab.bench.doctor_overhead import Overhead, bench_doctor_overhead
 from gradlab.bench.language import RECIPES, Learned, bench_language
 from gradlab.bench.precision import Precision, bench_precision
@@ -25,7 +25,7 @@ __all__ = [
     "Growth",
     "Learned",
     "Overhead",
-    "Part",
+    "CorpusPart",
     "Precision",
     "Row",
     "StartRow",

@@ -78,7 +78,7 @@ class Score:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class CorpusPart:
     """A part of the corpus: the families in use, or those held out."""
 
     title: str
@@ -102,7 +102,7 @@ def bench_doctor(
     jobs: int = 2,
     seconds: float = 120.0,
     identity: bool = False,
-) -> list[Part]:
+) -> list[CorpusPart]:
     """Run every script of a corpus in all its forms, each in a process of its own."""
     if jobs < 1:
         raise GradlabError(f"--jobs must be at least 1, got {jobs}.")
@@ -240,12 +240,12 @@ def _timeless(printed: bytes) -> bytes:
     return re.sub(rb"\d+(\.\d+)?(?=\s?m?s\b)", b"", printed)
 
 
-def judge(title: str, outcomes: Sequence[Outcome]) -> Part:
+def judge(title: str, outcomes: Sequence[Outcome]) -> CorpusPart:
     """Count what was right."""
     faulty = [o for o in outcomes if o.fault is not None]
     sound = [o for o in outcomes if o.fault is None]
     named = sorted({o.fault for o in faulty if o.fault} | {slug for o in outcomes for slug in o.alarms})
-    return Part(
+    return CorpusPart(
         title=title,
         faulty=len(faulty),
         first=sum(o.place == 0 for o in faulty),

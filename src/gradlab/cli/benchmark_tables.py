@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from gradlab.bench import Compiling, Decoded, Growth, Learned, Overhead, Part, Precision, Row, StartRow, Table
+from gradlab.bench import Compiling, CorpusPart, Decoded, Growth, Learned, Overhead, Precision, Row, StartRow, Table
 from gradlab.bench.attention import Point
 from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
 from gradlab.bench.doctor import Outcome
@@ -153,7 +153,7 @@ def show_precision(screen: Console, results: Sequence[Precision]) -> None:
     )
 
 
-def show_doctor(screen: Console, results: Sequence[Part]) -> None:
+def show_doctor(screen: Console, results: Sequence[CorpusPart]) -> None:
     for part in results:
         rows = (
             [s.slug, str(s.scripts), str(s.first), str(s.among_first), _share(s.precision), _share(s.recall)]

@@ -9,7 +9,7 @@ from gradlab.cli.output import console, print_json, table
 from gradlab.cli.training import Json, Plain
 from gradlab.errors import GradlabError
 from gradlab.files import read_json
-from gradlab.files.formats import Environment, Result
+from gradlab.files.formats import EnvironmentFile, Result
 from gradlab.recipe import Recipe, flat
 from gradlab.wording import as_typed, duration, number
 
@@ -113,10 +113,10 @@ def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
     return {key: result[key] for key in _FIGURES}
 
 
-def _files(path: Path) -> tuple[Environment, Result | None, Recipe]:
+def _files(path: Path) -> tuple[EnvironmentFile, Result | None, Recipe]:
     finished = (path / "result.json").exists()
     return (
-        read_json(path / "environment.json", Environment),
+        read_json(path / "environment.json", EnvironmentFile),
         read_json(path / "result.json", Result, f"It is made again by: gradlab resume {path}") if finished else None,
         Recipe.read(path / "recipe.toml"),
     )

@@ -34,7 +34,7 @@ MARKS = {"passed": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class StudyRequest:
     """What a command asked for, and where its answer is printed."""
 
     name: str
@@ -84,7 +84,7 @@ def where(data: str | None, code: Sequence[str], device: str) -> list[str]:
 
 
 def train(
-    request: Request,
+    request: StudyRequest,
     *,
     folds: int | None,
     seeds: int | None,
@@ -122,7 +122,7 @@ def train(
         print_json(result if checks is None else {"checks": [asdict(c) for c in checks], "result": result})
 
 
-def plain(request: Request, experiment: Experiment | None) -> dict[str, Any]:
+def plain(request: StudyRequest, experiment: Experiment | None) -> dict[str, Any]:
     """The training itself, after the checks."""
     from gradlab import api
 
@@ -138,7 +138,7 @@ def plain(request: Request, experiment: Experiment | None) -> dict[str, Any]:
 # The checks.
 
 
-def run_checks(request: Request, experiment: Experiment) -> list[Check]:
+def run_checks(request: StudyRequest, experiment: Experiment) -> list[Check]:
     """All of them, printed; where one fails, that is the end."""
     from gradlab.studies.checklist import failures
     from gradlab.studies.checklist import run_checks as run
@@ -159,7 +159,7 @@ def show_checks(screen: Console, checks: Sequence[Check]) -> None:
         sign, style = MARKS[check.state]
         # Without colours a word says more than a sign.
         mark = (f"{sign} ", style) if screen.is_terminal else (f"{check.state:<8}", "")
-        screen.print(Text.assemble(mark, (f"{check.name:<22}", "dim"), printable(check.found)), soft_wrap=True)
+        screen.print(Text.assemble(mark, (f"{check.name:<22}", "dim"), printable(check.measured)), soft_wrap=True)
         if check.advice:
             screen.print(
                 Text.assemble(" " * (24 if screen.is_terminal else 30), (printable(check.advice), style)),
@@ -170,7 +170,7 @@ def show_checks(screen: Console, checks: Sequence[Check]) -> None:
 # The studies.
 
 
-def cross_validate(request: Request, folds: int) -> dict[str, Any]:
+def cross_validate(request: StudyRequest, folds: int) -> dict[str, Any]:
     from gradlab.studies.folds import cross_validate as run
     from gradlab.training.environment import find_device
 
@@ -191,7 +191,7 @@ def cross_validate(request: Request, folds: int) -> dict[str, Any]:
     return result.to_json()
 
 
-def train_seeds(request: Request, seeds: int) -> dict[str, Any]:
+def train_seeds(request: StudyRequest, seeds: int) -> dict[str, Any]:
     from gradlab.studies.seeds import train_seeds as run
     from gradlab.training.environment import find_device
 
@@ -234,7 +234,7 @@ def show_spread(screen: Console, result: Repeated) -> None:
     screen.print(table(f"{result.split} split", *map(name_of, names), rows=rows))
 
 
-def find_rate(request: Request) -> dict[str, Any]:
+def find_rate(request: StudyRequest) -> dict[str, Any]:
     from gradlab.studies.range_test import find_rate as run
 
     folder = request.folder("lr")
@@ -264,7 +264,7 @@ def show_rate(screen: Console, result: RangeTest, command: str) -> None:
     say(screen, "train", f"{command} train.lr={result.suggestion:g}")
 
 
-def learning_curve(request: Request) -> dict[str, Any]:
+def learning_curve(request: StudyRequest) -> dict[str, Any]:
     from gradlab.studies.learning_curve import learning_curve as run
     from gradlab.training.environment import find_device
 
@@ -291,7 +291,7 @@ def show_curve(screen: Console, result: LearningCurve) -> None:
     say(screen, "verdict", result.verdict)
 
 
-def vary_knobs(request: Request, knobs: Sequence[str]) -> dict[str, Any]:
+def vary_knobs(request: StudyRequest, knobs: Sequence[str]) -> dict[str, Any]:
     from gradlab.studies.vary import vary as run
     from gradlab.training.environment import find_device
 
@@ -356,7 +356,7 @@ def _columns(members: Sequence[Member], metric: str) -> list[tuple[str, str]]:
     return [(split, metric) for split in ("train", "validation", "test") if any(m.figures(split) for m in members)]
 
 
-def _teller(request: Request, noun: str, split: str, describe: Callable[[Member], str]) -> Tell | None:
+def _teller(request: StudyRequest, noun: str, split: str, describe: Callable[[Member], str]) -> Tell | None:
     """A line for each training, as soon as it is done."""
     if request.as_json:
         return None

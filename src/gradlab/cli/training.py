@@ -119,7 +119,7 @@ def train(
     if check or folds is not None or seeds is not None or find_lr or curve or vary:
         from gradlab.cli import studies
 
-        request = studies.Request(
+        request = studies.StudyRequest(
             name=name,
             overrides=overrides,
             data=data,

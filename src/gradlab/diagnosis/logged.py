@@ -17,7 +17,7 @@ from gradlab.diagnosis.record import (
     Loss,
     Module,
     NotFinite,
-    Optimizer,
+    OptimizerRecord,
     Parameter,
     Record,
     Root,
@@ -39,7 +39,7 @@ class Logged:
         self.trained = Judged(kind="the task's loss", site=None, training=True)
         """Training examples, evaluated as the held-out ones are."""
         self.held_out = Judged(kind="the task's loss", site=None, training=False)
-        self.optimizer = Optimizer(number=0, kind="", site=None)
+        self.optimizer = OptimizerRecord(number=0, kind="", site=None)
         self.record = Record(
             logged=True, losses=[self.loss], judged=[self.trained, self.held_out], optimizers=[self.optimizer]
         )

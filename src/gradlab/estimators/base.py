@@ -17,7 +17,7 @@ from gradlab.data.splits import hold_out
 from gradlab.errors import GradlabError
 from gradlab.estimators import network, saving
 from gradlab.estimators.learner import Learner
-from gradlab.estimators.parameters import Parameters
+from gradlab.estimators.parameters import EstimatorSettings
 from gradlab.estimators.reading import Array, Columns, read_again, read_first, read_inputs
 from gradlab.estimators.weighing import Weights, sample_weights
 from gradlab.tasks import Task
@@ -28,7 +28,7 @@ from gradlab.training.observers import Observer
 _LEVELS = 100  # categories of a column that get a code of their own, as in the tables of recipes
 
 
-class Estimator(Parameters):
+class Estimator(EstimatorSettings):
     """A network behind scikit-learn's interface. Everything but its parameters is set when it is fitted."""
 
     _learner: Learner

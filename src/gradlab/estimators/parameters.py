@@ -27,7 +27,7 @@ _ELSEWHERE = {  # keys of a plan that an estimator has under a name of its own
 }
 
 
-class Parameters(BaseEstimator):  # type: ignore[misc]
+class EstimatorSettings(BaseEstimator):  # type: ignore[misc]
     """Stored as they are given, and checked when they are used, as scikit-learn asks. `Classifier` explains them."""
 
     def __init__(

@@ -16,7 +16,7 @@ from gradlab.errors import GradlabError, one_line
 from gradlab.estimators.learner import Learner
 from gradlab.estimators.plain import plain, restored
 from gradlab.files import Damaged, check_content, clear_leftovers, read_json
-from gradlab.files.formats import EstimatorState, LearnerState, State
+from gradlab.files.formats import EstimatorState, LearnerState, StateFile
 from gradlab.run import checkpoint
 from gradlab.run.checkpoint import Checkpoint, copied, unflatten
 from gradlab.version import __version__
@@ -131,7 +131,7 @@ def _description_in(folder: Path) -> dict[str, Any] | None:
     """What a folder says of an estimator, if it does."""
     clear_leftovers(folder.absolute().parent)  # which may be the estimator that was there before one half written
     try:
-        state = read_json(folder / "state.json", State)
+        state = read_json(folder / "state.json", StateFile)
     except Damaged:
         return None
     description = unflatten(state.get(_KEY), {})

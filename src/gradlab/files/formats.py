@@ -14,7 +14,7 @@ Figures = dict[str, Number]
 _OPEN = ConfigDict(extra="allow")
 
 
-class Environment(TypedDict):
+class EnvironmentFile(TypedDict):
     """environment.json: where a run happened."""
 
     __pydantic_config__ = _OPEN  # type: ignore[misc]
@@ -90,7 +90,7 @@ class Result(TypedDict):
     findings: NotRequired[list[dict[str, Any]]]
 
 
-class State(TypedDict):
+class StateFile(TypedDict):
     """state.json of a checkpoint: all of it that is no tensor. `{"$tensor": NAME}` stands for one."""
 
     __pydantic_config__ = _OPEN  # type: ignore[misc]
@@ -132,7 +132,7 @@ class Study(TypedDict):
     result: NotRequired[dict[str, Any]]
 
 
-class Outcome(TypedDict):
+class TrialOutcome(TypedDict):
     """What the database of a sweep holds of a trial that has ended."""
 
     ended: str

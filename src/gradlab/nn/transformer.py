@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from gradlab.errors import GradlabError
 from gradlab.nn.activations import GELU, SiLU
 from gradlab.nn.attention.cache import KeyValueCache
-from gradlab.nn.attention.multihead import Cache, MultiheadAttention
+from gradlab.nn.attention.multihead import AttentionCache, MultiheadAttention
 from gradlab.nn.blocks import block
 from gradlab.nn.normalisation import LayerNorm
 from gradlab.registry import Count, Natural, Probability
@@ -219,7 +219,7 @@ class DecoderLayer(Layer):
         mask: Bool[Tensor, "*#batch #n #all_keys"] | None = None,
         memory_mask: Bool[Tensor, "*#batch #n m"] | None = None,
         *,
-        cache: Cache | None = None,
+        cache: AttentionCache | None = None,
     ) -> Float[Tensor, "*batch n {self.embed_dim}"]:
         if self.cross != (memory is not None):
             wanted = "a memory must be given" if self.cross else "no memory can be given"

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gradlab.errors import GradlabError
 from gradlab.files import check_sums, interpreting, json_text, read_json, write_folder, write_sums
-from gradlab.files.formats import State
+from gradlab.files.formats import StateFile
 from gradlab.files.tensors import load_tensors, save_tensors
 
 Weights = dict[str, Tensor]
@@ -60,7 +60,7 @@ def write_as(target: Path, checkpoint: Checkpoint, **failing: Any) -> Path:
 def read(path: Path) -> Checkpoint:
     """Read a checkpoint folder, every byte checked against its sums; a damaged file is named."""
     check_sums(path, _REQUIRED, ["best.safetensors"])
-    state: dict[str, Any] = {**read_json(path / "state.json", State)}
+    state: dict[str, Any] = {**read_json(path / "state.json", StateFile)}
     structure, step = state.pop("optimizer"), state.pop("step")
     best, tensors = path / "best.safetensors", _load(path / "optimizer.safetensors")
     with interpreting(path / "state.json"):

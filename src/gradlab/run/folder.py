@@ -54,7 +54,7 @@ from gradlab.files import (
     write_folder,
     write_json,
 )
-from gradlab.files.formats import Data, Environment, Line, Result
+from gradlab.files.formats import Data, EnvironmentFile, Line, Result
 from gradlab.models import build_model
 from gradlab.owners import Code
 from gradlab.recipe import Recipe
@@ -109,8 +109,8 @@ class Run:
         return Recipe.read(self.path / "recipe.toml")
 
     @cached_property
-    def environment(self) -> Environment:
-        return read_json(self.path / "environment.json", Environment)
+    def environment(self) -> EnvironmentFile:
+        return read_json(self.path / "environment.json", EnvironmentFile)
 
     @property
     def code(self) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from gradlab.sampling.beam import Found, beam_search
 from gradlab.sampling.constraints import Allowed, Prefix
-from gradlab.sampling.filters import Context, Filter, MinP, RepetitionPenalty, Temperature, TopK, TopP
+from gradlab.sampling.filters import LogitFilter, MinP, RepetitionPenalty, SamplingContext, Temperature, TopK, TopP
 from gradlab.sampling.generation import generate, stream
 from gradlab.sampling.hypotheses import Beam
 from gradlab.sampling.models import Cache, CachedModel
@@ -14,9 +14,9 @@ __all__ = [
     "Beam",
     "Cache",
     "CachedModel",
-    "Context",
+    "SamplingContext",
     "Draft",
-    "Filter",
+    "LogitFilter",
     "Found",
     "Lookup",
     "MinP",

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gradlab.nn.modes import evaluating
 from gradlab.sampling.choice import Watch
-from gradlab.sampling.filters import Context, Filter, widened
+from gradlab.sampling.filters import LogitFilter, SamplingContext, widened
 from gradlab.sampling.hypotheses import Beam, Hypotheses
 from gradlab.sampling.models import Model, Reader
 from gradlab.sampling.page import Page, Prompts, Tokens
@@ -46,7 +46,7 @@ def beam_search(
     lengths: Int[Tensor, " batch"] | Sequence[int] | None = None,
     eos: Tokens = None,
     pad: int | None = None,
-    filters: Sequence[Filter] = (),
+    filters: Sequence[LogitFilter] = (),
     record: bool = False,
 ) -> Found:
     r"""Follow the k best texts: each step adds one token to each, and keeps the k best of all continuations.
@@ -77,7 +77,7 @@ def beam_search(
 class _Search:
     """The running hypotheses: `size` rows of tokens for each example, and their sums of log-probabilities."""
 
-    def __init__(self, model: Model, page: Page, beam: Beam, filters: Sequence[Filter], record: bool) -> None:
+    def __init__(self, model: Model, page: Page, beam: Beam, filters: Sequence[LogitFilter], record: bool) -> None:
         self.page, self.beam, self.filters = page, beam, filters
         self.reader, self.watch = Reader(model, page.rows, page.width, page.known()), Watch(page.lengths)
         self.recorder = Recorder(page.rows, beam.size, beam.each) if record else None
@@ -112,7 +112,7 @@ class _Search:
         log_p = logits.log_softmax(-1)
         if self.filters:
             ended = self.sums.flatten() == -math.inf
-            context = Context(self.tokens[:, :position], self.page.lengths, self.beam.size, ended)
+            context = SamplingContext(self.tokens[:, :position], self.page.lengths, self.beam.size, ended)
             for change in self.filters:
                 log_p = change(log_p, context)
             log_p = log_p.log_softmax(-1) if self.beam.renormalise else log_p

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from gradlab.errors import GradlabError
-from gradlab.sampling.filters import Context, Logits
+from gradlab.sampling.filters import Logits, SamplingContext
 
 Rule = Callable[[int, list[int]], Iterable[int] | None]
 """A function of the number of an example and of what was written after its prompt, which gives the tokens that may come
@@ -19,17 +19,17 @@ next; None stands for all."""
 class Allowed:
     """Rules out all tokens but some: the same ones always, or those that a function gives for each row.
 
-    >>> Allowed([0, 2])(torch.zeros(1, 3), Context(torch.tensor([[1]]), prompts=[1]))
+    >>> Allowed([0, 2])(torch.zeros(1, 3), SamplingContext(torch.tensor([[1]]), prompts=[1]))
     tensor([[0., -inf, 0.]])
     >>> def alternate(example, new):
     ...     return [1] if new and new[-1] == 0 else [0]
-    >>> Allowed(alternate)(torch.zeros(1, 3), Context(torch.tensor([[1, 0]]), prompts=[1]))
+    >>> Allowed(alternate)(torch.zeros(1, 3), SamplingContext(torch.tensor([[1, 0]]), prompts=[1]))
     tensor([[-inf, 0., -inf]])
     """
 
     tokens: Sequence[int] | Rule
 
-    def __call__(self, logits: Logits, context: Context) -> Logits:
+    def __call__(self, logits: Logits, context: SamplingContext) -> Logits:
         if not callable(self.tokens):
             return _only(logits, self.tokens, "allowed")
         rows, ended = list(logits), [False] * len(logits) if context.ended is None else context.ended.tolist()
@@ -47,13 +47,13 @@ class Allowed:
 class Prefix:
     """What is written after each prompt must begin with these tokens.
 
-    >>> Prefix([2, 1])(torch.zeros(1, 3), Context(torch.tensor([[0, 2]]), prompts=[1]))
+    >>> Prefix([2, 1])(torch.zeros(1, 3), SamplingContext(torch.tensor([[0, 2]]), prompts=[1]))
     tensor([[-inf, 0., -inf]])
     """
 
     tokens: Sequence[int]
 
-    def __call__(self, logits: Logits, context: Context) -> Logits:
+    def __call__(self, logits: Logits, context: SamplingContext) -> Logits:
         length = context.tokens.shape[1]
         if length - max(context.prompts) >= len(self.tokens):
             return logits

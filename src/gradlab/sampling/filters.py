@@ -19,7 +19,7 @@ Logits = Float[Tensor, "rows vocabulary"]
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class SamplingContext:
     """What a filter may want to know beside the logits."""
 
     tokens: Int64[Tensor, "rows length"]
@@ -47,10 +47,10 @@ class Context:
 
 
 @runtime_checkable
-class Filter(Protocol):
+class LogitFilter(Protocol):
     """Changes the logits of the next token."""
 
-    def __call__(self, logits: Logits, context: Context) -> Logits: ...
+    def __call__(self, logits: Logits, context: SamplingContext) -> Logits: ...
 
 
 def widened(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -74,7 +74,7 @@ class Temperature:
         if not 0 < self.temperature < math.inf:
             raise GradlabError(f"temperature must be a number above 0 (0 is greedy decoding), got {self.temperature}.")
 
-    def __call__(self, logits: Logits, context: Context | None = None) -> Logits:
+    def __call__(self, logits: Logits, context: SamplingContext | None = None) -> Logits:
         return logits / self.temperature
 
 
@@ -92,7 +92,7 @@ class TopK:
         if not isinstance(self.k, int) or self.k < 1:
             raise GradlabError(f"top_k must be a whole number of at least 1, got {self.k!r}.")
 
-    def __call__(self, logits: Logits, context: Context | None = None) -> Logits:
+    def __call__(self, logits: Logits, context: SamplingContext | None = None) -> Logits:
         if self.k >= logits.shape[-1]:
             return logits
         return logits.masked_fill(logits < logits.topk(self.k).values[:, -1:], -math.inf)
@@ -116,7 +116,7 @@ class TopP:
         if not 0 < self.p <= 1:
             raise GradlabError(f"top_p must be above 0 and at most 1, got {self.p}.")
 
-    def __call__(self, logits: Logits, context: Context | None = None) -> Logits:
+    def __call__(self, logits: Logits, context: SamplingContext | None = None) -> Logits:
         if self.p == 1:
             return logits
         size = logits.shape[-1]
@@ -153,7 +153,7 @@ class MinP:
         if not 0 <= self.share <= 1:
             raise GradlabError(f"min_p must be from 0 to 1, got {self.share}.")
 
-    def __call__(self, logits: Logits, context: Context | None = None) -> Logits:
+    def __call__(self, logits: Logits, context: SamplingContext | None = None) -> Logits:
         if self.share == 0:
             return logits
         least = logits.amax(-1, keepdim=True) + math.log(self.share)
@@ -169,7 +169,7 @@ class RepetitionPenalty:
     once for each such token, however often it was written. Keskar et al. 2019, arXiv:1909.05858, divide always, which
     would make tokens with negative logits more probable.
 
-    >>> context = Context(torch.tensor([[0, 1, 1]]), prompts=[3])
+    >>> context = SamplingContext(torch.tensor([[0, 1, 1]]), prompts=[3])
     >>> RepetitionPenalty(2.0)(torch.tensor([[1.0, -1.0, 1.0]]), context)
     tensor([[ 0.5000, -2.0000,  1.0000]])
     """
@@ -180,7 +180,7 @@ class RepetitionPenalty:
         if not 0 < self.penalty < math.inf:
             raise GradlabError(f"repetition_penalty must be a number above 0 (1 is none), got {self.penalty}.")
 
-    def __call__(self, logits: Logits, context: Context) -> Logits:
+    def __call__(self, logits: Logits, context: SamplingContext) -> Logits:
         seen = logits.gather(-1, context.tokens)
         seen = torch.where(seen < 0, seen * self.penalty, seen / self.penalty)
         return logits.scatter(-1, context.tokens, seen)

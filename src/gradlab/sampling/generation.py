@@ -12,7 +12,7 @@ from gradlab.nn.modes import evaluating
 from gradlab.sampling.beam import beam_search
 from gradlab.sampling.choice import Seed, generators
 from gradlab.sampling.constraints import Allowed, Prefix, Rule
-from gradlab.sampling.filters import Filter, MinP, RepetitionPenalty, Temperature, TopK, TopP
+from gradlab.sampling.filters import LogitFilter, MinP, RepetitionPenalty, Temperature, TopK, TopP
 from gradlab.sampling.hypotheses import Beam
 from gradlab.sampling.models import Model
 from gradlab.sampling.page import Page, Prompts, Tokens
@@ -33,7 +33,7 @@ def generate(
     repetition_penalty: float = 1.0,
     allowed: Sequence[int] | Rule | None = None,
     prefix: Sequence[int] = (),
-    filters: Sequence[Filter] = (),
+    filters: Sequence[LogitFilter] = (),
     beam: int | Beam | None = None,
     draft: AnyDraft | Model | None = None,
     eos: Tokens = None,
@@ -100,7 +100,7 @@ def stream(
     repetition_penalty: float = 1.0,
     allowed: Sequence[int] | Rule | None = None,
     prefix: Sequence[int] = (),
-    filters: Sequence[Filter] = (),
+    filters: Sequence[LogitFilter] = (),
     eos: Tokens = None,
     pad: int | None = None,
     seed: Seed = None,
@@ -132,10 +132,10 @@ def stream(
 
 def _constraints(
     repetition_penalty: float, allowed: Sequence[int] | Rule | None, prefix: Sequence[int], max_new_tokens: int
-) -> list[Filter]:
+) -> list[LogitFilter]:
     if prefix and len(prefix) > max_new_tokens:
         raise GradlabError(f"prefix: {len(prefix)} tokens do not fit into max_new_tokens={max_new_tokens}.")
-    chain: list[Filter] = []
+    chain: list[LogitFilter] = []
     if repetition_penalty != 1:
         chain.append(RepetitionPenalty(repetition_penalty))
     if prefix:
@@ -147,9 +147,9 @@ def _constraints(
 
 def _warpers(
     temperature: float | None, top_k: int | None, top_p: float | None, min_p: float | None
-) -> tuple[bool, list[Filter]]:
+) -> tuple[bool, list[LogitFilter]]:
     """Whether tokens are drawn, and what shapes the distribution first; it is checked also where nothing is drawn."""
-    chain: list[Filter] = []
+    chain: list[LogitFilter] = []
     if temperature is not None and temperature not in (0, 1):
         chain.append(Temperature(temperature))
     if top_k is not None:
@@ -166,7 +166,7 @@ def _drafted(
     model: Model,
     draft: AnyDraft | Model,
     page: Page,
-    chain: Sequence[Filter],
+    chain: Sequence[LogitFilter],
     chance: Sequence[torch.Generator] | None,
 ) -> Tensor:
     """Row by row: how many guesses are right is not the same in two of them."""

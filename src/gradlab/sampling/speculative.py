@@ -15,7 +15,7 @@ from torch import Tensor
 from gradlab.errors import GradlabError
 from gradlab.nn.sizes import at_least
 from gradlab.sampling.choice import Watch, draw
-from gradlab.sampling.filters import Context, Filter, widened
+from gradlab.sampling.filters import LogitFilter, SamplingContext, widened
 from gradlab.sampling.models import Model, Reader
 from gradlab.sampling.page import Page
 
@@ -64,7 +64,7 @@ def speculate(
     model: Model,
     draft: AnyDraft,
     page: Page,
-    filters: Sequence[Filter] = (),
+    filters: Sequence[LogitFilter] = (),
     generator: torch.Generator | None = None,
 ) -> Iterator[list[int]]:
     r"""Write a page of one row, and give the tokens that each reading of the model has added: at least one.
@@ -105,7 +105,7 @@ def speculate(
 class _Judge:
     """Decides, in the same way for the draft's tokens and for the model's, how logits become a token."""
 
-    def __init__(self, page: Page, filters: Sequence[Filter], generator: torch.Generator | None) -> None:
+    def __init__(self, page: Page, filters: Sequence[LogitFilter], generator: torch.Generator | None) -> None:
         self.page, self.filters, self.generator = page, filters, generator
         self.watch = Watch(page.lengths, page.first)
 
@@ -113,7 +113,7 @@ class _Judge:
         """The logits of the token at a position, those before it being written."""
         row = widened(logits[None])
         for change in self.filters:
-            row = change(row, Context(self.page.tokens[:, :position], self.page.lengths, first=self.page.first))
+            row = change(row, SamplingContext(self.page.tokens[:, :position], self.page.lengths, first=self.page.first))
         return row
 
     def choose(self, logits: Float[Tensor, "1 vocabulary"], position: int) -> int:

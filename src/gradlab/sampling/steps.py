@@ -7,21 +7,23 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from gradlab.sampling.choice import Chosen, Seed, Watch, draw, greedy, uniforms
-from gradlab.sampling.filters import Context, Filter, widened
+from gradlab.sampling.filters import LogitFilter, SamplingContext, widened
 from gradlab.sampling.models import Model, Reader
 from gradlab.sampling.page import Page
 
 Choose = Callable[[Tensor, int], Chosen]
 
 
-def steps(model: Model, page: Page, choose: Choose, filters: Sequence[Filter] = ()) -> Iterator[Int64[Tensor, " rows"]]:
+def steps(
+    model: Model, page: Page, choose: Choose, filters: Sequence[LogitFilter] = ()
+) -> Iterator[Int64[Tensor, " rows"]]:
     """Write the page, and give each of its columns as it is written, from the end of the shortest prompt on."""
     reader, watch = Reader(model, page.rows, page.width, page.known()), Watch(page.lengths)
     for position in range(page.start, page.width):
         logits = reader.read(page.tokens, position).select(1, -1)
         if filters:
             logits = widened(logits)
-            context = Context(page.tokens.narrow(1, 0, position), page.lengths, ended=page.done)
+            context = SamplingContext(page.tokens.narrow(1, 0, position), page.lengths, ended=page.done)
             for change in filters:
                 logits = change(logits, context)
         chosen, sound = choose(logits, position)

@@ -46,7 +46,7 @@ class Check:
 
     name: str
     state: State
-    found: str
+    measured: str
     advice: str = ""
 
 
@@ -88,18 +88,18 @@ def initial_loss(experiment: Experiment) -> Check:
     loss = experiment.initial_loss()
     words = f"{number(loss)}, expected about {number(expected)} ({formula})"
     if not math.isfinite(expected):
-        found = "not known before the first batch" if math.isnan(loss) else number(loss)
-        return Check(name="initial loss", state="skipped", found=f"{found}; this task expects no value")
+        measured = "not known before the first batch" if math.isnan(loss) else number(loss)
+        return Check(name="initial loss", state="skipped", measured=f"{measured}; this task expects no value")
     times = loss / expected
     if 1 / _NEAR <= times <= _NEAR:
-        return Check(name="initial loss", state="passed", found=words)
+        return Check(name="initial loss", state="passed", measured=words)
     advice = (
         "The first outputs are large: standardise the inputs (data.preprocess), or start from smaller weights."
         if times > 1
         else "The fresh model knows too much: does an input hold the target?"
     )
     state: State = "warning" if 1 / _FAR <= times <= _FAR else "failed"
-    return Check(name="initial loss", state=state, found=words, advice=advice)
+    return Check(name="initial loss", state=state, measured=words, advice=advice)
 
 
 def regularisation_raises_the_loss(experiment: Experiment) -> Check:
@@ -111,11 +111,11 @@ def regularisation_raises_the_loss(experiment: Experiment) -> Check:
     with torch.no_grad():
         plain = replace(plan, l1=0.0, optimizer=Part("sgd"))  # which takes every penalty
         raised = [loss + penalty(model, replace(plain, weight_decay=s)).item() for s in strengths]
-    found = ", ".join(f"{number(value)} with λ={s:g}" for s, value in zip(strengths, raised, strict=True))
+    measured = ", ".join(f"{number(value)} with λ={s:g}" for s, value in zip(strengths, raised, strict=True))
     if raised[0] < raised[1] < raised[2]:
-        return Check(name="regularisation", state="passed", found=f"loss {found}")
+        return Check(name="regularisation", state="passed", measured=f"loss {measured}")
     advice = "No weight is penalised: has the model trainable weights? train.decay_all=true takes in the biases."
-    return Check(name="regularisation", state="failed", found=f"loss {found}", advice=advice)
+    return Check(name="regularisation", state="failed", measured=f"loss {measured}", advice=advice)
 
 
 def small_subset_is_learned(experiment: Experiment) -> Check:
@@ -124,7 +124,7 @@ def small_subset_is_learned(experiment: Experiment) -> Check:
     name = f"{counted(len(subset), 'example')} by heart"
     own = _overfit(experiment, subset, _unregularised(experiment.plan))
     if own.fitted:
-        return Check(name=name, state="passed", found=own.words)
+        return Check(name=name, state="passed", measured=own.words)
     strong = _unregularised(replace(experiment.plan, optimizer=Part("adam"), lr=1e-2))
     other = _overfit(experiment, subset, strong)
     if other.fitted:
@@ -137,58 +137,59 @@ def small_subset_is_learned(experiment: Experiment) -> Check:
             f"With Adam at 0.01 it is {other.words}: the model is too small, or the same inputs come with different "
             "targets."
         )
-    return Check(name=name, state="failed", found=own.words, advice=advice)
+    return Check(name=name, state="failed", measured=own.words, advice=advice)
 
 
 def update_ratios(experiment: Experiment, short: "_Short") -> Check:
     """How far one of the first steps moves each layer: about a thousandth of its length."""
     name = "update / weight"
     if experiment.plan.optimizer.name == "lbfgs":
-        return Check(name=name, state="skipped", found="lbfgs chooses the length of its steps by itself")
+        return Check(name=name, state="skipped", measured="lbfgs chooses the length of its steps by itself")
     if short.diverged:
         return Check(
-            name=name, state="failed", found="training diverged at once", advice="Lower train.lr, or try --find-lr."
+            name=name, state="failed", measured="training diverged at once", advice="Lower train.lr, or try --find-lr."
         )
     layers = list(short.ratios[0]) if short.ratios else []
     if not layers:
-        return Check(name=name, state="skipped", found="the model has no weight matrix")
+        return Check(name=name, state="skipped", measured="the model has no weight matrix")
     medians = {layer: statistics.median(line[layer] for line in short.ratios) for layer in layers}
     low, high = min(medians.values()), max(medians.values())
-    found = f"{low:.1e} to {high:.1e} in the first {len(short.ratios)} steps, about 1e-03 is healthy"
+    measured = f"{low:.1e} to {high:.1e} in the first {len(short.ratios)} steps, about 1e-03 is healthy"
     # Rash steps make the weights so long that later ones look short beside them: the very first one tells.
     first = max(short.ratios[0].values())
     if first > _RASH:
-        found = f"{first:.1e} in the very first step, about 1e-03 is healthy"
-        return Check(name=name, state="failed", found=found, advice="Steps are rash: lower train.lr, or try --find-lr.")
+        measured = f"{first:.1e} in the very first step, about 1e-03 is healthy"
+        advice = "Steps are rash: lower train.lr, or try --find-lr."
+        return Check(name=name, state="failed", measured=measured, advice=advice)
     if low < _RATIOS[0]:
         slow = min(medians, key=lambda layer: medians[layer])
         advice = f"{slow} hardly moves: raise train.lr, or try --find-lr."
-        return Check(name=name, state="warning", found=found, advice=advice)
+        return Check(name=name, state="warning", measured=measured, advice=advice)
     if high > _RATIOS[1]:
         usual = ", as usual for Adam at the start" if "adam" in experiment.plan.optimizer.name else ""
         advice = f"Large steps{usual}. If the loss is restless, lower train.lr or warm up."
-        return Check(name=name, state="warning", found=found, advice=advice)
-    return Check(name=name, state="passed", found=found)
+        return Check(name=name, state="warning", measured=measured, advice=advice)
+    return Check(name=name, state="passed", measured=measured)
 
 
 def inputs_matter(experiment: Experiment, short: "_Short") -> Check:
     """The same training on inputs that are all zero must end worse, or the inputs are not used."""
     name = "inputs matter"
     if short.diverged:
-        return Check(name=name, state="skipped", found="training diverged before it could be judged")
+        return Check(name=name, state="skipped", measured="training diverged before it could be judged")
     blank = _Short.of(experiment, blank=True)
     gains = np.subtract(blank.losses, short.losses)
     error = gains.std(ddof=1) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
-    found = f"loss {number(short.loss)} after {counted(short.steps, 'step')}, {number(blank.loss)} when fed zeros"
+    measured = f"loss {number(short.loss)} after {counted(short.steps, 'step')}, {number(blank.loss)} when fed zeros"
     if gains.mean() > _BEYOND_CHANCE * error:
-        return Check(name=name, state="passed", found=found)
+        return Check(name=name, state="passed", measured=measured)
     advice = (
         f"Its training examples it knows (loss {number(short.train_loss)}), but that is no use on held-out ones: it "
         "overfits at once, or the targets do not belong to the inputs."
         if short.train_loss < blank.train_loss
         else "Do the targets belong to the inputs? Were rows shuffled apart, or the inputs all made equal?"
     )
-    return Check(name=name, state="failed", found=found, advice=advice)
+    return Check(name=name, state="failed", measured=measured, advice=advice)
 
 
 # The short trainings behind the checks.

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from gradlab.errors import GradlabError, TrainingError, unknown
 from gradlab.files import check_content
-from gradlab.files.formats import Outcome
+from gradlab.files.formats import TrialOutcome
 from gradlab.recipe import Recipe
 from gradlab.report import write_report
 from gradlab.run import open_run
@@ -203,7 +203,7 @@ def tried(trial: FrozenTrial) -> Tried:
         number=trial.number,
         changes=dict(trial.params),
         value=trial.value if trial.state == TrialState.COMPLETE else last,
-        **check_content(trial.user_attrs.get("outcome"), Outcome, f"The storage (trial {trial.number})"),
+        **check_content(trial.user_attrs.get("outcome"), TrialOutcome, f"The storage (trial {trial.number})"),
     )
 
 

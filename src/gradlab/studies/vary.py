@@ -29,7 +29,7 @@ Points = list[list[float]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit:
+class FittedCurve:
     """A regression on one input: the points it had, as (x, y), and the curve that it drew through them."""
 
     axis: str
@@ -47,7 +47,7 @@ class Variations:
     metric: str
     knobs: dict[str, list[Any]]
     members: list[Member]
-    fits: dict[str, Fit] = field(default_factory=dict)
+    fits: dict[str, FittedCurve] = field(default_factory=dict)
     """By the name of the training, where there is one input and one number to predict."""
 
     @property
@@ -138,12 +138,12 @@ def _draws_a_curve(dataset: Dataset) -> bool:
     return numbers and raw.inputs.shape[1:] == (1,) and raw.targets.size == len(raw.targets)
 
 
-def _fits(out: Path, members: Sequence[Member]) -> dict[str, Fit]:
+def _fits(out: Path, members: Sequence[Member]) -> dict[str, FittedCurve]:
     runs = {member.name: open_run(out / member.name) for member in members if member.train}
     return {name: _fit(run) for name, run in runs.items()}
 
 
-def _fit(run: Run) -> Fit:
+def _fit(run: Run) -> FittedCurve:
     raw = run.dataset.raw  # its own: what is varied may be the data
 
     def points(split: str) -> Points:
@@ -151,7 +151,7 @@ def _fit(run: Run) -> Fit:
         return [raw.inputs[rows, 0].tolist(), raw.targets[rows].ravel().tolist()]
 
     x = np.linspace(raw.inputs.min(), raw.inputs.max(), _CURVE)
-    return Fit(
+    return FittedCurve(
         axis=(raw.features or ["x"])[0],
         train=points("train"),
         validation=points("validation"),

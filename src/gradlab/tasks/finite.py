@@ -15,6 +15,8 @@ from gradlab.tasks.evaluation import judge
 if TYPE_CHECKING:
     from gradlab.tasks.task import Task
 
+_HUGE = 1e8  # of a weight: no training that learns has one
+
 
 def not_finite(tensors: Mapping[str, Tensor]) -> list[str]:
     """The names of those that hold NaN or infinity; waits for the device once."""
@@ -47,6 +49,9 @@ def _reason(model: nn.Module, task: "Task", split: Any) -> str:
     """The weights, or the first example, that made it so."""
     for name in not_finite(dict(model.named_parameters())):
         return f"the weights {name} are not finite. Lower train.lr."
+    size = max((p.detach().abs().max().item() for p in model.parameters() if p.numel()), default=0.0)
+    if size > _HUGE:
+        return f"the weights have grown to {size:.1g}. Lower train.lr."
     if not isinstance(split, Examples) or split.carries:
         return "the weights are finite, so look at the data."
     while len(split) > 1:  # each time the half that holds the first

@@ -22,7 +22,7 @@ from gradlab.diagnosis.record import (
     Module,
     Node,
     NotFinite,
-    Optimizer,
+    OptimizerRecord,
     Parameter,
     Probed,
     Record,
@@ -66,7 +66,7 @@ def training(losses: list[float], *parameters: Parameter, nodes: list[Node] | No
     judged = Judged(kind="cross_entropy", site=Site("train.py", 19), training=True, values=loss.values, count=STEPS)
     judged.constant_loss, judged.rows_sum_to_one = 1.0, False
     judged.targets, judged.target_shape = Counter({0: 50, 1: 50, 2: 50, 3: 50}), (16,)
-    optimizer = Optimizer(number=0, kind="SGD", site=Site("train.py", 9), steps=STEPS, checked=20)
+    optimizer = OptimizerRecord(number=0, kind="SGD", site=Site("train.py", 9), steps=STEPS, checked=20)
     optimizer.rate, optimizer.gradient, optimizer.backwards = (series([v] * 40) for v in (0.1, 1.0, 1.0))
     several = parameters or (weight(),)
     return replace(

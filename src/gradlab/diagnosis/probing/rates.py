@@ -12,7 +12,7 @@ from torch import nn
 
 from gradlab.diagnosis.probing.replay import Replay, seeded
 from gradlab.diagnosis.progress import poor
-from gradlab.diagnosis.record import Optimizer, Record
+from gradlab.diagnosis.record import OptimizerRecord, Record
 
 _STEPS = 20
 # Half-decades from a thousandth to a hundred times the script's rate, the nearest first.
@@ -43,7 +43,7 @@ def rates(record: Record, replay: Replay, deadline: float) -> None:
     record.probed.rate = (own, start, _STEPS)
 
 
-def _stepping(optimizer: Optimizer, model: nn.Module, rate: float) -> torch.optim.Optimizer | None:
+def _stepping(optimizer: OptimizerRecord, model: nn.Module, rate: float) -> torch.optim.Optimizer | None:
     """The script's optimiser with its settings; None if it is not one of torch's, or has no rate in the usual sense."""
     make: Any = getattr(torch.optim, optimizer.kind, None)
     weights = [p for p in model.parameters() if p.requires_grad]

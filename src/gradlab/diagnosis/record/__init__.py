@@ -4,7 +4,7 @@ from gradlab.diagnosis.record.capture import Capture
 from gradlab.diagnosis.record.graph import COUNTED, Graph, Node
 from gradlab.diagnosis.record.loss import Judged, Loss
 from gradlab.diagnosis.record.model import COLUMNS, Activation, Inputs, Module, Parameter, Root
-from gradlab.diagnosis.record.optimizer import Clipping, Optimizer
+from gradlab.diagnosis.record.optimizer import Clipping, OptimizerRecord
 from gradlab.diagnosis.record.probed import Probed
 from gradlab.diagnosis.record.shared import Shared
 from gradlab.diagnosis.record.site import Site
@@ -23,7 +23,7 @@ __all__ = [
     "Module",
     "Node",
     "NotFinite",
-    "Optimizer",
+    "OptimizerRecord",
     "Parameter",
     "Probed",
     "Record",

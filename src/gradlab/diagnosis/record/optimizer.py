@@ -10,7 +10,7 @@ from gradlab.diagnosis.series import Series
 
 
 @dataclass(kw_only=True)
-class Optimizer:
+class OptimizerRecord:
     """An optimiser that has stepped."""
 
     number: int

@@ -10,7 +10,7 @@ from torch import Tensor
 from gradlab.diagnosis.record.capture import Capture
 from gradlab.diagnosis.record.loss import Judged, Loss
 from gradlab.diagnosis.record.model import Activation, Module, Parameter, Root
-from gradlab.diagnosis.record.optimizer import Clipping, Optimizer
+from gradlab.diagnosis.record.optimizer import Clipping, OptimizerRecord
 from gradlab.diagnosis.record.probed import Probed
 from gradlab.diagnosis.record.shared import Shared
 from gradlab.diagnosis.record.site import Site
@@ -53,7 +53,7 @@ class Record:
     judged: list[Judged] = field(default_factory=list)
     readings: dict[Site, Series] = field(default_factory=dict)
     """Numbers that the script took out of tensors after a root had run with gradients off: figures of evaluations."""
-    optimizers: list[Optimizer] = field(default_factory=list)
+    optimizers: list[OptimizerRecord] = field(default_factory=list)
     parameters: dict[str, Parameter] = field(default_factory=dict)
     modules: dict[str, Module] = field(default_factory=dict)
     activations: list[Activation] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Record:
         return max(self.losses, key=lambda loss: loss.count, default=None)
 
     @property
-    def optimizer(self) -> Optimizer | None:
+    def optimizer(self) -> OptimizerRecord | None:
         """The one that steps most; of several, the first."""
         return max(self.optimizers, key=lambda optimizer: optimizer.steps, default=None)
 

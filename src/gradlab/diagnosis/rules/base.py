@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from gradlab.diagnosis.finding import Finding, Measure, Severity, Spot, fill, ranked
-from gradlab.diagnosis.record import Loss, Optimizer, Record, Site
+from gradlab.diagnosis.record import Loss, OptimizerRecord, Record, Site
 from gradlab.diagnosis.series import Series
 
 Grade = tuple[Severity, float]
@@ -128,7 +128,7 @@ def at(what: str, site: Site | None, how: str = " at ") -> Spot:
     return Spot(what) if site is None else Spot(what, how, site.file, site.line)
 
 
-def made(optimizer: Optimizer) -> Spot:
+def made(optimizer: OptimizerRecord) -> Spot:
     return at(optimizer.kind, optimizer.site, " made at ")
 
 

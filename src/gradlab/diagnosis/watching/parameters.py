@@ -18,7 +18,7 @@ _WORN = 8
 """Changes in place before a tensor was first seen: drawing it anew takes one or two, training it many."""
 
 
-class Parameters:
+class ParameterNames:
     """Each under one name, the first it was seen under."""
 
     def __init__(self, record: Record):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gradlab.diagnosis.record import Clipping, Optimizer, Site
+from gradlab.diagnosis.record import Clipping, OptimizerRecord, Site
 from gradlab.diagnosis.watching.known import Known
 from gradlab.diagnosis.watching.sites import caller
 
@@ -22,7 +22,7 @@ _ALWAYS, _SMALL, _COPIED = 60, 3, 50_000_000
 class _Watched:
     """An optimiser, with what is known of it between two of its steps."""
 
-    def __init__(self, seen: Optimizer):
+    def __init__(self, seen: OptimizerRecord):
         self.seen = seen
         self.names: list[str] = []
         self._few: list[weakref.ref[Tensor]] = []
@@ -97,7 +97,7 @@ class Updates:
     def _enter(self, optimizer: Any) -> _Watched:
         group = optimizer.param_groups[0]
         simple = (int, float, bool, str, tuple, type(None))
-        seen = Optimizer(
+        seen = OptimizerRecord(
             number=len(self.all),
             kind=type(optimizer).__name__,
             site=self.sites.get(optimizer) or caller(),

@@ -21,7 +21,7 @@ from gradlab.diagnosis.watching.calls import Calls
 from gradlab.diagnosis.watching.judges import Judges
 from gradlab.diagnosis.watching.modules import Modules
 from gradlab.diagnosis.watching.pace import Pace
-from gradlab.diagnosis.watching.parameters import Parameters
+from gradlab.diagnosis.watching.parameters import ParameterNames
 from gradlab.diagnosis.watching.patches import Patches
 from gradlab.diagnosis.watching.roots import Roots
 from gradlab.diagnosis.watching.sites import is_users, site_of
@@ -54,7 +54,7 @@ class Watch:
         self.saved_hooks = False
         """Whether saved tensors are hooked (checkpointing): reading them would compute them again."""
         self.pace = Pace()
-        self.parameters = Parameters(self.record)
+        self.parameters = ParameterNames(self.record)
         self.calls = Calls(self)
         self.roots = Roots(self)
         self.modules = Modules(self)

@@ -4,7 +4,7 @@ from gradlab.nn.attention.dot_product import DotAttention, HardAttention, Scaled
 from gradlab.nn.attention.features import CoshFeatures, ELUFeatures, FourierFeatures, PositiveFeatures, PositiveMap
 from gradlab.nn.attention.linear import LinearAttention, PerformerAttention
 from gradlab.nn.attention.masks import causal_mask, length_mask, masked_softmax
-from gradlab.nn.attention.multihead import Cache, MultiheadAttention
+from gradlab.nn.attention.multihead import AttentionCache, MultiheadAttention
 from gradlab.nn.attention.pooling import (
     BoxcarAttention,
     EpanechnikovAttention,
@@ -18,7 +18,7 @@ __all__ = [
     "AdditiveAttention",
     "Attention",
     "BoxcarAttention",
-    "Cache",
+    "AttentionCache",
     "CoshFeatures",
     "DotAttention",
     "ELUFeatures",

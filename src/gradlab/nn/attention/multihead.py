@@ -23,7 +23,7 @@ ScoreBias = Callable[[int, int], Tensor]
 
 
 @runtime_checkable
-class Cache(Protocol):
+class AttentionCache(Protocol):
     """What is kept of earlier positions, so that a new one costs one step."""
 
     @property
@@ -113,7 +113,7 @@ class MultiheadAttention(nn.Module):
         mask: Bool[Tensor, "*#batch #n #all_keys"] | None = None,
         *,
         is_causal: bool = False,
-        cache: Cache | None = None,
+        cache: AttentionCache | None = None,
     ) -> Float[Tensor, "*batch n {self.embed_dim}"]:
         key = self._instead(key, query, "key", self.kdim)
         q, k, v = self._heads(query, key, self._instead(value, key, "value", self.vdim))

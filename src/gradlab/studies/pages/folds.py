@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from gradlab.studies.folds import CrossValidation
 
 
-def report(found: "CrossValidation") -> Html:
-    count = len(found.folds)
+def report(result: "CrossValidation") -> Html:
+    count = len(result.folds)
     lead = (
         f"The same recipe trained {count} times; each time another part of the examples was held out for testing, "
         "and everything, preprocessing included, was learned from the rest."
@@ -20,13 +20,13 @@ def report(found: "CrossValidation") -> Html:
     shared = "Folds share most of their training examples, so the standard error is somewhat too small."
     words = "Figures on each fold's own test split; the name leads to its report."
     return frame(
-        found.recipe,
+        result.recipe,
         f"Cross-validation, {count} folds",
-        found.path,
+        result.path,
         lead,
-        cards(*mean_cards(found)),
-        spread_section(found, "How much it depends on the split", shared),
-        every_figure(found),
-        every_training(found, "The folds", words, "trained on", [fold.examples for fold in found.folds]),
-        go_on({"Look at one of them": f"gradlab evaluate {found.path / found.folds[0].name}"}),
+        cards(*mean_cards(result)),
+        spread_section(result, "How much it depends on the split", shared),
+        every_figure(result),
+        every_training(result, "The folds", words, "trained on", [fold.examples for fold in result.folds]),
+        go_on({"Look at one of them": f"gradlab evaluate {result.path / result.folds[0].name}"}),
     )

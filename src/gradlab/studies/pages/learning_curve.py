@@ -14,36 +14,36 @@ if TYPE_CHECKING:
 _COLORS = {"train": TRAIN, "validation": VALIDATION, "test": GOOD}
 
 
-def report(found: "LearningCurve") -> Html:
-    last, split = found.points[-1], found.held_out
+def report(result: "LearningCurve") -> Html:
+    last, split = result.points[-1], result.held_out
     lead = (
-        f"The same recipe trained on {found.points[0].examples:,} to {counted(last.examples, 'example')}, "
+        f"The same recipe trained on {result.points[0].examples:,} to {counted(last.examples, 'example')}, "
         "with equally many updates each time, so that only the data differ."
     )
-    shown = list(dict.fromkeys((found.metric, "loss")))
+    shown = list(dict.fromkeys((result.metric, "loss")))
     words = (
         "Where the two curves are far apart, the model learns its examples by heart: more data or regularisation "
         "helps. Where they have met at a poor figure, the model is too simple: more data will not help. "
-        + found.verdict
+        + result.verdict
     )
     return frame(
-        found.recipe,
+        result.recipe,
         "Learning curve",
-        found.path,
+        result.path,
         lead,
-        cards(*(_card(found, split, name) for name in shown if name in last.figures(split))),
+        cards(*(_card(result, split, name) for name in shown if name in last.figures(split))),
         section(
             "Figures against the number of training examples",
             tag("p", words, class_="quiet"),
-            charts(*(_chart(found, name) for name in shown)),
+            charts(*(_chart(result, name) for name in shown)),
         ),
-        _table(found, shown),
-        go_on({"Train on some of the examples": f"gradlab train {found.recipe} data.limit={found.points[0].examples}"}),
+        _table(result, shown),
+        go_on({"Train on some of them": f"gradlab train {result.recipe} data.limit={result.points[0].examples}"}),
     )
 
 
-def _card(found: "LearningCurve", split: str, name: str) -> Html:
-    first, last = found.points[0], found.points[-1]
+def _card(result: "LearningCurve", split: str, name: str) -> Html:
+    first, last = result.points[0], result.points[-1]
     beside = {f"with {first.examples:,}": number(first.figures(split).get(name))}
     beside["on the training examples"] = number(last.train.get(name))
     if name in last.baseline.get(split, {}):
@@ -51,10 +51,10 @@ def _card(found: "LearningCurve", split: str, name: str) -> Html:
     return card(f"{split} {name_of(name)} with all {last.examples:,}", number(last.figures(split)[name]), beside)
 
 
-def _chart(found: "LearningCurve", name: str) -> Html:
-    splits = [s for s in _COLORS if any(name in point.figures(s) for point in found.points)]
-    traces = [_line(found, split, name) for split in splits]
-    sizes = [point.examples for point in found.points]
+def _chart(result: "LearningCurve", name: str) -> Html:
+    splits = [s for s in _COLORS if any(name in point.figures(s) for point in result.points)]
+    traces = [_line(result, split, name) for split in splits]
+    sizes = [point.examples for point in result.points]
     return chart(
         name_of(name)[0].upper() + name_of(name)[1:],
         traces,
@@ -64,8 +64,8 @@ def _chart(found: "LearningCurve", name: str) -> Html:
     )
 
 
-def _line(found: "LearningCurve", split: str, name: str) -> Trace:
-    points = [point for point in found.points if name in point.figures(split)]
+def _line(result: "LearningCurve", split: str, name: str) -> Trace:
+    points = [point for point in result.points if name in point.figures(split)]
     return {
         "name": split,
         "x": [point.examples for point in points],
@@ -77,9 +77,9 @@ def _line(found: "LearningCurve", split: str, name: str) -> Trace:
     }
 
 
-def _table(found: "LearningCurve", shown: list[str]) -> Html:
-    columns = [(split, name) for name in shown for split in _COLORS if found.points[-1].figures(split)]
+def _table(result: "LearningCurve", shown: list[str]) -> Html:
+    columns = [(split, name) for name in shown for split in _COLORS if result.points[-1].figures(split)]
     rows = [
-        (p, [f"{p.examples:,}", *(p.figures(s).get(n) for s, n in columns), duration(p.seconds)]) for p in found.points
+        (p, [f"{p.examples:,}", *(p.figures(s).get(n) for s, n in columns), duration(p.seconds)]) for p in result.points
     ]
     return trainings("The trainings", ["examples", *(f"{s} {name_of(n)}" for s, n in columns), "time"], rows)

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from gradlab.studies.range_test import RangeTest
 
 
-def report(found: "RangeTest", path: Path, command: str) -> Html:
+def report(result: "RangeTest", path: Path, command: str) -> Html:
     lead = (
-        f"A copy of the fresh model, trained for {counted(len(found.rates), 'step')} while the learning rate rose from "
-        f"{found.rates[0]:.1g} to {found.rates[-1]:.2g}, where {found.stopped} ended it."
+        f"A copy of the fresh model, trained for {counted(len(result.rates), 'step')} while the learning rate rose "
+        f"from {result.rates[0]:.1g} to {result.rates[-1]:.2g}, where {result.stopped} ended it."
     )
-    best = min(range(len(found.smoothed)), key=found.smoothed.__getitem__)
-    suggestion = "none" if found.suggestion is None else f"{found.suggestion:g}"
+    best = min(range(len(result.smoothed)), key=result.smoothed.__getitem__)
+    suggestion = "none" if result.suggestion is None else f"{result.suggestion:g}"
     return frame(
-        found.recipe,
+        result.recipe,
         "Learning-rate range test",
         path,
         lead,
@@ -31,18 +31,18 @@ def report(found: "RangeTest", path: Path, command: str) -> Html:
                 "suggested learning rate",
                 suggestion,
                 {"rule": "steepest descent"},
-                "better" if found.suggestion else "",
+                "better" if result.suggestion else "",
             ),
-            card("lowest loss", number(found.smoothed[best]), {"at the rate": f"{found.rates[best]:.2g}"}),
-            card("loss of the fresh model", number(found.losses[0]), {"at the rate": f"{found.rates[0]:.1g}"}),
+            card("lowest loss", number(result.smoothed[best]), {"at the rate": f"{result.rates[best]:.2g}"}),
+            card("loss of the fresh model", number(result.losses[0]), {"at the rate": f"{result.rates[0]:.1g}"}),
         ),
-        section("Loss against learning rate", tag("p", _words(found), class_="quiet"), charts(_curve(found))),
-        go_on({"Train with it": f"{command} train.lr={suggestion}"}) if found.suggestion else "",
+        section("Loss against learning rate", tag("p", _words(result), class_="quiet"), charts(_curve(result))),
+        go_on({"Train with it": f"{command} train.lr={suggestion}"}) if result.suggestion else "",
     )
 
 
-def _words(found: "RangeTest") -> str:
-    if found.suggestion is None:
+def _words(result: "RangeTest") -> str:
+    if result.suggestion is None:
         return "No rate lowered the loss: look at the data, the initialisation and the model first, with --check."
     return (
         "Far to the left a step is too short to change anything; far to the right it overshoots. The suggestion is the "
@@ -51,13 +51,13 @@ def _words(found: "RangeTest") -> str:
     )
 
 
-def _curve(found: "RangeTest") -> Html:
-    low, high = min(found.smoothed), max(found.smoothed[: found.smoothed.index(min(found.smoothed)) + 1])
+def _curve(result: "RangeTest") -> Html:
+    low, high = min(result.smoothed), max(result.smoothed[: result.smoothed.index(min(result.smoothed)) + 1])
     room = 0.12 * (high - low)
     marks: dict[str, Any] = {}
-    if found.suggestion is not None:
-        x = math.log10(found.suggestion)  # plotly places shapes and notes on a log axis by the exponent
-        line = {"type": "line", "x0": found.suggestion, "x1": found.suggestion, "yref": "paper", "y0": 0, "y1": 1}
+    if result.suggestion is not None:
+        x = math.log10(result.suggestion)  # plotly places shapes and notes on a log axis by the exponent
+        line = {"type": "line", "x0": result.suggestion, "x1": result.suggestion, "yref": "paper", "y0": 0, "y1": 1}
         words = {
             "x": x,
             "yref": "paper",
@@ -69,13 +69,13 @@ def _curve(found: "RangeTest") -> Html:
         }
         marks = {
             "shapes": [{**line, "line": {"color": GOOD, "width": 2}}],
-            "annotations": [{**words, "text": f"suggested: {found.suggestion:g}", "font": {"color": GOOD, "size": 13}}],
+            "annotations": [words | {"text": f"suggested: {result.suggestion:g}", "font": {"color": GOOD, "size": 13}}],
         }
     return chart(
         "Loss after each step",
         [
-            {**_trace(found, found.losses, "each step"), "line": {"color": ACCENT, "width": 1}, "opacity": 0.45},
-            {**_trace(found, found.smoothed, "smoothed"), "line": {"color": INK, "width": 2.5}},
+            {**_trace(result, result.losses, "each step"), "line": {"color": ACCENT, "width": 1}, "opacity": 0.45},
+            {**_trace(result, result.smoothed, "smoothed"), "line": {"color": INK, "width": 2.5}},
         ],
         height=420,
         xaxis=axis("learning rate", type="log", exponentformat="power", dtick=1),
@@ -84,6 +84,6 @@ def _curve(found: "RangeTest") -> Html:
     )
 
 
-def _trace(found: "RangeTest", losses: list[float], name: str) -> dict[str, Any]:
-    shown = {"x": found.rates, "y": losses, "mode": "lines", "hovertemplate": "rate %{x:.2~g}: %{y:.4~g}"}
+def _trace(result: "RangeTest", losses: list[float], name: str) -> dict[str, Any]:
+    shown = {"x": result.rates, "y": losses, "mode": "lines", "hovertemplate": "rate %{x:.2~g}: %{y:.4~g}"}
     return {"name": name, **shown}

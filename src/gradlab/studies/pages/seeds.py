@@ -17,66 +17,66 @@ _COLORS = {"train": TRAIN, "validation": VALIDATION}
 _TITLES = {"train": "Training", "validation": "Validation"}
 
 
-def report(found: "Seeds") -> Html:
+def report(result: "Seeds") -> Html:
     held = "What depends on which examples are held out is not in it: cross-validation, --folds, shows that."
-    words = f"Figures on the {found.split} split, which is the same for all; the name leads to a seed's own report."
+    words = f"Figures on the {result.split} split, which is the same for all; the name leads to a seed's own report."
     return frame(
-        found.recipe,
-        f"Spread over {counted(len(found.members), 'seed')}",
-        found.path,
-        _lead(found),
-        cards(*mean_cards(found), *_diverged(found)),
-        _learning(found),
-        spread_section(found, "How much it depends on the seed", held),
-        every_figure(found),
-        every_training(found, "The seeds", words, "steps", [member.steps for member in found.members]),
-        go_on({"Look at one of them": f"gradlab evaluate {found.path / found.judged[0].name}"}),
+        result.recipe,
+        f"Spread over {counted(len(result.members), 'seed')}",
+        result.path,
+        _lead(result),
+        cards(*mean_cards(result), *_diverged(result)),
+        _learning(result),
+        spread_section(result, "How much it depends on the seed", held),
+        every_figure(result),
+        every_training(result, "The seeds", words, "steps", [member.steps for member in result.members]),
+        go_on({"Look at one of them": f"gradlab evaluate {result.path / result.judged[0].name}"}),
     )
 
 
-def _lead(found: "Seeds") -> str:
+def _lead(result: "Seeds") -> str:
     lead = (
-        f"The same recipe trained with {counted(len(found.members), 'seed')}. Only train.seed differs, and with it the "
-        "first weights, the order of the examples and dropout; the data and their split stay as they are."
+        f"The same recipe trained with {counted(len(result.members), 'seed')}. Only train.seed differs, and with it "
+        "the first weights, the order of the examples and dropout; the data and their split stay as they are."
     )
-    return lead + (f" The figures are of {found.basis}." if found.diverged else "")
+    return lead + (f" The figures are of {result.basis}." if result.diverged else "")
 
 
-def _diverged(found: "Seeds") -> list[Html]:
-    if not found.diverged:
+def _diverged(result: "Seeds") -> list[Html]:
+    if not result.diverged:
         return []
-    which = ", ".join(map(str, found.diverged))
+    which = ", ".join(map(str, result.diverged))
     return [
-        card("seeds that came to an end", f"{len(found.judged)} of {len(found.members)}", {"diverged": which}, "poor")
+        card("seeds that came to an end", f"{len(result.judged)} of {len(result.members)}", {"diverged": which}, "poor")
     ]
 
 
-def _learning(found: "Seeds") -> Html:
+def _learning(result: "Seeds") -> Html:
     """The curves of all seeds, with their mean and band."""
-    if not found.curves:
+    if not result.curves:
         return Html()
     figures = [
         band_chart(
             f"{_TITLES[split]} {name_of(name)}", name_of(name), curves, _COLORS[split], "seed", loss=name == "loss"
         )
-        for (split, name), curves in found.curves.items()
+        for (split, name), curves in result.curves.items()
     ]
-    return section("Learning", tag("p", _words(found), class_="quiet"), charts(*figures))
+    return section("Learning", tag("p", _words(result), class_="quiet"), charts(*figures))
 
 
-def _words(found: "Seeds") -> str:
+def _words(result: "Seeds") -> str:
     """How the curves are to be read."""
     words = (
         "The line is the mean of the seeds, the band one standard deviation either way; the thin lines are the seeds. "
         "The untrained models, before the first step, are not drawn."
     )
-    steps = [member.steps for member in found.judged]
+    steps = [member.steps for member in result.judged]
     if min(steps) < max(steps):
         words += (
             f" They stopped after {min(steps):,} to {counted(max(steps), 'step')}: mean and band at a step are of the "
             "seeds that reached it, and end where fewer than two did."
         )
-    drawn = max(map(len, found.curves.values()))
-    if drawn < len(found.judged):
-        words += f" The folders of {len(found.judged) - drawn} are gone, and their curves with them."
-    return words + (" Seeds that diverged are not drawn either." if found.diverged else "")
+    drawn = max(map(len, result.curves.values()))
+    if drawn < len(result.judged):
+        words += f" The folders of {len(result.judged) - drawn} are gone, and their curves with them."
+    return words + (" Seeds that diverged are not drawn either." if result.diverged else "")

@@ -15,43 +15,43 @@ if TYPE_CHECKING:
 _SHOWN = 15  # of the best trials
 
 
-def report(found: "Sweep", command: str) -> Html:
-    given_up = len(found.trials) - len(found.ranked)
+def report(result: "Sweep", command: str) -> Html:
+    given_up = len(result.trials) - len(result.ranked)
     lead = (
-        f"{counted(len(found.trials), 'trial')} over {' and '.join(found.space)}, judged by the "
-        f"{name_of(found.metric)} on the validation split; {given_up} of them were given up early."
+        f"{counted(len(result.trials), 'trial')} over {' and '.join(result.space)}, judged by the "
+        f"{name_of(result.metric)} on the validation split; {given_up} of them were given up early."
     )
-    best = found.best
+    best = result.best
     if best is None:
-        return frame(found.recipe, "Sweep", found.path, lead, tag("p", "No trial has come to its end."))
-    commands = {"Train the best again, to the bit": f"{command} {found.overrides}"}
-    if found.best_run is not None:
-        commands["Use the best run as it is"] = f"gradlab predict {found.best_run} INPUT"
+        return frame(result.recipe, "Sweep", result.path, lead, tag("p", "No trial has come to its end."))
+    commands = {"Train the best again, to the bit": f"{command} {result.overrides}"}
+    if result.best_run is not None:
+        commands["Use the best run as it is"] = f"gradlab predict {result.best_run} INPUT"
     return frame(
-        found.recipe,
+        result.recipe,
         "Sweep",
-        found.path,
+        result.path,
         lead,
-        cards(*_cards(found, best)),
-        section("How the search went", charts(_history(found))),
+        cards(*_cards(result, best)),
+        section("How the search went", charts(_history(result))),
         section(
-            f"{name_of(found.metric)[0].upper()}{name_of(found.metric)[1:]} against each knob",
-            charts(*(_against(found, key) for key in found.space)),
+            f"{name_of(result.metric)[0].upper()}{name_of(result.metric)[1:]} against each knob",
+            charts(*(_against(result, key) for key in result.space)),
         ),
-        _table(found),
+        _table(result),
         go_on(commands),
     )
 
 
-def _cards(found: "Sweep", best: "Tried") -> list[Html]:
+def _cards(result: "Sweep", best: "Tried") -> list[Html]:
     beside = {"trial": str(best.number)}
-    if found.metric in best.test:
-        beside["on the test split"] = number(best.test[found.metric])
-    cards_ = [card(f"best validation {name_of(found.metric)}", number(best.value), beside, "better")]
+    if result.metric in best.test:
+        beside["on the test split"] = number(best.test[result.metric])
+    cards_ = [card(f"best validation {name_of(result.metric)}", number(best.value), beside, "better")]
     for key, value in best.changes.items():
-        words = {"searched": found.space[key]}
-        if key in found.importance:
-            words["importance"] = f"{found.importance[key]:.0%}"
+        words = {"searched": result.space[key]}
+        if key in result.importance:
+            words["importance"] = f"{result.importance[key]:.0%}"
         cards_.append(card(key, _short(value), words))
     return cards_
 
@@ -60,12 +60,12 @@ def _short(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else typed(value)
 
 
-def _history(found: "Sweep") -> Html:
+def _history(result: "Sweep") -> Html:
     """Every trial, and the best so far."""
     best_so_far: list[float] = []
     ends: list[int] = []
-    better = max if found.higher_is_better else min
-    for trial in found.trials:
+    better = max if result.higher_is_better else min
+    for trial in result.trials:
         if trial.complete and trial.value is not None:
             best_so_far.append(better([trial.value, *best_so_far[-1:]]))
             ends.append(trial.number)
@@ -73,37 +73,37 @@ def _history(found: "Sweep") -> Html:
     best = {"name": "best so far", "x": ends, "y": best_so_far, "mode": "lines", "line": line, "hoverinfo": "skip"}
     return chart(
         "Trials in their order",
-        [best, *_dots(found, lambda trial: trial.number)],
+        [best, *_dots(result, lambda trial: trial.number)],
         "Hollow: given up early, at the last value it reached.",
         height=340,
         xaxis=axis("trial"),
-        yaxis=axis(f"validation {name_of(found.metric)}"),
+        yaxis=axis(f"validation {name_of(result.metric)}"),
     )
 
 
-def _against(found: "Sweep", key: str) -> Html:
-    log = key in found.log
-    numeric = all(isinstance(trial.changes.get(key), (int, float)) for trial in found.trials)
+def _against(result: "Sweep", key: str) -> Html:
+    log = key in result.log
+    numeric = all(isinstance(trial.changes.get(key), (int, float)) for trial in result.trials)
     scale = {"type": "log" if log else "linear"} if numeric else {"type": "category"}
     return chart(
         key,
-        _dots(found, lambda trial: trial.changes.get(key)),
-        f"Importance {found.importance[key]:.0%}: its share in what tells good trials from bad ones."
-        if key in found.importance
+        _dots(result, lambda trial: trial.changes.get(key)),
+        f"Importance {result.importance[key]:.0%}: its share in what tells good trials from bad ones."
+        if key in result.importance
         else "",
         height=280,
         xaxis=axis(key, **scale),
-        yaxis=axis(f"validation {name_of(found.metric)}"),
+        yaxis=axis(f"validation {name_of(result.metric)}"),
         showlegend=False,
     )
 
 
-def _dots(found: "Sweep", place: Any) -> list[Trace]:
-    complete = [t for t in found.trials if t.complete and t.value is not None]
-    given_up = [t for t in found.trials if not t.complete and t.value is not None]
+def _dots(result: "Sweep", place: Any) -> list[Trace]:
+    complete = [t for t in result.trials if t.complete and t.value is not None]
+    given_up = [t for t in result.trials if not t.complete and t.value is not None]
     hollow = {"color": "rgba(0,0,0,0)", "size": 8, "line": {"color": SOFT, "width": 1.5}}
     kinds = [("complete", complete, {"color": ACCENT, "size": 9}), ("given up", given_up, hollow)]
-    best = [("best", [found.best], {"color": GOOD, "size": 14, "symbol": "star"})] if found.best else []
+    best = [("best", [result.best], {"color": GOOD, "size": 14, "symbol": "star"})] if result.best else []
     return [
         {
             "name": name,
@@ -118,17 +118,17 @@ def _dots(found: "Sweep", place: Any) -> list[Trace]:
     ]
 
 
-def _table(found: "Sweep") -> Html:
-    head = ["trial", f"validation {name_of(found.metric)}", *found.space, "steps", "time"]
+def _table(result: "Sweep") -> Html:
+    head = ["trial", f"validation {name_of(result.metric)}", *result.space, "steps", "time"]
     rows = [
         [
             str(trial.number),
             number(trial.value),
-            *(_short(trial.changes.get(key)) for key in found.space),
+            *(_short(trial.changes.get(key)) for key in result.space),
             number(trial.steps),
             duration(trial.seconds) if trial.seconds is not None else "–",
         ]
-        for trial in found.ranked[:_SHOWN]
+        for trial in result.ranked[:_SHOWN]
     ]
     words = "The best trials. The run of the first is kept in full, of the others recipe, metrics and figures."
     return section("The best", tag("p", words, class_="quiet"), boxed(table(head, rows, class_="numbers")))

@@ -13,29 +13,29 @@ from gradlab.studies.pages.frame import report as frame
 from gradlab.wording import duration, name_of, number
 
 if TYPE_CHECKING:
-    from gradlab.studies.vary import Fit, Variations
+    from gradlab.studies.vary import FittedCurve, Variations
 
 _WIDE = 50  # times from the smallest value to the largest: a log axis shows them better
 
 
-def report(found: "Variations", command: str) -> Html:
-    first = next(iter(found.knobs))
-    lead = f"The same recipe trained {len(found.members)} times, with other values of {' and '.join(found.knobs)}."
-    best = found.best
+def report(result: "Variations", command: str) -> Html:
+    first = next(iter(result.knobs))
+    lead = f"The same recipe trained {len(result.members)} times, with other values of {' and '.join(result.knobs)}."
+    best = result.best
     chosen = "" if best is None else " ".join(f"{key}={typed(value)}" for key, value in best.changes.items())
     return frame(
-        found.recipe,
-        f"Varying {' and '.join(found.knobs)}",
-        found.path,
+        result.recipe,
+        f"Varying {' and '.join(result.knobs)}",
+        result.path,
         lead,
-        cards(*_cards(found, best)) if best is not None else "",
+        cards(*_cards(result, best)) if best is not None else "",
         section(
             "Underfitting and overfitting",
             tag("p", _WORDS, class_="quiet"),
-            charts(_losses(found, first)),
+            charts(_losses(result, first)),
         ),
-        _curves(found) if found.fits else "",
-        _table(found),
+        _curves(result) if result.fits else "",
+        _table(result),
         go_on({"Train the best of them": f"{command} {chosen}"}) if best is not None else "",
     )
 
@@ -46,27 +46,27 @@ _WORDS = (
 )
 
 
-def _cards(found: "Variations", best: Member) -> list[Html]:
-    split = found.held_out
-    name = found.metric if found.metric in best.figures(split) else "loss"
+def _cards(result: "Variations", best: Member) -> list[Html]:
+    split = result.held_out
+    name = result.metric if result.metric in best.figures(split) else "loss"
     values = [card(key, typed(value), {"best by": f"{split} loss"}, "better") for key, value in best.changes.items()]
     beside = {"on the training examples": number(best.train.get(name)), "test": number(best.test.get(name))}
     return [*values, card(f"{split} {name_of(name)} there", number(best.figures(split)[name]), beside)]
 
 
-def _losses(found: "Variations", first: str) -> Html:
+def _losses(result: "Variations", first: str) -> Html:
     """Training and held-out loss against the first knob; a pair of lines for each value of the second."""
-    second = next(iter(list(found.knobs)[1:]), None)
-    placed = _axis_of(found.knobs[first])
+    second = next(iter(list(result.knobs)[1:]), None)
+    placed = _axis_of(result.knobs[first])
     traces: list[Trace] = []
     colors = cycle(PALETTE)
-    for value in found.knobs[second] if second else [None]:
-        members = [m for m in found.members if second is None or m.changes[second] == value]
+    for value in result.knobs[second] if second else [None]:
+        members = [m for m in result.members if second is None or m.changes[second] == value]
         color = next(colors) if second else None
         beside = f", {second.split('.')[-1]}={typed(value)}" if second else ""
         traces += [
             _line(placed, first, members, "train", f"train{beside}", color or TRAIN, "dot"),
-            _line(placed, first, members, found.held_out, f"{found.held_out}{beside}", color or VALIDATION, "solid"),
+            _line(placed, first, members, result.held_out, f"{result.held_out}{beside}", color or VALIDATION, "solid"),
         ]
     losses = _loss_axis([y for trace in traces[1::2] for y in trace["y"]])
     for trace in traces:
@@ -117,23 +117,23 @@ def _line(
     }
 
 
-def _curves(found: "Variations") -> Html:
-    values = [y for fit in found.fits.values() for y in (*fit.train[1], *fit.validation[1])]
+def _curves(result: "Variations") -> Html:
+    values = [y for fit in result.fits.values() for y in (*fit.train[1], *fit.validation[1])]
     room = 0.15 * (max(values) - min(values))
     ends = [min(values) - room, max(values) + room]
-    shown = [member for member in found.members if member.name in found.fits]
+    shown = [member for member in result.members if member.name in result.fits]
     words = "The curve that each training drew, and the points it learned from; the fainter points are held out."
-    figures = grid(*(_fit(found, found.fits[member.name], member, ends) for member in shown))
+    figures = grid(*(_fit(result, result.fits[member.name], member, ends) for member in shown))
     return section("The fitted curves", tag("p", words, class_="quiet"), figures)
 
 
-def _fit(found: "Variations", fit: "Fit", member: Member, ends: list[float]) -> Html:
+def _fit(result: "Variations", fit: "FittedCurve", member: Member, ends: list[float]) -> Html:
     title = ", ".join(f"{key.split('.')[-1]} {typed(value)}" for key, value in member.changes.items())
-    losses = {split: member.figures(split).get("loss") for split in ("train", found.held_out)}
+    losses = {split: member.figures(split).get("loss") for split in ("train", result.held_out)}
     dots = {"mode": "markers", "hovertemplate": "%{x:.3~g}: %{y:.4~g}<extra></extra>"}
     size = 8 if len(fit.train[0]) <= 60 else 5
     return chart(
-        title + (" · best" if member is found.best else ""),
+        title + (" · best" if member is result.best else ""),
         [
             {**_points(fit.validation), **dots, "marker": {"color": ACCENT, "size": 4, "opacity": 0.3}},
             {**_points(fit.train), **dots, "marker": {"color": TRAIN, "size": size}},
@@ -152,14 +152,14 @@ def _points(points: list[list[float]]) -> Trace:
     return {"x": points[0], "y": points[1]}
 
 
-def _table(found: "Variations") -> Html:
-    names = list(dict.fromkeys(("loss", found.metric)))
+def _table(result: "Variations") -> Html:
+    names = list(dict.fromkeys(("loss", result.metric)))
     columns = [
-        (s, n) for n in names for s in ("train", "validation", "test") if any(m.figures(s) for m in found.members)
+        (s, n) for n in names for s in ("train", "validation", "test") if any(m.figures(s) for m in result.members)
     ]
-    head = [", ".join(found.knobs), "parameters", *(f"{s} {name_of(n)}" for s, n in columns), "time"]
+    head = [", ".join(result.knobs), "parameters", *(f"{s} {name_of(n)}" for s, n in columns), "time"]
     rows = []
-    for m in found.members:
+    for m in result.members:
         title = ", ".join(typed(v) for v in m.changes.values()) + (" (diverged)" if m.diverged else "")
         rows.append((m, [title, m.parameters, *(m.figures(s).get(n) for s, n in columns), duration(m.seconds)]))
     return trainings("The trainings", head, rows, "Each leads to its own report.")
