@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from gradlab.bench import bench_doctor, bench_doctor_overhead, doctor_overhead
-from gradlab.bench.doctor import Practice, difference, judge, outcome
+from gradlab.bench.doctor import Practice, difference, outcome, score
 from gradlab.bench.doctor_corpus import Script, read_corpus, split
 from gradlab.bench.processes import WorkerFailed
 from gradlab.cli.benchmark_tables import show_doctor, show_overhead
@@ -186,7 +186,7 @@ def test_a_script_without_a_fault_may_have_notes_and_nothing_else(form):
 
 
 def test_precision_and_recall_are_of_errors_and_warnings():
-    part = judge(
+    part = score(
         "All",
         [
             seen("a", "error a", "note c<a"),
@@ -245,7 +245,7 @@ def test_the_table_names_what_was_missed_and_what_was_wrong():
         seen(None, "warning b", form="healthy", name="family/alarmed"),
         seen(None, form="healthy", name="family/failed", faults=["rule b: KeyError: 1"]),
     ]
-    text = printed(show_doctor, [judge("Families in use", outcomes)])
+    text = printed(show_doctor, [score("Families in use", outcomes)])
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.strip()}
     assert rows["a"] == ["1", "0", "0", "–", "0%"]
     assert rows["b"] == ["1", "1", "1", "33%", "100%"]

@@ -10,7 +10,7 @@ from torch import nn
 
 from gradlab.data import Examples, Targets
 from gradlab.tasks import Bernoulli, Classify, Poisson, Regress, predict
-from gradlab.tasks.evaluation import evaluate
+from gradlab.tasks.evaluation import evaluate_supervised
 
 CLASSIFY = Classify(Targets(classes=["a", "b", "c"]))
 BERNOULLI = Bernoulli(Targets(classes=["a", "b"]))
@@ -32,7 +32,7 @@ def test_a_split_judged_in_parts_is_judged_as_a_whole(task, rows):
     whole = {name: metric.value(metric.sums(output, y)) for name, metric in task.metrics.items()}
     whole = {"loss": total.item() / count, **whole}
     assert list(whole) == ["loss", *task.metrics]
-    assert evaluate(model, task, Examples.of(x, y), rows) == pytest.approx(whole, rel=1e-5)
+    assert evaluate_supervised(model, task, Examples.of(x, y), rows) == pytest.approx(whole, rel=1e-5)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 60), st.integers(1, 60))
@@ -41,24 +41,24 @@ def test_no_figure_depends_on_how_a_split_is_cut(seed, count, rows):
     for task in (CLASSIFY, BERNOULLI, REGRESS, POISSON):
         model, (x, y) = nn.Linear(4, task.outputs), problem(task, count)
         order = torch.randperm(count)
-        assert evaluate(model, task, Examples.of(x[order], y[order]), rows) == pytest.approx(
-            evaluate(model, task, Examples.of(x, y)), rel=1e-5
+        assert evaluate_supervised(model, task, Examples.of(x[order], y[order]), rows) == pytest.approx(
+            evaluate_supervised(model, task, Examples.of(x, y)), rel=1e-5
         )
 
 
 def test_a_figure_that_is_undefined_is_left_out():
     model, x = nn.Linear(4, 3), torch.randn(6, 4)
-    assert set(CLASSIFY.metrics) - set(evaluate(model, CLASSIFY, Examples.of(x, torch.full((6,), 2)))) == {"auroc"}
+    assert set(CLASSIFY.metrics) - set(evaluate_supervised(model, CLASSIFY, Examples.of(x, torch.full((6,), 2)))) == {"auroc"}
     constant = REGRESS.encode(torch.ones(6))
-    assert "r2" not in evaluate(nn.Linear(4, 1), REGRESS, Examples.of(x, constant))
+    assert "r2" not in evaluate_supervised(nn.Linear(4, 1), REGRESS, Examples.of(x, constant))
 
 
 @pytest.mark.parametrize("task", [CLASSIFY, BERNOULLI, REGRESS, POISSON])
 def test_outputs_that_are_not_numbers_are_told_in_every_figure_they_spoil(task):
     model, (x, y) = nn.Linear(4, task.outputs), problem(task)
-    names = list(evaluate(model, task, Examples.of(x, y)))
+    names = list(evaluate_supervised(model, task, Examples.of(x, y)))
     nn.init.constant_(model.weight, torch.nan)
-    figures = evaluate(model, task, Examples.of(x, y))
+    figures = evaluate_supervised(model, task, Examples.of(x, y))
     assert math.isnan(figures["loss"])
     assert list(figures) == names
 
@@ -76,7 +76,7 @@ def test_each_shared_sum_is_computed_once_a_batch():
     task = Classify(Targets(classes=["a", "b", "c"]))
     once = {m.sums: counted(m.sums) for m in task.metrics.values()}
     task.metrics = {name: replace(m, sums=once[m.sums]) for name, m in task.metrics.items()}
-    evaluate(nn.Linear(4, 3), task, Examples.of(*problem(CLASSIFY)), rows=10)
+    evaluate_supervised(nn.Linear(4, 3), task, Examples.of(*problem(CLASSIFY)), rows=10)
     assert list(calls.values()) == [3, 3]
 
 
@@ -89,7 +89,7 @@ def test_dropout_is_off_and_batch_statistics_are_not_moved():
     model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 3))
     before = {k: v.clone() for k, v in model.state_dict().items()}
     x, y = problem(CLASSIFY)
-    assert evaluate(model, CLASSIFY, Examples.of(x, y)) == evaluate(model, CLASSIFY, Examples.of(x, y))
+    assert evaluate_supervised(model, CLASSIFY, Examples.of(x, y)) == evaluate(model, CLASSIFY, Examples.of(x, y))
     assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
 
 

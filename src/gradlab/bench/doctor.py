@@ -120,7 +120,7 @@ def bench_doctor(
         except WorkerFailed as error:
             raise GradlabError(f"The doctor could not be started: {error}") from None
     parts = [("Families in use", False), ("Families held out", True)]
-    return [judge(title, part) for title, aside in parts if (part := [o for o in outcomes if o.held_out == aside])]
+    return [score(title, part) for title, aside in parts if (part := [o for o in outcomes if o.held_out == aside])]
 
 
 def _chosen(scripts: Sequence[Script], only: Iterable[str]) -> list[Script]:
@@ -240,7 +240,7 @@ def _timeless(printed: bytes) -> bytes:
     return re.sub(rb"\d+(\.\d+)?(?=\s?m?s\b)", b"", printed)
 
 
-def judge(title: str, outcomes: Sequence[Outcome]) -> CorpusPart:
+def score(title: str, outcomes: Sequence[Outcome]) -> CorpusPart:
     """Count what was right."""
     faulty = [o for o in outcomes if o.fault is not None]
     sound = [o for o in outcomes if o.fault is None]

@@ -60,7 +60,7 @@ from gradlab.owners import Code
 from gradlab.recipe import Recipe
 from gradlab.run import checkpoint
 from gradlab.specs import Array
-from gradlab.tasks import Task, compare, judge, predict, tasks, wants
+from gradlab.tasks import Task, compare, evaluate, predict, tasks, wants
 from gradlab.tasks.finite import check_losses, check_outputs
 
 FIT = "fit"
@@ -317,15 +317,15 @@ class Run:
 
     def evaluate(self, split: str = "test") -> dict[str, float]:
         """Loss and metrics on a split, computed anew."""
-        examples = self.judged(self._encoded(split))
-        figures = judge(self.model, self.task, examples)
+        examples = self.as_read(self._encoded(split))
+        figures = evaluate(self.model, self.task, examples)
         check_losses(figures, self.model, self.task, examples, f"{split} split")
         return figures
 
     def baselines(self, split: str = "test") -> dict[str, dict[str, float]]:
         """The figures of the trivial predictors on a split, by name, the strongest last."""
-        judged, train = self._encoded(split), self.task.encoded(self.dataset.train)
-        return compare(self.task.baselines(train, self.model), self.task, judged)
+        examples, train = self._encoded(split), self.task.encoded(self.dataset.train)
+        return compare(self.task.baselines(train, self.model), self.task, examples)
 
     def _encoded(self, split: str) -> Examples:
         """A split with its targets as the loss takes them."""
@@ -335,7 +335,7 @@ class Run:
         encoded: Examples = self.task.encoded(examples)
         return encoded
 
-    def judged(self, examples: Examples) -> Examples:
+    def as_read(self, examples: Examples) -> Examples:
         """Examples as the model reads them: in order, where it was trained with `train.carry`."""
         return examples.carried() if self.recipe.train.get("carry", False) else examples
 

@@ -79,9 +79,9 @@ def speculate(
     """
     if page.rows != 1:
         raise GradlabError(f"speculate: one row at a time, got {page.rows}.")
-    judge = _Judge(page, filters, generator)
+    verifier = _Verifier(page, filters, generator)
     reader = Reader(model, 1, page.width, page.known())
-    guesser = _Guesser(draft, judge)
+    guesser = _Guesser(draft, verifier)
     length = page.start
     while length < page.width:
         guesses, drafted = guesser.guess(length, page.width - length - 1)
@@ -89,7 +89,7 @@ def speculate(
         if length == page.start and guesses:
             guesser.want_vocabulary(reader.size_of_vocabulary(page.tokens))
         logits = reader.read(page.tokens, length + len(guesses), last=len(guesses) + 1)[0]
-        written = judge.judge(logits, guesses, drafted, length)
+        written = verifier.verify(logits, guesses, drafted, length)
         page.tokens[0, length : length + len(written)] = torch.tensor(written, dtype=torch.int64)
         length += len(written)
         page.end = length  # what stands behind it are guesses that were not taken
@@ -99,10 +99,10 @@ def speculate(
         yield written
         if written[-1] in page.eos:
             break
-    judge.watch.close()
+    verifier.watch.close()
 
 
-class _Judge:
+class _Verifier:
     """Decides, in the same way for the draft's tokens and for the model's, how logits become a token."""
 
     def __init__(self, page: Page, filters: Sequence[LogitFilter], generator: torch.Generator | None) -> None:
@@ -122,7 +122,7 @@ class _Judge:
         self.watch.see(sound, position)
         return int(chosen)
 
-    def judge(
+    def verify(
         self, logits: Float[Tensor, "new vocabulary"], guesses: list[int], drafted: list[Tensor], start: int
     ) -> list[int]:
         """The guesses that are taken, and one token more."""
@@ -156,9 +156,9 @@ class _Judge:
 class _Guesser:
     """A draft that follows the page."""
 
-    def __init__(self, draft: AnyDraft, judge: _Judge) -> None:
-        self.draft, self.judge, self.page = draft, judge, judge.page
-        rows = (1, judge.page.width, judge.page.known())
+    def __init__(self, draft: AnyDraft, verifier: _Verifier) -> None:
+        self.draft, self.verifier, self.page = draft, verifier, verifier.page
+        rows = (1, verifier.page.width, verifier.page.known())
         self.reader = Reader(draft.model, *rows) if isinstance(draft, Draft) else None
 
     def guess(self, length: int, room: int) -> tuple[list[int], list[Float64[Tensor, " vocabulary"]]]:
@@ -169,10 +169,10 @@ class _Guesser:
         assert self.reader is not None
         guesses, drafted = [], []
         for position in range(length, length + count):
-            row = self.judge.filtered(self.reader.read(page.tokens, position)[0, -1], position)
-            if self.judge.generator is not None:
+            row = self.verifier.filtered(self.reader.read(page.tokens, position)[0, -1], position)
+            if self.verifier.generator is not None:
                 drafted.append(row.softmax(-1, dtype=torch.float64)[0])
-            guesses.append(self.judge.choose(row, position))
+            guesses.append(self.verifier.choose(row, position))
             page.tokens[0, position] = guesses[-1]
         return guesses, drafted
 

@@ -18,7 +18,7 @@ from gradlab.data import Examples
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.registry import Part
 from gradlab.studies.practice import History, practice_plan, practise
-from gradlab.tasks import Supervised, Task, compare, judge, predict, tasks
+from gradlab.tasks import Supervised, Task, compare, evaluate, predict, tasks
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
@@ -31,7 +31,7 @@ State = Literal["passed", "warning", "failed", "skipped"]
 _NEAR, _FAR = 2.0, 5.0  # times the expected initial loss, either way
 _FIRST_STEPS = 20  # whose updates are judged
 _SHORT = 200  # steps of a short training
-_JUDGED = 500  # examples that it is judged by
+_SAMPLE = 500  # examples that it is judged by
 _TOGETHER = 32  # of them, whose outputs are in memory at once
 _BEYOND_CHANCE = 1.64  # standard errors: one in twenty would be so far above zero by chance
 _SUBSET, _SUBSET_STEPS = 24, 500
@@ -224,8 +224,8 @@ class _Short:
         except TrainingError:
             return cls(losses=[], train_loss=math.nan, steps=len(history.lines), ratios=[], diverged=True)
         splits = ("validation" if len(experiment.dataset.validation) else "train", "train")
-        judged = [experiment.splits[split].sample(_JUDGED) for split in splits]
-        held, seen = (_losses(model, experiment.task, _blank(some) if blank else some) for some in judged)
+        samples = [experiment.splits[split].sample(_SAMPLE) for split in splits]
+        held, seen = (_losses(model, experiment.task, _blank(some) if blank else some) for some in samples)
         ratios = [dict(line["update_ratio"]) for line in history.lines[:_FIRST_STEPS]]
         return cls(losses=held, train_loss=statistics.fmean(seen), steps=progress.step, ratios=ratios)
 
@@ -290,7 +290,7 @@ class _UntilFitted(Observer):
         self._look(training)
 
     def _look(self, training: Training) -> None:
-        figures = judge(training.model, self.task, self.subset)
+        figures = evaluate(training.model, self.task, self.subset)
         self.steps = training.progress.step
         accuracy = figures.get("accuracy")
         reached = figures[self.measure]

@@ -16,7 +16,7 @@ from gradlab.recipe import Recipe
 from gradlab.report import write_report
 from gradlab.run import Run, open_run
 from gradlab.studies.folder import StudyFolder
-from gradlab.tasks import judge
+from gradlab.tasks import evaluate
 from gradlab.training import experiment
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
@@ -24,7 +24,7 @@ from gradlab.training.observers import Observer
 from gradlab.wording import counted
 
 MOST = 200  # trainings of one study: more is a slip of the keyboard
-_JUDGED = 10_000  # training examples that tell enough about how well they are fitted
+_SAMPLE = 10_000  # training examples that tell enough about how well they are fitted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +150,7 @@ def _fitted(run: Run) -> Figures:
     task, train = run.task, run.dataset.train
     if not isinstance(train, Examples):
         return {}
-    return judge(run.model, task, task.encoded(run.judged(train).sample(_JUDGED)))
+    return evaluate(run.model, task, task.encoded(run.as_read(train).sample(_SAMPLE)))
 
 
 def _diverged(one: Asked, ending: "Ending") -> Member:

@@ -46,7 +46,7 @@ class Seeds(Repeated):
         if not self.diverged:
             return every
         named = f"seed{'s' * (len(self.diverged) > 1)} {', '.join(map(str, self.diverged))}"
-        return f"{len(self.judged)} of {every}; {named} diverged"
+        return f"{len(self.finished)} of {every}; {named} diverged"
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -52,19 +52,19 @@ class Repeated(ABC):
         """What each training is called by, after the noun."""
 
     @property
-    def judged(self) -> list[Member]:
+    def finished(self) -> list[Member]:
         """The trainings that came to an end."""
         return [member for member in self.members if not member.diverged]
 
     @property
     def split(self) -> str:
         """Where they are judged: on the test split, or on the validation split where there is none."""
-        return "test" if self.judged[0].test else "validation"
+        return "test" if self.finished[0].test else "validation"
 
     @property
     def spread(self) -> dict[str, Spread]:
         """The spread of each figure; one that some training does not define is left out."""
-        figures = [member.figures(self.split) for member in self.judged]
+        figures = [member.figures(self.split) for member in self.finished]
         return {n: Spread.of([f[n] for f in figures]) for n in figures[0] if all(n in f for f in figures)}
 
     @property
@@ -75,12 +75,12 @@ class Repeated(ABC):
     @property
     def baseline(self) -> Figures:
         """The mean of the trivial predictor's figures."""
-        figures = [member.baseline.get(self.split, {}) for member in self.judged]
+        figures = [member.baseline.get(self.split, {}) for member in self.finished]
         return {n: statistics.fmean(f[n] for f in figures) for n in self.spread if all(n in f for f in figures)}
 
     @property
     def baseline_name(self) -> str:
-        name: str = self.judged[0].baseline.get("name", "")
+        name: str = self.finished[0].baseline.get("name", "")
         return name
 
     def spread_to_json(self) -> dict[str, dict[str, Any]]:

@@ -58,8 +58,8 @@ class Variations:
     @property
     def best(self) -> Member | None:
         """The training with the lowest held-out loss."""
-        judged = [m for m in self.members if math.isfinite(m.figures(self.held_out).get("loss", math.nan))]
-        return min(judged, key=lambda m: m.figures(self.held_out)["loss"], default=None)
+        finite = [m for m in self.members if math.isfinite(m.figures(self.held_out).get("loss", math.nan))]
+        return min(finite, key=lambda m: m.figures(self.held_out)["loss"], default=None)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -4,7 +4,7 @@ from gradlab.tasks.auto import settled, wants
 from gradlab.tasks.bernoulli import Bernoulli
 from gradlab.tasks.calibration import calibrate, fit_temperature
 from gradlab.tasks.classify import Classify
-from gradlab.tasks.evaluation import compare, judge, predict
+from gradlab.tasks.evaluation import compare, evaluate, predict
 from gradlab.tasks.language import Language
 from gradlab.tasks.masked import MaskedLanguage
 from gradlab.tasks.metrics import Metric
@@ -32,7 +32,7 @@ __all__ = [
     "calibrate",
     "compare",
     "fit_temperature",
-    "judge",
+    "evaluate",
     "predict",
     "settled",
     "tasks",

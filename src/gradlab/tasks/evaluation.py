@@ -1,4 +1,4 @@
-"""A model judged on a whole split, and applied to new inputs."""
+"""A model evaluated on a whole split, and applied to new inputs."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,11 +34,11 @@ def inference(model: nn.Module) -> Iterator[None]:
         yield
 
 
-def judge(model: nn.Module, task: "Task", split: Any) -> dict[str, float]:
+def evaluate(model: nn.Module, task: "Task", split: Any) -> dict[str, float]:
     """What a task's evaluation says of a model, which is in evaluation mode and gathers no gradients meanwhile.
 
     Random numbers that the evaluation draws are the same each time, and those of a training go on afterwards as if
-    nothing had been drawn: how often a model is judged changes nothing in it.
+    nothing had been drawn: how often a model is evaluated changes nothing in it.
     """
     tensor = next(chain(model.parameters(), model.buffers()), None)
     generators = _generators(tensor.device if tensor is not None else torch.device("cpu"))
@@ -68,7 +68,7 @@ def predict(model: nn.Module, inputs: Column, rows: int = _ROWS) -> Tensor:
         return torch.cat([model(inputs[start : start + rows]) for start in range(0, max(1, len(inputs)), rows)])
 
 
-def evaluate(model: nn.Module, task: "Supervised", examples: Examples, rows: int = _ROWS) -> dict[str, float]:
+def evaluate_supervised(model: nn.Module, task: "Supervised", examples: Examples, rows: int = _ROWS) -> dict[str, float]:
     """Loss and every metric over a split: sums on the device, one division and one wait at the end.
 
     Weights, one for each example, are for the loss; the metrics count every example the same.
@@ -187,7 +187,7 @@ def compare(models: Mapping[str, nn.Module], task: "Task", split: Any) -> dict[s
     """Loss and every metric of several models on the same split, by name; examples are read each by itself."""
     if isinstance(split, Examples):
         models, split = {name: model.to(split.device) for name, model in models.items()}, split.apart()
-    return {name: judge(model, task, split) for name, model in models.items()}
+    return {name: evaluate(model, task, split) for name, model in models.items()}
 
 
 def _figures(task: "Task", loss: float, totals: Mapping[Sums, Tensor]) -> dict[str, float]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from gradlab.data import Examples
 from gradlab.errors import NumericalError
-from gradlab.tasks.evaluation import judge
+from gradlab.tasks.evaluation import evaluate
 
 if TYPE_CHECKING:
     from gradlab.tasks.task import Task
@@ -65,4 +65,4 @@ def _reason(model: nn.Module, task: "Task", split: Any) -> str:
 
 
 def _overflows(model: nn.Module, task: "Task", split: Examples) -> bool:
-    return not math.isfinite(judge(model, task, split).get("loss", 0.0))
+    return not math.isfinite(evaluate(model, task, split).get("loss", 0.0))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from gradlab.data import Batch, Examples, Wants
 from gradlab.errors import GradlabError
 from gradlab.registry import Registry
-from gradlab.tasks.evaluation import evaluate, evaluate_metrics, evaluate_objectives
+from gradlab.tasks.evaluation import evaluate_metrics, evaluate_objectives, evaluate_supervised
 from gradlab.tasks.metrics import Metric
 from gradlab.tasks.objective import Loss, Objective
 
@@ -71,8 +71,8 @@ class Task:
     @property
     def figure_names(self) -> list[str]:
         """What an evaluation gives beside the loss, the most telling first."""
-        judged = [] if self.criterion.figure == "loss" else [self.criterion.figure]
-        return list(dict.fromkeys([*judged, *self.metrics, *self.batch_metrics]))
+        criterion = [] if self.criterion.figure == "loss" else [self.criterion.figure]
+        return list(dict.fromkeys([*criterion, *self.metrics, *self.batch_metrics]))
 
     @property
     def headline(self) -> str:
@@ -106,10 +106,10 @@ class Task:
         """What `forward` must give for each example of a batch, where that is one tensor."""
         return None
 
-    def evaluate(self, model: nn.Module, split: Any) -> Figures:
+    def evaluate_supervised(, model: nn.Module, split: Any) -> Figures:
         """Loss and metrics of a split: by sums over its batches, unless the task decodes, samples or plays instead.
 
-        It is called through `judge`, with the model in evaluation mode, without gradients, and with random numbers that
+        It is called through `gradlab.tasks.evaluate`, with the model in evaluation mode, without gradients, and with random numbers that
         are the same each time.
         """
         return evaluate_objectives(model, self, split)
@@ -178,7 +178,7 @@ class Supervised(Task):
         """What is minimised: the loss, or a variant of it from which more is learned."""
         return self.loss(output, target, *(() if weight is None else (weight,)))
 
-    def evaluate(self, model: nn.Module, split: Any) -> Figures:
+    def evaluate_supervised(, model: nn.Module, split: Any) -> Figures:
         figures = evaluate(model, self, split)
         return figures | evaluate_metrics(model, self, split) if self.batch_metrics else figures
 

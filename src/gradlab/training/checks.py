@@ -75,9 +75,9 @@ def check_processes(plan: Plan, model: nn.Module, batch_sizes: list[int]) -> Non
         )
 
 
-def check_splits(task: Task, train: Any, **judged: Any) -> None:
+def check_splits(task: Task, train: Any, **others: Any) -> None:
     """Is there something that the task can learn from, and do the other splits say how much they are?"""
-    for name, split in judged.items():
+    for name, split in others.items():
         if not hasattr(split, "__len__"):
             raise GradlabError(f"The {name} split, a {type(split).__name__}, has no length: give it `__len__`.")
     if isinstance(train, Examples):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _CLOSE = 6  # first steps, which tell most: where the rate is far too high, the weights have grown to it soon after
 _ROWS = 512  # of the inputs
-_JUDGED = 4096  # examples that tell what a constant costs
+_SAMPLE = 4096  # examples that tell what a constant costs
 _DECOUPLED = ("adamw", "lion")  # their decay is as strong as their rate, which would be to blame
 
 
@@ -180,5 +180,5 @@ def constant_loss(training: Training) -> float:
     train = training.train
     if not isinstance(train, Examples):
         return math.nan
-    judged = training.sample if training.sample is not None and len(training.sample) else train
-    return training.task.constant_loss(train, training.model, judged.sample(_JUDGED))
+    some = training.sample if training.sample is not None and len(training.sample) else train
+    return training.task.constant_loss(train, training.model, some.sample(_SAMPLE))

@@ -20,7 +20,7 @@ from gradlab.owners import Code
 from gradlab.recipe import Recipe
 from gradlab.run import Run
 from gradlab.run.folder import new_path
-from gradlab.tasks import Task, judge, settled, tasks, wants
+from gradlab.tasks import Task, evaluate, settled, tasks, wants
 from gradlab.tasks.evaluation import inference
 from gradlab.training import driver
 from gradlab.training.capture import Mode, choose_mode
@@ -131,7 +131,7 @@ class Experiment:
         train = self.splits["train"]
         if not isinstance(train, Examples):
             return math.nan
-        return judge(self.model, self.task, train.sample(_GLANCE)).get("loss", math.nan)
+        return evaluate(self.model, self.task, train.sample(_GLANCE)).get("loss", math.nan)
 
 
 def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> int:

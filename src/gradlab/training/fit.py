@@ -125,8 +125,8 @@ def _fit_into(
     """Train in a run folder: a new one, or one that the same call began."""
     run = fit_run(out, model, task, splits, plan)
     if run.to_be_continued():
-        judged = {name: split for name, split in splits.items() if split is not None}
-        train_into(run, build, task, plan, judged, observers, {"recipe": out.name})
+        present = {name: split for name, split in splits.items() if split is not None}
+        train_into(run, build, task, plan, present, observers, {"recipe": out.name})
     else:
         model.load_state_dict(run.chosen_weights())
     result = run.finished

@@ -18,7 +18,7 @@ from gradlab import parallel
 from gradlab.data import Batch, Examples, Stream
 from gradlab.errors import NumericalError, TrainingError
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
-from gradlab.tasks import Task, judge
+from gradlab.tasks import Task, evaluate
 from gradlab.tasks.finite import check_losses, not_finite
 from gradlab.tasks.objective import with_sum
 from gradlab.training.average import Average
@@ -286,13 +286,13 @@ class Training:
         self.pending.clear()
 
     def _evaluate(self) -> None:
-        """Judge the validation split, and as many training examples; remember the best weights; lose patience."""
+        """Evaluate on the validation split, and as many training examples; remember the best weights; lose patience."""
         if self.validation is None:
             return
         progress, criterion = self.progress, self.task.criterion
         if self.sample is not None:
-            self._emit("train-sample", self._judge(self.sample))
-        figures = self._judge(self.validation)
+            self._emit("train-sample", self._figures_on(self.sample))
+        figures = self._figures_on(self.validation)
         check_losses(figures, self.model, self.task, self.validation, f"validation split, step {progress.step}")
         value = _figure(figures, criterion.figure)
         progress.evaluations_since_best += 1
@@ -300,7 +300,7 @@ class Training:
             progress.best_step, progress.best = progress.step, figures
             progress.evaluations_since_best = 0
             if self.plan.keep == "best":
-                with self._judged():
+                with self._evaluated_weights():
                     self.best_weights = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
         cost = -value if criterion.higher_is_better else value
         progress.trace = asdict(self.schedule.follow(cost, Trace(**progress.trace)))  # type: ignore[arg-type]
@@ -310,12 +310,12 @@ class Training:
         for observer in self.observers:
             observer.evaluation(self, line)
 
-    def _judge(self, split: Any) -> dict[str, float]:
-        with self._judged():
-            figures = judge(self.model, self.task, split)
+    def _figures_on(self, split: Any) -> dict[str, float]:
+        with self._evaluated_weights():
+            figures = evaluate(self.model, self.task, split)
         return parallel.first(lambda: figures)  # so that all go on by the same
 
-    def _judged(self) -> AbstractContextManager[None]:
+    def _evaluated_weights(self) -> AbstractContextManager[None]:
         """Meanwhile the model has the weights that the run is judged by: the average, where there is one."""
         return nullcontext() if self.average is None else self.average.in_use()
 

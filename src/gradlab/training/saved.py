@@ -13,7 +13,7 @@ from gradlab.files import check_content
 from gradlab.models.cost import parameter_count
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound, steps
-from gradlab.tasks import Supervised, Task, compare, judge
+from gradlab.tasks import Supervised, Task, compare, evaluate
 from gradlab.tasks.finite import check_losses
 from gradlab.tasks.task import has_targets
 from gradlab.training.checkup import Checkup
@@ -118,13 +118,13 @@ def _figures(
 ) -> dict[str, Any]:
     """What result.json holds; every figure stands beside those of the trivial baselines."""
     task, model, progress = training.task, training.model, training.progress
-    judged = {name: read(splits[name], training.plan) for name in ("validation", "test") if len(splits.get(name, ()))}
-    figures = {name: judge(model, task, split) for name, split in judged.items()}
-    for name, split in judged.items():
+    held_out = {name: read(splits[name], training.plan) for name in ("validation", "test") if len(splits.get(name, ()))}
+    figures = {name: evaluate(model, task, split) for name, split in held_out.items()}
+    for name, split in held_out.items():
         check_losses(figures[name], model, task, split, f"{name} split, at the end")
     at_hand = not isinstance(task, Supervised) or has_targets(training.train)
-    trivial = task.baselines(training.train, model) if judged and at_hand else {}
-    baselines = {name: compare(trivial, task, split) for name, split in judged.items()} if trivial else {}
+    trivial = task.baselines(training.train, model) if held_out and at_hand else {}
+    baselines = {name: compare(trivial, task, split) for name, split in held_out.items()} if trivial else {}
     to_beat = list(trivial)[-1] if trivial else ""
     kept = f"best, of step {progress.best_step}" if training.best_weights is not None else "last"
     return {
@@ -139,6 +139,6 @@ def _figures(
         "test": figures.get("test", {}),
         "baseline": {"name": to_beat, **{s: beside[to_beat] for s, beside in baselines.items()}} if trivial else {},
         "baselines": baselines,
-        **task.closing(model, judged),
+        **task.closing(model, held_out),
         **({"findings": [finding.as_json() for finding in checkup.findings]} if checkup else {}),
     }

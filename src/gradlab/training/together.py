@@ -63,8 +63,8 @@ _summed: Callable[[Tensor], Tensor] = _Summed.apply
 
 def _over_all(self: Any, x: Tensor) -> Tensor:
     if not self.training:
-        judged: Tensor = type(self).forward(self, x)
-        return judged
+        output: Tensor = type(self).forward(self, x)
+        return output
     axes, shape = [0, *range(2, x.ndim)], [1, -1] + [1] * (x.ndim - 2)
     size = torch.tensor(float(x.numel() // x.shape[1]), device=x.device)
     count = parallel.summed(size)

@@ -30,7 +30,7 @@ def report(result: "Seeds") -> Html:
         spread_section(result, "How much it depends on the seed", held),
         every_figure(result),
         every_training(result, "The seeds", words, "steps", [member.steps for member in result.members]),
-        go_on({"Look at one of them": f"gradlab evaluate {result.path / result.judged[0].name}"}),
+        go_on({"Look at one of them": f"gradlab evaluate {result.path / result.finished[0].name}"}),
     )
 
 
@@ -47,7 +47,7 @@ def _diverged(result: "Seeds") -> list[Html]:
         return []
     which = ", ".join(map(str, result.diverged))
     return [
-        card("seeds that came to an end", f"{len(result.judged)} of {len(result.members)}", {"diverged": which}, "poor")
+        card("seeds that came to an end", f"{len(result.finished)} of {len(result.members)}", {"diverged": which}, "poor")
     ]
 
 
@@ -70,13 +70,13 @@ def _words(result: "Seeds") -> str:
         "The line is the mean of the seeds, the band one standard deviation either way; the thin lines are the seeds. "
         "The untrained models, before the first step, are not drawn."
     )
-    steps = [member.steps for member in result.judged]
+    steps = [member.steps for member in result.finished]
     if min(steps) < max(steps):
         words += (
             f" They stopped after {min(steps):,} to {counted(max(steps), 'step')}: mean and band at a step are of the "
             "seeds that reached it, and end where fewer than two did."
         )
     drawn = max(map(len, result.curves.values()))
-    if drawn < len(result.judged):
-        words += f" The folders of {len(result.judged) - drawn} are gone, and their curves with them."
+    if drawn < len(result.finished):
+        words += f" The folders of {len(result.finished) - drawn} are gone, and their curves with them."
     return words + (" Seeds that diverged are not drawn either." if result.diverged else "")

@@ -42,11 +42,11 @@ def spread_section(result: Repeated, title: str, words: str) -> Html:
 
 
 def _dots(result: Repeated, name: str) -> Html:
-    judged = [(i, member) for i, member in zip(result.numbers, result.members, strict=True) if not member.diverged]
+    finished = [(i, member) for i, member in zip(result.numbers, result.members, strict=True) if not member.diverged]
     few = len(result.numbers) <= _FEW
     dots = {
-        "x": [i for i, _ in judged],
-        "y": [member.figures(result.split)[name] for _, member in judged],
+        "x": [i for i, _ in finished],
+        "y": [member.figures(result.split)[name] for _, member in finished],
         "mode": "markers",
         "marker": {"color": ACCENT, "size": 11 if few else 6},
         "hovertemplate": f"{result.noun} %{{x}}: %{{y:.4~g}}<extra></extra>",

@@ -92,9 +92,9 @@ def _axis_of(values: list[Any]) -> dict[str, Any]:
     return {"type": "category"} if max(map(abs, numbers)) > _WIDE * smallest else {"type": "linear", **ticks}
 
 
-def _loss_axis(judged: list[float]) -> dict[str, Any]:
+def _loss_axis(losses: list[float]) -> dict[str, Any]:
     """Scaled by the held-out losses: those of the training may be as near to zero as they like."""
-    positive = [v for v in judged if v > 0 and math.isfinite(v)]
+    positive = [v for v in losses if v > 0 and math.isfinite(v)]
     if not positive or max(positive) < 30 * min(positive):
         return {"rangemode": "tozero"}
     ends = [math.log10(min(positive) / 10), math.log10(1.5 * max(positive))]
@@ -104,12 +104,12 @@ def _loss_axis(judged: list[float]) -> dict[str, Any]:
 def _line(
     placed: dict[str, Any], key: str, members: list[Member], split: str, name: str, color: str, dash: str
 ) -> Trace:
-    judged = [m for m in members if "loss" in m.figures(split)]
+    evaluated = [m for m in members if "loss" in m.figures(split)]
     named = placed["type"] == "category"
     return {
         "name": label(name),
-        "x": [typed(m.changes[key]) if named else m.changes[key] for m in judged],
-        "y": [m.figures(split)["loss"] for m in judged],
+        "x": [typed(m.changes[key]) if named else m.changes[key] for m in evaluated],
+        "y": [m.figures(split)["loss"] for m in evaluated],
         "mode": "lines+markers",
         "line": {"color": color, "width": 2.5, "dash": dash},
         "marker": {"size": 8, "color": color},

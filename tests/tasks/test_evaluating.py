@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from gradlab.data import Examples
-from gradlab.tasks import Objective, Task, compare, judge
+from gradlab.tasks import Objective, Task, compare, evaluate
 
 SPLIT = Examples.by_name({"x": torch.arange(6.0)})
 
@@ -21,7 +21,7 @@ class Drawing(Task):
 
 def test_a_model_is_judged_in_evaluation_mode_and_without_gradients():
     task, model = Drawing(), nn.Sequential(nn.Dropout(0.5), nn.Linear(1, 1))
-    judge(model, task, SPLIT)
+    evaluate(model, task, SPLIT)
     assert task.found == (False, False)
     assert all(part.training for part in model.modules())
 
@@ -29,10 +29,10 @@ def test_a_model_is_judged_in_evaluation_mode_and_without_gradients():
 def test_what_an_evaluation_draws_is_the_same_each_time_and_disturbs_nobody():
     model = nn.Linear(1, 1)
     before = torch.get_rng_state()
-    first = judge(model, Drawing(), SPLIT)
+    first = evaluate(model, Drawing(), SPLIT)
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(1)
-    assert judge(model, Drawing(), SPLIT) == first
+    assert evaluate(model, Drawing(), SPLIT) == first
     assert first["drawn"] > 0
 
 
@@ -45,7 +45,7 @@ def test_the_generator_stands_where_it_was_after_an_evaluation_that_failed():
     model = nn.Linear(1, 1)
     before = torch.get_rng_state()
     with suppress(RuntimeError):
-        judge(model, Failing(), SPLIT)
+        evaluate(model, Failing(), SPLIT)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -76,5 +76,5 @@ class Steep(Task):
 def test_a_loss_may_ask_for_gradients_inside_of_an_evaluation():
     model = nn.Linear(1, 1)
     nn.init.constant_(model.weight, 3.0)
-    figures = judge(model, Steep(), SPLIT)
+    figures = evaluate(model, Steep(), SPLIT)
     assert figures["steepness"] == sum((6 * x) ** 2 for x in range(6)) / 6
