@@ -63,9 +63,9 @@ SUM, LARGEST, SIGN = X.sum(1), X[:, :3].argmax(1), (X[:, 0] > 0).float()
 @pytest.mark.parametrize("form", NUMBERS)
 def test_numbers_are_read_off_the_graph(form):
     record = train(NUMBERS[form], SUM).record
-    (judged,) = record.judged
-    assert judged.kind == "mse_loss"
-    assert judged.constant_loss == pytest.approx(float(SUM.var()), rel=0.25)
+    (call,) = record.loss_calls
+    assert call.kind == "mse_loss"
+    assert call.constant_loss == pytest.approx(float(SUM.var()), rel=0.25)
     inputs, targets = record.examples[0]
     torch.testing.assert_close(targets, inputs.sum(1), rtol=0, atol=1e-5)
 
@@ -73,19 +73,19 @@ def test_numbers_are_read_off_the_graph(form):
 @pytest.mark.parametrize("form", CLASSES)
 def test_classes_are_read_off_the_graph(form):
     record = train(CLASSES[form], LARGEST).record
-    (judged,) = record.judged
-    assert judged.kind in ("cross_entropy", "nll_loss")
+    (call,) = record.loss_calls
+    assert call.kind in ("cross_entropy", "nll_loss")
     inputs, targets = record.examples[0]
     torch.testing.assert_close(targets, inputs[:, :3].argmax(1))
-    plain = train(lambda out, y: F.cross_entropy(out, y), LARGEST).record.judged[0]
-    assert judged.values.first == pytest.approx(plain.values.first, rel=1e-4)
+    plain = train(lambda out, y: F.cross_entropy(out, y), LARGEST).record.loss_calls[0]
+    assert call.values.first == pytest.approx(plain.values.first, rel=1e-4)
 
 
 @pytest.mark.parametrize("form", HALVES)
 def test_two_classes_are_read_off_the_graph(form):
     record = train(HALVES[form], SIGN).record
-    (judged,) = record.judged
-    assert judged.kind.startswith("binary_cross_entropy")
+    (call,) = record.loss_calls
+    assert call.kind.startswith("binary_cross_entropy")
     inputs, targets = record.examples[0]
     torch.testing.assert_close(targets, (inputs[:, 0] > 0).float())
 
@@ -99,7 +99,7 @@ def test_two_classes_are_read_off_the_graph(form):
     ],
 )
 def test_what_has_no_targets_gets_none(loss):
-    assert train(loss, SUM).record.judged == []
+    assert train(loss, SUM).record.loss_calls == []
 
 
 def test_labels_of_others_are_found_in_a_loss_by_hand():

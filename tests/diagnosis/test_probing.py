@@ -557,7 +557,7 @@ def test_loss_that_does_not_look_at_what_comes_back():
             x, y = ctx.saved_tensors
             return 2 * (x - y) / x.numel(), None
 
-    class Judged(nn.Module):
+    class LossCall(nn.Module):
         def __init__(self):
             super().__init__()
             self.inner = mlp(6, 1)
@@ -565,7 +565,7 @@ def test_loss_that_does_not_look_at_what_comes_back():
         def forward(self, x, y):
             return Squares.apply(self.inner(x), y)
 
-    model, (x, y) = Judged(), slope()
+    model, (x, y) = LossCall(), slope()
     with deep() as doctor:
         optimizer = adam(model.parameters())
         for _ in range(30):

@@ -15,8 +15,8 @@ from gradlab.diagnosis.finding import Finding, Spot, Verdict, ranked
 from gradlab.diagnosis.record import (
     Activation,
     Clipping,
-    Judged,
     Loss,
+    LossCall,
     Module,
     OptimizerRecord,
     Parameter,
@@ -66,7 +66,7 @@ def record(layers: int = 2, loss: Iterable[float] = (4.0, 3.0, 2.0, 1.0, 1.0, 1.
         seconds=2.0,
         own_seconds=0.1,
         losses=[Loss(site=Site("/home/me/train.py", 20), values=series(loss), count=6)],
-        judged=[Judged(kind="cross_entropy", site=None, training=False, values=series([2.0, 1.5]))],
+        loss_calls=[LossCall(kind="cross_entropy", site=None, training=False, values=series([2.0, 1.5]))],
         optimizers=[
             OptimizerRecord(number=0, kind="SGD", site=None, rate=series([0.1, 0.05]), gradient=series([1.0, 2.0]))
         ],

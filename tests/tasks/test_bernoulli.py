@@ -12,7 +12,7 @@ from torch.testing import assert_close
 from gradlab.data import Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.tasks import Bernoulli, Classify
-from gradlab.tasks.evaluation import evaluate_supervised
+from gradlab.tasks.evaluation import evaluate
 
 TARGETS = Targets(classes=["no", "yes"], counts=[75, 25])
 TASK = Bernoulli(TARGETS)
@@ -46,7 +46,7 @@ def test_it_is_the_model_of_the_two_logits_0_and_z(knobs):
     pair = torch.cat([torch.zeros_like(z), z], 1)
     for judge in ("loss", "training_loss"):
         assert_close(getattr(one, judge)(z, y, weight), getattr(two, judge)(pair, y, weight))
-    assert evaluate_supervised(nn.Identity(), one, Examples.of(z.detach(), y)) == evaluate_supervised(
+    assert evaluate(nn.Identity(), one, Examples.of(z.detach(), y)) == evaluate(
         nn.Identity(), two, Examples.of(pair.detach(), y)
     )
     assert one.decode(z.detach()) == two.decode(pair.detach())
@@ -69,7 +69,7 @@ def test_a_model_that_knows_nothing_costs_log_2():
     value, formula = TASK.expected_initial_loss()
     assert formula == "log 2"
     assert (
-        evaluate_supervised(nn.Identity(), TASK, Examples.of(torch.zeros(8, 1), torch.arange(8) % 2))["loss"]
+        evaluate(nn.Identity(), TASK, Examples.of(torch.zeros(8, 1), torch.arange(8) % 2))["loss"]
         == pytest.approx(value)
         == math.log(2)
     )
@@ -82,7 +82,7 @@ def test_the_baseline_is_the_odds_of_training(baseline):
     assert name == "majority class"
     assert outputs.shape == (3, 1)
     assert_close(outputs.double().sigmoid()[:, 0], torch.from_numpy(judge[:, 1]), atol=1e-6, rtol=0)
-    figures = evaluate_supervised(nn.Identity(), TASK, Examples.of(outputs, target))
+    figures = evaluate(nn.Identity(), TASK, Examples.of(outputs, target))
     assert figures["loss"] == pytest.approx(log_loss(target, judge))
     assert figures["auroc"] == 0.5
 

@@ -14,7 +14,7 @@ from gradlab.data import Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.registry import Part
 from gradlab.tasks import Classify, tasks
-from gradlab.tasks.evaluation import evaluate_supervised
+from gradlab.tasks.evaluation import evaluate
 
 TASK = Classify(Targets(classes=["ant", "bee", "cat"]))
 
@@ -31,7 +31,7 @@ def test_the_loss_is_the_sum_of_negative_log_probabilities_and_their_count():
 def test_a_model_that_knows_nothing_costs_the_logarithm_of_the_number_of_classes():
     value, formula = TASK.expected_initial_loss()
     assert (value, formula) == (math.log(3), "log 3")
-    assert evaluate_supervised(nn.Identity(), TASK, Examples.of(torch.zeros(9, 3), torch.arange(9) % 3))["loss"] == pytest.approx(
+    assert evaluate(nn.Identity(), TASK, Examples.of(torch.zeros(9, 3), torch.arange(9) % 3))["loss"] == pytest.approx(
         value
     )
 
@@ -44,7 +44,7 @@ def test_the_baseline_is_the_most_frequent_class_with_the_training_frequencies(b
     assert_close(
         outputs.double().softmax(1), torch.from_numpy(judge.predict_proba(np.zeros((4, 1)))), atol=1e-6, rtol=0
     )
-    figures = evaluate_supervised(nn.Identity(), TASK, Examples.of(outputs, target))
+    figures = evaluate(nn.Identity(), TASK, Examples.of(outputs, target))
     assert figures["accuracy"] == judge.score(np.zeros((4, 1)), target) == 0.5
     assert figures["loss"] == pytest.approx(log_loss(target, judge.predict_proba(np.zeros((4, 1))), labels=[0, 1, 2]))
 
@@ -120,8 +120,8 @@ def test_evaluation_and_expectation_are_of_the_plain_loss(smoothing, weights):
     task, (logits, target) = with_knobs(smoothing, weights), batch()
     plain = F.cross_entropy(logits, target).item()
     assert task.loss(logits, target)[0].item() / 9 == pytest.approx(plain, rel=1e-6)
-    assert evaluate_supervised(nn.Identity(), task, Examples.of(logits.detach(), target))["loss"] == pytest.approx(plain, rel=1e-6)
-    assert evaluate_supervised(nn.Identity(), task, Examples.of(logits.detach(), target))["loss"] == pytest.approx(plain, rel=1e-6)
+    assert evaluate(nn.Identity(), task, Examples.of(logits.detach(), target))["loss"] == pytest.approx(plain, rel=1e-6)
+    assert evaluate(nn.Identity(), task, Examples.of(logits.detach(), target))["loss"] == pytest.approx(plain, rel=1e-6)
     assert task.expected_initial_loss() == TASK.expected_initial_loss()
 
 

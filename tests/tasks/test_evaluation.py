@@ -10,7 +10,7 @@ from torch import nn
 
 from gradlab.data import Examples, Targets
 from gradlab.tasks import Bernoulli, Classify, Poisson, Regress, predict
-from gradlab.tasks.evaluation import evaluate_supervised
+from gradlab.tasks.evaluation import evaluate, evaluate_supervised
 
 CLASSIFY = Classify(Targets(classes=["a", "b", "c"]))
 BERNOULLI = Bernoulli(Targets(classes=["a", "b"]))
@@ -48,7 +48,7 @@ def test_no_figure_depends_on_how_a_split_is_cut(seed, count, rows):
 
 def test_a_figure_that_is_undefined_is_left_out():
     model, x = nn.Linear(4, 3), torch.randn(6, 4)
-    assert set(CLASSIFY.metrics) - set(evaluate_supervised(model, CLASSIFY, Examples.of(x, torch.full((6,), 2)))) == {"auroc"}
+    assert set(CLASSIFY.metrics) - set(evaluate(model, CLASSIFY, Examples.of(x, torch.full((6,), 2)))) == {"auroc"}
     constant = REGRESS.encode(torch.ones(6))
     assert "r2" not in evaluate_supervised(nn.Linear(4, 1), REGRESS, Examples.of(x, constant))
 

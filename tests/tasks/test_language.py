@@ -10,7 +10,7 @@ from gradlab.errors import GradlabError
 from gradlab.models import NGram
 from gradlab.tasks import Language, compare, counted
 from gradlab.tasks.counted import ngram_baselines
-from gradlab.tasks.evaluation import evaluate_supervised
+from gradlab.tasks.evaluation import evaluate
 
 
 class Fixed(torch.nn.Module):
@@ -30,7 +30,7 @@ def task(token_bytes=(1, 1, 2, 4)):
 
 def judged(probabilities, token_bytes=(1, 1, 2, 4)):
     windows = Windows(torch.tensor([0, 1, 2, 3, 0, 1, 2, 3, 0]), length=2)
-    return evaluate_supervised(Fixed(probabilities), task(token_bytes), Examples.of(windows, windows.targets))
+    return evaluate(Fixed(probabilities), task(token_bytes), Examples.of(windows, windows.targets))
 
 
 def test_equal_probabilities_have_the_perplexity_of_the_vocabulary():
@@ -43,7 +43,7 @@ def test_equal_probabilities_have_the_perplexity_of_the_vocabulary():
 def test_a_perplexity_that_is_no_float_is_infinite(far, expected):
     model, windows = Fixed([0.25] * 4), Windows(torch.tensor([0, 1, 2, 3, 0, 1, 2, 3, 0]), length=2)
     model.logits = torch.tensor([0.0, -far, -far, -far])
-    figures = evaluate_supervised(model, task(), Examples.of(windows, windows.targets))
+    figures = evaluate(model, task(), Examples.of(windows, windows.targets))
     assert figures["loss"] == far * 3 / 4
     assert figures["perplexity"] == pytest.approx(expected)
 
@@ -61,11 +61,11 @@ def test_bits_per_byte_do_not_depend_on_the_tokenizer():
     text = rng.integers(2, size=4001)
     pairs = text[:-1].reshape(-1, 2) @ [2, 1]
     single, double = (Windows(torch.from_numpy(t), length=50) for t in (text[:-1], pairs))
-    by_byte = evaluate_supervised(
+    by_byte = evaluate(
         Fixed([0.3, 0.7]), Language(Targets(tokens=2, token_bytes=[1, 1])), Examples.of(single, single.targets)
     )
     both = [0.09, 0.21, 0.21, 0.49]
-    by_pair = evaluate_supervised(
+    by_pair = evaluate(
         Fixed(both), Language(Targets(tokens=4, token_bytes=[2] * 4)), Examples.of(double, double.targets)
     )
     assert by_pair["bits_per_byte"] == pytest.approx(by_byte["bits_per_byte"], rel=0.02)

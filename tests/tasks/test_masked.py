@@ -12,7 +12,7 @@ from gradlab.data.text.masking import UNASKED, Masked
 from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.errors import GradlabError
 from gradlab.tasks import MaskedLanguage
-from gradlab.tasks.evaluation import evaluate_supervised
+from gradlab.tasks.evaluation import evaluate
 
 VOCABULARY = 7
 
@@ -64,7 +64,7 @@ def test_the_baseline_is_how_often_each_token_is_in_training(task, rng):
     masked = Masked(windows=Windows(tokens, 10), chosen=2, mask=1, first=2, vocabulary=VOCABULARY)
     examples = WindowExamples.over(masked)
     found = task.baselines(examples, nn.Identity())
-    figures = {name: evaluate_supervised(model, task, examples) for name, model in found.items()}
+    figures = {name: evaluate(model, task, examples) for name, model in found.items()}
     entropy = -sum(p * math.log(p) for p in (0.5, 0.2, 0.1, 0.1, 0.1))
     uniform, counted = figures.values()
     assert_close(uniform["loss"], math.log(VOCABULARY), rtol=1e-5, atol=0)

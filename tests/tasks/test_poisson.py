@@ -12,7 +12,7 @@ from torch.testing import assert_close
 from gradlab.data import Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.tasks import Poisson
-from gradlab.tasks.evaluation import evaluate_supervised
+from gradlab.tasks.evaluation import evaluate
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_predictions_are_counts_to_be_expected(task, raw):
 
 def test_metrics_are_of_the_mean_in_counts(task, raw):
     z = 0.3 * torch.randn(30, 1)
-    figures = evaluate_supervised(nn.Identity(), task, Examples.of(z, task.encode(torch.from_numpy(raw))))
+    figures = evaluate(nn.Identity(), task, Examples.of(z, task.encode(torch.from_numpy(raw))))
     values = np.array([p["value"] for p in task.decode(z)])
     judges = {
         "rmse": root_mean_squared_error,
@@ -74,18 +74,18 @@ def test_metrics_are_of_the_mean_in_counts(task, raw):
 def test_the_baseline_is_the_training_mean_where_a_model_starts(task, raw, baseline):
     target = task.encode(torch.from_numpy(raw))
     name, outputs = baseline(task, target, 30)
-    figures = evaluate_supervised(nn.Identity(), task, Examples.of(outputs, target))
+    figures = evaluate(nn.Identity(), task, Examples.of(outputs, target))
     judge = DummyRegressor().fit(np.zeros((30, 1)), raw).predict(np.zeros((30, 1)))
     assert name == "training mean"
     assert figures["deviance"] == pytest.approx(mean_poisson_deviance(raw, judge), rel=1e-4)
     assert figures["loss"] == pytest.approx(task.expected_initial_loss()[0], rel=1e-6)
-    assert evaluate_supervised(nn.Identity(), task, Examples.of(torch.zeros(30, 1), target))["loss"] == pytest.approx(1)
+    assert evaluate(nn.Identity(), task, Examples.of(torch.zeros(30, 1), target))["loss"] == pytest.approx(1)
 
 
 def test_counts_that_are_all_zero_are_no_trouble(baseline):
     task = Poisson(Targets.of(np.zeros(5), None))
     target = task.encode(torch.zeros(5))
-    figures = evaluate_supervised(nn.Identity(), task, Examples.of(baseline(task, target, 5)[1], target))
+    figures = evaluate(nn.Identity(), task, Examples.of(baseline(task, target, 5)[1], target))
     assert all(math.isfinite(v) for v in figures.values())
     assert figures["rmse"] < 1e-6
 

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from gradlab.data import Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.tasks import Regress
-from gradlab.tasks.evaluation import evaluate_supervised
+from gradlab.tasks.evaluation import evaluate
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_rmse_is_in_the_units_of_the_raw_target(raw):
     task = Regress(Targets.of(raw, None))
     output = torch.randn(30, 1)
     values = [p["value"] for p in task.decode(output)]
-    got = evaluate_supervised(nn.Identity(), task, Examples.of(output, task.encode(torch.from_numpy(raw))))["rmse"]
+    got = evaluate(nn.Identity(), task, Examples.of(output, task.encode(torch.from_numpy(raw))))["rmse"]
     assert got == pytest.approx(root_mean_squared_error(raw, values), rel=1e-5)
 
 
@@ -45,7 +45,7 @@ def test_the_baseline_is_the_training_mean_whose_loss_is_the_variance(raw, basel
     task = Regress(Targets.of(raw, None))
     target = task.encode(torch.from_numpy(raw))
     name, outputs = baseline(task, target, 30)
-    figures = evaluate_supervised(nn.Identity(), task, Examples.of(outputs, target))
+    figures = evaluate(nn.Identity(), task, Examples.of(outputs, target))
     judge = DummyRegressor().fit(np.zeros((30, 1)), raw).predict(np.zeros((30, 1)))
     assert name == "training mean"
     assert figures["loss"] == pytest.approx(task.expected_initial_loss()[0], rel=1e-5)

@@ -6,7 +6,7 @@ from torch.testing import assert_close
 from gradlab.models import mlp
 from gradlab.registry import Part
 from gradlab.specs import Table
-from gradlab.tasks.evaluation import evaluate_supervised
+from gradlab.tasks.evaluation import evaluate
 from gradlab.training.average import Average
 from gradlab.training.observers import Observer
 from gradlab.training.optimizers import Parameters
@@ -93,7 +93,7 @@ def test_a_checkpoint_offers_the_average_for_use_and_the_weights_for_going_on(ma
     judge = noisy()
     judge.load_state_dict(saved.chosen)
     losses = whole.record.losses("validation")[: 1 + stop // 6]
-    figures = evaluate_supervised(judge, whole.task, whole.validation)
+    figures = evaluate(judge, whole.task, whole.validation)
     if keep == "best" or stop % 6 == 0:
         assert figures["loss"] == (min(losses) if keep == "best" else losses[-1])
 

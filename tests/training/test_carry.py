@@ -21,7 +21,7 @@ from gradlab.recipe import Part
 from gradlab.run import checkpoint as disk
 from gradlab.specs import Table, Tokens
 from gradlab.tasks import evaluation
-from gradlab.tasks.evaluation import evaluate_supervised
+from gradlab.tasks.evaluation import evaluate
 from gradlab.tasks.language import Language
 from gradlab.training.carry import Carried, check_carry
 from gradlab.training.observers import Observer
@@ -246,11 +246,11 @@ def read_at_once(model, tokens, strips):
 def test_a_split_is_judged_in_order(monkeypatch, cell, strips, windows):
     monkeypatch.setattr(evaluation, "STRIPS", strips)
     model, split = recurrent(cell).eval(), text(windows * LENGTH + 3)
-    figures = evaluate_supervised(model, task(), split.carried())
+    figures = evaluate(model, task(), split.carried())
     want, count = read_at_once(model, split.inputs.tokens, strips)
     assert count == windows * LENGTH  # each token once, whatever the strips
     assert figures["loss"] == pytest.approx(want, rel=1e-10)
-    apart = evaluate_supervised(model, task(), split)["loss"]
+    apart = evaluate(model, task(), split)["loss"]
     assert (abs(apart - want) < 1e-9) == (strips >= windows)
 
 
@@ -274,10 +274,10 @@ def test_training_and_evaluation_judge_alike(carrying, run):
     training = run(carrying(epochs=2, keep="last"))
     held = training.validation
     last = [line for line in training.record.lines if line["split"] == "validation"][-1]
-    figures = evaluate_supervised(training.model, task(), held.carried())
+    figures = evaluate(training.model, task(), held.carried())
     assert {name: last[name] for name in figures} == figures
     sample = [line for line in training.record.lines if line["split"] == "train-sample"][-1]
-    figures = evaluate_supervised(training.model, task(), training.sample.carried())
+    figures = evaluate(training.model, task(), training.sample.carried())
     assert sample["loss"] == figures["loss"]
     strips = training.sample.rows.reshape(evaluation.STRIPS, -1)
     assert strips.shape[1] > 1

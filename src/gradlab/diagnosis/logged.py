@@ -13,8 +13,8 @@ from gradlab.diagnosis.record import (
     COLUMNS,
     Clipping,
     Inputs,
-    Judged,
     Loss,
+    LossCall,
     Module,
     NotFinite,
     OptimizerRecord,
@@ -36,12 +36,12 @@ class Logged:
 
     def __init__(self) -> None:
         self.loss = Loss(site=None)
-        self.trained = Judged(kind="the task's loss", site=None, training=True)
+        self.trained = LossCall(kind="the task's loss", site=None, training=True)
         """Training examples, evaluated as the held-out ones are."""
-        self.held_out = Judged(kind="the task's loss", site=None, training=False)
+        self.held_out = LossCall(kind="the task's loss", site=None, training=False)
         self.optimizer = OptimizerRecord(number=0, kind="", site=None)
         self.record = Record(
-            logged=True, losses=[self.loss], judged=[self.trained, self.held_out], optimizers=[self.optimizer]
+            logged=True, losses=[self.loss], loss_calls=[self.trained, self.held_out], optimizers=[self.optimizer]
         )
 
     # -- before the first step ------------------------------------------------------------------------------------
@@ -116,9 +116,9 @@ class Logged:
             self._layers(step, line["update_ratio"], weights or {}, gradients or {})
             self._decay(step, line["gradient_norm"], weights or {})
         else:
-            judged = self.trained if line["split"] == "train-sample" else self.held_out
-            judged.values.add(step, loss)
-            if step == 0 and judged is self.trained:
+            call = self.trained if line["split"] == "train-sample" else self.held_out
+            call.values.add(step, loss)
+            if step == 0 and call is self.trained:
                 self.loss.values.add(step, loss)
 
     def _layers(self, step: int, updates: Figures, weights: Figures, gradients: Figures) -> None:

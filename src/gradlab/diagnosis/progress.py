@@ -2,7 +2,7 @@
 
 import math
 
-from gradlab.diagnosis.record import Judged, Loss, Record
+from gradlab.diagnosis.record import Loss, LossCall, Record
 from gradlab.diagnosis.series import median
 
 HALF, MUCH, MOST, NEARLY_ALL = 0.5, 0.7, 0.8, 0.9
@@ -62,17 +62,17 @@ def left(record: Record, loss: Loss | None = None) -> float:
         return math.inf
     if without_aim(record):
         return 0.0
-    judged = _constant(record)
-    if judged is None:
+    call = _constant(record)
+    if call is None:
         start = loss.values.first if record.logged else loss.start
         return loss.end / start if start > 0 and loss.end > 0 else 0.0
     # Of all steps, in units of the loss function: parts of an accumulated batch are divided by their number.
-    known = dict(judged.values)
+    known = dict(call.values)
     scale = median([value / known[step] for step, value in loss.values if known.get(step, 0.0) > 0])
-    share = loss.end / scale / judged.constant_loss if scale > 0 else 0.0
-    if record.logged and _FRESH * judged.constant_loss < judged.values.first < judged.constant_loss:
+    share = loss.end / scale / call.constant_loss if scale > 0 else 0.0
+    if record.logged and _FRESH * call.constant_loss < call.values.first < call.constant_loss:
         # A fresh model was a little better than a constant by chance; one that was far better had learnt before.
-        share *= judged.constant_loss / judged.values.first
+        share *= call.constant_loss / call.values.first
     return share
 
 
@@ -89,7 +89,7 @@ def adversarial(record: Record) -> bool:
 def self_made(record: Record) -> bool:
     """Whether what is trained is also called without gradients in most steps, as by an agent that acts: its targets
     move with it."""
-    return record.steps >= 20 and any(r.trained and evaluated_often(record, r.judged_steps) for r in record.roots)
+    return record.steps >= 20 and any(r.trained and evaluated_often(record, r.evaluated_steps) for r in record.roots)
 
 
 def evaluated_often(record: Record, steps: int) -> bool:
@@ -99,13 +99,13 @@ def evaluated_often(record: Record, steps: int) -> bool:
 
 def constant_loss(record: Record) -> float:
     """What the best constant prediction would give, if the loss is one of torch's and the only one; else NaN."""
-    judged = _constant(record)
-    return judged.constant_loss if judged else math.nan
+    call = _constant(record)
+    return call.constant_loss if call else math.nan
 
 
-def _constant(record: Record) -> Judged | None:
+def _constant(record: Record) -> LossCall | None:
     """The only loss function of the training, if it is known what the best constant prediction gives."""
-    known = [j for j in record.judged if j.training and j.count > 0]
+    known = [j for j in record.loss_calls if j.training and j.count > 0]
     if len(known) != 1 or len(record.losses) != 1 or len(known[0].values) < 5:
         return None
     one = known[0]

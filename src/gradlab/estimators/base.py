@@ -128,8 +128,8 @@ class Estimator(EstimatorSettings):
         train = examples(rows)
         if fresh:
             network.check(learner.model, train.inputs[:2], task.outputs)
-        validation = examples(held) if len(held) else None
-        learner.train(task, train, validation, plan, epochs or plan.epochs, self._observers())
+        held_out = examples(held) if len(held) else None
+        learner.train(task, train, held_out, plan, epochs or plan.epochs, self._observers())
         self._learner = learner
         return self
 

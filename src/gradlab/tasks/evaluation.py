@@ -68,7 +68,9 @@ def predict(model: nn.Module, inputs: Column, rows: int = _ROWS) -> Tensor:
         return torch.cat([model(inputs[start : start + rows]) for start in range(0, max(1, len(inputs)), rows)])
 
 
-def evaluate_supervised(model: nn.Module, task: "Supervised", examples: Examples, rows: int = _ROWS) -> dict[str, float]:
+def evaluate_supervised(
+    model: nn.Module, task: "Supervised", examples: Examples, rows: int = _ROWS
+) -> dict[str, float]:
     """Loss and every metric over a split: sums on the device, one division and one wait at the end.
 
     Weights, one for each example, are for the loss; the metrics count every example the same.

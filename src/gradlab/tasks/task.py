@@ -106,11 +106,11 @@ class Task:
         """What `forward` must give for each example of a batch, where that is one tensor."""
         return None
 
-    def evaluate_supervised(, model: nn.Module, split: Any) -> Figures:
+    def evaluate(self, model: nn.Module, split: Any) -> Figures:
         """Loss and metrics of a split: by sums over its batches, unless the task decodes, samples or plays instead.
 
-        It is called through `gradlab.tasks.evaluate`, with the model in evaluation mode, without gradients, and with random numbers that
-        are the same each time.
+        It is called by `gradlab.tasks.evaluate`: with the model in evaluation mode, without gradients, and with random
+        numbers that are the same each time.
         """
         return evaluate_objectives(model, self, split)
 
@@ -178,8 +178,8 @@ class Supervised(Task):
         """What is minimised: the loss, or a variant of it from which more is learned."""
         return self.loss(output, target, *(() if weight is None else (weight,)))
 
-    def evaluate_supervised(, model: nn.Module, split: Any) -> Figures:
-        figures = evaluate(model, self, split)
+    def evaluate(self, model: nn.Module, split: Any) -> Figures:
+        figures = evaluate_supervised(model, self, split)
         return figures | evaluate_metrics(model, self, split) if self.batch_metrics else figures
 
     def constant_loss(self, train: Any, model: nn.Module, some: Any) -> float:

@@ -17,8 +17,8 @@ from gradlab.diagnosis.record import (
     Clipping,
     Graph,
     Inputs,
-    Judged,
     Loss,
+    LossCall,
     Module,
     Node,
     NotFinite,
@@ -63,9 +63,9 @@ def training(losses: list[float], *parameters: Parameter, nodes: list[Node] | No
     graph = Graph(step=0, nodes=nodes or [])
     loss = Loss(site=Site("train.py", 20), values=series(losses), count=STEPS, graphs=[graph], last_graph=graph)
     loss.carried, loss.nodes = series([0.0] * 20), series([30.0] * 20)
-    judged = Judged(kind="cross_entropy", site=Site("train.py", 19), training=True, values=loss.values, count=STEPS)
-    judged.constant_loss, judged.rows_sum_to_one = 1.0, False
-    judged.targets, judged.target_shape = Counter({0: 50, 1: 50, 2: 50, 3: 50}), (16,)
+    call = LossCall(kind="cross_entropy", site=Site("train.py", 19), training=True, values=loss.values, count=STEPS)
+    call.constant_loss, call.rows_sum_to_one = 1.0, False
+    call.targets, call.target_shape = Counter({0: 50, 1: 50, 2: 50, 3: 50}), (16,)
     optimizer = OptimizerRecord(number=0, kind="SGD", site=Site("train.py", 9), steps=STEPS, checked=20)
     optimizer.rate, optimizer.gradient, optimizer.backwards = (series([v] * 40) for v in (0.1, 1.0, 1.0))
     several = parameters or (weight(),)
@@ -73,7 +73,7 @@ def training(losses: list[float], *parameters: Parameter, nodes: list[Node] | No
         Record(
             steps=STEPS,
             losses=[loss],
-            judged=[judged],
+            loss_calls=[call],
             optimizers=[optimizer],
             parameters={p.name: p for p in several},
             roots=[Root(name="net", kind="Sequential", site=Site("train.py", 18), trained=STEPS, stepped=STEPS)],
@@ -147,7 +147,7 @@ def _(wrong):
 def _(wrong):
     record = failed()
     record.optimizers[0].backwards, record.losses[0].count = series([4.0] * 40), 4 * STEPS
-    record.judged[0].values = series([1.0 if wrong else 4.0] * 40)
+    record.loss_calls[0].values = series([1.0 if wrong else 4.0] * 40)
     return record
 
 
@@ -269,17 +269,17 @@ def _(wrong):
 @of("unshuffled_data")
 def _(wrong):
     record = training(FALLING)
-    record.judged[0].batch_labels = [[n % 4] * 16 if wrong else [0, 1, 2, 3] * 4 for n in range(10)]
+    record.loss_calls[0].batch_labels = [[n % 4] * 16 if wrong else [0, 1, 2, 3] * 4 for n in range(10)]
     return record
 
 
 @of("class_imbalance")
 def _(wrong):
     record = training(FALLING)
-    judged = record.judged[0]
-    judged.targets, judged.recent_targets = Counter({0: 950, 1: 50}), Counter({0: 95, 1: 5})
-    judged.recent_predicted = Counter({0: 100} if wrong else {0: 95, 1: 5})
-    judged.recent_right = Counter({0: 95} if wrong else {0: 95, 1: 5})
+    call = record.loss_calls[0]
+    call.targets, call.recent_targets = Counter({0: 950, 1: 50}), Counter({0: 95, 1: 5})
+    call.recent_predicted = Counter({0: 100} if wrong else {0: 95, 1: 5})
+    call.recent_right = Counter({0: 95} if wrong else {0: 95, 1: 5})
     return record
 
 
@@ -288,8 +288,8 @@ def _(wrong):
     record = training(FALLING)
     lengths = torch.tensor([3, 5, 6, 4, 8, 2])[:, None]
     words = torch.arange(60).reshape(6, 10) % 7 + 1
-    record.judged[0].first_targets = torch.where(torch.arange(10) < lengths, words, 0)
-    record.judged[0].settings = {"ignore_index": -100 if wrong else 0}
+    record.loss_calls[0].first_targets = torch.where(torch.arange(10) < lengths, words, 0)
+    record.loss_calls[0].settings = {"ignore_index": -100 if wrong else 0}
     return record
 
 
@@ -343,7 +343,7 @@ def _(wrong):
     nodes = graph("NllLoss", "LogSoftmax", "Addmm")
     nodes[1].dim = 0 if wrong else 1
     record = training(FALLING, nodes=nodes)
-    record.judged[0].input_shape = (16, 4)
+    record.loss_calls[0].input_shape = (16, 4)
     return record
 
 
@@ -358,7 +358,9 @@ def _(wrong):
 def _(wrong):
     record = training(FALLING)
     shape = (16, 1)
-    record.judged = [replace(record.judged[0], kind="mse_loss", input_shape=shape, target_shape=shape[: 2 - wrong])]
+    record.loss_calls = [
+        replace(record.loss_calls[0], kind="mse_loss", input_shape=shape, target_shape=shape[: 2 - wrong])
+    ]
     return record
 
 
@@ -394,7 +396,7 @@ def _(wrong):
 @of("eval_in_train_mode")
 def _(wrong):
     record = training(FALLING)
-    record.roots[0].judged, record.roots[0].judged_in_train = 10, 10 if wrong else 0
+    record.roots[0].evaluated, record.roots[0].evaluated_in_train = 10, 10 if wrong else 0
     return record
 
 
@@ -407,7 +409,7 @@ def _(wrong):
 
 @of("train_eval_gap")
 def _(wrong):
-    modes = Probed.Modes(root="net", train=0.1, judged=0.9 if wrong else 0.12, start=1.0, culprit="1", cause="noise")
+    modes = Probed.Modes(root="net", train=0.1, evaluated=0.9 if wrong else 0.12, start=1.0, culprit="1", cause="noise")
     return training(FALLING, probed=Probed(modes=[modes]))
 
 
@@ -449,7 +451,7 @@ def _(wrong):
         record.losses[0], values=series([0.7] * 10 + [8.0 if wrong else 0.8] * 30), parameters={"d", "g"}
     )
     other = replace(record.optimizers[0], number=1)
-    return replace(record, losses=[critic, generator], optimizers=[record.optimizers[0], other], judged=[])
+    return replace(record, losses=[critic, generator], optimizers=[record.optimizers[0], other], loss_calls=[])
 
 
 @of("vae_posterior_collapse")
@@ -473,8 +475,8 @@ def _(wrong):
 def _(wrong):
     record = training(FALLING)
     evaluated = [1.0, 0.5, 0.4, 0.8, 1.5, 2.0] if wrong else [1.0, 0.6, 0.5, 0.45, 0.42, 0.41]
-    held_out = Judged(kind="cross_entropy", site=None, training=False, values=series(evaluated, 30), count=6)
-    record.judged.append(held_out)
+    held_out = LossCall(kind="cross_entropy", site=None, training=False, values=series(evaluated, 30), count=6)
+    record.loss_calls.append(held_out)
     return record
 
 

@@ -21,8 +21,8 @@ def first_loss(record: Record, replay: Replay, deadline: float) -> None:
     with torch.no_grad():
         seeded()
         predicted = replay.predicted(replay.as_trained())
-        seen = float(replay.judged(predicted, reduction="mean"))
-        ignorant = [float(replay.judged(blank, reduction="mean")) for blank in _blanks(replay, predicted)]
+        seen = float(replay.loss_of(predicted, reduction="mean"))
+        ignorant = [float(replay.loss_of(blank, reduction="mean")) for blank in _blanks(replay, predicted)]
     if ignorant:
         record.probed.first_loss = (seen, max(ignorant), capture.kind)
 

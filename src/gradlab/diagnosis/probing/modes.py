@@ -36,24 +36,25 @@ def modes(record: Record, replay: Replay, deadline: float) -> None:
             return sum(values) / len(values)
 
         try:
-            train, judged = loss_without(set()), loss_without(set(flags))
+            train, evaluated = loss_without(set()), loss_without(set(flags))
         except (IndexError, KeyError, TypeError, AttributeError, RuntimeError):
             return  # in evaluation mode it gives something else: there is nothing to compare
         start = float(replay.loss(replay.as_trained()))
-        one = Probed.Modes(root=replay.capture.root.name, train=train, judged=judged, start=start)
+        one = Probed.Modes(root=replay.capture.root.name, train=train, evaluated=evaluated, start=start)
         record.probed.modes.append(one)
-        if not math.isfinite(judged - train) or judged - train < 0.2 * max(start - train, 0.2 * abs(train), 1e-12):
+        rise = evaluated - train
+        if not math.isfinite(rise) or rise < 0.2 * max(start - train, 0.2 * abs(train), 1e-12):
             return
         norms: set[nn.Module] = {
             part for part in flags if isinstance(part, _NormBase) and part.running_mean is not None
         }
-        if norms and loss_without(norms) - train > 0.5 * (judged - train):
+        if norms and loss_without(norms) - train > 0.5 * (evaluated - train):
             one.cause, one.culprit = "norm", _path(model, norms)
             one.settled = min(_forgotten(part, record.steps) for part in norms)
             return
         theirs = [part for part in flags if not type(part).__module__.startswith("torch.")]
         for part in theirs[:_SUSPECTS]:
-            if loss_without({part}) - train > 0.5 * (judged - train):
+            if loss_without({part}) - train > 0.5 * (evaluated - train):
                 one.culprit = _path(model, {part})
                 for each, training in flags.items():
                     each.training = training

@@ -100,7 +100,7 @@ def leak(record: Record, replay: Replay, deadline: float) -> None:
 def _predicts_next(record: Record, replay: Replay, sequence: Tensor) -> bool:
     """Whether the targets are the inputs, one place later."""
     length = sequence.shape[1]
-    for target in (replay.capture.target, *(j.first_targets for j in record.judged if j.training)):
+    for target in (replay.capture.target, *(j.first_targets for j in record.loss_calls if j.training)):
         if target is None or target.dtype != sequence.dtype:
             continue
         for shape in (sequence.shape, (len(sequence), length - 1, *sequence.shape[2:])):

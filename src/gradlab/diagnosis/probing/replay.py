@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.diagnosis.record import Capture
-from gradlab.diagnosis.watching.judges import original
+from gradlab.diagnosis.watching.loss_calls import original
 from gradlab.diagnosis.watching.tensors import mapped, tensors_in
 
 
@@ -89,7 +89,7 @@ class Replay:
         if not self._by_function:
             assert self._own is not None
             return tensors_in(self.output(model, args))[self._own].reshape(())
-        return self.judged(self.predicted(model, args))
+        return self.loss_of(self.predicted(model, args))
 
     def predicted(self, model: nn.Module, args: tuple[Any, ...] | None = None) -> Tensor:
         """What the loss function was given."""
@@ -101,7 +101,7 @@ class Replay:
         seen: Tensor = tensor.as_strided(shape, stride, tensor.storage_offset() + offset)
         return seen
 
-    def judged(self, predicted: Tensor, **others: Any) -> Tensor:
+    def loss_of(self, predicted: Tensor, **others: Any) -> Tensor:
         """The script's loss function, of something that might have been predicted."""
         capture = self.capture
         assert capture.kind is not None

@@ -2,7 +2,7 @@
 
 from gradlab.diagnosis.record.capture import Capture
 from gradlab.diagnosis.record.graph import COUNTED, Graph, Node
-from gradlab.diagnosis.record.loss import Judged, Loss
+from gradlab.diagnosis.record.loss import Loss, LossCall
 from gradlab.diagnosis.record.model import COLUMNS, Activation, Inputs, Module, Parameter, Root
 from gradlab.diagnosis.record.optimizer import Clipping, OptimizerRecord
 from gradlab.diagnosis.record.probed import Probed
@@ -18,7 +18,7 @@ __all__ = [
     "Clipping",
     "Graph",
     "Inputs",
-    "Judged",
+    "LossCall",
     "Loss",
     "Module",
     "Node",

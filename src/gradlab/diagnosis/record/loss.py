@@ -46,7 +46,7 @@ class Loss:
 
 
 @dataclass(kw_only=True)
-class Judged:
+class LossCall:
     """One of torch's loss functions, as it was called at one line: in training, or with gradients off."""
 
     kind: str

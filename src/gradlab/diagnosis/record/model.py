@@ -89,9 +89,9 @@ class Module:
     """Looks with gradients on, in which it ran."""
     trained_in_eval: int = 0
     """Those of them in which its `training` was False."""
-    judged: int = 0
+    evaluated: int = 0
     """Looks with gradients off."""
-    judged_in_train: int = 0
+    evaluated_in_train: int = 0
     per_channel: Series = field(default_factory=Series)
     """Batch norm in training: how many values each channel's statistics are made of."""
     mean: Series = field(default_factory=Series)
@@ -128,7 +128,7 @@ class Root:
     site: Site | None = None
     trained: int = 0
     """Calls with gradients on."""
-    judged: int = 0
+    evaluated: int = 0
     """Calls with gradients off."""
     trained_in_eval: int = 0
     stepped: int = 0
@@ -136,10 +136,10 @@ class Root:
     stepped_in_eval: int = 0
     eval_since: int = -1
     """The first of these."""
-    judged_in_train: int = 0
-    judged_again: int = 0
+    evaluated_in_train: int = 0
+    evaluated_again: int = 0
     """Calls with gradients off and the input of the call before, not counted above: draws of what is random in it."""
-    judged_steps: int = 0
+    evaluated_steps: int = 0
     """Steps after which it was called with gradients off: few, if that was an evaluation."""
     judged_site: Site | None = None
     eval_site: Site | None = None

@@ -36,7 +36,7 @@ class Probed:
 
         root: str
         train: float
-        judged: float
+        evaluated: float
         start: float
         """With the first weights, as it was trained."""
         culprit: str = ""

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from gradlab.diagnosis.record.capture import Capture
-from gradlab.diagnosis.record.loss import Judged, Loss
+from gradlab.diagnosis.record.loss import Loss, LossCall
 from gradlab.diagnosis.record.model import Activation, Module, Parameter, Root
 from gradlab.diagnosis.record.optimizer import Clipping, OptimizerRecord
 from gradlab.diagnosis.record.probed import Probed
@@ -50,7 +50,7 @@ class Record:
     """Updates by hand, and those after which the next backward pass found the old gradients still there."""
     hand_stale: int = 0
     losses: list[Loss] = field(default_factory=list)
-    judged: list[Judged] = field(default_factory=list)
+    loss_calls: list[LossCall] = field(default_factory=list)
     readings: dict[Site, Series] = field(default_factory=dict)
     """Numbers that the script took out of tensors after a root had run with gradients off: figures of evaluations."""
     optimizers: list[OptimizerRecord] = field(default_factory=list)

@@ -108,8 +108,8 @@ def unscaled_accumulation(record: Record) -> Iterator[Case]:
 
 def _divided(record: Record, loss: Loss) -> bool:
     """Whether what is sent back is a part of the loss, as it should be, or a sum that may be divided anyhow."""
-    judged = next((j for j in record.judged if j.training and j.values), None)
-    if judged is not None:
-        return judged.settings.get("reduction") == "sum" or not loss.start > 0.9 * judged.values.head()
+    call = next((j for j in record.loss_calls if j.training and j.values), None)
+    if call is not None:
+        return call.settings.get("reduction") == "sum" or not loss.start > 0.9 * call.values.head()
     last = loss.graphs[0].nodes[0].name if loss.graphs and loss.graphs[0].nodes else "Div"
     return last not in ("Mean", "Sum", "Add", "Neg")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from gradlab.diagnosis.progress import MOST, left, poor
-from gradlab.diagnosis.record import Judged, Record
+from gradlab.diagnosis.record import LossCall, Record
 from gradlab.diagnosis.rules.base import ANY, LOOKS, STEPS, Case, Rule, at
 
 
@@ -23,13 +23,13 @@ from gradlab.diagnosis.rules.base import ANY, LOOKS, STEPS, Case, Rule, at
     remedy="DataLoader(dataset, batch_size=…, shuffle=True)  # or a new torch.randperm in every epoch",
 )
 def unshuffled_data(record: Record) -> Iterator[Case]:
-    for judged in record.judged:
-        batches = [b for b in judged.batch_labels if len(b) >= 4]
-        of_rows = len(judged.target_shape) == 1 and _one_per_row(record, judged)
-        if not judged.training or len(batches) < LOOKS or not of_rows:
+    for call in record.loss_calls:
+        batches = [b for b in call.batch_labels if len(b) >= 4]
+        of_rows = len(call.target_shape) == 1 and _one_per_row(record, call)
+        if not call.training or len(batches) < LOOKS or not of_rows:
             continue
         # The first batches may all be of one class, while later ones are not: all that was seen counts.
-        everything = judged.targets or sum(map(Counter, batches), Counter())
+        everything = call.targets or sum(map(Counter, batches), Counter())
         overall = _entropy(everything)
         within = sum(_entropy(Counter(b)) for b in batches) / len(batches)
         expected = overall * (1 - 1 / min(len(b) for b in batches))
@@ -38,7 +38,7 @@ def unshuffled_data(record: Record) -> Iterator[Case]:
         yield Case(
             ("error", 0.94),
             "the training batches",
-            at("loss", judged.site),
+            at("loss", call.site),
             series=record.main.values if record.main else None,
             within=within,
             overall=overall,
@@ -52,10 +52,10 @@ def _entropy(counts: Counter[int]) -> float:
     return -sum(n / total * math.log(n / total) for n in counts.values()) if total else 0.0
 
 
-def _one_per_row(record: Record, judged: Judged) -> bool:
+def _one_per_row(record: Record, call: LossCall) -> bool:
     """Whether targets are labels of examples, not of the places of a sequence."""
     rows = {inputs.shape[0] for root in record.roots for inputs in root.inputs if inputs.shape}
-    return not rows or judged.target_shape[0] in rows
+    return not rows or call.target_shape[0] in rows
 
 
 @Rule(
@@ -73,23 +73,23 @@ def _one_per_row(record: Record, judged: Judged) -> bool:
     topic="loss.cross_entropy",
 )
 def class_imbalance(record: Record) -> Iterator[Case]:
-    for judged in record.judged:
-        counts, recent = judged.targets, judged.recent_targets
-        if not judged.training or not 2 <= len(counts) <= 50 or record.steps < STEPS:
+    for call in record.loss_calls:
+        counts, recent = call.targets, call.recent_targets
+        if not call.training or not 2 <= len(counts) <= 50 or record.steps < STEPS:
             continue
         common, most = counts.most_common(1)[0]
         rare = counts.total() - most
-        if most < 5 * rare or rare < 10 or any(judged.settings.get(k) for k in ("weight", "pos_weight")):
+        if most < 5 * rare or rare < 10 or any(call.settings.get(k) for k in ("weight", "pos_weight")):
             continue
         others = recent.total() - recent[common]
-        recognised = sum(judged.recent_right[c] for c in recent if c != common)
-        predicted = judged.recent_predicted[common] / max(1, judged.recent_predicted.total())
+        recognised = sum(call.recent_right[c] for c in recent if c != common)
+        predicted = call.recent_predicted[common] / max(1, call.recent_predicted.total())
         if others < 3 or recognised > 0.2 * others or predicted < 0.97:
             continue
         yield Case(
             ("error", 0.92),
-            at("loss", judged.site),
-            since=judged.values.steps[0],
+            at("loss", call.site),
+            since=call.values.steps[0],
             targets=most / counts.total(),
             common=common,
             predicted=predicted,
@@ -110,9 +110,9 @@ def class_imbalance(record: Record) -> Iterator[Case]:
     remedy="nn.CrossEntropyLoss(ignore_index={value})",
 )
 def unmasked_padding(record: Record) -> Iterator[Case]:
-    for judged in record.judged:
-        targets, settings = judged.first_targets, judged.settings
-        if not judged.training or targets is None or targets.is_floating_point() or settings.get("reduction") == "none":
+    for call in record.loss_calls:
+        targets, settings = call.first_targets, call.settings
+        if not call.training or targets is None or targets.is_floating_point() or settings.get("reduction") == "none":
             continue
         rows = _as_sequences(record, targets)
         padding = None if rows is None else _padding(rows)
@@ -120,7 +120,7 @@ def unmasked_padding(record: Record) -> Iterator[Case]:
             continue
         value, share = padding
         if share >= 0.25:
-            yield Case(("error", 0.9), at("loss", judged.site), series=judged.values, share=share, value=value)
+            yield Case(("error", 0.9), at("loss", call.site), series=call.values, share=share, value=value)
             return
 
 
@@ -157,7 +157,7 @@ _COLUMNS = 40
     follows=ANY,
 )
 def label_misalignment(record: Record) -> Iterator[Case]:
-    if not poor(record, MOST) or record.steps < STEPS or not any(j.training for j in record.judged):
+    if not poor(record, MOST) or record.steps < STEPS or not any(j.training for j in record.loss_calls):
         return
     bad = poor(record, 0.93)
     pairs = _examples(record)
@@ -179,7 +179,7 @@ def label_misalignment(record: Record) -> Iterator[Case]:
     yield Case(
         ("warning", 0.72),
         "the pairs of inputs and targets",
-        at("loss", record.judged[0].site),
+        at("loss", record.loss_calls[0].site),
         series=record.main.values if record.main else None,
         evidence=(
             f"The nearest neighbours among {{examples:,}} examples {what}; {{left:.0%}} of a constant prediction's "

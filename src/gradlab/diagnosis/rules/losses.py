@@ -41,12 +41,12 @@ def softmax_before_ce(record: Record) -> Iterator[Case]:
                 if before.name == "Softmax" or (before.name == "Sigmoid" and node.name == "LogSoftmax"):
                     yield _probabilities(loss, before, logarithm=node.name == "LogSoftmax")
                     return
-    for judged in record.judged:
-        probable = judged.rows_sum_to_one and judged.input_low >= 0 and len(judged.values) >= 3
-        if judged.training and judged.kind == "cross_entropy" and judged.targets and probable:
+    for call in record.loss_calls:
+        probable = call.rows_sum_to_one and call.input_low >= 0 and len(call.values) >= 3
+        if call.training and call.kind == "cross_entropy" and call.targets and probable:
             end = record.main.end if record.main else math.nan
             yield Case(
-                ("error", 0.98), at("loss", judged.site), what="probabilities", end=end, **_floor(judged.input_shape)
+                ("error", 0.98), at("loss", call.site), what="probabilities", end=end, **_floor(call.input_shape)
             )
             return
 
@@ -152,14 +152,14 @@ def _wrong_axis(record: Record, graph: Graph, index: int) -> float:
     if dim is None or len(shape) < 2:
         return 0.0
     dim %= len(shape)
-    judged = [j for j in record.judged if j.training and j.targets and len(j.target_shape) == 1]
+    calls = [j for j in record.loss_calls if j.training and j.targets and len(j.target_shape) == 1]
     if len(shape) == 2 and dim == 0:
-        if shape[0] in {j.target_shape[0] for j in judged if j.input_shape == shape}:
+        if shape[0] in {j.target_shape[0] for j in calls if j.input_shape == shape}:
             return 0.96
         if _likelihood(record, graph, index):
             return 0.9
     # Of more axes: each example has a target, and its weights should not depend on the other examples.
-    rows = {j.target_shape[0] for j in judged} & _rows(record)
+    rows = {j.target_shape[0] for j in calls} & _rows(record)
     if len(shape) > 2 and dim == 0 and shape[0] in rows and shape[0] not in shape[1:]:
         return 0.9
     # Attention: weights (…, queries, keys) are multiplied with values; they must sum to 1 over the keys.
@@ -228,13 +228,13 @@ def _unmoved(graph: Graph, index: int) -> Iterator[int]:
     evidence="Predictions of shape {predictions} meet targets of shape {targets}, which makes {differences}.",
 )
 def target_broadcast(record: Record) -> Iterator[Case]:
-    for judged in record.judged:
-        if not judged.training or judged.kind not in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
+    for call in record.loss_calls:
+        if not call.training or call.kind not in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
             continue
-        x, y = judged.input_shape, judged.target_shape
+        x, y = call.input_shape, call.target_shape
         if x != y and x and y and math.prod(x) == math.prod(y) and _stretched(x, y):
             times = f"{max(x[0], y[0])} times as many differences as there are targets"
-            yield _broadcast(0.98, judged.site, x, y, times)
+            yield _broadcast(0.98, call.site, x, y, times)
             return
     for loss, graph in first_graphs(record):
         for index, node in graph.named("Sub", "Rsub", "Expand", "Mul"):

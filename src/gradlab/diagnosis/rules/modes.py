@@ -81,14 +81,14 @@ def _meant(record: Record, module: Module) -> bool:
 def eval_in_train_mode(record: Record) -> Iterator[Case]:
     compared = _compared(record)
     for root in record.roots:
-        if not root.judged or root.judged_in_train < 0.9 * root.judged or not root.trained:
+        if not root.evaluated or root.evaluated_in_train < 0.9 * root.evaluated or not root.trained:
             continue
-        if (root.judged < 2 and not compared) or _turns(record) or _part_of_training(record, root):
+        if (root.evaluated < 2 and not compared) or _turns(record) or _part_of_training(record, root):
             continue
         yield Case(
             ("error", 0.93) if compared else ("warning", 0.85),
             at(root.name, root.judged_site, ", called at "),
-            calls=root.judged_in_train,
+            calls=root.evaluated_in_train,
             root=root.name,
         )
     yield from _always_drops(record)
@@ -100,8 +100,8 @@ def _always_drops(record: Record) -> Iterator[Case]:
         root = next((r for r in record.roots if r.name == module.root), None)
         if root is None or module.kind not in _DROPOUTS or "(F." not in module.path or not _modal(module):
             continue
-        in_eval = root.judged - root.judged_in_train
-        if in_eval < 2 or not module.judged or module.judged_in_train < module.judged or not root.stepped:
+        in_eval = root.evaluated - root.evaluated_in_train
+        if in_eval < 2 or not module.evaluated or module.evaluated_in_train < module.evaluated or not root.stepped:
             continue
         if _part_of_training(record, root):
             continue
@@ -114,7 +114,7 @@ def _always_drops(record: Record) -> Iterator[Case]:
             ),
             remedy="F.dropout(x, p, training=self.training)  # or nn.Dropout(p), which knows its mode",
             module=module.path,
-            calls=module.judged,
+            calls=module.evaluated,
             root=root.name,
             in_eval=in_eval,
         )
@@ -124,7 +124,7 @@ def _always_drops(record: Record) -> Iterator[Case]:
 def _part_of_training(record: Record, root: Root) -> bool:
     """Whether calls with gradients off are no evaluations: made in most steps, or many draws for one input, which
     tell how unsure the model is."""
-    return evaluated_often(record, root.judged_steps) or root.judged_again > 1.5 * root.judged
+    return evaluated_often(record, root.evaluated_steps) or root.evaluated_again > 1.5 * root.evaluated
 
 
 def _turns(record: Record) -> bool:
@@ -135,7 +135,7 @@ def _turns(record: Record) -> bool:
 
 def _compared(record: Record) -> bool:
     """Whether what came out with gradients off was compared with targets by one of torch's losses."""
-    return any(not judged.training and judged.count for judged in record.judged)
+    return any(not call.training and call.count for call in record.loss_calls)
 
 
 @Rule(
@@ -185,9 +185,9 @@ def train_eval_gap(record: Record) -> Iterator[Case]:
     for modes in record.probed.modes:
         learnt = modes.start - modes.train
         # Nothing learnt is nothing to lose, and dropout makes training mode the worse one.
-        if not learnt > 0.2 * abs(modes.start) or not modes.judged > 1.5 * modes.train:
+        if not learnt > 0.2 * abs(modes.start) or not modes.evaluated > 1.5 * modes.train:
             continue
-        lost = (modes.judged - modes.train) / learnt
+        lost = (modes.evaluated - modes.train) / learnt
         if lost < 0.3 or (modes.cause not in _FIXES and modes.agree > 0.9):
             continue
         # Models may act otherwise in evaluation on purpose, as those that are fed their own words do; and running
@@ -203,7 +203,7 @@ def train_eval_gap(record: Record) -> Iterator[Case]:
             besides=besides,
             remedy=_FIXES.get(modes.cause, "look at what the model does only `if self.training`"),
             train=modes.train,
-            evaluated=modes.judged,
+            evaluated=modes.evaluated,
             first=modes.start,
             cause="batch norm" if modes.cause == "norm" else modes.culprit,
             settled=modes.settled,
@@ -212,5 +212,5 @@ def train_eval_gap(record: Record) -> Iterator[Case]:
 
 def _judged_badly(record: Record, modes: Probed.Modes) -> bool:
     """Whether the script's own evaluation has come out no better than the start."""
-    ends = [j.values.tail() for j in record.judged if not j.training and len(j.values) >= 2]
+    ends = [j.values.tail() for j in record.loss_calls if not j.training and len(j.values) >= 2]
     return bool(ends) and min(ends) > 0.8 * modes.start

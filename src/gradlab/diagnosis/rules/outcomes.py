@@ -25,9 +25,9 @@ from gradlab.diagnosis.series import Series
     follows="train_in_eval_mode",
 )
 def overfitting(record: Record) -> Iterator[Case]:
-    for trained in (j for j in record.judged if j.training and j.count >= 20):
-        for judged in (j for j in record.judged if not j.training and j.kind == trained.kind and len(j.values) >= 3):
-            steps, values = _by_step(judged.values)
+    for trained in (j for j in record.loss_calls if j.training and j.count >= 20):
+        for call in (j for j in record.loss_calls if not j.training and j.kind == trained.kind and len(j.values) >= 3):
+            steps, values = _by_step(call.values)
             train = trained.values.tail(0.2)
             best = _risen(values, train)
             if best is None or _end(values) - values[best] < 0.02:
@@ -35,9 +35,9 @@ def overfitting(record: Record) -> Iterator[Case]:
             low, end = values[best], _end(values)
             yield Case(
                 _grade(end / low, 0.7, 0.93),
-                at("evaluation", judged.site),
+                at("evaluation", call.site),
                 since=steps[best],
-                series=judged.values,
+                series=call.values,
                 lowest=low,
                 step=steps[best],
                 last=end,
@@ -157,7 +157,7 @@ def no_learning(record: Record) -> Iterator[Case]:
         return
     constant = constant_loss(record)
     # A loss that somebody wrote may be one that need not fall: of a policy, of an energy.
-    known = any(j.training and j.count for j in record.judged)
+    known = any(j.training and j.count for j in record.loss_calls)
     yield Case(
         ("warning" if known else "note", 0.35),
         at("backward()", loss.site),

@@ -175,7 +175,7 @@ def wrong_initial_loss(record: Record) -> Iterator[Case]:
     grave = times > (10 if classes else 100) and stuck(record)
     yield Case(
         ("warning", 0.6) if grave else ("note", 0.4),
-        at(kind, next((j.site for j in record.judged if j.training and j.kind == kind), None)),
+        at(kind, next((j.site for j in record.loss_calls if j.training and j.kind == kind), None)),
         series=record.main.values if record.main else None,
         besides=", {times:.3g} times less." if high else ".",
         remedy="" if high else "is the label among the inputs? Weights that were trained before explain it too",

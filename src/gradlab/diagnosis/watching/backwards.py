@@ -56,7 +56,7 @@ class Backwards:
         if watch.looking:
             self._look(one, loss, calls)
         watch.roots.fed = set()
-        watch.judges.recent = []
+        watch.loss_calls.recent = []
         watch.calls.makers = {}
         watch.updates.backward(accumulates)
         self._began = time.perf_counter()
@@ -86,10 +86,10 @@ class Backwards:
         readable = not watch.saved_hooks
         if readable and not calls:
             watch.roots.bare(one, graph.data(operations))
-        if readable and not watch.judges.recent:
+        if readable and not watch.loss_calls.recent:
             outputs = {call.shown[0]: call.shown[1] for call in calls if call.shown is not None}
             for number, pair in enumerate(islice(by_hand.pairs(loss, outputs), _TERMS)):
-                watch.judges.by_hand(number, pair, one.site, calls)
+                watch.loss_calls.by_hand(number, pair, one.site, calls)
         if len(operations) <= 5000:
             seen = graph.read(step, operations, self.name, watch.calls.makers, readable)
             one.last_graph = seen

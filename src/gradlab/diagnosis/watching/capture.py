@@ -44,7 +44,7 @@ def capture(watch: Watch, calls: list[Call], loss: Tensor, graph: set[Any]) -> N
             loss=float(loss.detach().float().mean()) if loss.numel() else float("nan"),
             step=watch.step,
         )
-        watch.judges.explain(taken, call.output)
+        watch.loss_calls.explain(taken, call.output)
         watch.record.captures.append(taken)
 
 

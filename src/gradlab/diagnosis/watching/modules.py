@@ -40,8 +40,8 @@ class Modules:
             seen = record.modules[path] = self._new(path, module)
         self.watch.parameters.used(module, self.watch.calls.with_gradients)
         if not self.watch.calls.with_gradients:
-            seen.judged += 1
-            seen.judged_in_train += module.training
+            seen.evaluated += 1
+            seen.evaluated_in_train += module.training
             return
         self.modes[path] = module.training
         if first is None:
@@ -71,8 +71,8 @@ class Modules:
         if self.watch.calls.with_gradients:
             self.modes[path] = training
         else:
-            modules[path].judged += 1
-            modules[path].judged_in_train += training
+            modules[path].evaluated += 1
+            modules[path].evaluated_in_train += training
 
     def _stray(self, module: nn.Module) -> str:
         """A module that runs inside a root which does not know it, or one without parameters that the user calls."""

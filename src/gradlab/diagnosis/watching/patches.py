@@ -16,7 +16,7 @@ from torch.nn.modules import module as modules
 from torch.optim import optimizer as optimizers
 from torch.utils.data import dataloader
 
-from gradlab.diagnosis.watching.judges import LOSSES
+from gradlab.diagnosis.watching.loss_calls import LOSSES
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
@@ -47,7 +47,7 @@ class Patches:
         self._replace(torch.autograd, "grad", self._autograd_grad)
         self._replace(optimizers.Optimizer, "__init__", self._optimizer)
         for name in LOSSES:
-            self._replace(F, name, functools.partial(watch.judges.wrapped, name))
+            self._replace(F, name, functools.partial(watch.loss_calls.wrapped, name))
         for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"):
             self._replace(F, name, self._dropout)
         for name in ("clip_grad_norm_", "clip_grad_value_"):

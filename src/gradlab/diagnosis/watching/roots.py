@@ -137,8 +137,8 @@ class Roots:
         if before is not None:
             call.number = before.number + 1
             if before.training != call.training:  # the one in another mode was an evaluation
-                root.judged += 1
-                root.judged_in_train += before.training and varies
+                root.evaluated += 1
+                root.evaluated_in_train += before.training and varies
         self.pending[root.name] = call
         self.fed |= {id(t) for t in (*call.args, *call.kwargs.values()) if is_leaf(t)}
 
@@ -154,14 +154,14 @@ class Roots:
             start = inputs.detach().reshape(-1)[:64].clone()
             before, self._judged = self._judged, (watch.step, start)
             if before is not None and before[0] == watch.step and _same(before[1], start):
-                root.judged_again += 1
+                root.evaluated_again += 1
                 return
-        root.judged += 1
+        root.evaluated += 1
         if watch.step != watch.judged_step.get(root.name):
             watch.judged_step[root.name] = watch.step
-            root.judged_steps += 1
+            root.evaluated_steps += 1
         if varies:
-            root.judged_in_train += 1
+            root.evaluated_in_train += 1
             if root.judged_site is None:
                 frame = user_frame()
                 root.judged_site = None if frame is None else site_of(frame)

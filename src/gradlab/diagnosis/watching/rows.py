@@ -58,9 +58,9 @@ class Rows:
                 seen.known += 1
             else:
                 seen.batches, seen.rows, seen.shared = seen.batches + 1, seen.rows + len(batch), seen.shared + count
-        judged = {one for batch in self.batches for one in batch}
-        seen.all_there = len(trained & judged) > 0.95 * len(trained)
-        seen.again = len(again & judged) / len(again) if len(again) >= 20 else 0.0
+        evaluated = {one for batch in self.batches for one in batch}
+        seen.all_there = len(trained & evaluated) > 0.95 * len(trained)
+        seen.again = len(again & evaluated) / len(again) if len(again) >= 20 else 0.0
         # How often two rows of one batch are the same tells how often one is the same as any of so many others; with
         # none at all, three are still possible.
         batches = {tuple(batch) for batch in self.batches}

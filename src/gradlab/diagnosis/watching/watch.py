@@ -18,7 +18,7 @@ from gradlab.diagnosis.series import Series
 from gradlab.diagnosis.watching import graph
 from gradlab.diagnosis.watching.backwards import Backwards
 from gradlab.diagnosis.watching.calls import Calls
-from gradlab.diagnosis.watching.judges import Judges
+from gradlab.diagnosis.watching.loss_calls import LossCalls
 from gradlab.diagnosis.watching.modules import Modules
 from gradlab.diagnosis.watching.pace import Pace
 from gradlab.diagnosis.watching.parameters import ParameterNames
@@ -58,7 +58,7 @@ class Watch:
         self.calls = Calls(self)
         self.roots = Roots(self)
         self.modules = Modules(self)
-        self.judges = Judges(self)
+        self.loss_calls = LossCalls(self)
         self.updates = Updates(self)
         self.backwards = Backwards(self)
         self.patches = Patches(self)

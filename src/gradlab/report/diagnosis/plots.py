@@ -37,7 +37,7 @@ def _losses(record: Record, verdict: Verdict) -> list[Html]:
     if not trained:
         return []
     traces = _traces(trained) if several else [_trace(*trained[0], TRAIN)]
-    judged = [(f"{j.kind}, gradients off", j.values) for j in record.judged if not j.training and j.values]
+    judged = [(f"{j.kind}, gradients off", j.values) for j in record.loss_calls if not j.training and j.values]
     for (name, values), color in zip(judged, [VALIDATION, *reversed(PALETTE)], strict=False):
         traces.append(_trace(name, values, color, mode="lines+markers", marker={"color": color, "size": 5}))
     causes = [f for f in verdict.findings if f.severity != "note" and f.follows_from is None and f.since_step > 0]

@@ -95,7 +95,7 @@ def _module_remarks(module: Module) -> Html:
     remarks = {
         "not registered": not module.registered,
         "trained in eval mode": module.trained_in_eval > 0,
-        "judged in train mode": module.judged_in_train > 0,
+        "judged in train mode": module.evaluated_in_train > 0,
     }
     return _remarks(remarks)
 

@@ -46,9 +46,7 @@ def _diverged(result: "Seeds") -> list[Html]:
     if not result.diverged:
         return []
     which = ", ".join(map(str, result.diverged))
-    return [
-        card("seeds that came to an end", f"{len(result.finished)} of {len(result.members)}", {"diverged": which}, "poor")
-    ]
+    return [card("finished seeds", f"{len(result.finished)} of {len(result.members)}", {"diverged": which}, "poor")]
 
 
 def _learning(result: "Seeds") -> Html:

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gradlab.diagnosis.record import Capture, Judged, Site
+from gradlab.diagnosis.record import Capture, LossCall, Site
 from gradlab.diagnosis.watching.by_hand import Pair
 from gradlab.diagnosis.watching.sites import caller
 
@@ -43,12 +43,12 @@ _OF_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _BATCHES, _LABELS, _SITES, _EXAMPLES = 40, 512, 64, 2_000_000
 
 
-class Judges:
+class LossCalls:
     """Wrappers of the loss functions, which also torch's loss modules call."""
 
     def __init__(self, watch: Watch):
         self.watch = watch
-        self.seen: dict[tuple[str, Site | None, bool, int], Judged] = {}
+        self.seen: dict[tuple[str, Site | None, bool, int], LossCall] = {}
         self.recent: list[tuple[Tensor, str, Tensor, dict[str, Any]]] = []
         """Input, kind, target and options of the calls since the last step, at a look."""
         self._recent_sums: dict[int, list[tuple[Counter[int], Counter[int], Counter[int]]]] = {}
@@ -57,13 +57,13 @@ class Judges:
 
     def wrapped(self, kind: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def judged(*args: Any, **kwargs: Any) -> Any:
+        def called(*args: Any, **kwargs: Any) -> Any:
             result = function(*args, **kwargs)
             if not torch.compiler.is_compiling() and self.watch.depth == 0:
                 self.watch.safely(self._call, kind, args, kwargs, result)
             return result
 
-        return judged
+        return called
 
     def _call(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         arguments = dict(zip(("input", "target"), args, strict=False)) | kwargs
@@ -95,14 +95,14 @@ class Judges:
         value: Tensor,
         options: dict[str, Any],
         term: int = 0,
-    ) -> Judged | None:
+    ) -> LossCall | None:
         watch, key = self.watch, (kind, site, training, term)
         one = self.seen.get(key)
         if one is None:
             if len(self.seen) >= _SITES:
                 return None
-            one = self.seen[key] = Judged(kind=kind, site=site, training=training)
-            watch.record.judged.append(one)
+            one = self.seen[key] = LossCall(kind=kind, site=site, training=training)
+            watch.record.loss_calls.append(one)
             one.settings = {
                 name: (value if isinstance(value, (int, float, str, bool)) else "given")
                 for name, value in options.items()
@@ -134,7 +134,7 @@ class Judges:
             self._example(y, list(watch.roots.pending.values()))
         return one
 
-    def _classes(self, one: Judged, x: Tensor, y: Tensor, ignored: int) -> None:
+    def _classes(self, one: LossCall, x: Tensor, y: Tensor, ignored: int) -> None:
         probable = x.amin() >= 0 and bool(((x.sum(1) - 1).abs() < 1e-3).all())
         one.rows_sum_to_one = one.rows_sum_to_one and bool(probable)
         predicted = x.argmax(1)
@@ -147,7 +147,7 @@ class Judges:
         if total:
             one.constant_loss = -sum(n / total * math.log(n / total) for n in one.targets.values())
 
-    def _count(self, one: Judged, y: Tensor, predicted: Tensor) -> None:
+    def _count(self, one: LossCall, y: Tensor, predicted: Tensor) -> None:
         most = 4096  # positions of a language model are more than enough at that
         y, predicted = y.reshape(-1)[:most], predicted.reshape(-1)[:most]
         new = tuple(Counter(t.tolist()) for t in (y, predicted, y[y == predicted]))
@@ -159,7 +159,7 @@ class Judges:
             sum(part, Counter()) for part in zip(*looks, strict=True)
         )
 
-    def _total(self, one: Judged, y: Tensor) -> None:
+    def _total(self, one: LossCall, y: Tensor) -> None:
         """Running moments of the targets."""
         count, total, squares = self._sums.get(id(one), (0.0, 0.0, 0.0))
         y = y.double()
