@@ -98,7 +98,7 @@ def test_a_fault_is_named_and_is_the_exit_code(quick: ForkServer, folder: Path) 
     assert first["severity"] == "error"
     assert set(first) >= {"slug", "severity", "confidence", "where", "since_step", "evidence", "fix"}
     assert "faulty.py" in first["where"]
-    assert first["measured"]["stale"] == first["measured"]["checked"] > 5
+    assert first["measured"]["stale"] >= first["measured"]["checked"] - 1 > 5  # the first gradient has none before it
     assert [Path(spot["file"]).name for spot in first["place"]] == ["faulty.py"]
 
 
