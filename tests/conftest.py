@@ -31,7 +31,7 @@ def seed():
 def no_name_stays(monkeypatch):
     """What a test registers, and the files that it runs for it, are gone after it."""
     registries = (register.sources, register.models, register.tasks, register.optimizers, register.schedules)
-    for names in (book, *(registry._builders for registry in registries)):
+    for names in (book, *registries):
         monkeypatch.setattr(names, "_things", dict(names._things))
         monkeypatch.setattr(names, "owners", dict(names.owners))
     monkeypatch.setattr(owners, "loaded", {})

@@ -17,7 +17,7 @@ from packaging.version import Version
 import gradlab
 from gradlab.data import sources
 from gradlab.models import models
-from gradlab.nn.activation_knobs import activations
+from gradlab.nn.activations import activations
 from gradlab.recipes import book, doc
 from gradlab.tasks import tasks
 from gradlab.training.optimizers import optimizers

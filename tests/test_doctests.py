@@ -8,7 +8,7 @@ import pytest
 
 import gradlab
 
-_ELSEWHERE = ("gradlab.report", "gradlab.bench", "gradlab.__main__", "gradlab.cli.app")
+_ELSEWHERE = ("gradlab.bench", "gradlab.__main__", "gradlab.cli.app")
 MODULES = [m.name for m in pkgutil.walk_packages(gradlab.__path__, "gradlab.") if not m.name.startswith(_ELSEWHERE)]
 
 

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,7 +55,7 @@ def test_an_override_that_does_not_fit_is_told(changes, says):
 
 
 @given(
-    lr=st.floats(1e-300, 1e300),
+    lr=st.floats(1e-300, 3e38),
     hidden=st.lists(st.integers(1, 2**62)),
     patience=st.none() | st.integers(1, 2**62),
     decay_all=st.booleans(),
@@ -84,7 +86,7 @@ def test_a_resolved_recipe_goes_through_toml_exactly(lr, hidden, patience, decay
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[data", "demo.toml is not valid TOML"),
+        ("[data", "demo.toml is damaged: "),
         ("", "demo.toml has no [data] table"),
         ("[dta]\n", "There is no section in demo.toml, 'dta'. Did you mean 'data'"),
         ("data = 'iris'\n", "demo.toml: data must be a table, got 'iris'"),
@@ -112,3 +114,21 @@ def test_a_file_without_a_name_takes_that_of_the_file():
 def test_a_table_without_a_name_changes_the_default_part():
     text = RECIPE.to_toml() + "\n[train.optimizer]\nbeta1 = 0.5\n"
     assert resolve(Recipe.from_toml(text, "demo.toml")).train["optimizer"].name == "adam"
+
+
+def test_keys_that_are_far_too_deep_are_refused():
+    with pytest.raises(GradlabError, match=r"^train\.a\.a.+… has 5000 keys below its section; there are 8 at most"):
+        RECIPE.override({"train" + ".a" * 5000: 1})
+    parts = 'data = {name = "moons"}\nmodel = {name = "mlp"}\ntask = {name = "classify"}\n'
+    for depth in (500, 5000):
+        with pytest.raises(GradlabError, match=r"^deep\.toml "):
+            Recipe.from_toml(parts + f"[train{'.a' * depth}]\nb = 1\n", "deep.toml")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("train.threads", 10**30), ("train.threads", 10**6), ("train.l1", 1e300), ("train.epochs", 2**63)],
+)
+def test_numbers_beyond_the_types_are_refused(key, value):
+    with pytest.raises(GradlabError, match=rf"^{key}={re.escape(str(value))} is not valid: "):
+        resolve(RECIPE.override({key: value}))

@@ -30,7 +30,7 @@ from gradlab.training.observers import Observer
 if TYPE_CHECKING:
     from gradlab.diagnosis.doctor import Doctor
     from gradlab.estimators import Classifier, KernelClassifier, KernelRegressor, Regressor, load_estimator
-    from gradlab.report.probing import Probe
+    from gradlab.report.inside import Probe
     from gradlab.verification import Verification
 
 __all__ = [
@@ -134,7 +134,7 @@ def resume(
     """Go on with a run that was stopped or killed, to the bit as if it had not been; a finished one is returned."""
     opened = load_run(run, code=code)
     with parallel.joined():
-        if opened.result is None:
+        if opened.to_be_continued():
             place = find_device(device or opened.environment["device"])
             experiment.resume(opened, place, observers, changed_code)
         if not (opened.path / "report.html").exists():
@@ -220,13 +220,14 @@ def probe(
     loss: `loss` is a function of (output, target), or of the output alone where there are no targets; with targets
     alone it is the cross-entropy of classes, or the squared error of numbers.
     """
-    from gradlab.report.probing import probe_model, probe_run
+    from gradlab.probes import inspect_model, inspect_run
+    from gradlab.report.inside import Probe
 
     if isinstance(what, nn.Module):
-        return probe_model(what, inputs, targets, loss)
+        return Probe(**vars(inspect_model(what, inputs, targets, loss)))
     if targets is not None or loss is not None:
         raise GradlabError("A run has its own targets and loss: they are given with a module alone.")
-    return probe_run(what if isinstance(what, Run) else open_run(what), inputs, split, examples)
+    return Probe(**vars(inspect_run(what if isinstance(what, Run) else open_run(what), inputs, split, examples)))
 
 
 def doctor(*, steps: int | None = None, deep: bool = False, tell: bool = True) -> "Doctor":

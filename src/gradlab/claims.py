@@ -16,19 +16,25 @@ class Claim:
         self.file: IO[str] | None = None
 
     def take(self, wait: bool = False) -> bool:
-        """Whether it is ours now; with `wait`, once whoever holds it lets go."""
-        try:
-            import fcntl
-        except ImportError:  # Windows has no such lock
-            return True
+        """Whether nobody else has it; with `wait`, once whoever holds it lets go."""
         file = self.path.open("a")
         try:
+            import fcntl
+
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except OSError:
+        except BlockingIOError:
             file.close()
             return False
+        except (ImportError, OSError):  # neither Windows nor every file system has such locks
+            file.close()
+            return True
         self.file = file
         return True
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is held: then whoever had it before has ended."""
+        return self.file is not None
 
     def drop(self) -> None:
         if self.file is not None:
@@ -57,12 +63,3 @@ def claimed(path: Path, refusal: str) -> Iterator[None]:
         yield
     finally:
         claim.drop()
-
-
-def can_tell_the_dead() -> bool:
-    """Whether a free lock means that its process has ended."""
-    try:
-        import fcntl  # noqa: F401
-    except ImportError:
-        return False
-    return True

@@ -4,6 +4,8 @@ import difflib
 import sys
 from collections.abc import Iterable
 
+from gradlab.printable import listed, printable
+
 
 class GradlabError(ValueError):
     """Something the user can mend: the message says what was wrong, where, and what to do.
@@ -22,11 +24,19 @@ class TrainingError(GradlabError):
     exit_code = 1
 
 
+class NumericalError(TrainingError):
+    """A weight, a loss or a prediction is NaN or infinite."""
+
+
 class Interrupted(GradlabError):
     """The user stopped a run; it was saved, and the message says how to go on."""
 
     exit_code = 130
     everywhere = True
+
+
+FAULT = 70
+"""The exit code of what is no mistake of the user's: a fault of gradlab itself, as sysexits.h has it."""
 
 
 class SharedError(GradlabError):
@@ -43,15 +53,15 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def notice(text: str) -> None:
     """Tell the user of something that is wrong but did not stop the work."""
-    print(f"gradlab: {text}", file=sys.stderr)
+    print(f"gradlab: {printable(text, lines=True)}", file=sys.stderr)
 
 
 def one_line(error: BaseException) -> str:
     """What another library said, short enough to stand in a message of ours."""
-    return " ".join(str(error).split())[:200]
+    return printable(" ".join(str(error).split()), 200)
 
 
-_LISTED = 30  # names that are all listed in a message; of more, the closest say enough
+_LISTED = 30  # names that are listed in a message; of more, the closest say enough
 
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> GradlabError:
@@ -63,5 +73,5 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> GradlabError:
     names = sorted(valid)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
-    valid_ones = f" Valid: {', '.join(names) or 'none'}." if len(names) <= _LISTED or not close else ""
-    return GradlabError(f"There is no {kind} {name!r}.{hint}{valid_ones}")
+    valid_ones = f" Valid: {listed(names, _LISTED)}." if len(names) <= _LISTED or not close else ""
+    return GradlabError(f"There is no {kind} {printable(repr(name), 200)}.{hint}{valid_ones}")

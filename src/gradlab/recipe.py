@@ -9,9 +9,12 @@ from typing import Any
 import tomli_w
 
 from gradlab.errors import GradlabError, unknown
+from gradlab.files import parse_toml, read_text
+from gradlab.printable import printable
 from gradlab.registry import Part, plain_values
 
 SECTIONS = ("data", "model", "task", "train")
+_DEEPEST = 8  # keys of a path: parts are knobs of parts, but not for ever
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,10 @@ class Recipe:
         recipe = self
         for path, value in changes.items():
             section, *keys = ("train.doctor" if path == "doctor" else path).split(".")
+            if len(keys) > _DEEPEST:
+                raise GradlabError(
+                    f"{path[:40]}… has {len(keys)} keys below its section; there are {_DEEPEST} at most."
+                )
             if section not in SECTIONS:
                 raise unknown("section", section, SECTIONS)
             if section == "train":
@@ -67,7 +74,13 @@ class Recipe:
 
     def to_toml(self) -> str:
         parts = {s: {"name": getattr(self, s).name, **plain_values(getattr(self, s).values)} for s in SECTIONS[:3]}
-        return tomli_w.dumps({"recipe": self.name, **parts, "train": plain_values(self.train)})
+        text = tomli_w.dumps({"recipe": self.name, **parts, "train": plain_values(self.train)})
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            line = text[text.rfind("\n", 0, error.start) + 1 :].partition("\n")[0]
+            raise GradlabError(f"No recipe can hold what is no UTF-8: {printable(line)}. Rename that file.") from None
+        return text
 
     def flat(self) -> dict[str, Any]:
         """Every value by its path, as TOML holds it.
@@ -78,12 +91,14 @@ class Recipe:
         return flat(tomllib.loads(self.to_toml()))
 
     @classmethod
+    def read(cls, path: Path) -> "Recipe":
+        """The recipe in a TOML file."""
+        return cls.from_toml(read_text(path), str(path))
+
+    @classmethod
     def from_toml(cls, text: str, source: str) -> "Recipe":
         """Read what `to_toml` writes; `source` names the file in errors."""
-        try:
-            tables = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise GradlabError(f"{source} is not valid TOML: {error}.") from None
+        tables = parse_toml(text, source, "A recipe is a TOML file: see one by `gradlab recipes NAME`.")
         for key, value in tables.items():
             if key not in ("recipe", *SECTIONS):
                 raise unknown(f"section in {source},", key, SECTIONS)
@@ -104,10 +119,10 @@ def flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     >>> flat({"train": {"lr": 0.1, "hidden": [8, 8]}})
     {'train.lr': 0.1, 'train.hidden': [8, 8]}
     """
-    found: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for key, value in nested.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return found
+        flattened |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return flattened
 
 
 def _with(values: Mapping[str, Any], keys: list[str], value: Any) -> dict[str, Any]:

@@ -15,33 +15,40 @@ A keyword whose type is a dataclass stands for the keywords of that dataclass, w
 
     @models.register("gpt")
     def gpt(inputs, outputs, *, settings: Settings): ...
+
+The same annotations check the arguments of building blocks when these are called from Python (`Knob.check`).
 """
 
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from textwrap import shorten
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from gradlab import owners
 from gradlab.errors import GradlabError, one_line, unknown
 
-Count = Annotated[int, Ge(1)]
-Natural = Annotated[int, Ge(0)]
-Positive = Annotated[float, Gt(0), Lt(float("inf"))]
-NonNegative = Annotated[float, Ge(0), Lt(float("inf"))]
+_INT64, _FLOAT32 = 2**63, 3.4028235e38  # beyond these a number is no number of a tensor any more
+
+Count = Annotated[int, Ge(1), Lt(_INT64)]
+Natural = Annotated[int, Ge(0), Lt(_INT64)]
+Positive = Annotated[float, Gt(0), Le(_FLOAT32)]
+NonNegative = Annotated[float, Ge(0), Le(_FLOAT32)]
 Fraction = Annotated[float, Ge(0), Lt(1)]
+Probability = Annotated[float, Ge(0), Le(1)]
+Finite = Annotated[float, Ge(-_FLOAT32), Le(_FLOAT32)]
 
 Seed = Annotated[int, Ge(0), Lt(2**32)]  # what every generator takes
 
 T = TypeVar("T")
 
+_BY_PLACE_OR_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _UNIONS = (typing.Union, types.UnionType)  # `Annotated[int, …] | None` is the former, `int | None` the latter
 
 
@@ -100,26 +107,27 @@ class Knob:
 
     @property
     def type_name(self) -> str:
-        return " | ".join(self.choices.names()) if self.choices else type_name(self.annotation)
+        if self.choices is None:
+            return type_name(self.annotation)
+        return " | ".join([*self.choices.names(), *["none"] * self._optional])
 
     def resolve(self, value: Any, where: str) -> Any:
         """The value, converted and checked; text (from a command line) is read by the knob's type."""
+        if self._optional and (value is None or (isinstance(value, str) and value.lower() == "none")):
+            return None
         if self.choices is not None:
-            part, default = Part.read(value, where), Part.read(self.default, where)
-            if part.name in ("", default.name):
-                part = Part(default.name, {**default.values, **part.values})
-            return self.choices.resolve(part, where)
-        if isinstance(value, str):
-            if value.lower() == "none" and self._optional:
-                return None
-            if self._is_list:
-                value = [item.strip() for item in value.split(",")] if value.strip() else []
+            return self._resolve_choice(self.choices, value, where)
+        if isinstance(value, str) and self._is_list:
+            value = [item.strip() for item in value.split(",")] if value.strip() else []
         try:
             return self._adapter.validate_python(value)
         except ValidationError as error:
+            first, *others = error.errors()
+            limit = max(first.get("ctx", {}).get("le", 0), first.get("ctx", {}).get("lt", 0))
+            reason = "It is too large for a tensor" if limit >= _INT64 else first["msg"]
             # A union fails once per member: the whole type says it better than its parts.
-            reason = error.errors()[0]["msg"] if len(error.errors()) == 1 else "No form of it fits"
-            shown = ",".join(map(str, value)) if isinstance(value, list) else value
+            reason = "No form of it fits" if others else reason
+            shown = shorten(",".join(map(str, value)) if isinstance(value, list) else str(value), 80, placeholder=" …")
             raise GradlabError(f"{where}={shown} is not valid: {reason}. It takes: {self.type_name}.") from None
         except PydanticUserError:
             raise GradlabError(
@@ -127,9 +135,37 @@ class Knob:
                 "text, bool, a list of these, or a Literal of names."
             ) from None
 
+    def check(self, value: Any, where: str) -> None:
+        """Refuse a value that Python code passes, where it is of another type or out of bounds; none is converted."""
+        if value is not self.default:
+            try:
+                self._strict_adapter.validate_python(value)
+            except ValidationError:
+                raise GradlabError(f"{where} must be {self.type_name}, got {shortly(value)}.") from None
+
+    def _resolve_choice(self, choices: "Registry[Any]", value: Any, where: str) -> Any:
+        if str in self._members and isinstance(value, str):  # a name alone
+            return choices.spelled(value)
+        part, default = Part.read(value, where), Part.read(self.default or "", where)
+        if not part.name or (default.name and choices.spelled(part.name) == choices.spelled(default.name)):
+            part = Part(default.name, {**default.values, **part.values})
+        return choices.resolve(part, where)
+
+    @property
+    def readable(self) -> bool:
+        """Whether text can be of its type."""
+        try:
+            return self._adapter is not None
+        except PydanticUserError:
+            return False
+
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
         return TypeAdapter(self.annotation, config=ConfigDict(allow_inf_nan=False))
+
+    @cached_property
+    def _strict_adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.annotation, config=ConfigDict(strict=True, arbitrary_types_allowed=True))
 
     @property
     def _members(self) -> tuple[Any, ...]:
@@ -145,26 +181,41 @@ class Knob:
         return any(typing.get_origin(m) is list for m in self._members)
 
 
-class Schema:
-    """The knobs of a callable: its keyword-only parameters, and in place of a dataclass its fields."""
+Settings = Mapping[str, Any]
 
-    def __init__(self, function: Callable[..., Any]):
+
+class Schema:
+    """The knobs of a callable: its keyword-only parameters, and in place of a dataclass its fields.
+
+    With `fixed`, all parameters but these are knobs. `old` is a function of knobs that there once were: what it returns
+    are values of today's.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        fixed: Collection[str] | None = None,
+        old: Callable[..., Settings] | None = None,
+    ):
         self.function = function
         self.knobs: dict[str, Knob] = {}
+        self.old_knobs = {} if old is None else Schema(old).knobs
+        self._old = old
         self._groups: dict[str, Schema] = {}
         hints = hints_of(function)
         for p in inspect.signature(function).parameters.values():
-            if p.kind is not inspect.Parameter.KEYWORD_ONLY:
+            if p.kind is not p.KEYWORD_ONLY and (fixed is None or p.name in fixed or p.kind is not _BY_PLACE_OR_NAME):
                 continue
             hint = hints.get(p.name, Any if p.default in (None, Knob.empty) else type(p.default))
             if is_dataclass(hint):
                 self._groups[p.name] = Schema(hint)  # type: ignore[arg-type]
                 self.knobs |= self._groups[p.name].knobs
-            else:
+            elif p.name not in (fixed or ()):
                 self.knobs[p.name] = Knob(p.name, hint, p.default)
 
-    def resolve(self, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """Every knob with its value: the given ones checked, the others by default."""
+    def resolve(self, values: Settings, where: str) -> dict[str, Any]:
+        """Every knob with its value: those of `values` checked, the others by default."""
+        values = self._renamed(values, where)
         for key in values:
             if key not in self.knobs:
                 raise unknown(f"key in {where},", key, self.knobs)
@@ -177,13 +228,30 @@ class Schema:
             resolved[knob.name] = None if is_default else knob.resolve(value, f"{where}.{knob.name}")
         return resolved
 
-    def call(self, *given: Any, **values: Any) -> Any:
+    def read(self, values: Settings, where: str) -> Any:
+        """What it gives for these values, checked and completed."""
+        return self.call(**self.resolve(values, where))
+
+    def check(self, values: Settings, where: str) -> None:
+        """Refuse arguments that do not fit their annotations."""
+        for name, value in values.items():
+            if name in self.knobs:
+                self.knobs[name].check(value, f"{where}: {name}")
+
+    def call(self, *args: Any, **values: Any) -> Any:
         """Call it with values of its knobs, those of a dataclass put together again."""
         groups = {
             name: group.call(**{knob: values.pop(knob) for knob in group.knobs if knob in values})
             for name, group in self._groups.items()
         }
-        return self.function(*given, **values, **groups)
+        return self.function(*args, **values, **groups)
+
+    def _renamed(self, values: Settings, where: str) -> Settings:
+        old = {key: values[key] for key in self.old_knobs if key in values and key not in self.knobs}
+        if self._old is None or not old:
+            return values
+        read = {key: self.old_knobs[key].resolve(value, f"{where}.{key}") for key, value in old.items()}
+        return {**self._old(**read), **{key: value for key, value in values.items() if key not in old}}
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -211,7 +279,10 @@ def check_given(what: str, function: Callable[..., Any], given: Sequence[str]) -
 
 
 class Named(Generic[T]):
-    """Things by name, each once: gradlab's own, those of installed packages, and those of files of one's own."""
+    """Things by name, each once: gradlab's own, those of installed packages, and those of files of one's own.
+
+    A name may be written with - or with _, whichever it was entered with.
+    """
 
     def __init__(self, kind: str):
         self.kind = kind
@@ -223,7 +294,7 @@ class Named(Generic[T]):
         """Refused where the name is taken; a file that is read again may replace its own."""
         owner = owners.reading
         again = bool(owner) and self.owners.get(name) == owner and (self.kind, name) not in owners.entered
-        if name in self._things and not again:
+        if self._find(name) is not None and not again:
             whose = f"in {self.owners[name]}" if name in self.owners else "already"
             raise GradlabError(f"There is a {self.kind} named {name!r} {whose}. Register yours under another name.")
         self._things[name] = thing
@@ -232,60 +303,72 @@ class Named(Generic[T]):
             owners.entered.append((self.kind, name))
 
     def names(self) -> list[str]:
-        owners.load_installed()
-        return sorted(self._things)
+        return sorted(self)
 
     def __iter__(self) -> Iterator[str]:
         """In the order in which they were entered."""
         owners.load_installed()
-        return iter(list(self._things))
+        return iter(list(self.things()))
 
     def __contains__(self, name: object) -> bool:
-        if name not in self._things:
+        if self._find(name) is None:
             owners.load_installed()
-        return name in self._things
+        return self._find(name) is not None
 
     def __getitem__(self, name: str) -> T:
+        return self.things()[self.spelled(name)]
+
+    def spelled(self, name: str) -> str:
+        """The name as it was entered; an unknown one is answered with the closest."""
         if name not in self:
-            raise unknown(self.kind, name, self._things)
-        return self._things[name]
+            raise unknown(self.kind, name, self.things())
+        return self._find(name) or name
+
+    def things(self) -> Mapping[str, T]:
+        """All that were entered, by name."""
+        return self._things
+
+    def owner(self, name: str) -> str:
+        """The file of one's own that brought it; empty for all others."""
+        return self.owners.get(name, "")
+
+    def _find(self, name: object) -> str | None:
+        things = self.things()
+        if name in things or not isinstance(name, str):
+            return name if isinstance(name, str) else None
+        return next((other for other in things if other.replace("-", "_") == name.replace("-", "_")), None)
 
 
-class Registry(Generic[T]):
+class Registry(Named[Callable[..., T]]):
     """Builders of one kind, by name. Knobs of `shared`, if given, are added to those of each builder."""
 
     def __init__(self, kind: str, shared: Callable[..., Any] | None = None, makes: type = object):
         """`makes` is what every builder must return."""
-        self.kind = kind
+        super().__init__(kind)
         self._shared, self._makes = shared, makes
         self._shared_of: dict[str, Callable[..., Any]] = {}
-        self._builders = Named[Callable[..., T]](kind)
+        self._old_of: dict[str, Callable[..., Settings]] = {}
 
     def register(
-        self, name: str, shared: Callable[..., Any] | None = None
+        self, name: str, shared: Callable[..., Any] | None = None, old: Callable[..., Settings] | None = None
     ) -> Callable[[Callable[..., T]], Callable[..., T]]:
-        """Enter the decorated builder under `name`; with knobs of its own `shared` in place of the registry's."""
+        """Enter the decorated builder under `name`; with knobs of its own `shared` in place of the registry's.
+
+        `old` reads the knobs that it had in earlier versions: see `Schema`.
+        """
 
         def enter(builder: Callable[..., T]) -> Callable[..., T]:
-            self._builders.enter(name, builder)
+            self.enter(name, builder)
             if shared is not None:
                 self._shared_of[name] = shared
+            if old is not None:
+                self._old_of[name] = old
             return builder
 
         return enter
 
-    def names(self) -> list[str]:
-        return self._builders.names()
-
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names())
-
-    def __getitem__(self, name: str) -> Callable[..., T]:
-        return self._builders[name]
-
-    def owner(self, name: str) -> str:
-        """The file of one's own that brought it; empty for all others."""
-        return self._builders.owners.get(name, "")
+        return iter(sorted(super().__iter__()))
 
     def shared_function(self, name: str) -> Callable[..., Any] | None:
         """Whose knobs are added to those of this builder, if there is one."""
@@ -295,21 +378,27 @@ class Registry(Generic[T]):
         shared = self.shared_function(name)
         return Schema(shared).knobs if shared else {}
 
+    def old(self, name: str) -> Callable[..., Settings] | None:
+        """What reads the knobs of earlier versions of a builder, if there is such a thing."""
+        return self._old_of.get(name)
+
     def schema(self, name: str) -> Schema:
-        schema = Schema(self[name])
-        schema.knobs = {**schema.knobs, **self._shared_knobs(name)}
+        name = self.spelled(name)
+        schema = Schema(self[name], old=self.old(name))
+        schema.knobs |= self._shared_knobs(name)
         return schema
 
     def resolve(self, part: Part, where: str) -> Part:
         """The part with every knob filled in and checked."""
-        return replace(part, values=self.schema(part.name).resolve(part.values, where))
+        name = self.spelled(part.name)
+        return Part(name, self.schema(name).resolve(part.values, where))
 
-    def build(self, part: Part, *given: Any) -> T:
-        """Call the builder with the positional `given` and the part's own values (not the shared ones)."""
+    def build(self, part: Part, *args: Any) -> T:
+        """Call the builder with positional arguments and the part's own values (not the shared ones)."""
         shared = self._shared_knobs(part.name)
         own = {k: v for k, v in part.values.items() if k not in shared}
         with owners.telling():
-            built: T = Schema(self[part.name]).call(*given, **own)
+            built: T = Schema(self[part.name]).call(*args, **own)
         if not isinstance(built, self._makes):
             raise GradlabError(
                 f"The {self.kind} {part.name!r} must give a {self._makes.__name__}, but it gave {shortly(built)}."
@@ -328,6 +417,7 @@ def shortly(value: Any) -> str:
 
 
 _BOUNDS: list[tuple[Any, str, str]] = [(Ge, "ge", "≥"), (Gt, "gt", ">"), (Le, "le", "≤"), (Lt, "lt", "<")]
+_BOUNDS += [(MultipleOf, "multiple_of", "and a multiple of")]
 
 
 def type_name(annotation: Any) -> str:
@@ -342,13 +432,15 @@ def type_name(annotation: Any) -> str:
             f" {sign} {getattr(m, attribute):g}"
             for m in annotation.__metadata__
             for kind, attribute, sign in _BOUNDS
-            if isinstance(m, kind) and abs(getattr(m, attribute)) != float("inf")
+            if isinstance(m, kind) and abs(getattr(m, attribute)) < _INT64
         ]
         return type_name(arguments[0]) + "".join(bounds)
     if typing.get_origin(annotation) is Literal:
         return " | ".join(map(str, arguments))
-    if typing.get_origin(annotation) is list:
-        return f"list of {type_name(arguments[0])}"
+    if typing.get_origin(annotation) in (list, tuple):
+        return f"{typing.get_origin(annotation).__name__} of {', '.join(map(type_name, arguments))}"
+    if annotation is Ellipsis:
+        return "…"
     if typing.get_origin(annotation) in _UNIONS:
         return " | ".join(type_name(a) for a in arguments)
     return {str: "text", type(None): "none"}.get(annotation, getattr(annotation, "__name__", str(annotation)))

@@ -17,7 +17,7 @@ from gradlab.bench.contestants.text.plain import plain
 from gradlab.bench.processes import Worker
 from gradlab.bench.work import Work
 from gradlab.bench.worker import measure
-from gradlab.probes import parameter_count
+from gradlab.models.cost import parameter_count
 
 SMALL = {
     "lstm": replace(TEXT_CASES["lstm"], rows=60, length=16, batch_size=4, hidden=(24, 24), lr=1e-2),

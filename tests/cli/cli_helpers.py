@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from gradlab.errors import FAULT
+
 TIMEOUT = 180  # seconds that no command of these tests comes near, unless it hangs
 
 
@@ -26,6 +29,12 @@ class Finished:
     code: int
     out: str
     err: str
+
+    def __post_init__(self) -> None:
+        """A fault of gradlab itself is told to users in one line, and to us by its traceback."""
+        if self.code == FAULT:
+            log = re.search(r"traceback is in (\S+\.log)", self.err)
+            raise AssertionError(self.err + (Path(log[1]).read_text() if log else ""))
 
     @property
     def json(self) -> Any:

@@ -47,7 +47,7 @@ def test_bad_requests_are_refused(quick: ForkServer, tmp_path: Path, arguments: 
 def test_one_length_is_measured_and_told_as_json(quick: ForkServer, tmp_path: Path) -> None:
     ended = quick("bench", "attention", "linear", "--longest", "256", "--json", cwd=tmp_path)
     assert ended.code == 0, ended.err
-    (growth,) = ended.json
+    (growth,) = ended.json["results"]
     assert growth["mechanism"] == "linear"
     (point,) = growth["points"]
     assert point["length"] == 256

@@ -98,6 +98,8 @@ def test_a_fault_is_named_and_is_the_exit_code(quick: ForkServer, folder: Path) 
     assert first["severity"] == "error"
     assert set(first) >= {"slug", "severity", "confidence", "where", "since_step", "evidence", "fix"}
     assert "faulty.py" in first["where"]
+    assert first["measured"]["stale"] == first["measured"]["checked"] > 5
+    assert [Path(spot["file"]).name for spot in first["place"]] == ["faulty.py"]
 
 
 @pytest.mark.parametrize(

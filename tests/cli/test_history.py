@@ -30,7 +30,7 @@ def test_runs_lists_every_run_with_its_recipe_and_figure(experiments: Path) -> N
 
 
 def test_runs_as_json_holds_the_figures(quick: ForkServer, experiments: Path) -> None:
-    listed = quick("runs", "runs", "--json", cwd=experiments).json
+    listed = quick("runs", "runs", "--json", cwd=experiments).json["runs"]
     assert {run["run"] for run in listed} == {"runs/a", "runs/b", "runs/c"}
     for run in listed:
         assert run["state"] == "finished"
@@ -42,7 +42,7 @@ def test_runs_as_json_holds_the_figures(quick: ForkServer, experiments: Path) ->
 def test_runs_says_how_to_go_on_with_an_unfinished_run(quick: ForkServer, experiments: Path, tmp_path: Path) -> None:
     shutil.copytree(experiments / "runs", tmp_path / "runs")
     (tmp_path / "runs" / "a" / "result.json").unlink()
-    states = {run["run"]: run["state"] for run in quick("runs", "--json", cwd=tmp_path).json}
+    states = {run["run"]: run["state"] for run in quick("runs", "--json", cwd=tmp_path).json["runs"]}
     assert "gradlab resume runs/a" in states["runs/a"]
     assert states["runs/b"] == "finished"
 

@@ -115,7 +115,7 @@ def test_workers_end_with_their_parent_and_the_search_goes_on(tmp_path: Path, nu
     workers = workers_of(process.pid)
     process.send_signal(number)
     ended = finish(process)
-    assert ended.code == (130 if number == signal.SIGINT else -number)
+    assert ended.code == (-number if number == signal.SIGKILL else 130)
     deadline = time.monotonic() + 30
     while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < deadline:
         time.sleep(0.1)

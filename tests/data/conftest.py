@@ -1,5 +1,8 @@
 """A cache for each test, and tables read as the command line reads them."""
 
+import resource
+from contextlib import contextmanager
+
 import pytest
 
 from gradlab.data import sources
@@ -25,3 +28,19 @@ def read_table(tmp_path):
         return sources.build(part, 0)
 
     return read
+
+
+@pytest.fixture
+def full_disk():
+    """`with full_disk(size)`: no file can grow beyond so many bytes."""
+
+    @contextmanager
+    def limited(size):
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited

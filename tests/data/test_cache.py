@@ -3,12 +3,11 @@ import hashlib
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
-from gradlab.data.cache import building, cache_folder, changed_guard, data_folder, file_key
+from gradlab.data.cache import cache_folder, changed_guard, converted, data_folder, file_key
 from gradlab.errors import GradlabError
 
 
@@ -145,109 +144,116 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_folder_appears_whole_under_its_name(tmp_path):
-    target = tmp_path / "deep" / "down" / "abc"
-    with building(target) as temporary:
-        assert temporary.parent == target.parent
-        (temporary / "part").mkdir()
-        (temporary / "part" / "x").write_text("content")
-        assert not target.exists()
-    assert (target / "part" / "x").read_text() == "content"
-    assert names(target.parent) == ["abc"]
+def write(folder, **content):
+    """A conversion."""
+    for name, text in content.items():
+        (folder / name).write_text(text)
+
+
+def made(tmp_path, content="right"):
+    return converted(tmp_path / "deep" / "abc", lambda folder: write(folder, x=content), ["x"], ["y"])
+
+
+def test_a_folder_is_converted_once_and_appears_whole_with_its_sums(tmp_path):
+    folder = made(tmp_path)
+    assert (folder / "x").read_text() == "right"
+    assert names(folder) == ["SHA256SUMS", "x"]
+    assert made(tmp_path, "another") == folder
+    assert (folder / "x").read_text() == "right"
+    assert names(folder.parent) == ["abc"]
+
+
+def flip(path):
+    """One bit of it is another, and size and time are as before."""
+    before, content = path.stat(), bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+DAMAGES = [
+    lambda folder: flip(folder / "x"),
+    lambda folder: (folder / "x").write_bytes(b""),
+    lambda folder: (folder / "x").unlink(),
+    lambda folder: (folder / "SHA256SUMS").unlink(),  # as versions that wrote none have left it
+    lambda folder: (folder / "SHA256SUMS").write_bytes(b"\xff"),
+    lambda folder: (folder / "y").write_text("nobody knows it"),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_damaged_is_told_and_converted_again(tmp_path, capsys, damage):
+    folder = made(tmp_path)
+    damage(folder)
+    made(tmp_path)
+    assert "is damaged" in capsys.readouterr().err
+    assert (folder / "x").read_text() == "right"
+    assert names(folder) == ["SHA256SUMS", "x"]
+    assert names(folder.parent) == ["abc"]
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt, GradlabError])
-def test_a_folder_that_fails_leaves_nothing(tmp_path, failure):
-    with pytest.raises(failure), building(tmp_path / "abc") as temporary:
-        fail((temporary / "x").write_text("half"), error=failure)
+def test_a_conversion_that_fails_leaves_nothing(tmp_path, failure):
+    with pytest.raises(failure):
+        converted(tmp_path / "abc", lambda folder: fail(write(folder, x="half"), error=failure("no")), ["x"])
     assert names(tmp_path) == []
 
 
-def test_the_first_of_two_builders_wins_and_the_other_does_not_notice(tmp_path):
-    with building(tmp_path / "abc") as slow:
-        (slow / "x").write_text("slow")
-        with building(tmp_path / "abc") as fast:
-            assert fast != slow
-            (fast / "x").write_text("fast")
-    assert (tmp_path / "abc" / "x").read_text() == "fast"
+def test_the_first_of_two_conversions_wins_and_the_other_does_not_notice(tmp_path):
+    def slow(folder):
+        write(folder, x="slow")
+        converted(tmp_path / "abc", lambda folder: write(folder, x="fast"), ["x"])
+
+    assert (converted(tmp_path / "abc", slow, ["x"]) / "x").read_text() == "fast"
     assert names(tmp_path) == ["abc"]
 
 
-def test_many_builders_at_once_make_one_whole_folder(tmp_path):
-    failures = []
-
-    def build(number):
-        try:
-            with building(tmp_path / "abc") as temporary:
-                for name in "xy":
-                    (temporary / name).write_text(str(number))
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=build, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-    assert names(tmp_path) == ["abc"]
-    assert (tmp_path / "abc" / "x").read_text() == (tmp_path / "abc" / "y").read_text()
-
-
-def test_what_a_killed_process_was_building_is_swept_away_by_the_next_one(tmp_path):
+def test_what_a_killed_process_was_converting_is_cleared_away_by_the_next_one(tmp_path):
     code = """
 import sys, time
 from pathlib import Path
-from gradlab.data.cache import building
-with building(Path(sys.argv[1])) as temporary:
-    (temporary / "half").touch()
-    print("building", flush=True)
+from gradlab.data.cache import converted
+def convert(folder):
+    (folder / "half").touch()
+    print("converting", flush=True)
     time.sleep(600)
+converted(Path(sys.argv[1]), convert, ["x"])
 """
     with subprocess.Popen([sys.executable, "-c", code, tmp_path / "abc"], stdout=subprocess.PIPE) as process:
         process.stdout.readline()
-        (begun,) = names(tmp_path)
-        with building(tmp_path / "other"):
-            assert begun in names(tmp_path)  # its process is alive
+        begun = names(tmp_path)
+        converted(tmp_path / "other", lambda folder: write(folder, x=""), ["x"])
+        assert names(tmp_path) == sorted([*begun, "other"])  # its process is alive
         process.kill()
-    elsewhere = begun + "x"  # of a machine with another name, where the process may well be alive
-    theirs = begun.removeprefix(".")  # which gradlab would not have called so
-    (tmp_path / elsewhere).mkdir()
-    (tmp_path / theirs).mkdir()
-    assert begun in names(tmp_path)
-    with building(tmp_path / "third"):
-        assert begun not in names(tmp_path)
-    assert names(tmp_path) == sorted([elsewhere, theirs, "other", "third"])
+    converted(tmp_path / "third", lambda folder: write(folder, x=""), ["x"])
+    assert names(tmp_path) == ["other", "third"]
 
 
 @pytest.mark.parametrize("place", ["file/below", "/proc/nowhere", "/dev/null/below"])
 def test_a_cache_that_cannot_be_written_is_named_with_what_to_set(tmp_path, place):
     (tmp_path / "file").touch()
-    folder = tmp_path / place
-    with pytest.raises(GradlabError) as caught, building(folder / "abc"):
-        pytest.fail("there was nowhere to build")
+    folder = tmp_path / place / "abc"
+    with pytest.raises(GradlabError) as caught:
+        converted(folder, lambda folder: pytest.fail("there was nowhere to write"), ["x"])
     assert str(folder) in str(caught.value)
     assert "Set GRADLAB_CACHE" in str(caught.value)
 
 
-def test_a_file_in_place_of_the_folder_is_told(tmp_path):
+def test_a_file_in_place_of_the_folder_is_replaced(tmp_path):
     (tmp_path / "abc").write_text("in the way")
-    with pytest.raises(GradlabError, match="abc cannot be written"), building(tmp_path / "abc"):
-        pass
+    assert (converted(tmp_path / "abc", lambda folder: write(folder, x="right"), ["x"]) / "x").read_text() == "right"
     assert names(tmp_path) == ["abc"]
-    assert (tmp_path / "abc").read_text() == "in the way"
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_disk_that_fills_up_is_told_and_emptied_again(tmp_path, code):
     full = OSError(code, os.strerror(code))
-    expected = pytest.raises(GradlabError, match=r"cannot be written: .* Set GRADLAB_CACHE")
-    with expected, building(tmp_path / "abc") as temporary:
-        fail((temporary / "x").write_text("half"), error=full)
+    with pytest.raises(GradlabError, match=r"cannot be written: .* Set GRADLAB_CACHE"):
+        converted(tmp_path / "abc", lambda folder: fail(write(folder, x="half"), error=full), ["x"])
     assert names(tmp_path) == []
 
 
 def test_other_failures_of_the_system_are_passed_on(tmp_path):
-    with pytest.raises(FileNotFoundError), building(tmp_path / "abc"):
-        (tmp_path / "missing").read_text()
+    with pytest.raises(FileNotFoundError):
+        converted(tmp_path / "abc", lambda folder: (tmp_path / "missing").read_text(), ["x"])
     assert names(tmp_path) == []

@@ -40,6 +40,37 @@ def test_inputs_and_targets_must_be_equally_many():
         Raw(inputs=np.zeros((3, 1)), targets=np.zeros(2))
 
 
+@pytest.mark.parametrize(
+    ("inputs", "targets", "says"),
+    [
+        (np.zeros((3, 1)), np.zeros((3, 0)), r"targets of shape \(3, 0\) holds no examples"),
+        (np.zeros((3, 0)), np.zeros(3), r"inputs of shape \(3, 0\) holds no examples"),
+        (np.zeros(3), np.zeros(3), r"got shape \(3,\)"),
+        (np.zeros((3, 1), complex), np.zeros(3), "of type complex128 does not hold numbers"),
+        (np.zeros((3, 1)), np.array(["a", None, "b"], object), "of type object does not hold numbers"),
+        ([[1.0]], np.zeros(1), "The inputs of a Raw must be a NumPy array, got a list"),
+    ],
+)
+def test_other_things_than_arrays_of_numbers_are_refused(inputs, targets, says):
+    with pytest.raises(GradlabError, match=says):
+        Raw(inputs=inputs, targets=targets)
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"test_from": -1}, "begin in the order training, validation, test, within its 3 examples"),
+        ({"test_from": 4}, "test_from=4"),
+        ({"validation_from": 2, "test_from": 1}, "validation_from=2 and test_from=1"),
+        ({"groups": np.zeros(2, np.int64)}, "There are 3 inputs but 2 groups"),
+        ({"features": ["a"]}, "There are 1 names of features"),
+    ],
+)
+def test_parts_that_do_not_fit_the_examples_are_refused(parts, says):
+    with pytest.raises(GradlabError, match=says):
+        Raw(inputs=np.zeros((3, 2)), targets=np.zeros(3), **parts)
+
+
 def test_a_bad_target_is_told_as_such():
     with pytest.raises(GradlabError, match="row 2, column 'target'"):
         Raw(inputs=np.zeros((3, 1)), targets=spoiled((3,), (2,)))

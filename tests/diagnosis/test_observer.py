@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
 import gradlab as gl
 from gradlab import api
 from gradlab.diagnosis.finding import Finding
 from gradlab.diagnosis.logged import Logged
+from gradlab.diagnosis.progress import stuck
 from gradlab.errors import Interrupted, TrainingError
 from gradlab.run import Run
 from gradlab.training import experiment
@@ -38,7 +40,10 @@ def lines(run: Run) -> list[dict]:
 
 def weights(run: Run) -> dict[str, bytes]:
     newest = sorted(run.checkpoints.glob("step-*"))[-1]
-    return {path.name: path.read_bytes() for path in newest.glob("*.safetensors")}
+    files = {path.name: load_file(path) for path in newest.glob("*.safetensors")}
+    # Beside the weights the doctor keeps what it knows, which a run without it has not.
+    tensors = {f"{file} {name}": tensor for file, several in files.items() for name, tensor in several.items()}
+    return {name: bytes(t.numpy()) for name, t in tensors.items() if "observers." not in name}
 
 
 def network() -> nn.Module:
@@ -229,12 +234,14 @@ class StopAt(Observer):
         training.request("stop")
 
 
-@pytest.mark.parametrize(("first", "then"), [("true", "false"), ("false", "true"), ("true", "true")])
+WRONG = {"train__lr": 10.0, "train__epochs": 6, "train__checkpoint_every": 50}
+
+
+@pytest.mark.parametrize(("first", "then"), [("true", "false"), ("false", "true")])
 def test_a_run_goes_on_whether_it_is_switched_on_or_off_in_between(first, then, tmp_path):
-    wrong = {"train__lr": 10.0, "train__epochs": 6, "train__checkpoint_every": 50}
-    whole = trained(tmp_path / "whole", "digits-mlp", **wrong)
+    whole = trained(tmp_path / "whole", "digits-mlp", **WRONG)
     with pytest.raises(Interrupted):
-        trained(tmp_path / "run", "digits-mlp", [StopAt(130)], doctor=first, **wrong)
+        trained(tmp_path / "run", "digits-mlp", [StopAt(130)], doctor=first, **WRONG)
     recipe = tmp_path / "run" / "recipe.toml"
     recipe.write_text(recipe.read_text().replace(f"doctor = {first}", f"doctor = {then}"))
     resumed = gl.resume(tmp_path / "run")
@@ -242,6 +249,55 @@ def test_a_run_goes_on_whether_it_is_switched_on_or_off_in_between(first, then, 
     assert lines(resumed) == lines(whole)
     # Nobody looked at the first steps for it, so that it cannot say why; but what the log says, it knows.
     assert resumed.findings is None if then == "false" else grave(resumed.findings) == ["no_learning"]
+
+
+# What is wrong is seen in the first steps, in the log, or in the sizes of the weights.
+RESUMED = {
+    "rate": (3, "digits-mlp", {"train__lr": 10.0, "train__steps": 120}),
+    "clipping": (50, "digits-mlp", {"train__clip": 1e-6, "train__optimizer": "sgd", "train__lr": 0.1}),
+    "decay": (50, "digits-mlp", {"train__weight_decay": 10.0}),
+    "healthy": (50, "moons-mlp", {}),
+}
+
+
+class KillAt(Observer):
+    """Nothing is saved at the end, as of a process that is gone."""
+
+    def __init__(self, step):
+        self.every = step
+
+    def step(self, training):
+        raise MemoryError
+
+
+@pytest.mark.parametrize("name", RESUMED)
+def test_a_run_killed_and_gone_on_with_has_the_findings_of_one_that_was_not(name, tmp_path):
+    every, recipe, overrides = RESUMED[name]
+    overrides = {**overrides, "train__checkpoint_every": every}
+    whole = trained(tmp_path / "whole", recipe, **overrides)
+    with pytest.raises(MemoryError):
+        trained(tmp_path / "run", recipe, [KillAt(2 * every - 1)], **overrides)
+    with pytest.raises(MemoryError):
+        gl.resume(tmp_path / "run", observers=[KillAt(4 * every + 1)])
+    resumed = gl.resume(tmp_path / "run")
+    assert grave(resumed.findings) == [] if name == "healthy" else resumed.findings[0].severity == "error"
+    assert [f.as_json() for f in resumed.findings] == [f.as_json() for f in whole.findings]
+    assert report_of(resumed) == report_of(gl.resume(whole))
+    assert doctor_state(resumed) == doctor_state(whole)
+
+
+def report_of(run: Run) -> str:
+    """The doctor's part of the page."""
+    return (run.path / "report.html").read_text().partition("What the doctor says")[2].partition("<h2")[0]
+
+
+def doctor_state(run: Run) -> dict:
+    """What the last checkpoint keeps of the doctor."""
+    newest = sorted(run.checkpoints.glob("step-*"))[-1]
+    tensors = load_file(newest / "optimizer.safetensors")
+    kept = {name: tensor.tolist() for name, tensor in tensors.items() if name.startswith("observers.")}
+    assert kept
+    return {**kept, "structure": json.loads((newest / "state.json").read_text())["optimizer"]["observers"]}
 
 
 def test_a_run_from_before_there_was_a_doctor_is_gone_on_with(tmp_path):
@@ -286,23 +342,23 @@ def test_it_looks_at_the_first_steps_and_then_only_reads_the_log():
     assert counted.logs == len(fitted.history)
     assert counted.before == {}  # the copy of the weights is given back
     assert counted.every is None  # so that the loop has nothing to do between its own lines
-    assert len(counted.record.looks) == 6 + sum(line["split"] == "train" for line in fitted.history)
+    assert len(counted.source.record.looks) == 6 + sum(line["split"] == "train" for line in fitted.history)
 
 
 def test_what_it_remembers_does_not_grow_with_the_training():
     record = Logged()
-    record.meet(network(), {"0.weight": torch.ones(3, 2)})
+    record.begin(network(), {"0.weight": torch.ones(3, 2)})
     line = {"split": "train", "loss": 1.0, "lr": 0.1, "gradient_norm": 1.0, "update_ratio": {"0.weight": 1e-3}}
     for step in range(20_000):
         record.line({**line, "step": step})
     assert len(record.loss.values) < 5000
-    assert len(record.parameters["0.weight"].update) < 5000
+    assert len(record.record.parameters["0.weight"].update) < 5000
 
 
 # When it fails itself.
 
 
-@pytest.mark.parametrize("where", ["meet", "look", "line", "conclude"])
+@pytest.mark.parametrize("where", ["begin", "look", "line", "conclude"])
 def test_a_fault_of_the_doctor_is_told_and_touches_nothing(where, monkeypatch, capsys):
     expected = gl.fit(network(), (X, Y), validation=0.2, epochs=5, doctor=False)
 
@@ -337,7 +393,7 @@ def test_a_fault_of_a_rule_is_told_and_the_others_judge(monkeypatch, capsys):
 
 def record_of(losses, constant=math.nan, evaluated=()):
     record = Logged()
-    record.meet(nn.Linear(2, 2), {})
+    record.begin(nn.Linear(2, 2), {})
     for step, loss in enumerate(losses, 1):
         line = {"step": step, "split": "train", "loss": loss, "lr": 0.1, "gradient_norm": 1.0, "update_ratio": {}}
         record.line(line)
@@ -348,7 +404,7 @@ def record_of(losses, constant=math.nan, evaluated=()):
 
 
 @pytest.mark.parametrize(
-    ("losses", "constant", "stuck"),
+    ("losses", "constant", "expected"),
     [
         ([2.3] * 30, 2.3, True),
         ([2.3 * 0.9**n for n in range(30)], 2.3, False),
@@ -361,11 +417,11 @@ def record_of(losses, constant=math.nan, evaluated=()):
         ([2.3] * 5, 2.3, False),
     ],
 )
-def test_what_counts_as_stuck(losses, constant, stuck):
-    assert record_of(losses, constant).stuck() is stuck
+def test_what_counts_as_stuck(losses, constant, expected):
+    assert stuck(record_of(losses, constant).record) is expected
 
 
 def test_a_loss_without_a_floor_may_stay_where_it_is():
     record = record_of([1.0] * 30, 1.0)
-    record.has_floor = False
-    assert not record.stuck()
+    record.record.has_floor = False
+    assert not stuck(record.record)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gradlab.diagnosis.finding import Finding, Verdict, ranked
+from gradlab.diagnosis.finding import Finding, Spot, Verdict, ranked
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.series import Series
 from gradlab.diagnosis.telling import drawn, is_code, tell
@@ -24,7 +24,7 @@ def series(values: Iterable[float]) -> Series:
 def finding(slug: str, severity: Any = "error", **more: Any) -> Finding:
     usual = {
         "confidence": 0.9,
-        "where": f"net.{slug}",
+        "place": (Spot(f"net.{slug}"),),
         "since_step": 7,
         "evidence": f"{slug} was measured.",
         "fix": f"repair_{slug}()",
@@ -158,7 +158,7 @@ def test_a_narrow_terminal_is_not_overrun(terminal: Terminal, monkeypatch: pytes
 def test_a_stream_without_unicode_can_take_it() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    tell(verdict(finding("a", series=series([1.0, 2.0]), where="net.größe")), None, stream)
+    tell(verdict(finding("a", series=series([1.0, 2.0]), place=(Spot("net.größe"),))), None, stream)
     assert "_#  1.0000 > 2.0000" in raw.getvalue().decode("ascii")
 
 
@@ -169,7 +169,7 @@ def test_a_closed_stream_is_left_alone() -> None:
 
 
 def test_brackets_of_a_user_are_no_markup() -> None:
-    assert "net[bold].weight" in told(verdict(finding("a", where="net[bold].weight")))
+    assert "net[bold].weight" in told(verdict(finding("a", place=(Spot("net[bold].weight"),))))
 
 
 @pytest.mark.parametrize(

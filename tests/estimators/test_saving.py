@@ -179,7 +179,7 @@ def test_a_save_that_fails_leaves_the_old_one_and_no_litter(saved, tmp_path, mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(GradlabError, match=r"could not be written.*No space left"):
+    with pytest.raises(GradlabError, match=r"cannot be written: No space left"):
         classifier(epochs=9).fit(X, NAMES).save(saved)
     assert gl.load_estimator(saved).n_iter_ == 5
     assert [p.name for p in tmp_path.iterdir()] == ["iris"]
@@ -198,7 +198,7 @@ def test_a_function_cannot_be_saved_but_a_registered_one_can(tmp_path, monkeypat
     with pytest.raises(GradlabError, match=r'Register it.*model="my-network"'):
         classifier(model=make).fit(X, Y).save(tmp_path / "own")
     assert not (tmp_path / "own").exists()
-    monkeypatch.setitem(models._builders._things, "my-network", lambda inputs, outputs: make(inputs.shape, outputs))
+    monkeypatch.setitem(models._things, "my-network", lambda inputs, outputs: make(inputs.shape, outputs))
     fitted = classifier(model="my-network").fit(X, Y)
     fitted.save(tmp_path / "own")
     assert np.array_equal(gl.load_estimator(tmp_path / "own").predict(X), fitted.predict(X))

@@ -18,7 +18,7 @@ def test_every_block_can_be_explained(name):
     for latex in found.doc.equations:
         assert terminal(latex)
         assert mathml(latex)
-    assert {"FLOPs", "Memory"} <= set(found.doc.cost) <= {"FLOPs", "Memory", "Letters"}
+    assert {"FLOPs", "Memory"} <= set(found.cost) <= {"FLOPs", "Memory", "Letters"}
     assert all(found.laws.values()), "each law says in symbols what it is"
     exec(found.example.splitlines()[1].removeprefix(">>> "), {})
     assert "$$" not in str(found.doc.body)

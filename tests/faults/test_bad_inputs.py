@@ -57,10 +57,10 @@ def png(path: Path) -> None:
 FILES: dict[str, tuple[Callable[[Path], None], list[str]]] = {
     "wide.npy": (npy(np.ones((5, 3))), ["(5, 3)", "(2,)"]),
     "deep.npy": (npy(np.ones((5, 2, 2))), ["(5, 2, 2)", "(2,)"]),
-    "scalar.npy": (npy(np.array(3.0)), ["()", "(2,)"]),
+    "scalar.npy": (npy(np.array(3.0)), ["()", "no examples"]),
     "text.npy": (npy(np.array([["a", "b"]])), ["numbers"]),
     "complex.npy": (npy(np.ones((1, 2), complex)), ["numbers"]),
-    "norows.npy": (npy(np.empty((0, 2))), ["numbers"]),
+    "norows.npy": (npy(np.empty((0, 2))), ["(0, 2)", "no examples"]),
     "nan.npy": (npy(np.array([[0, 0], [0, np.nan]])), ["nan", "row 1", "'x1'"]),
     "empty.npy": (raw(b""), ["empty.npy"]),
     "noise.npy": (raw(b"\x93NUMPY\x01\x00 noise"), ["noise.npy"]),

@@ -135,7 +135,7 @@ def test_a_device_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 SOUND = '[data]\nname = "moons"\n[model]\nname = "mlp"\n[task]\nname = "classify"\n'
 TOML = {
-    "does not parse": ("[data\nname = 1", ["not valid TOML", "line 1"]),
+    "does not parse": ("[data\nname = 1", ["is damaged", "line 1"]),
     "is empty": ("", ["[data]"]),
     "is not text": (b"\xff\xfe\x00", ["recipe.toml"]),
     "has no model": ('[data]\nname = "moons"\n[task]\nname = "classify"\n', ["[model]"]),

@@ -104,8 +104,9 @@ def test_metrics_that_are_lost_do_not_stop_a_run(
 def test_leftovers_of_a_save_that_was_cut_short_are_cleared_away(
     quick: ForkServer, unfinished: Path, reference: Path, tmp_path: Path
 ) -> None:
-    for name in (".step-00000050-1234", ".step-00000030-removed"):
-        shutil.copytree(checkpoints(unfinished)[0], unfinished / "checkpoints" / name)
+    for name in (".step-00000050-0123abcd", ".step-00000030-4567cdef"):
+        shutil.copytree(checkpoints(unfinished)[0], unfinished / "checkpoints" / f"{name}.new")
+        (unfinished / "checkpoints" / f"{name}.writing").touch()
     shutil.rmtree(checkpoints(unfinished)[-1])
     assert quick("resume", unfinished, cwd=tmp_path).code == 0
     check_same(unfinished, reference)

@@ -3,7 +3,7 @@ import torch
 
 from gradlab.errors import GradlabError
 from gradlab.models import lenet
-from gradlab.probes import parameter_count
+from gradlab.models.cost import parameter_count
 from gradlab.specs import Picture
 
 

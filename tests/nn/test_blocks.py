@@ -1,17 +1,17 @@
-import sys
-
 import pytest
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from gradlab.nn.blocks import Shape, ShapeError, block, blocks, find_block
+from gradlab.errors import GradlabError
+from gradlab.nn.blocks import Family, Shape, ShapeError, block, blocks, find_block
+from gradlab.registry import Count, Part, Positive
 
 
 @pytest.fixture
 def named(monkeypatch):
     """A name under which a block may be entered for one test."""
-    monkeypatch.setattr(sys.modules[Shape.__module__], "blocks", dict(blocks))
+    monkeypatch.setattr(blocks, "_things", dict(blocks._things))
 
 
 @pytest.fixture
@@ -95,3 +95,47 @@ def test_names_are_a_family_and_a_word():
         assert family.isidentifier()
         assert word.isidentifier()
         assert name.islower()
+
+
+def test_settings_are_checked_by_their_annotations_wherever_they_are_passed(named):
+    @block("test.scaled")
+    class Scaled(nn.Module):
+        def __init__(self, size: Count, scale: Positive | None = None, module: nn.Module | None = None):
+            super().__init__()
+            self.size, self.scale, self.module = size, scale, module
+
+    @block("test.shifted")
+    def shifted(x: Float[Tensor, "*shape"], by: Positive = 1.0) -> Float[Tensor, "*shape"]:
+        return x + by
+
+    assert repr(Scaled(2, scale=3)) == "Scaled(size=2, scale=3)"
+    assert shifted(torch.zeros(2), 3.0).tolist() == [3.0, 3.0]
+    for build, message in [
+        (lambda: Scaled(0), "test.scaled: size must be int ≥ 1, got 0."),
+        (lambda: Scaled("2"), "test.scaled: size must be int ≥ 1, got '2'."),
+        (lambda: Scaled(size=2.0), "test.scaled: size must be int ≥ 1, got 2.0."),
+        (lambda: Scaled(True), "test.scaled: size must be int ≥ 1, got True."),
+        (lambda: Scaled(2, float("nan")), "test.scaled: scale must be float > 0 | none, got nan."),
+        (lambda: Scaled(2, module=nn.ReLU), "test.scaled: module must be Module | none, got <class 'torch.nn."),
+        (lambda: shifted(torch.zeros(2), by=-1.0), "test.shifted: by must be float > 0, got -1.0."),
+    ]:
+        with pytest.raises(GradlabError) as error:
+            build()
+        assert str(error.value).startswith(message)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        Scaled(2, sclae=1.0)
+
+
+def test_a_family_has_the_blocks_that_can_be_built_of_what_is_given():
+    assert Family("norm.{}", "normalized_shape").names() == ["layer", "rms"]
+    norms = Family("norm.{}", "num_features", "num_channels", "normalized_shape")
+    assert norms.names() == ["batch", "group", "layer", "rms"]
+    assert list(norms.schema("group").knobs) == ["num_groups", "eps", "affine"]
+    sizes = dict.fromkeys(("num_features", "num_channels", "normalized_shape"), 6)
+    assert norms.build(norms.resolve(Part("group", {"num_groups": "3"}), "norm"), **sizes).num_channels == 6
+    with pytest.raises(GradlabError, match=r"^norm\.num_groups must be given: of channels"):
+        norms.resolve(Part("group"), "norm")
+    with pytest.raises(GradlabError, match=r"^There is no pool 'max1d'\. Did you mean 'max'"):
+        Family("pool.{}2d", "kernel_size")["max1d"]
+    fill = Family("init.{}", makes=object).build(Part("normal", {"std": 0.0, "mean": 2.0}))
+    assert fill(torch.empty(2)).tolist() == [2.0, 2.0]

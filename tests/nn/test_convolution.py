@@ -131,14 +131,14 @@ def test_torchs_own_layers_are_judged_to_be_alike(made, values):
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: Conv1d(0, 1, 1), "conv.conv1d: in_channels must be a whole number of at least 1, got 0."),
+        (lambda: Conv1d(0, 1, 1), "conv.conv1d: in_channels must be int ≥ 1, got 0."),
         (
             lambda: Conv2d(1, 1, 0),
-            "conv.conv2d: kernel_size must be a whole number of at least 1, or a pair of them, got 0.",
+            "conv.conv2d: kernel_size must be int ≥ 1 | tuple of int ≥ 1, int ≥ 1, got 0.",
         ),
-        (lambda: Conv1d(1, 1, 1, stride=0), "conv.conv1d: stride must be a whole number of at least 1, got 0."),
-        (lambda: Conv1d(1, 1, 1, dilation=0), "conv.conv1d: dilation must be a whole number of at least 1, got 0."),
-        (lambda: Conv1d(1, 1, 1, padding=-1), "conv.conv1d: padding must be a whole number of at least 0, got -1."),
+        (lambda: Conv1d(1, 1, 1, stride=0), "conv.conv1d: stride must be int ≥ 1, got 0."),
+        (lambda: Conv1d(1, 1, 1, dilation=0), "conv.conv1d: dilation must be int ≥ 1, got 0."),
+        (lambda: Conv1d(1, 1, 1, padding=-1), "conv.conv1d: padding must be int ≥ 0, got -1."),
         (
             lambda: Conv1d(2, 3, 1, groups=2),
             "conv.conv1d: both numbers of channels must be multiples of groups=2, got in_channels=2, out_channels=3.",

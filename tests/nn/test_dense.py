@@ -69,10 +69,10 @@ def test_torchs_own_layers_are_judged_to_be_alike(made, like):
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: Linear(0, 2), "dense.linear: in_features must be a whole number of at least 1, got 0."),
-        (lambda: Linear(2, -1), "dense.linear: out_features must be a whole number of at least 1, got -1."),
-        (lambda: Embedding(0, 2), "dense.embedding: num_embeddings must be a whole number of at least 1, got 0."),
-        (lambda: Embedding(2, 0), "dense.embedding: embedding_dim must be a whole number of at least 1, got 0."),
+        (lambda: Linear(0, 2), "dense.linear: in_features must be int ≥ 1, got 0."),
+        (lambda: Linear(2, -1), "dense.linear: out_features must be int ≥ 1, got -1."),
+        (lambda: Embedding(0, 2), "dense.embedding: num_embeddings must be int ≥ 1, got 0."),
+        (lambda: Embedding(2, 0), "dense.embedding: embedding_dim must be int ≥ 1, got 0."),
     ],
 )
 def test_a_size_below_one_is_refused(build, words):

@@ -107,7 +107,7 @@ def test_the_distance_to_itself_has_a_gradient(order):
 def test_an_order_below_1_is_told():
     with pytest.raises(GradlabError) as error:
         divergences.lp(P, Q, order=0.5)
-    assert str(error.value) == "divergence.lp: order must be at least 1, got 0.5."
+    assert str(error.value) == "divergence.lp: order must be float ≥ 1, got 0.5."
 
 
 def test_a_std_of_0_is_told():

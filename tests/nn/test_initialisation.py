@@ -105,7 +105,7 @@ def test_gains():
     ("call", "message"),
     [
         (lambda: uniform_(torch.empty(2), 1.0, -1.0), "init.uniform: a must not be larger than b, got 1.0 and -1.0."),
-        (lambda: normal_(torch.empty(2), std=-1.0), "init.normal: std must not be negative, got -1.0."),
+        (lambda: normal_(torch.empty(2), std=-1.0), "init.normal: std must be float ≥ 0, got -1.0."),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(call, message):

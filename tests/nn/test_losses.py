@@ -45,11 +45,11 @@ def test_the_shapes_are_told_in_one_line():
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda x: losses.huber(x, x, delta=0.0), "loss.huber: delta must be positive, got 0.0."),
+        (lambda x: losses.huber(x, x, delta=0.0), "loss.huber: delta must be float > 0, got 0.0."),
         (lambda x: losses.gaussian_nll(x, x, 0.0), "loss.gaussian_nll: std must be positive, got 0.0."),
         (
             lambda x: losses.cross_entropy(x, x, label_smoothing=1.5),
-            "loss.cross_entropy: label_smoothing must be from 0 to 1, got 1.5.",
+            "loss.cross_entropy: label_smoothing must be float ≥ 0 ≤ 1, got 1.5.",
         ),
     ],
 )

@@ -108,18 +108,21 @@ def test_features_on_several_axes():
         LayerNorm((2, 3))(torch.zeros(5, 2))
 
 
+SIZES = "int ≥ 1 | tuple of int ≥ 1, … | list of int ≥ 1"
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: BatchNorm(0), "norm.batch: num_features must be a whole number of at least 1, got 0."),
-        (lambda: BatchNorm(3, eps=-1.0), "norm.batch: eps must not be negative, got -1.0."),
-        (lambda: BatchNorm(3, momentum=1.5), "norm.batch: momentum must be from 0 to 1, or None, got 1.5."),
-        (lambda: LayerNorm(0), "norm.layer: normalized_shape must be a whole number of at least 1, got 0."),
-        (lambda: LayerNorm(()), "norm.layer: normalized_shape must have a size, got ()."),
-        (lambda: RMSNorm((2, 0)), "norm.rms: normalized_shape must be a whole number of at least 1, got 0."),
-        (lambda: RMSNorm(2, eps=-1e-6), "norm.rms: eps must not be negative, got -1e-06."),
+        (lambda: BatchNorm(0), "norm.batch: num_features must be int ≥ 1, got 0."),
+        (lambda: BatchNorm(3, eps=-1.0), "norm.batch: eps must be float ≥ 0, got -1.0."),
+        (lambda: BatchNorm(3, momentum=1.5), "norm.batch: momentum must be float ≥ 0 ≤ 1 | none, got 1.5."),
+        (lambda: LayerNorm(0), f"norm.layer: normalized_shape must be {SIZES}, got 0."),
+        (lambda: LayerNorm(()), f"norm.layer: normalized_shape must be {SIZES}, got ()."),
+        (lambda: RMSNorm((2, 0)), f"norm.rms: normalized_shape must be {SIZES}, got (2, 0)."),
+        (lambda: RMSNorm(2, eps=-1e-6), "norm.rms: eps must be float ≥ 0 | none, got -1e-06."),
         (lambda: GroupNorm(2, 3), "norm.group: num_groups must divide num_channels, got 2 and 3."),
-        (lambda: GroupNorm(0, 3), "norm.group: num_groups must be a whole number of at least 1, got 0."),
+        (lambda: GroupNorm(0, 3), "norm.group: num_groups must be int ≥ 1, got 0."),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(make, message):

@@ -70,15 +70,15 @@ def test_torchs_own_layers_are_judged_to_be_alike(made, like):
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: MaxPool1d(0), "pool.max1d: kernel_size must be a whole number of at least 1, got 0."),
+        (lambda: MaxPool1d(0), "pool.max1d: kernel_size must be int ≥ 1, got 0."),
         (
             lambda: MaxPool2d(2, stride=(1, 0)),
-            "pool.max2d: stride must be a whole number of at least 1, or a pair of them, got (1, 0).",
+            "pool.max2d: stride must be int ≥ 1 | tuple of int ≥ 1, int ≥ 1 | none, got (1, 0).",
         ),
-        (lambda: AvgPool1d(2, padding=-1), "pool.average1d: padding must be a whole number of at least 0, got -1."),
+        (lambda: AvgPool1d(2, padding=-1), "pool.average1d: padding must be int ≥ 0, got -1."),
         (
             lambda: AvgPool2d(3, padding=2),
-            "pool.average2d: padding must be at most half of kernel_size, which is 3, got 2.",
+            "AvgPool2d: padding must be at most half of kernel_size, which is 3, got 2.",
         ),
     ],
 )

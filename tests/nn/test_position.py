@@ -133,12 +133,12 @@ def test_all_of_them_can_be_put_into_many_heads():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: RotaryPosition(3), "position.rotary: dim must be even, since entries go in pairs, got 3."),
-        (lambda: SinusoidalPosition(0), "position.sinusoidal: dim must be even, since entries go in pairs, got 0."),
-        (lambda: RotaryPosition(4, base=-1.0), "position.rotary: base must be positive, got -1.0."),
-        (lambda: LearnedPosition(0, 4), "position.learned: max_length must be a whole number of at least 1, got 0."),
-        (lambda: ALiBi(0), "position.alibi: num_heads must be a whole number of at least 1, got 0."),
-        (lambda: RelativePosition(1, -1), "position.relative: max_distance must be a whole number of at least 0, got"),
+        (lambda: RotaryPosition(3), "position.rotary: dim must be int ≥ 2 and a multiple of 2, got 3."),
+        (lambda: SinusoidalPosition(0), "position.sinusoidal: dim must be int ≥ 2 and a multiple of 2, got 0."),
+        (lambda: RotaryPosition(4, base=-1.0), "position.rotary: base must be float > 0, got -1.0."),
+        (lambda: LearnedPosition(0, 4), "position.learned: max_length must be int ≥ 1, got 0."),
+        (lambda: ALiBi(0), "position.alibi: num_heads must be int ≥ 1, got 0."),
+        (lambda: RelativePosition(1, -1), "position.relative: max_distance must be int ≥ 0, got"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(make, said):

@@ -33,7 +33,7 @@ def test_the_seed_decides_what_is_dropped(kind):
 @pytest.mark.parametrize("kind", [Dropout, Thinning, StochasticDepth])
 @pytest.mark.parametrize("p", [-0.1, 1.1, float("nan")])
 def test_p_is_a_probability(kind, p):
-    with pytest.raises(GradlabError, match="p, the probability of dropping, must be from 0 to 1, got"):
+    with pytest.raises(GradlabError, match="p must be float ≥ 0 ≤ 1, got"):
         kind(p)
 
 
@@ -76,7 +76,7 @@ def test_units_without_weights_have_a_finite_gradient():
 def test_max_norm_wants_rows_and_a_length():
     with pytest.raises(ShapeError, match=r"max_norm: weight must have shape \(units, inputs, …window\), got \(3,\)"):
         max_norm(torch.ones(3), 1.0)
-    with pytest.raises(GradlabError, match=r"max_norm: longest must be larger than 0, got 0\.0"):
+    with pytest.raises(GradlabError, match=r"max_norm: longest must be float > 0, got 0\.0"):
         max_norm(torch.ones(2, 3), 0.0)
 
 
@@ -107,5 +107,5 @@ def test_smoothing_goes_from_the_label_to_nothing_known():
     target = torch.tensor([0.0, 1.0, 0.0, 0.0])
     assert torch.equal(label_smoothing(target, 0.0), target)
     assert torch.equal(label_smoothing(target, 1.0), torch.full((4,), 0.25))
-    with pytest.raises(GradlabError, match=r"smoothing must be from 0 to 1, got 1\.5"):
+    with pytest.raises(GradlabError, match=r"smoothing must be float ≥ 0 ≤ 1, got 1\.5"):
         label_smoothing(target, 1.5)

@@ -59,7 +59,5 @@ def test_a_new_highway_is_nearly_the_identity():
 
 
 def test_a_highway_has_features():
-    with pytest.raises(
-        GradlabError, match=r"residual\.highway: in_features must be a whole number of at least 1, got 0"
-    ):
+    with pytest.raises(GradlabError, match=r"residual\.highway: in_features must be int ≥ 1, got 0"):
         Highway(nn.Identity(), 0)

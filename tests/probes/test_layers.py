@@ -10,15 +10,16 @@ from torch import nn
 
 from gradlab import nn as blocks
 from gradlab.models import lenet, mlp
+from gradlab.models.cost import parameter_count
 from gradlab.models.language import TransformerLanguageModel
 from gradlab.nn.attention import MultiheadAttention
-from gradlab.probes import findings, layer_figures, parameter_count, record
+from gradlab.probes import findings, layer_values, record
 from gradlab.registry import Part
 from gradlab.specs import Picture, Table
 
 
 def figures(model, x, loss=None):
-    return {line.name: line for line in layer_figures(record(model, x, loss=loss))}
+    return {line.name: line for line in layer_values(record(model, x, loss=loss))}
 
 
 def test_figures_are_those_of_a_plain_pass():
@@ -83,7 +84,7 @@ def test_an_input_is_saturated_where_the_slope_is_small(made):
 def test_a_saturated_network_is_found():
     model = mlp(Table(4), 2, hidden=[16], activation=Part("tanh"))
     model[0].weight.data *= 1000
-    lines = layer_figures(record(model, torch.randn(20, 4), loss=torch.sum))
+    lines = layer_values(record(model, torch.randn(20, 4), loss=torch.sum))
     assert lines[1].saturated > 0.9
     assert any("saturated" in finding for finding in findings(lines))
 
@@ -93,17 +94,17 @@ def test_dead_layers_vanished_gradients_and_numbers_that_are_none_are_found():
     for layer in model[::2]:
         nn.init.normal_(layer.weight, std=0.1)
     x = torch.randn(16, 8)
-    assert any("vanishes" in f for f in findings(layer_figures(record(model, x, loss=torch.sum))))
+    assert any("vanishes" in f for f in findings(layer_values(record(model, x, loss=torch.sum))))
     model[0].bias.data[0] = math.nan
-    lines = layer_figures(record(model, x))
+    lines = layer_values(record(model, x))
     assert lines[0].broken == 16
     assert math.isfinite(lines[0].outputs.mean)
     assert "NaN" in findings(lines)[0]
     dead = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
     dead[0].bias.data -= 100
-    assert "8 of 8 units" in findings(layer_figures(record(dead, x)))[0]
+    assert "8 of 8 units" in findings(layer_values(record(dead, x)))[0]
     sound = mlp(Table(8), 2, hidden=[16])
-    assert findings(layer_figures(record(sound, x, loss=torch.sum))) == []
+    assert findings(layer_values(record(sound, x, loss=torch.sum))) == []
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_every_parameter_belongs_to_one_line(model, x):
 @pytest.mark.parametrize("learns", [False, True])
 def test_a_gradient_vanishes_only_where_something_should_learn(learns):
     model = TransformerLanguageModel(11, 8, dim=16, layers=2, heads=2, position="rotary")
-    figures = layer_figures(record(model, torch.randint(11, (4, 8)), loss=lambda logits: logits.logsumexp(-1).mean()))
+    figures = layer_values(record(model, torch.randint(11, (4, 8)), loss=lambda logits: logits.logsumexp(-1).mean()))
     chosen = next(layer for layer in figures if bool(layer.parameters) == learns)
     faded = [replace(layer, gradient=1e-12) if layer is chosen else layer for layer in figures]
     assert any("vanishes" in finding for finding in findings(faded)) == learns

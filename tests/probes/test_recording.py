@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from gradlab.errors import GradlabError
-from gradlab.probes import layer_figures, record
+from gradlab.probes import layer_values, record
 
 
 class Tied(nn.Module):
@@ -67,7 +67,7 @@ def test_a_module_that_is_called_twice_has_two_calls_and_one_line():
     model, x = Tied(), torch.randn(3, 4)
     seen = record(model, x, loss=torch.sum)
     assert [call.name for call in seen.calls] == ["inner", "inner", ""]
-    (line,) = layer_figures(seen)
+    (line,) = layer_values(seen)
     assert line.calls == 2
     assert line.outputs.mean == pytest.approx(torch.cat([c.outputs[0] for c in seen.calls[:2]]).mean().item())
 
@@ -92,7 +92,7 @@ def test_nothing_is_left_behind():
 def test_frozen_layers_have_gradients_of_their_outputs_but_none_of_their_parameters():
     model = small().requires_grad_(False)
     seen = record(model, torch.randn(5, 4), loss=torch.sum)
-    lines = {line.name: line for line in layer_figures(seen)}
+    lines = {line.name: line for line in layer_values(seen)}
     assert lines["0"].gradient > 0
     assert lines["0"].weight_gradient is None
 

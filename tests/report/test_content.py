@@ -238,3 +238,16 @@ def test_the_recipe_the_environment_and_the_next_commands_are_there(digits, digi
     assert digits.environment["torch"] in digits_page.text
     for command in (f"predict {digits.path} INPUT", f"evaluate {digits.path}", f"train {digits.path}/recipe.toml"):
         assert f"gradlab {command}" in digits_page.text
+
+
+def test_a_run_that_goes_wrong_has_the_card_of_the_doctor(train, read, digits_page):
+    run = train(Part("digits"), Part("mlp", {"hidden": [12]}), lr=30.0)
+    page, (finding, *others) = read(run), run.findings
+    titles = {title.lower() for title in page.titles}
+    assert finding.severity == "error"
+    assert finding.title.lower() in titles
+    assert all(text in page.text for text in (finding.slug, finding.evidence.split(";")[0], finding.fix.split(" ")[0]))
+    notes = {f.title.lower() for f in others if f.severity == "note"}
+    assert notes
+    assert not notes & titles
+    assert "What the doctor says" not in digits_page.titles

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from gradlab.diagnosis.doctor import Doctor
-from gradlab.diagnosis.finding import Finding, Verdict, ranked
+from gradlab.diagnosis.finding import Finding, Spot, Verdict, ranked
 from gradlab.diagnosis.record import Activation, Clipping, Judged, Loss, Module, Optimizer, Parameter, Record, Site
 from gradlab.diagnosis.series import Series
 from gradlab.report.diagnosis import page_of
@@ -25,7 +25,8 @@ def series(values: Iterable[float]) -> Series:
 
 
 def finding(slug: str, severity: Any = "error", **more: Any) -> Finding:
-    usual = {"confidence": 0.9, "where": "net.0", "since_step": 3, "evidence": "It was measured.", "fix": "repair()"}
+    usual: dict[str, Any] = {"confidence": 0.9, "place": (Spot("net.0"),), "since_step": 3}
+    usual |= {"evidence": "It was measured.", "fix": "repair()"}
     return Finding(slug=slug, severity=severity, **(usual | {"title": f"{slug} is wrong"} | more))
 
 
@@ -154,7 +155,9 @@ def test_an_empty_record_is_a_page_too() -> None:
 def test_what_a_user_wrote_is_no_html() -> None:
     hostile = "<script>alert(1)</script>"
     seen = Seen(
-        verdict(finding(hostile, title=hostile, where=hostile, fix=hostile), faults=[hostile]), record(), hostile
+        verdict(finding(hostile, title=hostile, place=(Spot(hostile),), fix=hostile), faults=[hostile]),
+        record(),
+        hostile,
     )
     assert hostile in seen.text
     assert "alert(1)" not in "".join(seen.scripts)

@@ -43,3 +43,11 @@ def test_what_is_typed_is_read_back_exactly(value):
     if isinstance(read, str):
         read = [float(part) for part in text.split(",")] if isinstance(value, list) else float(text)
     assert read == value
+
+
+def test_a_knob_of_an_earlier_version_is_still_found():
+    recipe = find("moons-mlp")
+    assert find_knob(recipe, "model.batch_norm").annotation is bool
+    with pytest.raises(GradlabError, match=r"model\.norm has no keys below it, so there is no model\.norm\.eps"):
+        find_knob(recipe, "model.norm.eps")
+    assert find_knob(recipe.override({"model.norm": "rms"}), "model.norm.eps").default is None

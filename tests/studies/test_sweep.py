@@ -30,6 +30,31 @@ def states(out, recipe):
     return [t.state for t in open_search(plan(recipe, out)).get_trials()]
 
 
+def test_a_database_that_was_half_made_is_made_again(small, out, monkeypatch):
+    """A process that dies after the tables are there, and before the study is."""
+    planned = plan(small, out)
+    out.mkdir(parents=True)
+
+    def killed(**options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(optuna, "create_study", killed)
+        with pytest.raises(KeyboardInterrupt):
+            open_search(planned)
+    assert sorted(path.name for path in out.iterdir()) == [".search.lock"]
+    assert open_search(planned).get_trials() == []
+
+
+@pytest.mark.parametrize("content", [b"no database" * 100, b"SQLite format 3\x00" + b"x" * 2000])
+def test_a_database_that_is_damaged_is_told(small, out, content):
+    planned = plan(small, out)
+    out.mkdir(parents=True)
+    (out / "study.db").write_bytes(content)
+    with pytest.raises(GradlabError, match=r"study\.db cannot be used: .*--out FOLDER"):
+        open_search(planned)
+
+
 def test_the_value_is_the_first_metric_on_the_validation_split(small, out):
     found = sweep(small, SPACE, 4, out, "cpu")
     assert found.metric == "accuracy"

@@ -39,6 +39,15 @@ def test_equal_probabilities_have_the_perplexity_of_the_vocabulary():
     assert figures["perplexity"] == pytest.approx(4)
 
 
+@pytest.mark.parametrize(("far", "expected"), [(900.0, math.exp(675)), (940.0, math.exp(705)), (1000.0, math.inf)])
+def test_a_perplexity_that_is_no_float_is_infinite(far, expected):
+    model, windows = Fixed([0.25] * 4), Windows(torch.tensor([0, 1, 2, 3, 0, 1, 2, 3, 0]), length=2)
+    model.logits = torch.tensor([0.0, -far, -far, -far])
+    figures = evaluate(model, task(), Examples.of(windows, windows.targets))
+    assert figures["loss"] == far * 3 / 4
+    assert figures["perplexity"] == pytest.approx(expected)
+
+
 def test_bits_per_byte_are_all_bits_over_all_bytes():
     # The targets are 1 2 3 0 1 2 3 0: two of each token, with 16 bytes together.
     figures = judged([0.25] * 4)

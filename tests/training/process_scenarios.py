@@ -274,7 +274,7 @@ class Walk(Stream):
 
 
 def walked() -> Any:
-    model = {"dropout": 0.2, "batch_norm": True}
+    model = {"dropout": 0.2, "norm": Part("batch")}
     return resumed(7, train=Walk, model=lambda: network(**model), steps=15, sync_batch_norm=True)
 
 
@@ -318,7 +318,7 @@ def diverged() -> Any:
 
 def refusals() -> Any:
     """What several processes cannot do."""
-    normalised = {"model": network(batch_norm=True)}
+    normalised = {"model": network(norm=Part("batch"))}
     over_all = {**normalised, "sync_batch_norm": True}
     tries: dict[str, Any] = {
         "lbfgs": {"optimizer": "lbfgs", "batch_size": "full"},

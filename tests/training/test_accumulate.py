@@ -12,6 +12,7 @@ from torch.testing import assert_close
 from gradlab.data import Targets
 from gradlab.errors import GradlabError
 from gradlab.models import mlp
+from gradlab.registry import Part
 from gradlab.specs import Table
 from gradlab.tasks import Classify, Regress
 from gradlab.training.guard import HostGuard
@@ -165,7 +166,7 @@ def test_the_activations_kept_for_the_backward_pass_are_those_of_one_part(exampl
 
 
 def test_parts_too_small_for_batch_normalisation_are_refused(make_training):
-    model = mlp(Table(4), 3, hidden=[6], batch_norm=True)
+    model = mlp(Table(4), 3, hidden=[6], norm=Part("batch"))
     with pytest.raises(GradlabError, match=r"Batch normalisation.*raise train\.batch_size or lower train\.accumulate"):
         make_training(model=model, accumulate=4)  # the last batch of 45 has 5 examples
     assert make_training(model=model, accumulate=2).total_steps == 18

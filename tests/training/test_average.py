@@ -4,6 +4,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from gradlab.models import mlp
+from gradlab.registry import Part
 from gradlab.specs import Table
 from gradlab.tasks.evaluation import evaluate
 from gradlab.training.average import Average
@@ -37,7 +38,7 @@ def by_hand(path, decay):
 
 def noisy():
     torch.manual_seed(0)
-    return mlp(Table(4), 3, hidden=[8], dropout=0.3, batch_norm=True)
+    return mlp(Table(4), 3, hidden=[8], dropout=0.3, norm=Part("batch"))
 
 
 @pytest.mark.parametrize("decay", [0.1, 0.5, 0.999])

@@ -1,5 +1,6 @@
 import json
 import os
+import sys
 
 import pytest
 import torch
@@ -73,3 +74,8 @@ def test_the_environment_says_what_a_repetition_needs_to_know():
     assert json.loads(json.dumps(said)) == said
     assert (said["gradlab"], said["torch"]) == (gradlab.__version__, torch.__version__)
     assert (said["threads"], said["step"], said["device"], said["cores"]) == (3, "eager", "cpu", os.cpu_count())
+
+
+def test_a_password_in_the_command_is_not_kept(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["gradlab", "sweep", "--storage", "mysql://me:secret@host/db"])
+    assert describe_environment(torch.device("cpu"), 1, "eager")["command"].endswith("mysql://me:***@host/db")

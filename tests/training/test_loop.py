@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 from gradlab.data import Examples, Targets, permutation
 from gradlab.models import mlp
+from gradlab.registry import Part
 from gradlab.run import checkpoint as disk
 from gradlab.specs import Table
 from gradlab.tasks import Classify
@@ -50,7 +51,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(make_training
 
 def noisy():
     torch.manual_seed(0)
-    return mlp(Table(4), 3, hidden=[8, 8], dropout=0.3, batch_norm=True)
+    return mlp(Table(4), 3, hidden=[8, 8], dropout=0.3, norm=Part("batch"))
 
 
 # 45 examples in batches of 8: 6 steps an epoch. Log lines every 4 steps, evaluations every epoch.
@@ -93,6 +94,31 @@ def test_a_restored_training_goes_on_to_the_bit(make_training, run, save_at, tmp
     assert_same_bits(weights(resumed), weights(whole))
     assert resumed.record.lines == [line for line in whole.record.lines if line["step"] > stop]
     assert resumed.progress.best_step == whole.progress.best_step
+
+
+class Remembers(Observer):
+    """Counts log lines, and keeps the count in checkpoints."""
+
+    def __init__(self, first=0):
+        self.state = {"count": first, "sums": torch.zeros(1)}
+
+    def log(self, training, line):
+        self.state = {"count": self.state["count"] + 1, "sums": self.state["sums"] + line["loss"]}
+
+    def snapshot(self):
+        return self.state
+
+    def restore(self, state):
+        self.state = state
+
+
+def test_observers_are_given_back_what_they_kept(make_training, run, save_at, tmp_path):
+    saver, whole, again = save_at(8), [Remembers(), Remembers(100)], [Remembers(), Remembers()]
+    run(make_training(log_every=4, observers=[*whole, saver]))
+    stored = disk.read(disk.write(tmp_path, saver.checkpoint))
+    run(make_training(log_every=4, observers=[Observer(), *again]), stored)
+    assert [o.state for o in again] == [o.state for o in whole]
+    assert whole[1].state["count"] == whole[0].state["count"] + 100
 
 
 def test_taking_a_checkpoint_changes_nothing(make_training, run, save_at):

@@ -7,7 +7,8 @@ from gradlab.run import checkpoint
 from gradlab.training.observers import Checkpoints, MetricsLog, keep_lines_until
 
 LINES = [
-    json.dumps({"step": s, "split": "train", "update_ratio": {"0.weight": 0.5}, "seconds": 1.0}) for s in (2, 4, 6)
+    json.dumps({"step": s, "epoch": 0.5, "split": "train", "update_ratio": {"0.weight": 0.5}, "seconds": 1.0})
+    for s in (2, 4, 6)
 ]
 
 
@@ -52,9 +53,10 @@ def test_the_newest_few_checkpoints_are_kept_and_the_end_is_always_one(make_trai
 
 
 def test_leftovers_of_a_killed_writer_are_removed(make_training, run, tmp_path):
-    for name in (".step-00000005-1234", ".step-00000010-removed"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "model.safetensors").write_bytes(b"half")
+    for name in (".step-00000005-0123abcd", ".step-00000010-4567cdef"):
+        (tmp_path / f"{name}.new").mkdir()
+        (tmp_path / f"{name}.new" / "model.safetensors").write_bytes(b"half")
+        (tmp_path / f"{name}.writing").touch()
     run(make_training(observers=[Checkpoints(tmp_path, 500, 3)]))
     assert [p.name for p in tmp_path.iterdir()] == ["step-00000018"]
 
@@ -85,14 +87,14 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_training_with_the_last_sou
     make_training, run, tmp_path, monkeypatch
 ):
     training = make_training(observers=[Checkpoints(tmp_path, 5, 3)])
-    real = checkpoint.write
+    real = checkpoint.save_tensors
 
-    def full(folder, content):
-        if content.step > 5:
+    def full(path, tensors):
+        if "step-00000010" in str(path):
             raise OSError(28, "No space left on device")
-        return real(folder, content)
+        real(path, tensors)
 
-    monkeypatch.setattr(checkpoint, "write", full)
-    with pytest.raises(TrainingError, match=r"step 10 could not be written .*No space left.* that of step 5"):
+    monkeypatch.setattr(checkpoint, "save_tensors", full)
+    with pytest.raises(TrainingError, match=r"cannot be written: No space left.*step 10 is lost.* that of step 5"):
         run(training)
     assert checkpoint.newest_sound(tmp_path)[0].step == 5

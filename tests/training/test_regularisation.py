@@ -6,6 +6,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from gradlab.models import lenet, mlp
+from gradlab.registry import Part
 from gradlab.specs import Picture, Table
 from gradlab.training.optimizers import Parameters
 from gradlab.training.regularisation import add_l1, limit_rows, penalty
@@ -18,7 +19,7 @@ def by_hand(model, decay, l1, everything):
 
 @pytest.mark.parametrize("decay_all", [False, True])
 def test_the_penalty_is_half_the_squares_and_all_the_sizes(make_plan, decay_all):
-    model = mlp(Table(4), 3, hidden=[6], batch_norm=True)
+    model = mlp(Table(4), 3, hidden=[6], norm=Part("batch"))
     plan = make_plan(weight_decay=0.3, l1=0.05, decay_all=decay_all)
     assert penalty(model, plan).item() == pytest.approx(by_hand(model, 0.3, 0.05, decay_all), rel=1e-5)
     assert penalty(model, make_plan()).item() == 0

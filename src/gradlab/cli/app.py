@@ -1,8 +1,12 @@
 """The application: its commands, and how failures are told."""
 
 import os
+import shlex
 import sys
+import tempfile
+import traceback
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import NoReturn
 
 import cyclopts
@@ -15,12 +19,14 @@ from gradlab.cli.diagnosing import before_the_script, doctor
 from gradlab.cli.explaining import explain
 from gradlab.cli.generating import generate
 from gradlab.cli.history import compare, runs
+from gradlab.cli.output import json_alone, print_json
 from gradlab.cli.probing import probe
 from gradlab.cli.sweeping import sweep
 from gradlab.cli.training import resume, train
 from gradlab.cli.using import evaluate, predict
 from gradlab.cli.verifying import verify
-from gradlab.errors import GradlabError, is_out_of_memory
+from gradlab.errors import FAULT, GradlabError, is_out_of_memory, one_line
+from gradlab.printable import printable, without_passwords
 from gradlab.version import __version__
 
 app = cyclopts.App(
@@ -53,12 +59,22 @@ app.command(bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command and exit with its code: 0, or that of the error, told in a line or two on stderr."""
+    """Run a command and exit with its code: 0, or that of the error, told in a line or two on stderr.
+
+    With --json the error is on stdout too, as `{"error": …}`.
+    """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments[:1] == ["doctor"]:  # its process is the script's, whose settings are none of ours
+    doctor = arguments[:1] == ["doctor"]  # its process is the script's, whose settings are none of ours
+    if doctor:
         arguments[1:] = before_the_script(arguments[1:])
     else:
         process.prepare()
+    with json_alone() if "--json" in arguments and not doctor else nullcontext():
+        _run(arguments)
+    sys.exit(0)
+
+
+def _run(arguments: list[str]) -> None:
     try:
         _check_processes(arguments)
         with parallel.joined():
@@ -79,16 +95,33 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             fail("interrupted", 130)
         if is_out_of_memory(error):
             fail("out of memory. Lower train.batch_size, raise train.accumulate, or take a smaller model.", 1)
-        if told := owners.blame(error):
-            fail(told, GradlabError.exit_code)
-        raise
-    sys.exit(0)
+        if message := owners.blame(error):
+            fail(message, GradlabError.exit_code)
+        what = f"{type(error).__name__}: {one_line(error).rstrip('.')}"
+        fail(f"{what}. This is a fault of gradlab, not yours. {_logged(error, arguments)}", FAULT)
 
 
 def fail(message: str, code: int) -> NoReturn:
     who = f"gradlab (rank {_rank()})" if _rank() else "gradlab"
-    print(f"{who}: {message}", file=sys.stderr)
+    print(f"{who}: {printable(message, lines=True)}", file=sys.stderr)
+    if json_alone.wanted:
+        print_json({"error": printable(message, lines=True)})
     sys.exit(code)
+
+
+def _logged(error: Exception, arguments: Sequence[str]) -> str:
+    """Where the traceback is, which only whoever mends gradlab wants to see."""
+    lines = traceback.format_exception(error)
+    content = (
+        f"gradlab {__version__}, Python {sys.version}\n{without_passwords(shlex.join(arguments))}\n\n{''.join(lines)}"
+    )
+    try:
+        number, path = tempfile.mkstemp(prefix="gradlab-", suffix=".log")
+        with open(number, "w", errors="backslashreplace") as file:
+            file.write(content)
+    except OSError as refused:
+        return f"Its traceback could not be written: {refused.strerror}."
+    return f"Its traceback is in {path}: please report it."
 
 
 def _check_processes(arguments: Sequence[str]) -> None:

@@ -12,9 +12,9 @@ from gradlab.cli.output import table
 from gradlab.wording import count, counted, duration, number
 
 
-def show_training(screen: Console, found: Sequence[Table]) -> None:
+def show_training(screen: Console, results: Sequence[Table]) -> None:
     titles = {name: entry.title for name, entry in (ENTRIES | TEXT_ENTRIES).items()}
-    for one in found:
+    for one in results:
         rows = ([r.title, f"{r.wall:.2f}", f"{r.cpu:.2f}", *_work(r)] for r in one.rows)
         title = f"{_training(one)}: ratio to the {titles[one.reference]}"
         screen.print(table("", "wall", "CPU", *_WORK, rows=rows, title=title))
@@ -23,8 +23,8 @@ def show_training(screen: Console, found: Sequence[Table]) -> None:
             screen.print(f"Not taking part: {titles[name]} ({reason}).")
 
 
-def show_against(screen: Console, found: Sequence[Table]) -> None:
-    for one in found:
+def show_against(screen: Console, results: Sequence[Table]) -> None:
+    for one in results:
         here, there = sorted(one.rows, key=lambda row: row.contestant == one.reference)
         quartiles = "–".join(f"{q:.3f}" for q in here.cpu_quartiles)
         rows = [
@@ -54,14 +54,14 @@ def _work(row: Row) -> list[str]:
     return [f"{1e6 * row.seconds / row.steps:,.0f}", str(row.steps), number(row.loss)]
 
 
-def show_start(screen: Console, found: Sequence[StartRow]) -> None:
-    rows = ([r.title, f"{r.wall:.2f}", f"{r.cpu:.2f}", f"{r.seconds:.2f}"] for r in found)
+def show_start(screen: Console, results: Sequence[StartRow]) -> None:
+    rows = ([r.title, f"{r.wall:.2f}", f"{r.cpu:.2f}", f"{r.seconds:.2f}"] for r in results)
     title = "From the start of the process to the end of the first step: ratio to the tutorial script"
     screen.print(table("", "wall", "CPU, whole process", "least seconds", rows=rows, title=title))
 
 
-def show_decode(screen: Console, found: Sequence[Decoded]) -> None:
-    for one in found:
+def show_decode(screen: Console, results: Sequence[Decoded]) -> None:
+    for one in results:
         rows = (
             [
                 r.title,
@@ -77,14 +77,14 @@ def show_decode(screen: Console, found: Sequence[Decoded]) -> None:
         screen.print("All wrote the same tokens." if one.same else "They did not write the same tokens.")
 
 
-def show_attention(screen: Console, found: Sequence[Growth]) -> None:
+def show_attention(screen: Console, results: Sequence[Growth]) -> None:
     _show_growth(
-        screen, "Milliseconds of a step", found, lambda p: p.milliseconds, [one.time_exponent for one in found]
+        screen, "Milliseconds of a step", results, lambda p: p.milliseconds, [one.time_exponent for one in results]
     )
     _show_growth(
-        screen, "MiB at the peak of a step", found, lambda p: p.mebibytes, [one.memory_exponent for one in found]
+        screen, "MiB at the peak of a step", results, lambda p: p.mebibytes, [one.memory_exponent for one in results]
     )
-    for one in found:
+    for one in results:
         last = one.points[-1].length
         if one.ended == "memory":
             screen.print(f"{one.title}: out of memory at {last:,} tokens.")
@@ -95,16 +95,16 @@ def show_attention(screen: Console, found: Sequence[Growth]) -> None:
 def _show_growth(
     screen: Console,
     title: str,
-    found: Sequence[Growth],
+    results: Sequence[Growth],
     figure: Callable[[Point], float | None],
     exponents: Sequence[float | None],
 ) -> None:
     """A table of lengths and kinds of attention, and below it how each kind grows."""
-    measured = [{p.length: _cell(figure(p)) for p in one.points} for one in found]
+    measured = [{p.length: _cell(figure(p)) for p in one.points} for one in results]
     lengths = sorted({length for cells in measured for length in cells})
     rows = [[f"{length:,}", *(cells.get(length, "–") for cells in measured)] for length in lengths]
     rows.append(["exponent", *("–" if e is None else f"{e:.2f}" for e in exponents)])
-    screen.print(table("tokens", *(one.title for one in found), rows=rows, title=title))
+    screen.print(table("tokens", *(one.title for one in results), rows=rows, title=title))
 
 
 def _cell(figure: float | None) -> str:
@@ -113,7 +113,7 @@ def _cell(figure: float | None) -> str:
     return f"{figure:,.1f}" if figure < 100 else f"{figure:,.0f}"
 
 
-def show_language(screen: Console, found: Sequence[Learned]) -> None:
+def show_language(screen: Console, results: Sequence[Learned]) -> None:
     rows = (
         [
             r.recipe,
@@ -124,13 +124,13 @@ def show_language(screen: Console, found: Sequence[Learned]) -> None:
             count(r.tokens) if r.tokens else "–",
             duration(r.seconds) if r.steps else "–",
         ]
-        for r in found
+        for r in results
     )
     columns = ("", "bits per byte", "perplexity", "parameters", "steps", "tokens seen", "training")
     screen.print(table(*columns, rows=rows, title="Text that was not trained on, after the same time of training"))
 
 
-def show_compiling(screen: Console, found: Sequence[Compiling]) -> None:
+def show_compiling(screen: Console, results: Sequence[Compiling]) -> None:
     rows = (
         [
             r.title,
@@ -140,21 +140,21 @@ def show_compiling(screen: Console, found: Sequence[Compiling]) -> None:
             f"{1e6 * r.compiled_step:,.0f}",
             "never" if r.pays_after is None else f"{r.pays_after:,.0f}",
         ]
-        for r in found
+        for r in results
     )
     columns = ("", "compile, s", "again, s", "eager µs/step", "compiled µs/step", "pays after steps")
     screen.print(table(*columns, rows=rows, title="What torch.compile costs and saves"))
 
 
-def show_precision(screen: Console, found: Sequence[Precision]) -> None:
-    rows = ([r.title, f"{1e6 * r.float32:,.0f}", f"{1e6 * r.bf16:,.0f}", f"{r.ratio:.2f}"] for r in found)
+def show_precision(screen: Console, results: Sequence[Precision]) -> None:
+    rows = ([r.title, f"{1e6 * r.float32:,.0f}", f"{1e6 * r.bf16:,.0f}", f"{r.ratio:.2f}"] for r in results)
     screen.print(
         table("", "float32 µs/step", "bf16 µs/step", "ratio", rows=rows, title="bf16 beside float32 on the CPU")
     )
 
 
-def show_doctor(screen: Console, found: Sequence[Part]) -> None:
-    for part in found:
+def show_doctor(screen: Console, results: Sequence[Part]) -> None:
+    for part in results:
         rows = (
             [s.slug, str(s.scripts), str(s.first), str(s.among_first), _share(s.precision), _share(s.recall)]
             for s in part.scores
@@ -173,7 +173,7 @@ def show_doctor(screen: Console, found: Sequence[Part]) -> None:
         ):
             if listed:
                 screen.print(table("script", middle, last, rows=listed, title=title))
-    for part in found:
+    for part in results:
         share = f" ({part.among_first / part.faulty:.0%})" if part.faulty else ""
         failures = sum(bool(o.failures) for o in part.outcomes)
         screen.print(
@@ -194,7 +194,7 @@ def _share(share: float | None) -> str:
     return "–" if share is None else f"{share:.0%}"
 
 
-def show_overhead(screen: Console, found: Sequence[Overhead]) -> None:
+def show_overhead(screen: Console, results: Sequence[Overhead]) -> None:
     rows = (
         [
             r.title,
@@ -206,7 +206,7 @@ def show_overhead(screen: Console, found: Sequence[Overhead]) -> None:
             f"{r.bar:.1f}",
             "yes" if r.same else "no",
         ]
-        for r in found
+        for r in results
     )
     columns = ("", "steps", "loop, s", "loop", "loop, CPU", "process", "bar", "same loss")
     screen.print(table(*columns, rows=rows, title="Time with the doctor to the time without"))

@@ -73,11 +73,11 @@ def train(
     """
     chosen = cases or [*benches.CASES, *benches.TEXT_CASES]
     if against is None:
-        found = benches.bench_train(chosen, 7 if rounds is None else rounds, _progress)
-        _told(found, tables.show_training, plain, as_json)
+        results = benches.bench_train(chosen, 7 if rounds is None else rounds, _progress)
+        _show(results, tables.show_training, plain, as_json)
     else:
-        found = benches.bench_against(chosen, against, 15 if rounds is None else rounds, _progress)
-        _told(found, tables.show_against, plain, as_json)
+        results = benches.bench_against(chosen, against, 15 if rounds is None else rounds, _progress)
+        _show(results, tables.show_against, plain, as_json)
 
 
 @bench.command(sort_key=1)
@@ -86,7 +86,7 @@ def start(*, rounds: Rounds = 7, plain: Plain = False, as_json: Json = False) ->
 
     Example: `gradlab bench start --rounds 15`
     """
-    _told(benches.bench_start(rounds, _progress), tables.show_start, plain, as_json)
+    _show(benches.bench_start(rounds, _progress), tables.show_start, plain, as_json)
 
 
 @bench.command(sort_key=2)
@@ -102,7 +102,7 @@ def decode(*batches: int, rounds: Rounds = 7, tokens: int = 256, plain: Plain = 
     tokens
         How many tokens each text gets.
     """
-    _told(benches.bench_decode(batches or [1, 16], rounds, _progress, new=tokens), tables.show_decode, plain, as_json)
+    _show(benches.bench_decode(batches or [1, 16], rounds, _progress, new=tokens), tables.show_decode, plain, as_json)
 
 
 @bench.command(sort_key=2)
@@ -136,8 +136,8 @@ def attention(
         The most tokens.
     """
     options: dict[str, Any] = {"device": device, "memory": memory, "seconds": seconds, "longest": longest}
-    found = benches.bench_attention(mechanisms or [*benches.MECHANISMS], _progress, **options)
-    _told(found, tables.show_attention, plain, as_json)
+    results = benches.bench_attention(mechanisms or [*benches.MECHANISMS], _progress, **options)
+    _show(results, tables.show_attention, plain, as_json)
 
 
 @bench.command(sort_key=3)
@@ -160,8 +160,8 @@ def language(
     threads
         Of the CPU, for each; default one for each core.
     """
-    found = benches.bench_language(recipes or benches.RECIPES, minutes, _progress, threads)
-    _told(found, tables.show_language, plain, as_json)
+    results = benches.bench_language(recipes or benches.RECIPES, minutes, _progress, threads)
+    _show(results, tables.show_language, plain, as_json)
 
 
 @bench.command(name="compile", sort_key=4)
@@ -175,7 +175,7 @@ def compiling(*cases: str, rounds: Rounds = 7, plain: Plain = False, as_json: Js
     cases
         Which trainings: digits, mlp, lenet; default all.
     """
-    _told(benches.bench_compile(cases or [*benches.CASES], rounds, _progress), tables.show_compiling, plain, as_json)
+    _show(benches.bench_compile(cases or [*benches.CASES], rounds, _progress), tables.show_compiling, plain, as_json)
 
 
 @bench.command(sort_key=5)
@@ -189,7 +189,7 @@ def precision(*cases: str, rounds: Rounds = 7, plain: Plain = False, as_json: Js
     cases
         Which trainings: digits, mlp, lenet; default all.
     """
-    _told(benches.bench_precision(cases or [*benches.CASES], rounds, _progress), tables.show_precision, plain, as_json)
+    _show(benches.bench_precision(cases or [*benches.CASES], rounds, _progress), tables.show_precision, plain, as_json)
 
 
 @bench.command(sort_key=6)
@@ -232,18 +232,18 @@ def doctor(
         Measure instead what the doctor costs: two trainings with and without it.
     """
     if overhead:
-        _told(benches.bench_doctor_overhead(rounds, _progress), tables.show_overhead, plain, as_json)
+        _show(benches.bench_doctor_overhead(rounds, _progress), tables.show_overhead, plain, as_json)
         return
     options: dict[str, Any] = {"only": only, "held_out": held_out, "jobs": jobs, "seconds": seconds}
-    found = benches.bench_doctor(corpus, _progress, **options, identity=identity)
-    _told(found, tables.show_doctor, plain, as_json)
+    results = benches.bench_doctor(corpus, _progress, **options, identity=identity)
+    _show(results, tables.show_doctor, plain, as_json)
 
 
-def _told(found: Sequence[Any], show: Callable[[Console, Sequence[Any]], None], plain: bool, as_json: bool) -> None:
+def _show(results: Sequence[Any], show: Callable[[Console, Sequence[Any]], None], plain: bool, as_json: bool) -> None:
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json({"results": [asdict(one) for one in results]})
     else:
-        show(console(plain), found)
+        show(console(plain), results)
 
 
 def _progress(text: str) -> None:

@@ -59,7 +59,7 @@ def list_knobs(name: str) -> list[dict[str, Any]]:
     from gradlab.training.plan import plan_schema
 
     recipe = find(name)
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
 
     def add(schema: Schema, values: Any, where: str) -> None:
         for knob in schema.knobs.values():
@@ -68,7 +68,7 @@ def list_knobs(name: str) -> list[dict[str, Any]]:
                 None if v is None or v is knob.empty else knob.resolve(v, key)
                 for v in (values.get(knob.name, knob.default), knob.default)
             )
-            found.append(
+            entries.append(
                 {
                     "key": key,
                     "value": value.name if isinstance(value, Part) else value,
@@ -84,11 +84,11 @@ def list_knobs(name: str) -> list[dict[str, Any]]:
     def add_part(registry: Registry[Any], part: Part, where: str) -> None:
         choices = " | ".join(registry.names())
         summary = next(iter((registry[part.name].__doc__ or "").strip().splitlines()), "")
-        found.append({"key": where, "value": part.name, "default": None, "type": choices, "doc": summary})
+        entries.append({"key": where, "value": part.name, "default": None, "type": choices, "doc": summary})
         add(registry.schema(part.name), part.values, where)
 
     add_part(sources, recipe.data, "data")
     add_part(models, recipe.model, "model")
     add_part(tasks, recipe.task, "task")
     add(plan_schema, recipe.train, "train")
-    return found
+    return entries

@@ -53,14 +53,14 @@ def list_sources(*, plain: Plain = False, as_json: Json = False) -> None:
     from gradlab.data import sources
     from gradlab.data.cache import cache_folder
 
-    found = {name: {"what": _summary(sources[name]), **_where(name)} for name in sources}
+    listing = {name: {"what": _summary(sources[name]), **_where(name)} for name in sources}
     if as_json:
-        print_json(found)
+        print_json(listing)
         return
     screen = console(plain)
-    rows = ([name, source["what"], _WORDS[source["where"]]] for name, source in found.items())
+    rows = ([name, source["what"], _WORDS[source["where"]]] for name, source in listing.items())
     screen.print(table("source", "what it is", "where it is", rows=rows))
-    for name, source in found.items():
+    for name, source in listing.items():
         if source["where"] == "cache":
             say(screen, name, f"in the cache: {source['path']}, {_megabytes(source['bytes'])}")
     say(screen, "cache", f"{cache_folder()}; GRADLAB_CACHE moves it")
@@ -139,8 +139,8 @@ def show(
     from gradlab.api import look_at_data
     from gradlab.cli.training import read_overrides
 
-    given = {key.removeprefix("data."): value for key, value in read_overrides(overrides).items()}
-    values = {**({"path": path} if path is not None else {}), **given}
+    changes = {key.removeprefix("data."): value for key, value in read_overrides(overrides).items()}
+    values = {**({"path": path} if path is not None else {}), **changes}
     page = Path(out or f"{name}-data.html")
     title = Path(values["path"]).name if values.get("path") else name
     overview = look_at_data(name, values, page, title)

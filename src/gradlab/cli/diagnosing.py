@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 from cyclopts import Parameter
 
 from gradlab.errors import GradlabError, notice, one_line
+from gradlab.files import json_text, write_file
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.script import Outcome
@@ -74,8 +73,7 @@ def doctor(
     outcome = run(script, arguments, module=module, steps=steps, deep=deep)
     verdict, of_the_script = outcome.verdict, exit_code == "script"
     if figures is not None:
-        told = json.dumps(_finite(verdict.as_json()), indent=1, ensure_ascii=False, allow_nan=False)
-        _write(figures, f"{told}\n")
+        _write(figures, json_text(verdict.as_json()) + "\n")
     if verdict.refusal is not None:
         _refuse(outcome, script, of_the_script)
     tell(verdict, outcome.record, stderr)
@@ -141,15 +139,6 @@ def _draw(outcome: Outcome, path: Path, name: str) -> None:
 
 def _write(path: Path, content: str) -> None:
     try:
-        path.write_bytes(content.encode())
-    except OSError as error:
-        notice(f"{path} cannot be written: {error.strerror}.")
-
-
-def _finite(value: Any) -> Any:
-    """The same nesting with null for NaN and infinity, which JSON does not know."""
-    if isinstance(value, dict):
-        return {key: _finite(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        write_file(path, content)
+    except GradlabError as error:  # the verdict is told all the same
+        notice(str(error))

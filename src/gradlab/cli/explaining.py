@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,11 @@ from rich.text import Text
 
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
+from gradlab.files import write_file
 
 if TYPE_CHECKING:
     from gradlab.explanation.autodiff import Autodiff
-    from gradlab.explanation.block import Code, Explanation
+    from gradlab.explanation.block import Explanation, SourceCode
 
 _TWO_COLUMNS = 150  # characters of a terminal in which two pieces of code stand beside one another
 
@@ -46,19 +48,19 @@ def explain(
     if name is None:
         _list(summaries(), plain, as_json)
         return
-    found: Autodiff | Explanation = Autodiff.of_a_neuron() if name == "autodiff" else Explanation.of(name)
+    subject: Autodiff | Explanation = Autodiff.of_a_neuron() if name == "autodiff" else Explanation.of(name)
     if html is not None:
-        from gradlab.explanation.pages import autodiff_page, block_page, write
+        from gradlab.explanation.pages import autodiff_page, block_page
 
-        write(autodiff_page(found) if isinstance(found, Autodiff) else block_page(found), html)
+        write_file(Path(html), autodiff_page(subject) if isinstance(subject, Autodiff) else block_page(subject))
     if as_json:
-        print_json(found.plain())
+        print_json(subject.plain())
     elif html is not None:
         say(console(plain), "page", html)
-    elif isinstance(found, Autodiff):
-        _show_autodiff(console(plain), found)
+    elif isinstance(subject, Autodiff):
+        _show_autodiff(console(plain), subject)
     else:
-        _show(console(plain), found)
+        _show(console(plain), subject)
 
 
 def _list(summaries: dict[str, str], plain: bool, as_json: bool) -> None:
@@ -70,45 +72,45 @@ def _list(summaries: dict[str, str], plain: bool, as_json: bool) -> None:
     screen.print("gradlab explain NAME shows one; gradlab verify NAME checks it.")
 
 
-def _show(screen: Console, found: Explanation) -> None:
+def _show(screen: Console, subject: Explanation) -> None:
     from gradlab.explanation.docstring import Equation
     from gradlab.explanation.equations import terminal
 
-    screen.print(Text.assemble((found.name, "bold"), "  ", found.doc.summary))
+    screen.print(Text.assemble((subject.name, "bold"), "  ", subject.doc.summary))
     screen.print()
-    for part in found.doc.body:
+    for part in subject.doc.body:
         if isinstance(part, Equation):
             _show_picture(screen, terminal(part.latex), "bold cyan")
         else:
             screen.print(Text(part))
         screen.print()
-    say(screen, "shapes", found.shapes)
-    say(screen, "settings", found.settings or "none")
-    parameters = ", ".join(f"{name} {shape}" for name, shape in found.parameters.items())
-    say(screen, "parameters", f"{parameters}, in {found.built}" if parameters else "none")
-    for key, formula in found.doc.cost.items():
+    say(screen, "shapes", subject.shapes)
+    say(screen, "settings", subject.settings or "none")
+    parameters = ", ".join(f"{name} {shape}" for name, shape in subject.parameters.items())
+    say(screen, "parameters", f"{parameters}, in {subject.built}" if parameters else "none")
+    for key, formula in subject.cost.items():
         say(screen, key, formula)
-    if found.peers:
-        say(screen, "equal to", ", ".join(found.peers))
+    if subject.peers:
+        say(screen, "equal to", ", ".join(subject.peers))
     screen.print()
-    screen.print(Text(found.example), soft_wrap=True)
-    if found.laws:
-        screen.print(table("law", "", rows=([name, formula] for name, formula in found.laws.items())))
-    _show_code(screen, [found.code, *found.twins])
+    screen.print(Text(subject.example), soft_wrap=True)
+    if subject.laws:
+        screen.print(table("law", "", rows=([name, formula] for name, formula in subject.laws.items())))
+    _show_code(screen, [subject.code, *subject.twins])
 
 
-def _show_autodiff(screen: Console, found: Autodiff) -> None:
+def _show_autodiff(screen: Console, subject: Autodiff) -> None:
     from gradlab.explanation.autodiff import EQUATION, STEPS, SUMMARY
     from gradlab.explanation.equations import terminal
 
     screen.print(Text.assemble(("autodiff", "bold"), "  ", SUMMARY))
     screen.print()
     _show_picture(screen, f"{terminal(EQUATION)}\n", "bold cyan")
-    _show_picture(screen, f"{found.graph}\n")
+    _show_picture(screen, f"{subject.graph}\n")
     for step in STEPS:
         screen.print(Text(step))
     screen.print()
-    _show_code(screen, [found.gate, found.backward])
+    _show_code(screen, [subject.gate, subject.backward])
 
 
 def _show_picture(screen: Console, lines: str, style: str = "") -> None:
@@ -116,7 +118,7 @@ def _show_picture(screen: Console, lines: str, style: str = "") -> None:
     screen.print(Text(indent(lines, "    "), style), soft_wrap=True)
 
 
-def _show_code(screen: Console, codes: list[Code]) -> None:
+def _show_code(screen: Console, codes: list[SourceCode]) -> None:
     """Side by side where there is room, else one below the other."""
     if not screen.is_terminal:
         for code in codes:

@@ -13,6 +13,7 @@ from gradlab.cli.files import read_text
 from gradlab.cli.output import console, print_json
 from gradlab.cli.training import CodeFiles, Json, Plain, load_code
 from gradlab.errors import GradlabError
+from gradlab.printable import printable
 
 if TYPE_CHECKING:
     from torch import nn
@@ -102,7 +103,7 @@ def generate(
     if as_json:
         print_json({"run": run, "prompt": text, "texts": [{"text": written, "tokens": count}]})
     elif not stream:
-        print(text + written)
+        _print(f"{text}{written}\n")
 
 
 def _prompt(prompt: str | None, file: str | None) -> str:
@@ -113,18 +114,18 @@ def _prompt(prompt: str | None, file: str | None) -> str:
     return prompt if prompt is not None else "\n"
 
 
-def _length(model: nn.Module, prompt: int, asked: int | None) -> int:
+def _length(model: nn.Module, prompt: int, wanted: int | None) -> int:
     limit = getattr(model, "limit", None)
     room = None if limit is None else limit - prompt
     if room is not None and room < 1:
         raise GradlabError(f"The prompt has {prompt} tokens, and the model sees at most {limit}. Give a shorter one.")
-    if asked is None:
+    if wanted is None:
         return _LENGTH if room is None else min(_LENGTH, room)
-    if room is not None and asked > room:
+    if room is not None and wanted > room:
         raise GradlabError(
             f"The model sees at most {limit} tokens, and the prompt has {prompt}: --max-tokens can be at most {room}."
         )
-    return asked
+    return wanted
 
 
 def _write(
@@ -140,14 +141,14 @@ def _write(
     options = {"allowed": writer.allowed, "eos": writer.eos or None, **options}
     columns = stream(writer.model, torch.tensor([tokens]), length, **options)
     if shown:
-        print(text, end="", flush=True)
+        _print(text)
     for column in columns:
         parts.append(decoding(int(column)))
         if shown:
-            print(parts[-1], end="", flush=True)
+            _print(parts[-1])
     parts.append(decoding.end())
     if shown:
-        print(parts[-1])
+        _print(f"{parts[-1]}\n")
     return "".join(parts), len(parts) - 1
 
 
@@ -166,7 +167,7 @@ def _search(
 
     from gradlab.sampling import Allowed, Beam, beam_search, draw_tree
 
-    found = beam_search(
+    search = beam_search(
         writer.model,
         torch.tensor([tokens]),
         length,
@@ -175,12 +176,12 @@ def _search(
         filters=[] if writer.allowed is None else [Allowed(writer.allowed)],
         record=tree,
     )
-    scores, lengths = found.scores[0].tolist(), found.lengths[0].tolist()
+    scores, lengths = search.scores[0].tolist(), search.lengths[0].tolist()
     texts = []
-    for row, count in zip(found.tokens[0].tolist(), lengths, strict=True):
+    for row, count in zip(search.tokens[0].tolist(), lengths, strict=True):
         decoding = writer.decoding(tokens, text)
         texts.append("".join(map(decoding, row[len(tokens) : len(tokens) + count])) + decoding.end())
-    drawn = draw_tree(found.trees[0], lambda token: repr(writer.tokenizer.decode([token]))) if tree else None
+    drawn = draw_tree(search.trees[0], lambda token: repr(writer.tokenizer.decode([token]))) if tree else None
     if as_json:
         each = [{"text": t, "tokens": n, "score": s} for t, n, s in zip(texts, lengths, scores, strict=True)]
         print_json({"run": str(writer.path), "prompt": text, "texts": each, **({"tree": drawn} if tree else {})})
@@ -191,5 +192,9 @@ def _search(
     for written, score in zip(texts, scores, strict=True):
         if n_best > 1:
             screen.print(Text(f"{score:.3f}", "dim"))
-        sys.stdout.flush()
-        print(text + written)
+        _print(f"{text}{written}\n")
+
+
+def _print(text: str) -> None:
+    """As it was written, but to a terminal without what would steer it."""
+    print(printable(text, 6 * len(text), lines=True) if sys.stdout.isatty() else text, end="", flush=True)

@@ -1,15 +1,16 @@
 """`gradlab runs` and `gradlab compare`."""
 
-import json
 import shlex
-import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from gradlab.cli.output import console, print_json, table
 from gradlab.cli.training import Json, Plain
 from gradlab.errors import GradlabError
-from gradlab.recipe import flat
+from gradlab.files import Damaged, read_json
+from gradlab.files.formats import Environment, Result
+from gradlab.recipe import Recipe, flat
 from gradlab.wording import as_typed, duration, number
 
 _FIGURES = ("steps", "seconds", "parameters", "validation", "test")
@@ -30,12 +31,13 @@ def runs(folder: str = "runs", /, *, plain: Plain = False, as_json: Json = False
     """
     if not Path(folder).is_dir():
         raise GradlabError(f"There is no folder {folder} here. `gradlab train` makes runs/ for its first run.")
-    found = sorted((read(path.parent) for path in Path(folder).glob("*/recipe.toml")), key=lambda r: r["started"])[::-1]
+    summaries = [read(path.parent) for path in Path(folder).glob("*/recipe.toml")]
+    newest_first = sorted(summaries, key=lambda summary: summary["started"], reverse=True)
     if as_json:
-        print_json(found)
+        print_json({"runs": newest_first})
         return
     rows = []
-    for run in found:
+    for run in newest_first:
         test = run.get("test") or {}
         figure = next(((k, v) for k, v in test.items() if k != "loss"), None)
         shown = f"{figure[0]} {number(figure[1])}" if figure else run["state"]
@@ -87,38 +89,34 @@ def compare(first: str, second: str, /, *others: str, plain: Plain = False, as_j
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A run's summary, from its files alone: neither torch nor the model is loaded."""
-    environment = _json(path / "environment.json")
-    result = _json(path / "result.json")
+    """A run's summary, from its files alone: neither torch nor the model is loaded. One that is damaged says so."""
+    summary: dict[str, Any] = {"run": str(path), "state": "", "started": "", "recipe": "–"}
+    try:
+        environment, result, recipe = _files(path)
+    except Damaged as error:
+        return {**summary, "state": str(error)}
     code = "".join(f" --code {shlex.quote(name)}" for name in environment.get("code", {}))
-    state = "finished" if result else f"not finished: gradlab resume {path}{code}"
-    summary = {"run": str(path), "state": state, "started": environment.get("started", "")}
+    summary["state"] = "finished" if result else f"not finished: gradlab resume {path}{code}"
     if result:
-        summary |= {k: result[k] for k in _FIGURES if k in result}
-        summary["time"] = duration(result["seconds"]) if "seconds" in result else "–"
-    return summary | {"recipe": _toml(path / "recipe.toml").get("recipe", "–")}
+        summary |= {**_figures(result), "time": duration(result["seconds"])}
+    return summary | {"started": environment.get("started", ""), "recipe": recipe.name}
 
 
 def sections(path: Path) -> dict[str, dict[str, Any]]:
     """Recipe, environment and result of a run, each flat: dotted key to value."""
-    environment, result = _json(path / "environment.json"), _json(path / "result.json")
-    kept: dict[str, Any] = {k: result[k] for k in _FIGURES if k in result}
-    unequal = {k: v for k, v in environment.items() if k not in ("started", "command")}
-    return {"recipe": flat(_toml(path / "recipe.toml")), "environment": flat(unequal), "result": flat(kept)}
+    environment, result, recipe = _files(path)
+    where = {k: v for k, v in environment.items() if k not in ("started", "command")}
+    return {"recipe": recipe.flat(), "environment": flat(where), "result": flat(_figures(result) if result else {})}
 
 
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        content: Any = json.loads(path.read_text()) if path.exists() else {}
-    except (ValueError, OSError) as error:
-        raise GradlabError(f"{path} is damaged: {error}.") from None
-    if not isinstance(content, dict):
-        raise GradlabError(f"{path} is damaged: it holds no JSON object.")
-    return content
+def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: result[key] for key in _FIGURES}
 
 
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text())
-    except (ValueError, OSError) as error:
-        raise GradlabError(f"{path} is damaged: {error}.") from None
+def _files(path: Path) -> tuple[Environment, Result | None, Recipe]:
+    finished = (path / "result.json").exists()
+    return (
+        read_json(path / "environment.json", Environment),
+        read_json(path / "result.json", Result, f"It is made again by: gradlab resume {path}") if finished else None,
+        Recipe.read(path / "recipe.toml"),
+    )

@@ -61,21 +61,21 @@ def probe(
         if inputs is not None:
             raise GradlabError("INPUTS and --file are two things to look at: give one of them.")
         inputs = read_text(file)
-    found = look(opened, inputs, split=split, examples=examples)
-    page = found.to_html(html or opened.path / "probe.html")
+    result = look(opened, inputs, split=split, examples=examples)
+    page = result.to_html(html or opened.path / "probe.html")
     if as_json:
-        print_json({"run": run, **found.plain(), "page": str(page)})
+        print_json({"run": run, **result.plain(), "page": str(page)})
         return
     screen = console(plain)
-    say(screen, "on", found.on)
-    if found.loss is not None:
-        say(screen, "loss", number(found.loss))
-    for note in found.notes:
+    say(screen, "on", result.on)
+    if result.loss is not None:
+        say(screen, "loss", number(result.loss))
+    for note in result.notes:
         say(screen, "note", note)
-    for shown in found.tables():
+    for shown in result.tables():
         screen.print(table(*shown.columns, rows=shown.rows, title=shown.title))
         if shown.left_out:
             screen.print(Text(f"… {shown.left_out:,} more; --json prints all of them."))
-    for finding in found.findings:
+    for finding in result.findings:
         say(screen, "finding", finding)
     say(screen, "page", str(page))

@@ -15,6 +15,7 @@ from rich.text import Text
 from gradlab.cli import training
 from gradlab.cli.output import print_json, say, table
 from gradlab.errors import GradlabError, Interrupted
+from gradlab.printable import printable, without_passwords
 from gradlab.wording import counted, duration, name_of, number
 
 if TYPE_CHECKING:
@@ -93,32 +94,32 @@ def train(
     check: bool,
 ) -> None:
     """The checks, where asked for, then the study that was asked for, or a plain training."""
-    asked = {
+    flags = {
         "--folds": folds is not None,
         "--seeds": seeds is not None,
         "--find-lr": find_lr,
         "--curve": curve,
         "--vary": bool(vary),
     }
-    chosen = [flag for flag, given in asked.items() if given]
+    chosen = [flag for flag, is_given in flags.items() if is_given]
     if len(chosen) > 1:
         raise GradlabError(f"{' and '.join(chosen)} cannot be asked for together: each is a study of its own.")
     experiment = request.experiment() if check else None
     checks = run_checks(request, experiment) if experiment else None
     if folds is not None:
-        found = cross_validate(request, folds)
+        result = cross_validate(request, folds)
     elif seeds is not None:
-        found = train_seeds(request, seeds)
+        result = train_seeds(request, seeds)
     elif find_lr:
-        found = find_rate(request)
+        result = find_rate(request)
     elif curve:
-        found = learning_curve(request)
+        result = learning_curve(request)
     elif vary:
-        found = vary_knobs(request, vary)
+        result = vary_knobs(request, vary)
     else:
-        found = plain(request, experiment)
+        result = plain(request, experiment)
     if request.as_json:
-        print_json(found if checks is None else {"checks": [asdict(c) for c in checks], "result": found})
+        print_json(result if checks is None else {"checks": [asdict(c) for c in checks], "result": result})
 
 
 def plain(request: Request, experiment: Experiment | None) -> dict[str, Any]:
@@ -148,7 +149,7 @@ def run_checks(request: Request, experiment: Experiment) -> list[Check]:
     failed = failures(checks)
     if failed is not None:
         if request.as_json:
-            print_json({"checks": [asdict(c) for c in checks], "result": None})
+            print_json({"checks": [asdict(c) for c in checks], "result": None, "error": str(failed)})
         raise failed
     return checks
 
@@ -158,9 +159,12 @@ def show_checks(screen: Console, checks: Sequence[Check]) -> None:
         sign, style = MARKS[check.state]
         # Without colours a word says more than a sign.
         mark = (f"{sign} ", style) if screen.is_terminal else (f"{check.state:<8}", "")
-        screen.print(Text.assemble(mark, (f"{check.name:<22}", "dim"), check.found), soft_wrap=True)
+        screen.print(Text.assemble(mark, (f"{check.name:<22}", "dim"), printable(check.found)), soft_wrap=True)
         if check.advice:
-            screen.print(Text.assemble(" " * (24 if screen.is_terminal else 30), (check.advice, style)), soft_wrap=True)
+            screen.print(
+                Text.assemble(" " * (24 if screen.is_terminal else 30), (printable(check.advice), style)),
+                soft_wrap=True,
+            )
 
 
 # The studies.
@@ -173,7 +177,7 @@ def cross_validate(request: Request, folds: int) -> dict[str, Any]:
     folder = request.folder("folds")
     request.heading(f"{counted(folds, 'fold')}: each is the test split of one training")
     with going_on(f"{request.command()} --folds {folds}", folder):
-        found = run(
+        result = run(
             request.recipe(),
             folds,
             folder,
@@ -182,9 +186,9 @@ def cross_validate(request: Request, folds: int) -> dict[str, Any]:
             tell=_teller(request, "fold", "test", lambda fold: ""),
         )
     if not request.as_json:
-        show_spread(request.screen, found)
-        show_folder(request.screen, found.path)
-    return found.to_json()
+        show_spread(request.screen, result)
+        show_folder(request.screen, result.path)
+    return result.to_json()
 
 
 def train_seeds(request: Request, seeds: int) -> dict[str, Any]:
@@ -194,7 +198,7 @@ def train_seeds(request: Request, seeds: int) -> dict[str, Any]:
     folder = request.folder("seeds")
     request.heading(f"{counted(seeds, 'seed')}: weights, order and dropout differ, the split of the data does not")
     with going_on(f"{request.command()} --seeds {seeds}", folder):
-        found = run(
+        result = run(
             request.recipe(),
             seeds,
             folder,
@@ -203,31 +207,31 @@ def train_seeds(request: Request, seeds: int) -> dict[str, Any]:
             tell=_teller(request, "training", "test", lambda one: f"seed {one.changes['train.seed']}"),
         )
     if not request.as_json:
-        show_seeds(request.screen, found)
-        show_folder(request.screen, found.path)
-    return found.to_json()
+        show_seeds(request.screen, result)
+        show_folder(request.screen, result.path)
+    return result.to_json()
 
 
-def show_seeds(screen: Console, found: Seeds) -> None:
-    show_spread(screen, found)
-    spread = found.spread[found.names[0]]
-    mean = f"{found.split} {name_of(found.names[0])} {number(spread.mean)} ± {number(spread.std)}"
-    say(screen, "result", f"{mean}, mean ± standard deviation of {found.basis}")
+def show_seeds(screen: Console, result: Seeds) -> None:
+    show_spread(screen, result)
+    spread = result.spread[result.names[0]]
+    mean = f"{result.split} {name_of(result.names[0])} {number(spread.mean)} ± {number(spread.std)}"
+    say(screen, "result", f"{mean}, mean ± standard deviation of {result.basis}")
 
 
-def show_spread(screen: Console, found: Repeated) -> None:
+def show_spread(screen: Console, result: Repeated) -> None:
     """A row for each training, then the mean and the spread of each figure beside the baseline."""
-    spreads, names = found.spread, found.names
+    spreads, names = result.spread, result.names
     rows = []
-    for i, member in zip(found.numbers, found.members, strict=True):
-        figures = member.figures(found.split)
+    for i, member in zip(result.numbers, result.members, strict=True):
+        figures = member.figures(result.split)
         ended = " (diverged)" if member.diverged else ""
-        rows.append([f"{found.noun} {i}{ended}", *(number(figures.get(n)) for n in names)])
+        rows.append([f"{result.noun} {i}{ended}", *(number(figures.get(n)) for n in names)])
     summary = {"mean": "mean", "std": "± standard deviation", "standard_error": "standard error"}
     rows += [[words, *(number(getattr(spreads[n], key)) for n in names)] for key, words in summary.items()]
-    if found.baseline:
-        rows.append([f"baseline ({found.baseline_name})", *(number(found.baseline.get(n)) for n in names)])
-    screen.print(table(f"{found.split} split", *map(name_of, names), rows=rows))
+    if result.baseline:
+        rows.append([f"baseline ({result.baseline_name})", *(number(result.baseline.get(n)) for n in names)])
+    screen.print(table(f"{result.split} split", *map(name_of, names), rows=rows))
 
 
 def find_rate(request: Request) -> dict[str, Any]:
@@ -236,28 +240,28 @@ def find_rate(request: Request) -> dict[str, Any]:
     folder = request.folder("lr")
     request.heading("range test: the learning rate rises from step to step")
     command = request.command("train.lr")
-    found = run(request.experiment(), out=folder, command=command)
+    result = run(request.experiment(), out=folder, command=command)
     if not request.as_json:
-        show_rate(request.screen, found, command)
+        show_rate(request.screen, result, command)
         show_folder(request.screen, folder)
-    return {**found.to_json(), "out": str(folder)}
+    return {**result.to_json(), "out": str(folder)}
 
 
-def show_rate(screen: Console, found: RangeTest, command: str) -> None:
+def show_rate(screen: Console, result: RangeTest, command: str) -> None:
     from gradlab.studies.range_test import RULE
     from gradlab.studies.text_plot import text_plot
 
-    say(screen, "stopped", f"after {counted(len(found.rates), 'step')}, by {found.stopped}")
-    labels = f"{found.rates[0]:.1g}", f"{found.rates[-1]:.2g}"
+    say(screen, "stopped", f"after {counted(len(result.rates), 'step')}, by {result.stopped}")
+    labels = f"{result.rates[0]:.1g}", f"{result.rates[-1]:.2g}"
     screen.print()
-    for line in text_plot(found.smoothed, labels=labels):
+    for line in text_plot(result.smoothed, labels=labels):
         screen.print(Text("  " + line), no_wrap=True)
     screen.print()
-    if found.suggestion is None:
+    if result.suggestion is None:
         say(screen, "suggestion", "none: no learning rate lowered the loss. Look at the data and the model: --check.")
         return
-    say(screen, "suggestion", f"train.lr={found.suggestion:g}: {RULE}")
-    say(screen, "train", f"{command} train.lr={found.suggestion:g}")
+    say(screen, "suggestion", f"train.lr={result.suggestion:g}: {RULE}")
+    say(screen, "train", f"{command} train.lr={result.suggestion:g}")
 
 
 def learning_curve(request: Request) -> dict[str, Any]:
@@ -267,7 +271,7 @@ def learning_curve(request: Request) -> dict[str, Any]:
     folder = request.folder("curve")
     request.heading("learning curve: the same recipe on more and more of its examples")
     with going_on(f"{request.command()} --curve", folder):
-        found = run(
+        result = run(
             request.recipe(),
             folder,
             find_device(request.device),
@@ -275,16 +279,16 @@ def learning_curve(request: Request) -> dict[str, Any]:
             tell=_teller(request, "training", "validation", lambda point: counted(point.examples, "example")),
         )
     if not request.as_json:
-        show_curve(request.screen, found)
-        show_folder(request.screen, found.path)
-    return found.to_json()
+        show_curve(request.screen, result)
+        show_folder(request.screen, result.path)
+    return result.to_json()
 
 
-def show_curve(screen: Console, found: LearningCurve) -> None:
-    columns = [*_columns(found.points, found.metric), (found.held_out, "loss")]
-    rows = [[f"{p.examples:,}", *(number(p.figures(s).get(n)) for s, n in columns)] for p in found.points]
+def show_curve(screen: Console, result: LearningCurve) -> None:
+    columns = [*_columns(result.points, result.metric), (result.held_out, "loss")]
+    rows = [[f"{p.examples:,}", *(number(p.figures(s).get(n)) for s, n in columns)] for p in result.points]
     screen.print(table("examples", *(f"{s} {name_of(n)}" for s, n in columns), rows=rows))
-    say(screen, "verdict", found.verdict)
+    say(screen, "verdict", result.verdict)
 
 
 def vary_knobs(request: Request, knobs: Sequence[str]) -> dict[str, Any]:
@@ -298,38 +302,38 @@ def vary_knobs(request: Request, knobs: Sequence[str]) -> dict[str, Any]:
     request.heading(f"varying {' and '.join(pairs)}")
     command = request.command(*pairs)
     with going_on(f"{request.command()} {' '.join(f'--vary {shlex.quote(k)}' for k in knobs)}", folder):
-        found = run(
+        result = run(
             request.recipe(),
             pairs,
             folder,
             find_device(request.device),
             observers=request.observers(),
-            tell=_teller(request, "training", "validation", lambda one: _said(one.changes)),
+            tell=_teller(request, "training", "validation", lambda one: _typed(one.changes)),
             command=command,
         )
     if not request.as_json:
-        show_variations(request.screen, found, command)
-        show_folder(request.screen, found.path)
-    return found.to_json()
+        show_variations(request.screen, result, command)
+        show_folder(request.screen, result.path)
+    return result.to_json()
 
 
-def show_variations(screen: Console, found: Variations, command: str) -> None:
+def show_variations(screen: Console, result: Variations, command: str) -> None:
     from gradlab.studies.knobs import typed
 
-    last = "test" if any(member.test for member in found.members) else found.held_out
-    columns = [("train", "loss"), (found.held_out, "loss"), (last, found.metric)]
+    last = "test" if any(member.test for member in result.members) else result.held_out
+    columns = [("train", "loss"), (result.held_out, "loss"), (last, result.metric)]
     rows = [
         [
             *(typed(value) for value in member.changes.values()),
             *("diverged" if member.ended == "diverged" else number(member.figures(s).get(n)) for s, n in columns),
-            "best" if member is found.best else "",
+            "best" if member is result.best else "",
         ]
-        for member in found.members
+        for member in result.members
     ]
-    screen.print(table(*_short_keys(found.knobs), *(f"{s} {name_of(n)}" for s, n in columns), "", rows=rows))
-    if found.best is not None:
-        chosen = _said(found.best.changes)
-        say(screen, "best", f"by {found.held_out} loss: {chosen}")
+    screen.print(table(*_short_keys(result.knobs), *(f"{s} {name_of(n)}" for s, n in columns), "", rows=rows))
+    if result.best is not None:
+        chosen = _typed(result.best.changes)
+        say(screen, "best", f"by {result.held_out} loss: {chosen}")
         say(screen, "train", f"{command} {chosen}")
 
 
@@ -337,7 +341,7 @@ def _short_keys(keys: Iterable[str]) -> list[str]:
     return [key.split(".", 1)[-1] for key in keys]
 
 
-def _said(changes: Mapping[str, Any]) -> str:
+def _typed(changes: Mapping[str, Any]) -> str:
     """Values as they are typed."""
     from gradlab.studies.knobs import typed
 
@@ -352,7 +356,7 @@ def _columns(members: Sequence[Member], metric: str) -> list[tuple[str, str]]:
     return [(split, metric) for split in ("train", "validation", "test") if any(m.figures(split) for m in members)]
 
 
-def _teller(request: Request, noun: str, split: str, said: Callable[[Member], str]) -> Tell | None:
+def _teller(request: Request, noun: str, split: str, describe: Callable[[Member], str]) -> Tell | None:
     """A line for each training, as soon as it is done."""
     if request.as_json:
         return None
@@ -360,7 +364,7 @@ def _teller(request: Request, noun: str, split: str, said: Callable[[Member], st
     def tell(place: int, count: int, member: Member) -> None:
         figures = member.figures(split) or member.test or member.validation
         shown = ", ".join(f"{name} {number(value)}" for name, value in list(figures.items())[:2]) or member.ended
-        parts = [f"{place} of {count}", said(member), shown, duration(member.seconds)]
+        parts = [f"{place} of {count}", describe(member), shown, duration(member.seconds)]
         say(request.screen, noun, " | ".join(part for part in parts if part))
 
     return tell
@@ -379,5 +383,5 @@ def going_on(command: str, folder: Path) -> Iterator[None]:
     except (Interrupted, KeyboardInterrupt):
         if not folder.exists():
             raise Interrupted("Stopped before the first training. Nothing was written.") from None
-        again = f"{command} --out {shlex.quote(str(folder))}"
+        again = without_passwords(f"{command} --out {shlex.quote(str(folder))}")
         raise Interrupted(f"Stopped; what is done is saved. Go on with: {again}") from None

@@ -90,10 +90,10 @@ def sweep(
     # Processes that share a storage find each other by the folder's name, which must then not be drawn.
     folder = Path(out) if out else Path("runs", f"{recipe.name}-sweep") if storage else new_path(f"{recipe.name}-sweep")
     options = {"--trials": trials, "--jobs": jobs, "--metric": metric, "--storage": storage}
-    given = [part for key, value in options.items() if value is not None for part in (key, str(value))]
+    arguments = [part for key, value in options.items() if value is not None for part in (key, str(value))]
     command = shlex.join(["gradlab", "train", name, *where(data, code or [], device)])
-    with going_on(shlex.join(["gradlab", "sweep", name, *where(data, code or [], device), *knobs, *given]), folder):
-        found = run(
+    with going_on(shlex.join(["gradlab", "sweep", name, *where(data, code or [], device), *knobs, *arguments]), folder):
+        result = run(
             recipe,
             read_overrides(knobs),
             trials,
@@ -107,10 +107,10 @@ def sweep(
             command=command,
         )
     if as_json:
-        print_json(found.to_json())
+        print_json(result.to_json())
     else:
-        show_sweep(screen, found, command)
-        show_folder(screen, found.path)
+        show_sweep(screen, result, command)
+        show_folder(screen, result.path)
 
 
 def _teller(screen: Console, trials: int) -> TellTrial:
@@ -119,31 +119,31 @@ def _teller(screen: Console, trials: int) -> TellTrial:
     from gradlab.studies.sweep import tried
 
     def tell(trial: FrozenTrial, study: optuna.Study) -> None:
-        found = tried(trial)
-        values = ", ".join(f"{key.split('.')[-1]}={shown(value)}" for key, value in found.changes.items())
-        outcome = number(found.value) if found.complete else found.ended
+        result = tried(trial)
+        values = ", ".join(f"{key.split('.')[-1]}={shown(value)}" for key, value in result.changes.items())
+        outcome = number(result.value) if result.complete else result.ended
         say(screen, "trial", f"{trial.number} ({count_ended(study)} of {trials}) | {values} | {outcome}")
 
     return tell
 
 
-def show_sweep(screen: Console, found: Sweep, command: str) -> None:
+def show_sweep(screen: Console, result: Sweep, command: str) -> None:
     """The best trials, the best values, and the command that trains them."""
-    ranked = found.ranked
+    ranked = result.ranked
     rows = [
-        [str(trial.number), number(trial.value), *(shown(trial.changes.get(key)) for key in found.space)]
+        [str(trial.number), number(trial.value), *(shown(trial.changes.get(key)) for key in result.space)]
         for trial in ranked[:_SHOWN]
     ]
-    knobs = [key.split(".", 1)[-1] for key in found.space]
-    screen.print(table("trial", f"validation {name_of(found.metric)}", *knobs, rows=rows))
-    if found.importance:
-        say(screen, "importance", ", ".join(f"{key} {share:.0%}" for key, share in found.importance.items()))
-    if found.best is None:
+    knobs = [key.split(".", 1)[-1] for key in result.space]
+    screen.print(table("trial", f"validation {name_of(result.metric)}", *knobs, rows=rows))
+    if result.importance:
+        say(screen, "importance", ", ".join(f"{key} {share:.0%}" for key, share in result.importance.items()))
+    if result.best is None:
         say(screen, "best", "none: no trial came to its end. Look at the ranges, or ask for more trials.")
         return
-    place = found.best_run or "another folder"
-    say(screen, "best", f"validation {name_of(found.metric)} {number(found.best.value)}, trained in {place}")
-    say(screen, "train", f"{command} {found.overrides}")
+    place = result.best_run or "another folder"
+    say(screen, "best", f"validation {name_of(result.metric)} {number(result.best.value)}, trained in {place}")
+    say(screen, "train", f"{command} {result.overrides}")
 
 
 def shown(value: Any) -> str:

@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Plain = Annotated[bool, Parameter(show_default=False, help="Clean text without colours or a live bar.")]
 Json = Annotated[
-    bool, Parameter(name="--json", show_default=False, help="Print one JSON object on stdout and nothing else.")
+    bool,
+    Parameter(
+        name="--json",
+        show_default=False,
+        help="Print one JSON object on stdout and nothing else; if it fails, {'error': …}.",
+    ),
 ]
 Flag = Annotated[bool, Parameter(show_default=False)]
 CodeFiles = Annotated[
@@ -114,7 +119,7 @@ def train(
     if check or folds is not None or seeds is not None or find_lr or curve or vary:
         from gradlab.cli import studies
 
-        asked = studies.Request(
+        request = studies.Request(
             name=name,
             overrides=overrides,
             data=data,
@@ -124,7 +129,7 @@ def train(
             screen=screen,
             as_json=as_json,
         )
-        studies.train(asked, folds=folds, seeds=seeds, find_lr=find_lr, curve=curve, vary=vary or [], check=check)
+        studies.train(request, folds=folds, seeds=seeds, find_lr=find_lr, curve=curve, vary=vary or [], check=check)
         return
     from gradlab import api
 
@@ -305,10 +310,10 @@ def baseline_columns(baselines: Mapping[str, Mapping[str, float]], split: str) -
 
 def show_calibration(screen: Console, result: dict[str, Any]) -> None:
     """How far a classifier's confidence is from its accuracy, as it is and at the temperature that was fitted."""
-    found = result.get("calibration", {})
-    if "test_ece" in found:
-        before, after, temperature = (found[k] for k in ("test_ece", "test_ece_calibrated", "temperature"))
-        fitted = f"at temperature {temperature:.3g} (fitted on {found['split']})"
+    calibration = result.get("calibration", {})
+    if "test_ece" in calibration:
+        before, after, temperature = (calibration[k] for k in ("test_ece", "test_ece_calibrated", "temperature"))
+        fitted = f"at temperature {temperature:.3g} (fitted on {calibration['split']})"
         say(screen, "calibration", f"test ECE {before:.3f}, {after:.3f} {fitted}")
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from gradlab.cli.output import console, figures_table, print_json, table
 from gradlab.cli.training import CodeFiles, Json, Plain, baseline_columns
 from gradlab.errors import GradlabError
+from gradlab.printable import printable
 from gradlab.wording import number
 
 _SHOWN = 20  # predictions printed in full; more go to a file or --json
@@ -109,14 +111,16 @@ def _print_table(screen: Console, first: str, names: list[str], predictions: lis
 
 def _print_csv(first: str, names: list[str], predictions: list[dict[str, Any]]) -> None:
     """A line for each input: label and a column for each class, or a column for each value."""
+    shown: Callable[[Any], Any] = printable if sys.stdout.isatty() else lambda value: value
     writer = csv.writer(sys.stdout, lineterminator="\n")
     classes = list(predictions[0].get("probabilities", {}))
     several = predictions[0].get("value")
     values = [f"value {i}" for i in range(len(several))] if isinstance(several, list) else ["value"]
-    writer.writerow([first, *(["label", *(f"p({name})" for name in classes)] if classes else values)])
+    writer.writerow(map(shown, [first, *(["label", *(f"p({name})" for name in classes)] if classes else values)]))
     for name, prediction in zip(names, predictions, strict=True):
         if classes:
-            writer.writerow([name, prediction["label"], *(prediction["probabilities"][c] for c in classes)])
+            row = [prediction["label"], *(prediction["probabilities"][c] for c in classes)]
         else:
             value = prediction["value"]
-            writer.writerow([name, *(value if isinstance(value, list) else [value])])
+            row = value if isinstance(value, list) else [value]
+        writer.writerow(map(shown, [name, *row]))

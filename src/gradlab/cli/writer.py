@@ -12,8 +12,8 @@ from gradlab.data import Tokenizer
 from gradlab.data.text.decoding import Decoding
 from gradlab.errors import GradlabError
 from gradlab.models import MaskedLanguageModel, TextClassifier, TransformerEncoder
+from gradlab.models.cost import parameter_count
 from gradlab.models.pretrained.reading import read_config
-from gradlab.probes import parameter_count
 
 _SMALL = 2**23  # parameters: with fewer, one token is so little work that threads wait for each other (`bench decode`)
 

@@ -1,19 +1,14 @@
-"""Where gradlab keeps what it has fetched and converted, and how a folder gets in there whole or not at all."""
+"""Where gradlab keeps what it has fetched and converted, and how it knows that this is still what it wrote."""
 
-import errno
-import hashlib
 import os
-import re
-import secrets
-import shutil
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, notice
+from gradlab.files import Damaged, check_sums, sha256, write_folder, write_sums
 
-_BLOCK = 2**20  # bytes read at once: a file of any size is summed in this much memory
+_ADVICE = "Set GRADLAB_CACHE to a folder with room that you may write to."
 
 
 def cache_folder(*parts: str) -> Path:
@@ -48,14 +43,10 @@ def how_to_get(name: str) -> str:
 
 def file_key(path: Path) -> str:
     """SHA-256 of a file's content: the same for the same bytes, under whatever name."""
-    digest = hashlib.sha256()
     try:
-        with path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                digest.update(block)
+        return sha256(path)
     except OSError as error:
         raise GradlabError(f"{path} cannot be read: {error.strerror}.") from None
-    return digest.hexdigest()
 
 
 @contextmanager
@@ -82,84 +73,30 @@ def changed_guard(path: Path) -> Iterator[Callable[[], None]]:
 
 def _state(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
-@contextmanager
-def building(folder: Path) -> Iterator[Path]:
-    """A temporary folder to fill, which becomes `folder` by one rename when the block ends well, and else is removed.
+def converted(
+    folder: Path, convert: Callable[[Path], None], files: Collection[str], optional: Collection[str] = ()
+) -> Path:
+    """A folder of the cache with these files, made by `convert` where it is not there, and again where it is damaged.
 
-    If another process makes `folder` meanwhile, that one stays, and this one's work is dropped: both were made from
-    the same content.
+    Every file is compared with its sum before it is used, each time: examples that changed on the disk would be trained
+    on, and nothing else would show it. If another process makes the folder meanwhile, that one stays: both are of the
+    same content. Whoever has the old one mapped into memory keeps it.
     """
-    # The name of the machine goes with the process: a home folder may be shared by many, each with a process 4711.
-    temporary = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}-{os.getpid()}@{socket.gethostname()}")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(folder.parent)
-        temporary.mkdir()
-    except OSError as error:
-        raise _unwritable(folder.parent, error) from None
-    try:
-        yield temporary
-        for path in [*temporary.rglob("*"), temporary]:
-            flush(path)
-        _settle(temporary, folder)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-            raise _unwritable(folder.parent, error) from None
-        raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _settle(temporary: Path, folder: Path) -> None:
-    try:
-        temporary.rename(folder)
-    except OSError as error:
-        if not folder.is_dir():  # else another process was first
-            raise _unwritable(folder, error) from None
-    else:
-        flush(folder.parent)
-
-
-def _sweep(parent: Path) -> None:
-    """Remove what processes of this machine were building when they died."""
-    ours = re.compile(rf"\..+-[0-9a-f]{{8}}-(\d+)@{re.escape(socket.gethostname())}")
-    for path in parent.iterdir():
-        match = ours.fullmatch(path.name)
-        if match and not _is_alive(int(match[1])):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_alive(process: int) -> bool:
-    if os.name != "posix":
-        return True  # elsewhere asking with signal 0 would end it
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass  # somebody else's
-    return True
-
-
-def flush(path: Path) -> None:
-    """Have a file or folder on the disk before it is renamed: a power cut must not leave the name without the bytes."""
-    if os.name != "posix" and path.is_dir():
-        return  # only there can a folder be opened
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _unwritable(folder: Path, error: OSError) -> GradlabError:
-    return GradlabError(
-        f"The cache folder {folder} cannot be written: {error.strerror}. "
-        "Set GRADLAB_CACHE to a folder with room that you may write to."
-    )
+    damaged = False
+    if folder.exists():
+        try:
+            check_sums(folder, files, optional)
+            return folder
+        except Damaged as error:
+            notice(f"{error} It is converted again.")
+            damaged = True
+    with write_folder(folder, "replace" if damaged else "keep", _ADVICE) as temporary:
+        convert(temporary)
+        write_sums(temporary)
+    return folder

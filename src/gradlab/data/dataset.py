@@ -149,11 +149,11 @@ makes a dataset of what they return, are added to each."""
 def load(part: Part, wants: Wants | None = None) -> Dataset:
     """Read a resolved data part, with targets of the kind that a task wants, and prepare it."""
     shared: dict[str, Any] = sources.shared(part)
-    made = sources.build(part, shared.get("seed", 0))
+    data = sources.build(part, shared.get("seed", 0))
     prepare_it = sources.shared_function(part.name)
-    if isinstance(made, Dataset) or prepare_it is None:
-        return made  # type: ignore[no-any-return]
+    if isinstance(data, Dataset) or prepare_it is None:
+        return data  # type: ignore[no-any-return]
     try:
-        return prepare_it(made, wants, **shared)  # type: ignore[no-any-return]
+        return prepare_it(data, wants, **shared)  # type: ignore[no-any-return]
     except NotWanted as error:
         raise GradlabError(f"data={part.name} {error}") from None

@@ -117,9 +117,9 @@ class Examples:
                 raise GradlabError(f"The part {name!r} of the data must be a tensor, got a {kind}: torch.as_tensor.")
         lengths = {name: len(part) for name, part in self.parts.items()}
         if len(set(lengths.values())) != 1:
-            told = ", ".join(f"{name} has {count:,}" for name, count in lengths.items())
+            counts = ", ".join(f"{name} has {count:,}" for name, count in lengths.items())
             raise GradlabError(
-                f"The parts of the data must hold the same number of examples, but {told or 'there are no parts'}."
+                f"The parts of the data must hold the same number of examples, but {counts or 'there are no parts'}."
             )
 
     def __len__(self) -> int:

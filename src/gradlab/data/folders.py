@@ -7,6 +7,7 @@ from pathlib import Path
 from gradlab.data.pictures.reader import files_below
 from gradlab.data.tables.csv_files import check_classes
 from gradlab.errors import GradlabError
+from gradlab.printable import printable
 from gradlab.wording import counted
 
 _SPLITS = {
@@ -42,7 +43,9 @@ class ClassFolders:
             self.stray += self._files(self.root)
             for other in by_name.values():
                 if other not in splits.values():
-                    self.notes.append(f"Left out the folder {other.name}: it stands beside the one to train on.")
+                    self.notes.append(
+                        f"Left out the folder {printable(other.name)}: it stands beside the one to train on."
+                    )
             for split, folder in splits.items():
                 if folder is not None:
                     if split != "train":
@@ -62,7 +65,7 @@ class ClassFolders:
         if self.stray:
             others = f" and {counted(len(self.stray) - 1, 'other file')}" if len(self.stray) > 1 else ""
             self.notes.append(
-                f"Passed over {self.stray[0].relative_to(self.root)}{others}: not {self.noun}s of a class."
+                f"Passed over {printable(self.stray[0].relative_to(self.root))}{others}: not {self.noun}s of a class."
             )
 
     def _folders(self, folder: Path) -> list[Path]:
@@ -78,13 +81,15 @@ class ClassFolders:
             wanted = [p for p in files if self.wanted(p)]
             self.stray += [p for p in files if not self.wanted(p)]
             if not wanted:
-                self.notes.append(f"Left out the folder {each.relative_to(self.root)}: it has no {self.noun}.")
+                self.notes.append(
+                    f"Left out the folder {printable(each.relative_to(self.root))}: it has no {self.noun}."
+                )
             self.files += wanted
-            self.labels += [each.name] * len(wanted)
+            self.labels += [printable(each.name)] * len(wanted)  # a name that is no UTF-8 could not be saved
 
     def states(self) -> list[tuple[int, int]]:
         try:
-            found = [p.stat() for p in self.files]
+            states = [p.stat() for p in self.files]
         except OSError as error:
             raise GradlabError(f"{self.root} changed while it was read: {error}.") from None
-        return [(s.st_size, s.st_mtime_ns) for s in found]
+        return [(s.st_size, s.st_mtime_ns) for s in states]

@@ -4,12 +4,15 @@ from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Le
 
 from gradlab.data.dataset import sources
+from gradlab.data.memory import check_memory
 from gradlab.data.raw import Raw
 from gradlab.registry import Count, NonNegative, Positive
 
-Size = Annotated[Count, "how many examples are generated"]
+Many = Annotated[int, Ge(1), Le(10**8)]
+Size = Annotated[Many, "how many examples are generated"]
 Noise = Annotated[NonNegative, "standard deviation of the Gaussian noise"]
 
 
@@ -59,6 +62,7 @@ def linear(
     noise: Noise = 0.5,
 ) -> Raw:
     """$y = w·x + b + ε$ with standard normal inputs and weights drawn once per seed."""
+    check_memory(16 * examples * features, f"{examples:,} examples of {features:,} features", "Make fewer.")
     generator = np.random.default_rng(seed)
     weight, bias = generator.normal(0, 2, features), generator.normal()
     x = generator.normal(size=(examples, features))
@@ -88,6 +92,7 @@ def counts(
     mean: Annotated[Positive, "the count to expect where every input is 0"] = 3.0,
 ) -> Raw:
     r"""$y \sim \mathrm{Poisson}(e^{w·x + \log m})$ with standard normal inputs and weights drawn once per seed."""
+    check_memory(16 * examples * features, f"{examples:,} examples of {features:,} features", "Make fewer.")
     generator = np.random.default_rng(seed)
     weight = generator.normal(size=features)
     weight *= 0.8 / np.linalg.norm(weight)  # two thirds of the means are within a factor of e^0.8 of m
@@ -100,8 +105,8 @@ def counts(
 def sine(
     seed: int,
     *,
-    examples: Annotated[Count, "points to learn from, evenly spaced"] = 10,
-    held_out: Annotated[Count, "further points for validation, and as many for test, anywhere in between"] = 100,
+    examples: Annotated[Many, "points to learn from, evenly spaced"] = 10,
+    held_out: Annotated[Many, "further points for validation, and as many for test, anywhere in between"] = 100,
     noise: Noise = 0.3,
 ) -> Raw:
     r"""$y = \sin 2πx + ε$ on [0, 1]: few points to learn from, many to judge by."""

@@ -17,11 +17,11 @@ from gradlab.specs import Spec
 _ROWS = 4096  # that are looked at together
 
 
-def seeded(made: Any, wants: Wants | None = None, *, seed: SplitSeed = 0) -> Dataset:
+def seeded(built: Any, wants: Wants | None = None, *, seed: SplitSeed = 0) -> Dataset:
     """Has the knob of every source of ready splits, which are taken as they are: other data are refused."""
     raise GradlabError(
-        f"What @gradlab.register.dataset registers must give a Dataset, but it gave {shortly(made)}. All examples as a "
-        "Raw, which gradlab splits and preprocesses, are for @gradlab.register.data."
+        f"What @gradlab.register.dataset registers must give a Dataset, but it gave {shortly(built)}. All examples as "
+        "a Raw, which gradlab splits and preprocesses, are for @gradlab.register.data."
     )
 
 

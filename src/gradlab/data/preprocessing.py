@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from gradlab.data.moments import Moments
 from gradlab.data.preparation import Preparation
 from gradlab.data.raw import check_finite
 from gradlab.errors import GradlabError, unknown
+from gradlab.files import check_content, interpreting
 
 Method = Literal["standardise", "scale", "none"]
 Array = npt.NDArray[Any]
@@ -57,7 +59,10 @@ class Preprocessing(Preparation):
     def read_back(
         cls, described: dict[str, Any], targets: dict[str, Any], read: Callable[[str], str]
     ) -> "Preprocessing":
-        return cls(**described)
+        preprocessing = check_content(described, cls, "data.json (inputs)")
+        with interpreting("data.json (inputs)"):
+            preprocessing(np.zeros((1, *preprocessing.shape)))  # whose parts may not fit each other
+        return preprocessing
 
     @classmethod
     def fit(
@@ -77,14 +82,15 @@ class Preprocessing(Preparation):
         At most `levels` categories of a column get a code, the most frequent first. With `missing`, NaN is a number
         that is not known; otherwise it is refused when it is met.
         """
+        place, codes = {name: i for i, name in enumerate(features)}, set(one_hot)
         for column in one_hot:
-            if column not in features:
+            if column not in place:
                 raise unknown("column", column, features)
-        numeric = [i for i, f in enumerate(features) if f not in one_hot]
+        numeric = [i for i, name in enumerate(features) if name not in codes]
         moments, counts = Moments(), {c: Counter[float]() for c in one_hot}
         for chunk, weight in _chunks(inputs, rows, weights):
             for column, counter in counts.items():
-                values, times = np.unique(chunk[:, features.index(column)], return_counts=True)
+                values, times = np.unique(chunk[:, place[column]], return_counts=True)
                 counter.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
             moments.add(chunk[:, numeric] if counts else chunk, weight)
         if method == "standardise":
@@ -104,6 +110,10 @@ class Preprocessing(Preparation):
             fill=moments.mean.tolist() if missing else [],
             missing=[name for name, gaps in zip(names, moments.gaps, strict=True) if gaps] if missing else [],
         )
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.features)}
 
     @property
     def numeric(self) -> list[int]:
@@ -131,8 +141,8 @@ class Preprocessing(Preparation):
                 f"(the whole input has shape {tuple(raw.shape)}, examples first)."
             )
         check_finite(raw, self.features, missing=bool(self.fill))
-        extra = [_one_hot(raw[:, self.features.index(c)], known) for c, known in self.categories.items()]
-        extra += [np.isnan(raw[:, self.features.index(c)])[:, None] for c in self.missing]
+        extra = [_one_hot(raw[:, self._place[c]], known) for c, known in self.categories.items()]
+        extra += [np.isnan(raw[:, self._place[c]])[:, None] for c in self.missing]
         if self.categories:
             raw = raw[:, self.numeric]
         # Wide numbers are shifted in float64, where a column far from zero keeps its digits; pixels need no more.
@@ -152,7 +162,7 @@ class Preprocessing(Preparation):
         """Refuse categories that training did not have, in columns whose categories are plain numbers."""
         for name in columns:
             known = self.categories[name]
-            for row, value in enumerate(raw[:, self.features.index(name)].tolist()):
+            for row, value in enumerate(raw[:, self._place[name]].tolist()):
                 if value not in known:
                     raise GradlabError(
                         f"Row {row}, column {name!r}: {value:g} is not among the training values {np.array(known)}."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.data.array_file import check_array, native
 from gradlab.errors import GradlabError
 
 if TYPE_CHECKING:
@@ -52,14 +53,37 @@ class Raw:
     key: str = ""
 
     def __post_init__(self) -> None:
-        if 0 in self.inputs.shape:
-            raise GradlabError(f"There is nothing to learn from in inputs of shape {self.inputs.shape}.")
+        for name in ("inputs", "targets"):
+            if not isinstance(getattr(self, name), np.ndarray):
+                kind = type(getattr(self, name)).__name__
+                raise GradlabError(f"The {name} of a Raw must be a NumPy array, got a {kind}: np.asarray.")
+        self._check_inputs()
+        check_array("An array of targets", self.targets.shape, self.targets.dtype)
+        object.__setattr__(self, "targets", native(self.targets))
         if len(self.inputs) != len(self.targets):
             raise GradlabError(f"There are {len(self.inputs)} inputs but {len(self.targets)} targets.")
+        splits = [0, self.validation_from, self.test_from, len(self.inputs)]
+        if (ordered := [start for start in splits if start is not None]) != sorted(ordered):
+            raise GradlabError(
+                f"The splits of a source begin in the order training, validation, test, within its {len(self.inputs)} "
+                f"examples; got validation_from={self.validation_from} and test_from={self.test_from}."
+            )
+        if self.groups is not None and len(self.groups) != len(self.inputs):
+            raise GradlabError(f"There are {len(self.inputs)} inputs but {len(self.groups)} groups.")
+        if self.features and len(self.features) != self.inputs.shape[1]:
+            raise GradlabError(f"There are {len(self.features)} names of features for inputs of {self.inputs.shape}.")
         if self.classes is not None:
             _check_classes(self.targets, self.classes)
         check_finite(self.inputs, self.features, self.missing)
         check_finite(self.targets, ["target"])
+
+    def _check_inputs(self) -> None:
+        check_array("An array of inputs", self.inputs.shape, self.inputs.dtype)
+        if self.inputs.ndim < 2:
+            raise GradlabError(
+                f"Inputs must have an axis for the examples and one for their values, got shape {self.inputs.shape}. "
+                "For one value each: inputs[:, None]."
+            )
 
     def fingerprint(self) -> str:
         """SHA-256 over every value, so that a resumed run can tell that its data are the same; or the source's own."""

@@ -13,24 +13,21 @@ from gradlab.data.text.reader import TextReader
 from gradlab.data.text.source import Context
 from gradlab.data.text.texts import Beginning
 from gradlab.errors import GradlabError
+from gradlab.files import check_content
+from gradlab.printable import printable
 
 
 def reader_of(described: Mapping[str, Any] | None, shape: tuple[int, ...]) -> Reader:
     """The reader that data.json describes; without one, inputs are arrays of this shape."""
     if described is None:
         return ArrayReader(shape)
-    try:
-        if described["kind"] == TableReader.kind:
-            return TableReader.read_back(described)
-        if described["kind"] == PictureReader.kind:
-            return PictureReader.read_back(described)
-        if described["kind"] == TextReader.kind:
-            return TextReader.read_back(described)
-    except (KeyError, TypeError) as error:
-        raise GradlabError(f"data.json is damaged: its reader has no {error}.") from None
-    raise GradlabError(f"data.json names a reader {described['kind']!r}, which this version does not know.")
+    kind = str(described.get("kind"))
+    if kind not in _READERS:
+        raise GradlabError(f"data.json names a reader of kind {printable(kind, 60)}, which this version does not know.")
+    return check_content({k: v for k, v in described.items() if k != "kind"}, _READERS[kind], "data.json (reader)")
 
 
+_READERS: dict[str, type[Reader]] = {kind.kind: kind for kind in (TableReader, PictureReader, TextReader)}
 _PREPARATIONS: dict[str, type[Preparation]] = {kind.kind: kind for kind in (Preprocessing, Context, Beginning, Ready)}
 
 
@@ -39,7 +36,9 @@ def preparation_of(described: Mapping[str, Any], targets: dict[str, Any], read: 
     values = dict(described)
     # Runs of version 0.1 do not say the kind.
     unsaid = "texts" if "vocabulary" in values else "text" if "context" in values else "arrays"
-    kind = values.pop("kind", unsaid)
+    kind = str(values.pop("kind", unsaid))
+    if kind not in _PREPARATIONS:
+        raise GradlabError(f"data.json names inputs of kind {printable(kind, 60)}, which this version does not know.")
     try:
         return _PREPARATIONS[kind].read_back(values, targets, read)
     except (KeyError, TypeError) as error:

@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,7 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.data.array_file import read_npy, read_npz
 from gradlab.errors import GradlabError
+from gradlab.files import read_bytes
 
 _PICTURES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"}
 
@@ -46,33 +47,6 @@ class ArrayReader:
 
     def describe(self) -> dict[str, Any]:
         return {"kind": self.kind, "shape": list(self.shape)}
-
-
-def read_npz(path: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
-    """The named arrays of an .npz file; one that needs pickle to be read is refused."""
-    if not path.is_file():
-        raise GradlabError(f"{path} is not a file.")
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            missing = [n for n in names if n not in archive.files]
-            if missing:
-                raise GradlabError(f"{path} has no array {missing[0]!r}; it has {', '.join(archive.files) or 'none'}.")
-            arrays = {n: archive[n] for n in names}
-    except GradlabError:
-        raise
-    except Exception as error:  # a damaged archive fails in a dozen ways, from zlib to struct
-        raise GradlabError(f"{path} cannot be read as NumPy arrays without pickle: {error}") from None
-    for name, array in arrays.items():
-        check_array(path, name, array.shape, array.dtype)
-    return arrays
-
-
-def check_array(path: Path, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
-    """Refuse what cannot be inputs `x` or targets `y`."""
-    if math.prod(shape) == 0 or not shape:
-        raise GradlabError(f"{path}: array {name!r} of shape {shape} holds no examples.")
-    if kind.kind not in "biufSU" or (name == "x" and kind.kind in "SU"):
-        raise GradlabError(f"{path}: array {name!r} of type {kind} does not hold numbers.")
 
 
 def read_inputs(source: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
@@ -123,9 +97,9 @@ def _read_file(path: Path, shape: tuple[int, ...]) -> npt.NDArray[Any]:
         return _read_picture(path, shape)
     try:
         if suffix == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False))
+            return read_npy(path)
         if suffix == ".json":
-            return np.array(json.loads(path.read_text()), dtype=np.float64)
+            return np.array(json.loads(read_bytes(path)), dtype=np.float64)
         if suffix == ".csv":
             return _read_table(path)
     except GradlabError:
@@ -149,13 +123,10 @@ def _read_table(path: Path) -> npt.NDArray[Any]:
 
 
 def _read_picture(path: Path, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    from PIL import Image, UnidentifiedImageError
+    from gradlab.data.pictures.reader import opened
 
     if len(shape) != 3 or shape[0] not in (1, 3):
         raise GradlabError(f"{path} is a picture, but the model takes inputs of shape {shape}.")
-    try:
-        with Image.open(path) as image:
-            pixels = np.asarray(image.convert("L" if shape[0] == 1 else "RGB"))
-    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError) as error:
-        raise GradlabError(f"{path} cannot be read as a picture: {error}") from None
+    with opened(path) as image:
+        pixels = np.asarray(image.convert("L" if shape[0] == 1 else "RGB"))
     return pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0)

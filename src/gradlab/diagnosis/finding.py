@@ -1,15 +1,38 @@
 """What the doctor says: findings, and the verdict they make together."""
 
+import string
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from gradlab.diagnosis.series import Series
+from gradlab.wording import number
 
 Severity = Literal["error", "warning", "note"]
 """error: the training is wrong or cannot work; warning: it most probably is; note: worth knowing, may well be meant."""
 
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
+
+
+Measure = float | str | Sequence[int]
+"""A number, a name, or a shape."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Something of a training, with a line of the user's code where one is known.
+
+    >>> print(Spot("SGD", " made at ", "train.py", 20), Spot("net.0.weight"), sep="; ")
+    SGD made at train.py:20; net.0.weight
+    """
+
+    what: str
+    how: str = ""
+    file: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.what if self.file is None else f"{self.what}{self.how}{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,12 +44,14 @@ class Finding:
     severity: Severity
     confidence: float
     """Between 0 and 1: how sure the rule is of it, given what it measured."""
-    where: str
-    """Module path, parameter, and file and line of the call that caused it, as far as they are known."""
+    place: tuple[Spot, ...] = ()
+    """Modules, parameters, and the calls that caused it, as far as they are known."""
     since_step: int
     """The first optimiser step at which it was seen, counted from 0."""
+    measured: Mapping[str, Measure] = field(default_factory=dict)
+    """Figures by name."""
     evidence: str
-    """What was measured, with numbers."""
+    """The same as a sentence."""
     fix: str
     """What to change; a line of code where one says it."""
     title: str = ""
@@ -39,19 +64,39 @@ class Finding:
     follows_from: str | None = None
     """The slug of the finding that explains this one."""
 
+    @property
+    def where(self) -> str:
+        return "; ".join(map(str, self.place))
+
     def as_json(self) -> dict[str, Any]:
-        shown = asdict(replace(self, series=None))
-        shown["series"] = None if self.series is None else list(zip(*self.series.thinned(60), strict=True))
-        return shown
+        series = None if self.series is None else list(zip(*self.series.thinned(60), strict=True))
+        return {**asdict(replace(self, series=None)), "where": self.where, "series": series}
 
     @classmethod
     def from_json(cls, shown: Mapping[str, Any]) -> "Finding":
-        """What `as_json` wrote, with as much of the series."""
-        series = None if shown["series"] is None else Series()
-        for step, value in shown["series"] or []:
-            assert series is not None
-            series.add(step, value)
-        return cls(**{**shown, "series": series})
+        """What `as_json` wrote, with as much of the series; that of earlier versions knew its place as text alone."""
+        known = {name: value for name, value in shown.items() if name != "where"}
+        known["place"] = tuple(Spot(**spot) for spot in shown.get("place", [{"what": shown["where"]}]))
+        if shown["series"] is not None:
+            known["series"] = Series()
+            for step, value in shown["series"]:
+                known["series"].add(step, value)
+        return cls(**known)
+
+
+class _Filler(string.Formatter):
+    """Numbers without a format of their own are written as people read them."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return number(value) if isinstance(value, float) and not format_spec else str(format(value, format_spec))
+
+
+def fill(template: str, measured: Mapping[str, Measure]) -> str:
+    """
+    >>> fill("lr={rate:g}  # at a loss of {loss}", {"rate": 0.001, "loss": 2.30259})
+    'lr=0.001  # at a loss of 2.3026'
+    """
+    return _Filler().vformat(template, (), measured)
 
 
 def ranked(findings: Sequence[Finding]) -> list[Finding]:
@@ -88,8 +133,8 @@ class Verdict:
         more = sum(f.severity != "note" for f in self.findings) - 1
         besides = f", and {more} more" if more else ""
         sure = "" if first.severity == "error" else "Probably: "
-        told = f"{sure}{first.title or first.slug}{besides} ({watched})."
-        return told[0].upper() + told[1:]
+        text = f"{sure}{first.title or first.slug}{besides} ({watched})."
+        return text[0].upper() + text[1:]
 
     def as_json(self) -> dict[str, Any]:
         return {

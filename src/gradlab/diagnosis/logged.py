@@ -1,16 +1,16 @@
-"""A training that is known by its log, with a close look at its first steps: gradlab's own."""
+"""A record of gradlab's own trainings: from the lines of their log, with a close look at the first steps."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from gradlab.diagnosis.record import (
+    COLUMNS,
     Clipping,
     Inputs,
     Judged,
@@ -22,79 +22,81 @@ from gradlab.diagnosis.record import (
     Record,
     Root,
 )
+from gradlab.diagnosis.series import Series
 
 Figures = Mapping[str, float]
 """A number for each layer."""
 
-_FALLING = 0.97  # of the lowest loss in the first two thirds: below it, the training is still under way
 _EVALUATIONS = 5
-_COLUMNS = 4096
-_FRESH = 0.8  # of the loss of a constant: no model that knows nothing is better than that
+_KEPT = ("mean", "std", "rows_equal", "changed", "reached")  # of a parameter, beside its series
 
 
-@dataclass(kw_only=True)
-class Logged(Record):
-    """Filled from the lines of a metrics log. What only hooks could see (graphs, activations, modes) is not in it."""
+class Logged:
+    """Fills a record from lines of a metrics log. What only hooks could see (graphs, activations) is not in it."""
 
-    loss: Loss = field(default_factory=lambda: Loss(site=None))
-    trained: Judged = field(default_factory=lambda: Judged(kind="the task's loss", site=None, training=True))
-    """Training examples, judged as the held-out ones are."""
-    held_out: Judged = field(default_factory=lambda: Judged(kind="the task's loss", site=None, training=False))
-    optimizer: Optimizer = field(default_factory=lambda: Optimizer(number=0, kind="", site=None))
-    has_floor: bool = True
-    """Whether a perfect model would have a loss of 0; only then do shares of a loss say how much is left to learn."""
-
-    def __post_init__(self) -> None:
-        self.losses, self.judged, self.optimizers = [self.loss], [self.trained, self.held_out], [self.optimizer]
+    def __init__(self) -> None:
+        self.loss = Loss(site=None)
+        self.trained = Judged(kind="the task's loss", site=None, training=True)
+        """Training examples, evaluated as the held-out ones are."""
+        self.held_out = Judged(kind="the task's loss", site=None, training=False)
+        self.optimizer = Optimizer(number=0, kind="", site=None)
+        self.record = Record(
+            logged=True, losses=[self.loss], judged=[self.trained, self.held_out], optimizers=[self.optimizer]
+        )
 
     # -- before the first step ------------------------------------------------------------------------------------
 
-    def meet(self, model: nn.Module, layers: Mapping[str, Tensor]) -> None:
+    def begin(self, model: nn.Module, layers: Mapping[str, Tensor]) -> None:
         """The model, and its trained weights: matrices and kernels."""
         root = Root(name=type(model).__name__, kind=type(model).__name__)
-        self.roots.append(root)
+        self.record.roots.append(root)
         for path, module in model.named_modules():
             if not list(module.children()):
                 settings = {"p": module.p} if isinstance(getattr(module, "p", None), float) else {}
-                self.modules[path] = Module(path=path, kind=type(module).__name__, root=root.name, settings=settings)
+                kind = type(module).__name__
+                self.record.modules[path] = Module(path=path, kind=kind, root=root.name, settings=settings)
         for name, weight in layers.items():
             owner = type(model.get_submodule(name.rpartition(".")[0])).__name__
             dtype = str(weight.dtype).removeprefix("torch.")
-            self.parameters[name] = Parameter(
+            self.record.parameters[name] = Parameter(
                 name=name, shape=tuple(weight.shape), requires_grad=True, dtype=dtype, owner=owner, optimizer=0
             )
         self.optimizer.parameters = list(layers)
 
-    def weigh(self, layers: Mapping[str, Tensor]) -> None:
-        """The first weights; waits for the device once."""
+    def clips(self, limit: float) -> None:
+        self.record.clippings.append(Clipping(site=None, limit=limit))
+
+    def first_weights(self, layers: Mapping[str, Tensor]) -> None:
+        """Waits for the device once."""
         if not layers:
             return
-        told = [[w.mean(), w.std(correction=0), (w == w[:1]).all().to(w.dtype)] for w in layers.values()]
-        figures = torch.stack([torch.stack(three).float() for three in told]).tolist()
-        for name, (mean, std, equal) in zip(layers, figures, strict=True):
-            one = self.parameters[name]
+        figures = [[w.mean(), w.std(correction=0), (w == w[:1]).all().to(w.dtype)] for w in layers.values()]
+        rows = torch.stack([torch.stack(three).float() for three in figures]).tolist()
+        for name, (mean, std, equal) in zip(layers, rows, strict=True):
+            one = self.record.parameters[name]
             one.mean, one.std, one.rows_equal = mean, std, bool(equal)
 
-    def weigh_again(self, layers: Mapping[str, Tensor]) -> None:
-        """The last weights, of those whose rows began alike."""
+    def last_weights(self, layers: Mapping[str, Tensor]) -> None:
+        """Of those whose rows began alike."""
         for name, weight in layers.items():
-            one = self.parameters[name]
+            one = self.record.parameters[name]
             if one.rows_equal:
                 one.rows_equal_later = bool((weight - weight[:1]).abs().amax() <= 0.01 * weight.abs().mean())
 
-    def read(self, inputs: Tensor) -> None:
+    def inputs(self, inputs: Tensor) -> None:
         """Some of the training inputs, where they are numbers and not tokens."""
         if not inputs.is_floating_point() or inputs.ndim < 2:
             return
         # Of tables and sequences the features, of pictures the channels.
         flat = (inputs.movedim(1, -1) if inputs.ndim > 3 else inputs).flatten(0, -2)
-        if flat.shape[1] > _COLUMNS:
+        if flat.shape[1] > COLUMNS:
             return
         figures = [flat.mean(0), flat.std(0, correction=0), flat.amin(0), flat.amax(0)]
         mean, std, low, high = torch.stack(figures).double().tolist()
-        seen = Inputs(shape=tuple(inputs.shape), dtype=str(inputs.dtype).removeprefix("torch."), rows=len(inputs))
-        seen.looks, seen.mean, seen.std, seen.low, seen.high = 1, mean, std, low, high
-        self.roots[0].inputs.append(seen)
+        dtype = str(inputs.dtype).removeprefix("torch.")
+        columns = Inputs(shape=tuple(inputs.shape), dtype=dtype, rows=len(inputs), looks=1, mean=mean, std=std)
+        columns.low, columns.high = low, high
+        self.record.roots[0].inputs.append(columns)
 
     # -- while it trains ------------------------------------------------------------------------------------------
 
@@ -120,8 +122,8 @@ class Logged(Record):
                 self.loss.values.add(step, loss)
 
     def _layers(self, step: int, updates: Figures, weights: Figures, gradients: Figures) -> None:
-        self.looks.append(step)
-        for name, one in self.parameters.items():
+        self.record.looks.append(step)
+        for name, one in self.record.parameters.items():
             # Updates of zeros have no size beside them: what a log says of those is no figure.
             if updates.get(name) and updates[name] > 0:
                 one.update.add(step, updates[name])
@@ -131,12 +133,10 @@ class Logged(Record):
             if name in gradients:
                 one.gradient.add(step, gradients[name])
                 one.reached += 1
-                if math.isnan(one.first_gradient):
-                    one.first_gradient = gradients[name] / math.sqrt(max(1, one.size))
 
     def _norm(self, step: int, norm: float) -> None:
         self.optimizer.gradient.add(step, norm)
-        for clipping in self.clippings:
+        for clipping in self.record.clippings:
             clipping.norm.add(step, norm)
             clipping.count += 1
             clipping.bound += norm > clipping.limit
@@ -148,6 +148,37 @@ class Logged(Record):
             part = decay * math.hypot(*weights.values())
             self.optimizer.decay.add(step, part / norm if norm else math.inf)
 
+    # -- in a checkpoint ------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        """What the steps so far have filled; model, data and settings are read again when a run goes on."""
+        parameters = self.record.parameters.values()
+        return {
+            "looks": self.record.looks,
+            "clippings": [[one.count, one.bound] for one in self.record.clippings],
+            "series": {name: _packed(series) for name, series in self._series().items()},
+            "parameters": {p.name: {name: getattr(p, name) for name in _KEPT} for p in parameters},
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """After `begin` and `clips`."""
+        self.record.looks = list(state["looks"])
+        for clipping, (count, bound) in zip(self.record.clippings, state["clippings"], strict=True):
+            clipping.count, clipping.bound = count, bound
+        for name, series in self._series().items():
+            _unpack(state["series"][name], series)
+        for name, values in state["parameters"].items():
+            vars(self.record.parameters[name]).update(values)
+
+    def _series(self) -> dict[str, Series]:
+        """All that grow with the steps."""
+        optimizer = {"rate": self.optimizer.rate, "norm": self.optimizer.gradient, "decay": self.optimizer.decay}
+        losses = {"loss": self.loss.values, "trained": self.trained.values, "held_out": self.held_out.values}
+        clipped = {f"clipped {i}": clipping.norm for i, clipping in enumerate(self.record.clippings)}
+        kinds = ("update", "weight", "gradient")
+        layers = {f"{kind} of {p.name}": getattr(p, kind) for p in self.record.parameters.values() for kind in kinds}
+        return {**losses, **optimizer, **clipped, **layers}
+
     # -- after the last step --------------------------------------------------------------------------------------
 
     def conclude(self, steps: int, seconds: float, constant: float, *, same: bool, diverged: bool) -> None:
@@ -155,11 +186,12 @@ class Logged(Record):
 
         `same`: whether the loss of the steps is that of evaluations.
         """
-        self.steps, self.seconds, looks = steps, seconds, len(self.looks)
+        record = self.record
+        record.steps, record.seconds, looks = steps, seconds, len(record.looks)
         self.loss.count = self.trained.count = steps
         self.held_out.count = len(self.held_out.values)
-        self.optimizer.steps = self.roots[0].trained = looks
-        for module in self.modules.values():
+        self.optimizer.steps = record.roots[0].trained = looks
+        for module in record.modules.values():
             module.trained = looks
         self.trained.constant_loss = constant
         if len(self.trained.values) < _EVALUATIONS:  # too few to see a course: then that of the steps is as good
@@ -167,36 +199,15 @@ class Logged(Record):
             self.trained.constant_loss = constant if same else math.nan
         if diverged:
             self.loss.not_finite = steps
-            self.not_finite = NotFinite(step=steps, what="loss")
+            record.not_finite = NotFinite(step=steps, what="loss")
 
-    def clips(self, limit: float) -> None:
-        self.clippings.append(Clipping(site=None, limit=limit))
 
-    # -- what rules ask -------------------------------------------------------------------------------------------
+def _packed(series: Series) -> dict[str, Any]:
+    points = torch.tensor([series.steps, series.values], dtype=torch.float64)
+    return {"points": points, "every": series.every, "offered": series.offered}
 
-    def left(self, loss: Loss | None = None) -> float:
-        """As of any training; but where a fresh model was a little better than a constant by chance, it has learnt
-        nothing while it is no better than that. One that was far better had learnt before."""
-        constant, first = self.constant_loss(), self.trained.values.first
-        if math.isnan(constant):
-            return self.loss.end / self.loss.values.first if self.loss.values.first > 0 else 0.0
-        share = super().left()
-        return share * constant / first if _FRESH * constant < first < constant else share
 
-    def stuck(self, loss: Loss | None = None) -> bool:
-        """As of any training; but a line of the log is a mean over many steps, so that the loss before the first step
-        counts as the beginning, and a loss that still falls at the end has not failed."""
-        if self.loss.not_finite is not None:
-            return True
-        first = self.loss.values.first
-        if len(self.loss.values) < 10 or not first > 0:
-            return False
-        return self.unlearnt() or (self.loss.values.largest > 1.5 * first and self.left() > 0.9)
-
-    def unlearnt(self) -> bool:
-        """Whether it has come no further than a constant, and does not fall any more; or has exploded on its way."""
-        values = self.loss.values
-        if values.largest > 3 * values.first and self.left() > 0.5:
-            return True
-        before = min(values.values[: 2 * len(values) // 3], default=math.inf)
-        return self.has_floor and self.loss.end > _FALLING * before and self.left() > 0.97
+def _unpack(state: Mapping[str, Any], series: Series) -> None:
+    steps, values = state["points"].tolist()
+    series.steps, series.values = [int(step) for step in steps], values
+    series.every, series.offered = state["every"], state["offered"]

@@ -48,13 +48,13 @@ def run(
     Its failure is told on stderr as Python tells it, before the doctor makes up its mind.
     """
     process, began = os.getpid(), time.perf_counter()
-    found = None if module else find_script(target)
+    script = None if module else find_script(target)
     call = _Call(steps, deep)
     call.wait()
     error = None
     try:
         sys.argv = ["-m", *arguments]
-        program = found or find_module(target)
+        program = script or find_module(target)
         sys.argv[0] = program.argv0
         sys.modules["__main__"] = main = program.as_main()
         exec(program.code, vars(main))
@@ -168,14 +168,14 @@ def _ended(error: BaseException) -> tuple[int, str | None]:
 
 def _chain(error: BaseException) -> list[BaseException]:
     """An exception, with those it came from and those it is a group of."""
-    found: dict[int, BaseException] = {}
+    chain: dict[int, BaseException] = {}
     waiting = [error]
     while waiting:
-        if id(e := waiting.pop()) not in found:
-            found[id(e)] = e
+        if id(e := waiting.pop()) not in chain:
+            chain[id(e)] = e
             inner = e.exceptions if isinstance(e, BaseExceptionGroup) else ()
             waiting += [other for other in (e.__cause__, e.__context__, *inner) if other is not None]
-    return list(found.values())
+    return list(chain.values())
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:

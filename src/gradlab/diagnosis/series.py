@@ -21,15 +21,15 @@ class Series:
     def __init__(self) -> None:
         self.steps: list[int] = []
         self.values: list[float] = []
-        self._every, self._offered = 1, 0
+        self.every, self.offered = 1, 0  # one value in so many is kept; how many there were
 
     def add(self, step: int, value: float) -> None:
-        if self._offered % self._every == 0:
+        if self.offered % self.every == 0:
             self.steps.append(step)
             self.values.append(value)
             if len(self.values) >= _MOST:
-                self.steps, self.values, self._every = self.steps[::2], self.values[::2], self._every * 2
-        self._offered += 1
+                self.steps, self.values, self.every = self.steps[::2], self.values[::2], self.every * 2
+        self.offered += 1
 
     def __len__(self) -> int:
         return len(self.values)
@@ -96,5 +96,5 @@ class Series:
 
 def median(values: list[float]) -> float:
     """Of those that are finite; NaN of nothing."""
-    found = sorted(v for v in values if math.isfinite(v))
-    return found[len(found) // 2] if found else math.nan
+    finite = sorted(v for v in values if math.isfinite(v))
+    return finite[len(finite) // 2] if finite else math.nan

@@ -99,7 +99,7 @@ def _in_full(place: int, finding: Finding, bars: int) -> RenderableType:
     )
     # The title of the first is the verdict itself.
     title = [Padding(Text(sentence(finding.title), "bold"), (0, 0, 0, 3))] if finding.title and place > 1 else []
-    return Group(heading, *title, _grid((Text(key, "dim"), told) for key, told in _rows(finding, bars)))
+    return Group(heading, *title, _grid((Text(key, "dim"), text) for key, text in _rows(finding, bars)))
 
 
 def _rows(finding: Finding, bars: int) -> Iterator[tuple[str, Text]]:
@@ -134,25 +134,25 @@ def _listed(title: str, lines: Iterable[tuple[Text, Text]]) -> Iterator[Renderab
 
 def _grid(rows: Iterable[tuple[Text, Text]]) -> Table:
     """Two columns, a little to the right."""
-    made = Table.grid(padding=(0, 2, 0, 0))
-    made.add_column(width=1)
-    made.add_column(no_wrap=True)
-    made.add_column(overflow="fold")
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=1)
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
     for row in rows:
-        made.add_row("", *row)
-    return made
+        grid.add_row("", *row)
+    return grid
 
 
 def _follows(finding: Finding) -> tuple[Text, Text]:
     where = f", {_from_here(finding.where)}" if finding.where else ""
-    told = f"{sentence(finding.title or finding.evidence)}{where}; it goes with {finding.follows_from}."
-    return Text(finding.slug, "bold"), Text(told)
+    text = f"{sentence(finding.title or finding.evidence)}{where}; it goes with {finding.follows_from}."
+    return Text(finding.slug, "bold"), Text(text)
 
 
 def _short(finding: Finding) -> tuple[Text, Text]:
     said = " · ".join(text for text in (sentence(finding.title), _from_here(finding.where), finding.evidence) if text)
-    told = Text.assemble((finding.slug, "bold"), "  ", _inline(said))
-    return Text(finding.severity, _STYLES[finding.severity]), told
+    text = Text.assemble((finding.slug, "bold"), "  ", _inline(said))
+    return Text(finding.severity, _STYLES[finding.severity]), text
 
 
 def _cost(verdict: Verdict, record: "Record | None") -> str:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from gradlab.data import Examples, Preprocessing
 from gradlab.run.checkpoint import Checkpoint
 from gradlab.tasks import Task, predict
+from gradlab.tasks.finite import check_outputs
 from gradlab.training import driver
 from gradlab.training.capture import choose_mode
 from gradlab.training.loop import Training
@@ -75,7 +76,7 @@ class Learner:
 
     def outputs(self, raw: npt.NDArray[Any]) -> Tensor:
         """What the network gives for raw inputs, on the host."""
-        return predict(self.model, self.prepared(raw)).cpu()
+        return check_outputs(predict(self.model, self.prepared(raw))).cpu()
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies that travel to other processes and machines, which may lack the device it was trained on."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradlab.data.tables.columns import Column
 from gradlab.errors import GradlabError
+from gradlab.files import check_content
 
 
 def plain(value: Any) -> Any:
@@ -44,7 +45,7 @@ def restored(value: Any) -> Any:
         case {"$dict": items}:
             return {restored(k): restored(v) for k, v in items}
         case {"$column": fields}:
-            return Column(**fields)
+            return check_content(fields, Column, "a column")
         case list():
             return [restored(item) for item in value]
     return value

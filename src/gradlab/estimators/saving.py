@@ -4,7 +4,6 @@ Weights and optimiser state are safetensors, the rest is JSON, and SHA256SUMS co
 network is built anew by its registered name.
 """
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,8 +15,10 @@ from gradlab.data import Preprocessing
 from gradlab.errors import GradlabError, one_line
 from gradlab.estimators.learner import Learner
 from gradlab.estimators.plain import plain, restored
+from gradlab.files import Damaged, check_content, clear_leftovers, read_json
+from gradlab.files.formats import EstimatorState, LearnerState, State
 from gradlab.run import checkpoint
-from gradlab.run.checkpoint import Checkpoint, copied
+from gradlab.run.checkpoint import Checkpoint, copied, unflatten
 from gradlab.version import __version__
 
 if TYPE_CHECKING:
@@ -27,11 +28,12 @@ E = TypeVar("E", bound="Estimator")
 
 _FORMAT = 1
 _KEY = "estimator"
+_OTHER_VERSION = "It is no estimator of this version of gradlab."
 
 
 def save(estimator: "Estimator", folder: Path) -> None:
     """Write the folder; an estimator that is there already is replaced, anything else is left alone."""
-    if folder.exists() and _described(folder) is None:
+    if _description_in(folder) is None and folder.exists():
         raise GradlabError(f"{folder} exists already, and is no saved estimator. Name another folder.")
     learner = estimator._learner
     assert learner.standing is not None
@@ -42,10 +44,7 @@ def save(estimator: "Estimator", folder: Path) -> None:
         best=weights if standing.model else None,
         state={"rng": standing.state["rng"], _KEY: _description(estimator)},
     )
-    try:
-        checkpoint.write_as(folder.absolute(), whole)
-    except checkpoint.WRITE_ERRORS as error:
-        raise GradlabError(f"The estimator could not be written to {folder}: {error}.") from None
+    checkpoint.write_as(folder.absolute(), whole)
 
 
 def _description(estimator: "Estimator") -> dict[str, Any]:
@@ -84,46 +83,56 @@ def _parameter(name: str, value: Any) -> Any:
 
 def load(kind: type[E], folder: Path) -> E:
     """The estimator in a folder, every byte of which is checked first."""
-    described = describe(folder)
-    if described["kind"] != kind.__name__:
+    description = describe(folder)
+    if description["kind"] != kind.__name__:
         raise GradlabError(
-            f"{folder} holds a {described['kind']}, no {kind.__name__}. Load it with gradlab.load_estimator."
+            f"{folder} holds a {description['kind']}, no {kind.__name__}. Load it with gradlab.load_estimator."
         )
-    found = checkpoint.read(folder)
+    saved = checkpoint.read(folder)
     try:
-        estimator = kind(**{name: restored(value) for name, value in described["parameters"].items()})
-        for name, value in described["known"].items():
+        estimator = kind(**{name: restored(value) for name, value in description["parameters"].items()})
+        for name, value in description["known"].items():
+            if hasattr(kind, name):
+                raise AttributeError(f"{name} is part of the class")
             setattr(estimator, name, restored(value))
-        estimator._learner = _learner(estimator, found, **described["learner"])
-    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        raise GradlabError(f"{folder} is no estimator of this version of gradlab: {one_line(error)}") from None
+        estimator._learner = _learner(estimator, saved, description["learner"])
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise GradlabError(f"{folder} is damaged: {one_line(error)}. {_OTHER_VERSION}") from None
     return estimator
 
 
-def _learner(
-    estimator: "Estimator", found: Checkpoint, *, preprocessing: dict[str, Any], dtype: str, seed: int, **progress: Any
-) -> Learner:
-    prepared = Preprocessing(**preprocessing)
-    model = estimator._network(prepared.spec, estimator._task().outputs, seed)
-    model = model.to({"float32": torch.float32, "float64": torch.float64}[dtype])
-    model.load_state_dict(found.chosen)
-    standing = replace(found, model={} if found.best is None else found.model, best=None)
-    return Learner(model=model.eval(), preprocessing=prepared, seed=seed, standing=standing, **progress)
+def _learner(estimator: "Estimator", saved: Checkpoint, state: LearnerState) -> Learner:
+    preprocessing = Preprocessing.read_back(state["preprocessing"], {}, str)
+    model = estimator._network(preprocessing.spec, estimator._task().outputs, state["seed"])
+    model = model.to({"float32": torch.float32, "float64": torch.float64}[state["dtype"]])
+    model.load_state_dict(saved.chosen)
+    standing = replace(saved, model={} if saved.best is None else saved.model, best=None)
+    return Learner(
+        model=model.eval(),
+        preprocessing=preprocessing,
+        seed=state["seed"],
+        epochs=state["epochs"],
+        losses=state["losses"],
+        standing=standing,
+    )
 
 
-def describe(folder: Path) -> dict[str, Any]:
+def describe(folder: Path) -> EstimatorState:
     """What estimator a folder holds."""
-    described = _described(folder)
-    if described is None:
+    description = _description_in(folder)
+    if description is None:
         raise GradlabError(f"{folder} is not a saved estimator.")
-    if described.get("format") != _FORMAT:
-        raise GradlabError(f"{folder} was saved by gradlab {described.get('gradlab')}, whose format is another.")
-    return described
+    if description.get("format") != _FORMAT:
+        raise GradlabError(f"{folder} was saved by gradlab {description.get('gradlab')}, whose format is another.")
+    return check_content(description, EstimatorState, folder / "state.json", _OTHER_VERSION)
 
 
-def _described(folder: Path) -> dict[str, Any] | None:
+def _description_in(folder: Path) -> dict[str, Any] | None:
+    """What a folder says of an estimator, if it does."""
+    clear_leftovers(folder.absolute().parent)  # which may be the estimator that was there before one half written
     try:
-        described = json.loads((folder / "state.json").read_text())[_KEY]
-    except (OSError, ValueError, KeyError, TypeError):
+        state = read_json(folder / "state.json", State)
+    except Damaged:
         return None
-    return described if isinstance(described, dict) else None
+    description = unflatten(state.get(_KEY), {})
+    return description if isinstance(description, dict) else None

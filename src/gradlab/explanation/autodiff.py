@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from gradlab.explanation.block import Code
+from gradlab.explanation.block import SourceCode
 from gradlab.scratch import Tensor, gates
 from gradlab.scratch import tensor as engine
 from gradlab.scratch.drawing import svg, text
@@ -28,8 +28,8 @@ class Autodiff:
 
     graph: str
     picture: str
-    gate: Code
-    backward: Code
+    gate: SourceCode
+    backward: SourceCode
 
     @classmethod
     def of_a_neuron(cls) -> "Autodiff":
@@ -37,7 +37,8 @@ class Autodiff:
         loss = 0.5 * (sigmoid(w * x + b) - 1.0) ** 2
         loss.name = "loss"
         loss.backward()
-        return cls(text(loss), svg(loss), Code.of_twin(gates.multiply), Code.of_twin(engine.Tensor.backward))
+        codes = SourceCode.of_twin(gates.multiply), SourceCode.of_twin(engine.Tensor.backward)
+        return cls(text(loss), svg(loss), *codes)
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""

@@ -14,30 +14,30 @@ from torch import nn
 from gradlab import scratch
 from gradlab.explanation.docstring import Docstring
 from gradlab.explanation.equations import terminal
-from gradlab.nn.blocks import Shape, blocks, find_block, settings_of
+from gradlab.nn.blocks import Shape, blocks, costs, find_block, settings_of
 from gradlab.verification import checks, examples
 
 
 @dataclass(frozen=True)
-class Code:
+class SourceCode:
     """A piece of source, and where to import it from."""
 
     name: str
     text: str
 
     @classmethod
-    def of(cls, made: Callable[..., Any]) -> "Code":
-        found = inspect.unwrap(made)
-        return cls(f"{found.__module__}.{found.__qualname__}", without_docstring(inspect.getsource(found)))
+    def of(cls, block: Callable[..., Any]) -> "SourceCode":
+        inner = inspect.unwrap(block)
+        return cls(f"{inner.__module__}.{inner.__qualname__}", without_docstring(inspect.getsource(inner)))
 
     @classmethod
-    def of_twin(cls, function: Callable[..., Any]) -> "Code":
+    def of_twin(cls, function: Callable[..., Any]) -> "SourceCode":
         """With its docstring, which has the derivative, and with the gates it applies, which have it in code."""
-        found = inspect.unwrap(function)
-        text = textwrap.dedent(inspect.getsource(found)).rstrip()
+        inner = inspect.unwrap(function)
+        text = textwrap.dedent(inspect.getsource(inner)).rstrip()
         applied = re.findall(r"apply\((activations|gates)\.(\w+)", text)
         gates = [inspect.getsource(getattr(getattr(scratch, room), name)).rstrip() for room, name in applied]
-        return cls(f"{found.__module__}.{found.__qualname__}", "\n\n\n".join([text, *gates]))
+        return cls(f"{inner.__module__}.{inner.__qualname__}", "\n\n\n".join([text, *gates]))
 
 
 @dataclass(frozen=True)
@@ -46,36 +46,38 @@ class Explanation:
 
     name: str
     doc: Docstring
+    cost: dict[str, str]
     shapes: str
     settings: str
     parameters: dict[str, tuple[int, ...]]
     built: str
-    """The call that made the block whose parameters are shown."""
+    """The call that block the block whose parameters are shown."""
 
     laws: dict[str, str]
     peers: list[str]
-    code: Code
-    twins: list[Code]
+    code: SourceCode
+    twins: list[SourceCode]
 
     @classmethod
     def of(cls, name: str) -> "Explanation":
-        name = name.replace("-", "_")
-        made, known = find_block(name), checks[name]
+        name = blocks.spelled(name)
+        block, known = find_block(name), checks[name]
         settings, parameters = examples[name]().settings, {}
-        if isinstance(made, type):
-            block: nn.Module = made(**settings)
-            parameters = {key: tuple(value.shape) for key, value in block.named_parameters()}
+        if isinstance(block, type):
+            module: nn.Module = block(**settings)
+            parameters = {key: tuple(value.shape) for key, value in module.named_parameters()}
         return cls(
             name,
-            Docstring.of(made),
-            shapes_of(made),
-            _settings_of(made),
+            Docstring.of(block),
+            costs[name],
+            shapes_of(block),
+            _settings_of(block),
             parameters,
-            f"{made.__name__}({', '.join(f'{key}={value}' for key, value in settings.items())})",
+            f"{block.__name__}({', '.join(f'{key}={value}' for key, value in settings.items())})",
             {check.name: check.formula for check in known if check.kind == "law"},
             [check.name for check in known if check.kind == "peer"],
-            Code.of(made),
-            [Code.of_twin(check.twin) for check in known if check.twin is not None],
+            SourceCode.of(block),
+            [SourceCode.of_twin(check.twin) for check in known if check.twin is not None],
         )
 
     @property
@@ -96,7 +98,7 @@ class Explanation:
             "settings": self.settings,
             "parameters": {key: list(shape) for key, shape in self.parameters.items()},
             "built": self.built,
-            "cost": self.doc.cost,
+            "cost": self.cost,
             "laws": self.laws,
             "peers": self.peers,
             "example": self.example,
@@ -110,15 +112,15 @@ def summaries() -> dict[str, str]:
     return {name: Docstring.of(blocks[name]).summary for name in sorted(blocks)}
 
 
-def shapes_of(made: Callable[..., Any]) -> str:
+def shapes_of(block: Callable[..., Any]) -> str:
     """The shapes of what is given and of what comes back, read off the annotations.
 
     >>> shapes_of(blocks["activation.maxout"])
     'x (…batch, in_features) → (…batch, out_features)'
     """
-    signature = inspect.signature(made.forward if isinstance(made, type) else made)  # type: ignore[attr-defined]
-    given = (f"{p.name} {shape}" for p in signature.parameters.values() if (shape := Shape.of(p.annotation)))
-    return f"{', '.join(given)} → {', '.join(map(str, _shapes(signature.return_annotation)))}"
+    signature = inspect.signature(block.forward if isinstance(block, type) else block)  # type: ignore[attr-defined]
+    inputs = (f"{p.name} {shape}" for p in signature.parameters.values() if (shape := Shape.of(p.annotation)))
+    return f"{', '.join(inputs)} → {', '.join(map(str, _shapes(signature.return_annotation)))}"
 
 
 def _shapes(annotation: Any) -> Iterator[Shape]:
@@ -130,11 +132,11 @@ def _shapes(annotation: Any) -> Iterator[Shape]:
             yield from _shapes(member)
 
 
-def _settings_of(made: Callable[..., Any]) -> str:
+def _settings_of(block: Callable[..., Any]) -> str:
     """The arguments of the constructor, or those of a function that are no tensors."""
     return ", ".join(
         p.name if p.default is p.empty else f"{p.name}={p.default!r}"
-        for p in settings_of(made).values()
+        for p in settings_of(block).values()
         if Shape.of(p.annotation) is None
     )
 

@@ -1,7 +1,6 @@
 """A block's docstring, taken apart: what it says is said once, in the code."""
 
 import inspect
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,31 +13,26 @@ class Equation:
 
 @dataclass(frozen=True)
 class Docstring:
-    """One sentence; then paragraphs and equations in their order; what a call costs; and an example to run."""
+    """One sentence; then paragraphs and equations in their order; and an example to run."""
 
     summary: str
     body: list[Equation | str]
-    cost: dict[str, str]
     example: str
 
     @classmethod
-    def of(cls, made: Callable[..., Any]) -> "Docstring":
+    def of(cls, block: Callable[..., Any]) -> "Docstring":
         r"""Paragraphs are divided by empty lines; the first is the summary.
 
         >>> def double(x): r'''Twice.
         ...
         ...     $$ 2x $$
-        ...
-        ...     FLOPs: O(n)
-        ...     Memory: 0
         ...     '''
         >>> doc = Docstring.of(double)
-        >>> doc.summary, doc.body, doc.cost
-        ('Twice.', [Equation(latex='2x')], {'FLOPs': 'O(n)', 'Memory': '0'})
+        >>> doc.summary, doc.body
+        ('Twice.', [Equation(latex='2x')])
         """
-        summary, *paragraphs = (inspect.getdoc(made) or "").split("\n\n")
+        summary, *paragraphs = (inspect.getdoc(block) or "").split("\n\n")
         body: list[Equation | str] = []
-        cost: dict[str, str] = {}
         examples = []
         for paragraph in paragraphs:
             words = " ".join(paragraph.split())
@@ -46,13 +40,9 @@ class Docstring:
                 examples.append(paragraph)
             elif words.startswith("$$"):
                 body.append(Equation(words.strip("$").strip()))
-            elif found := dict(re.findall(r"^(FLOPs|Memory): (.+)$", paragraph, re.MULTILINE)):
-                cost = {key: text.strip() for key, text in found.items()}
-            elif cost and words.startswith("with "):
-                cost["Letters"] = words.rstrip(".")
             elif words:
                 body.append(words)
-        return cls(" ".join(summary.split()), body, cost, "\n\n".join(examples))
+        return cls(" ".join(summary.split()), body, "\n\n".join(examples))
 
     @property
     def equations(self) -> list[str]:

@@ -70,8 +70,8 @@ def _unknown(node: Element) -> str | None:
         return r"\\ outside of an environment"
     if node.tag == "mo" and not node.text and not node.get("form"):
         return r"\operatorname of more than letters"
-    found = re.search(r"\\[A-Za-z]+|^&$", node.text or "")
-    return found and found.group()
+    match = re.search(r"\\[A-Za-z]+|^&$", node.text or "")
+    return match and match.group()
 
 
 def _rewritten(latex: str) -> str:

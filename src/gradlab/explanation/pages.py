@@ -6,44 +6,39 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from gradlab.errors import GradlabError
 from gradlab.explanation.autodiff import EQUATION, STEPS, SUMMARY, Autodiff
-from gradlab.explanation.block import Code, Explanation
+from gradlab.explanation.block import Explanation, SourceCode
 from gradlab.explanation.curve import curve
 from gradlab.explanation.docstring import Equation
 from gradlab.explanation.equations import mathml
 from gradlab.nn.activations import Activation
 from gradlab.nn.blocks import find_block
-from gradlab.report.markup import Html, join, section, table, tag
+from gradlab.report.markup import Html, join, prose, section, table, tag
 from gradlab.report.page import page
 from gradlab.verification import examples
 
 
-def block_page(found: Explanation) -> Html:
+def block_page(block: Explanation) -> Html:
     """The whole page of a block."""
-    top = [
-        tag("p", "gradlab explain", class_="over"),
-        tag("h1", found.name),
-        tag("p", found.doc.summary, class_="lead"),
-    ]
-    parts = [_equation(part.latex) if isinstance(part, Equation) else _prose(part) for part in found.doc.body]
+    top = _top(block.name, block.doc.summary)
+    parts = [_equation(part.latex) if isinstance(part, Equation) else tag("p", prose(part)) for part in block.doc.body]
     facts = {
-        "Shapes": found.shapes,
-        "Settings": found.settings,
-        "Parameters": ", ".join(f"{name} {shape}" for name, shape in found.parameters.items()) or "none",
-        "FLOPs": found.doc.cost.get("FLOPs", ""),
-        "Memory": found.doc.cost.get("Memory", ""),
-        "Letters": found.doc.cost.get("Letters", ""),
-        "Equal to": ", ".join(found.peers),
+        "Shapes": block.shapes,
+        "Settings": block.settings,
+        "Parameters": ", ".join(f"{name} {shape}" for name, shape in block.parameters.items()) or "none",
+        "FLOPs": block.cost.get("FLOPs", ""),
+        "Memory": block.cost.get("Memory", ""),
+        "Letters": block.cost.get("Letters", ""),
+        "Equal to": ", ".join(block.peers),
     }
-    if found.parameters:
-        facts["Parameters"] += f", in {found.built}"
-    rows = [[name, _inline(value)] for name, value in facts.items() if value]
+    if block.parameters:
+        facts["Parameters"] += f", in {block.built}"
+    rows = [[name, prose(value)] for name, value in facts.items() if value]
     sections = [
         section("At a glance", table((), rows, class_="pairs")),
-        section("Use it", tag("div", _python(found.example), class_="code")),
-        section("Laws", table((), [[name, _inline(formula)] for name, formula in found.laws.items()]))
-        if found.laws
+        section("Use it", tag("div", _python(block.example), class_="code")),
+        section("Laws", table((), [[name, prose(formula)] for name, formula in block.laws.items()]))
+        if block.laws
         else "",
         section(
             "The block and its twin",
@@ -51,30 +46,22 @@ def block_page(found: Explanation) -> Html:
                 "p",
                 "The same equation twice: for the hardware, in PyTorch, and to be read, in NumPy with derivatives of "
                 "its own. ",
-                tag("code", f"gradlab verify {found.name}"),
+                tag("code", f"gradlab verify {block.name}"),
                 " compares them on random cases.",
             ),
-            tag("div", *map(_code, [found.code, *found.twins]), class_="beside"),
+            tag("div", *map(_code, [block.code, *block.twins]), class_="beside"),
         ),
     ]
-    return page(found.name, join([*top, *_picture(found.name), *parts, *sections]), charts=False, style=_style())
+    return page(block.name, join([*top, *_picture(block.name), *parts, *sections]), charts=False, style=_style())
 
 
-def autodiff_page(found: Autodiff) -> Html:
+def autodiff_page(autodiff: Autodiff) -> Html:
     """The whole page of the glass engine."""
     top = _top("autodiff", SUMMARY)
-    picture = tag("figure", Html(found.picture), tag("figcaption", "Blue: values. Red: gradients."), class_="graph")
-    codes = tag("div", _code(found.gate), _code(found.backward), class_="beside")
+    picture = tag("figure", Html(autodiff.picture), tag("figcaption", "Blue: values. Red: gradients."), class_="graph")
+    codes = tag("div", _code(autodiff.gate), _code(autodiff.backward), class_="beside")
     parts = [_equation(EQUATION), picture, *(tag("p", step) for step in STEPS), section("The code", codes)]
     return page("autodiff", join([*top, *parts]), charts=False, style=_style())
-
-
-def write(made: Html, path: str | Path) -> None:
-    """The page in a file."""
-    try:
-        Path(path).write_bytes(made.encode())
-    except OSError as error:
-        raise GradlabError(f"{path} cannot be written: {error.strerror}.") from error
 
 
 def _top(name: str, summary: str) -> list[Html]:
@@ -83,27 +70,18 @@ def _top(name: str, summary: str) -> list[Html]:
 
 def _picture(name: str) -> list[Html]:
     """Of an entrywise activation, its curve."""
-    made = find_block(name)
-    if not (isinstance(made, type) and issubclass(made, Activation)):
+    block = find_block(name)
+    if not (isinstance(block, type) and issubclass(block, Activation)):
         return []
     caption = tag("figcaption", "Blue: the function. Orange: its slope.")
-    return [tag("figure", curve(made(**examples[name]().settings)), caption, class_="curve")]
-
-
-def _prose(text: str) -> Html:
-    return tag("p", _inline(text))
-
-
-def _inline(text: str) -> Html:
-    """Text, in which what stands between backticks is code."""
-    return join(tag("code", part) if i % 2 else part for i, part in enumerate(text.split("`")))
+    return [tag("figure", curve(block(**examples[name]().settings)), caption, class_="curve")]
 
 
 def _equation(latex: str) -> Html:
     return tag("div", Html(mathml(latex)), class_="equation")
 
 
-def _code(code: Code) -> Html:
+def _code(code: SourceCode) -> Html:
     return tag("div", tag("h3", code.name), _python(code.text), class_="code")
 
 

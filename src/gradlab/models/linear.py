@@ -6,7 +6,7 @@ from typing import Annotated
 from torch import nn
 
 from gradlab.models.registry import models
-from gradlab.nn import PolynomialFeatures
+from gradlab.nn import Linear, PolynomialFeatures
 from gradlab.registry import Count
 from gradlab.specs import Array
 
@@ -32,7 +32,7 @@ def linear(
     layers: list[nn.Module] = [nn.Flatten()] if len(inputs.shape) > 1 else []
     if degree > 1:
         layers.append(PolynomialFeatures(degree))
-    return nn.Sequential(*layers, nn.Linear(features * degree, outputs))
+    return nn.Sequential(*layers, Linear(features * degree, outputs))
 
 
 @models.register("softmax")

@@ -1,17 +1,24 @@
 """The multilayer perceptron."""
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 from torch import nn
 
 from gradlab.models.registry import models
-from gradlab.nn.activation_knobs import activations
+from gradlab.nn import Dropout, Linear
+from gradlab.nn.activations import activations
+from gradlab.nn.initialisation import fill_weights, initialisers
+from gradlab.nn.normalisation import norms
 from gradlab.registry import Count, Fraction, Part
 from gradlab.specs import Array
 
 
-@models.register("mlp")
+def _batch_norm(*, batch_norm: bool) -> dict[str, Any]:
+    return {"norm": "batch" if batch_norm else None}
+
+
+@models.register("mlp", old=_batch_norm)
 def mlp(
     inputs: Array,
     outputs: int,
@@ -19,7 +26,8 @@ def mlp(
     hidden: Annotated[list[Count], "units of each hidden layer; empty for a linear map"] = [128],  # noqa: B006
     activation: Annotated[Part, activations, "after each hidden layer"] = Part("relu"),  # noqa: B008
     dropout: Annotated[Fraction, "probability of dropping a hidden unit"] = 0.0,
-    batch_norm: Annotated[bool, "normalise each hidden layer over the batch, before its activation"] = False,
+    norm: Annotated[Part | None, norms, "normalisation of each hidden layer, before its activation"] = None,
+    init: Annotated[Part | None, initialisers, "what the weights start from; default as PyTorch does"] = None,
 ) -> nn.Module:
     r"""A multilayer perceptron: hidden layers, each an affine map and an activation, then an affine map.
 
@@ -37,11 +45,11 @@ def mlp(
     layers: list[nn.Module] = [nn.Flatten()] if len(inputs.shape) > 1 else []
     width = math.prod(inputs.shape)
     for units in hidden:
-        layers.append(nn.Linear(width, units))
-        if batch_norm:
-            layers.append(nn.BatchNorm1d(units))
+        layers.append(Linear(width, units))
+        if norm is not None:
+            layers.append(norms.build(norm, units))
         layers.append(activations.build(activation))
         if dropout:
-            layers.append(nn.Dropout(dropout))
+            layers.append(Dropout(dropout))
         width = units
-    return nn.Sequential(*layers, nn.Linear(width, outputs))
+    return fill_weights(nn.Sequential(*layers, Linear(width, outputs)), init)

@@ -69,9 +69,9 @@ class NGram(nn.Module):
         keys: list[npt.NDArray[np.int64]] = []
         for contexts in self.contexts:
             assert isinstance(contexts, Contexts)
-            found = context_counts(text, self.vocabulary, keys)
-            contexts.hold(*(torch.from_numpy(part).to(self.counts.device) for part in found))
-            keys.append(found.contexts)
+            tables = context_counts(text, self.vocabulary, keys)
+            contexts.hold(*(torch.from_numpy(part).to(self.counts.device) for part in tables))
+            keys.append(tables.contexts)
         return self
 
     learning_steps = 1
@@ -103,23 +103,23 @@ class NGram(nn.Module):
     ) -> Float[Tensor, "batch length"]:
         """What `forward` has for the target of each place, in a time that does not grow with the vocabulary."""
         target = targets.flatten()
-        found = self._unigrams()[target]
+        probability = self._unigrams()[target]
         for contexts, eps, context, seen in self._met(self._history(tokens).flatten(0, 1)):
             total = contexts.totals[context] * seen
             count = contexts.count(context, target) * seen
-            found = torch.where(total > 0, (count + eps * found) / (total + eps), found)
-        return found.log().view(tokens.shape)
+            probability = torch.where(total > 0, (count + eps * probability) / (total + eps), probability)
+        return probability.log().view(tokens.shape)
 
     def _probabilities(self, history: Int[Tensor, "places before"]) -> Float[Tensor, "places {self.vocabulary}"]:
-        found = self._unigrams().repeat(len(history), 1)
+        probability = self._unigrams().repeat(len(history), 1)
         for contexts, eps, context, seen in self._met(history):
             total = contexts.totals[context] * seen
-            found *= torch.where(total > 0, eps / (total + eps), 1.0)[:, None]
+            probability *= torch.where(total > 0, eps / (total + eps), 1.0)[:, None]
             place, pair = contexts.following(context, seen)
             # No two are for the same token of the same place, so that they may be added all at once.
             number = place * self.vocabulary + contexts.pairs[pair] % self.vocabulary
-            found.view(-1)[number] += contexts.counts[pair] / (total + eps)[place]
-        return found
+            probability.view(-1)[number] += contexts.counts[pair] / (total + eps)[place]
+        return probability
 
     def _unigrams(self) -> Float[Tensor, " {self.vocabulary}"]:
         total, eps = self.counts.sum(), self.smoothing[0]
@@ -138,8 +138,8 @@ class NGram(nn.Module):
             assert isinstance(contexts, Contexts)
             if not len(contexts.contexts):  # the text was too short to have any of this length
                 return
-            context, found = contexts.find(context * self.vocabulary + token)
-            seen = seen & found & (token >= 0)
+            context, probability = contexts.find(context * self.vocabulary + token)
+            seen = seen & probability & (token >= 0)
             yield contexts, eps, context, seen
 
     def extra_repr(self) -> str:
@@ -227,8 +227,8 @@ class Contexts(nn.Module):
 def _find(
     among: Int64[Tensor, " sorted"], keys: Int64[Tensor, " places"]
 ) -> tuple[Int64[Tensor, " places"], Bool[Tensor, " places"]]:
-    found = torch.searchsorted(among, keys).clamp_(max=len(among) - 1)
-    return found, among[found] == keys
+    place = torch.searchsorted(among, keys).clamp_(max=len(among) - 1)
+    return place, among[place] == keys
 
 
 @models.register("ngram")

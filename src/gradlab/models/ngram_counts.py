@@ -74,10 +74,10 @@ class _Tally:
         self.waiting = 0
 
     def add(self, keys: Keys) -> None:
-        found, counts = np.unique(keys, return_counts=True)
-        self.keys.append(found)
+        unique, counts = np.unique(keys, return_counts=True)
+        self.keys.append(unique)
         self.counts.append(counts)
-        self.waiting += len(found)
+        self.waiting += len(unique)
         # When as many wait as there are: so each is moved a few times only, however many chunks there are.
         if self.waiting >= len(self.keys[0]):
             self.merged()

@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from gradlab.nn.blocks import block
+from gradlab.nn.blocks import Family, block
+from gradlab.registry import Count, NonNegative, Positive
 
 
 @dataclass(frozen=True)
@@ -26,20 +27,21 @@ class Behaviour:
     """Between these the slope is exactly 0: an input that stays there is never learned from."""
 
 
+activations = Family("activation.{}")
+"""Those that a model can put between its layers: they need no sizes."""
+
+
 class Activation(nn.Module):
     """What the entrywise activations have in common: their behaviour is known."""
 
     behaviour: ClassVar[Behaviour]
 
 
-@block("activation.identity")
+@block("activation.identity", flops="0", memory="0")
 class Identity(Activation):
     r"""The input itself, where a network asks for an activation and none is wanted.
 
     $$ f(x) = x $$
-
-    FLOPs: 0
-    Memory: 0
 
     >>> Identity()(torch.tensor([-1.0, 2.0])).tolist()
     [-1.0, 2.0]
@@ -51,16 +53,13 @@ class Identity(Activation):
         return x
 
 
-@block("activation.step")
+@block("activation.step", flops="O(n)", memory="O(n)")
 class Step(Activation):
     r"""1 where the input is not negative, else 0: the perceptron's decision.
 
     $$ f(x) = \begin{cases} 1 & x \ge 0 \\ 0 & x < 0 \end{cases} $$
 
     Its slope is 0 wherever it has one, so no gradient passes: a perceptron learns by its own rule.
-
-    FLOPs: O(n)
-    Memory: O(n)
 
     >>> Step()(torch.tensor([-1.0, 0.0, 2.0])).tolist()
     [0.0, 1.0, 1.0]
@@ -72,16 +71,13 @@ class Step(Activation):
         return (x >= 0).to(x.dtype)
 
 
-@block("activation.relu")
+@block("activation.relu", flops="O(n)", memory="O(n)")
 class ReLU(Activation):
     r"""The positive part.
 
     $$ f(x) = \max(x, 0) $$
 
     At the kink the slope is taken to be 0. A unit whose inputs are all negative gets no gradient, and stays so.
-
-    FLOPs: O(n)
-    Memory: O(n)
 
     >>> ReLU()(torch.tensor([-1.0, 0.0, 2.0])).tolist()
     [0.0, 0.0, 2.0]
@@ -93,7 +89,11 @@ class ReLU(Activation):
         return F.relu(x)
 
 
-@block("activation.leaky_relu")
+def _slope(*, slope: NonNegative) -> dict[str, Any]:
+    return {"negative_slope": slope}
+
+
+@block("activation.leaky_relu", flops="O(n)", memory="O(n)", old=_slope)
 class LeakyReLU(Activation):
     r"""The positive part, and a small share of the negative one, so that no unit dies.
 
@@ -101,27 +101,21 @@ class LeakyReLU(Activation):
 
     It is not max(x, a x), which is another function for a > 1. a is `negative_slope`.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> LeakyReLU(0.1)(torch.tensor([-1.0, 2.0])).tolist()
     [-0.10000000149011612, 2.0]
     """
 
     behaviour = Behaviour(range=(-inf, inf))
 
-    def __init__(self, negative_slope: float = 0.01):
+    def __init__(self, negative_slope: Annotated[NonNegative, "slope for x < 0"] = 0.01):
         super().__init__()
         self.negative_slope = negative_slope
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         return F.leaky_relu(x, self.negative_slope)
 
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}"
 
-
-@block("activation.prelu")
+@block("activation.prelu", flops="O(n)", memory="O(n)")
 class PReLU(Activation):
     r"""Leaky ReLU whose slope for negative inputs is learned: one for all features, or one for each.
 
@@ -129,16 +123,17 @@ class PReLU(Activation):
 
     a is `weight`. With several, the features are on axis 1, as torch.nn has it. He et al. 2015, arXiv:1502.01852.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> PReLU()(torch.tensor([-1.0, 2.0])).tolist()
     [-0.25, 2.0]
     """
 
     behaviour = Behaviour(range=(-inf, inf))
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25):
+    def __init__(
+        self,
+        num_parameters: Annotated[Count, "slopes that are learned: one, or one for each feature"] = 1,
+        init: Annotated[float, "slope for x < 0 to begin with"] = 0.25,
+    ):
         super().__init__()
         self.num_parameters = num_parameters
         self.weight = nn.Parameter(torch.full((num_parameters,), init))
@@ -146,11 +141,8 @@ class PReLU(Activation):
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         return F.prelu(x, self.weight)
 
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
 
-
-@block("activation.elu")
+@block("activation.elu", flops="O(n)", memory="O(n)")
 class ELU(Activation):
     r"""The positive part, and an exponential below that levels off at -α.
 
@@ -159,27 +151,25 @@ class ELU(Activation):
     With α = 1 it has no kink, and outputs whose mean is nearer 0 than those of ReLU. Clevert et al. 2015,
     arXiv:1511.07289.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> ELU()(torch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
 
     behaviour = Behaviour(range=(-1.0, inf), steep=(-4.6052, inf))
 
-    def __init__(self, alpha: float = 1.0):
+    def __init__(self, alpha: Annotated[Positive, "the limit for x → -∞ is -alpha"] = 1.0):
         super().__init__()
         self.alpha = alpha
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         return F.elu(x, self.alpha)
 
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}"
+
+def _form(*, form: Literal["exact", "tanh"]) -> dict[str, Any]:
+    return {"approximate": "none" if form == "exact" else form}
 
 
-@block("activation.gelu")
+@block("activation.gelu", flops="O(n)", memory="O(n)", old=_form)
 class GELU(Activation):
     r"""The input times the probability that a standard normal number is smaller than it.
 
@@ -191,34 +181,25 @@ class GELU(Activation):
 
     Hendrycks & Gimpel 2016, arXiv:1606.08415.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> GELU()(torch.tensor([-1.0, 0.0, 2.0]))
     tensor([-0.1587,  0.0000,  1.9545])
     """
 
     behaviour = Behaviour(range=(-0.17, inf), steep=(-3.0674, inf))
 
-    def __init__(self, approximate: Literal["none", "tanh"] = "none"):
+    def __init__(self, approximate: Annotated[Literal["none", "tanh"], "exact, or by tanh"] = "none"):
         super().__init__()
         self.approximate = approximate
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         return F.gelu(x, approximate=self.approximate)
 
-    def extra_repr(self) -> str:
-        return f"approximate={self.approximate!r}"
 
-
-@block("activation.silu")
+@block("activation.silu", flops="O(n)", memory="O(n)")
 class SiLU(Activation):
     r"""The input times its sigmoid.
 
     $$ f(x) = x \, \sigma(x) = \frac{x}{1 + e^{-x}} $$
-
-    FLOPs: O(n)
-    Memory: O(n)
 
     >>> SiLU()(torch.tensor([-1.0, 0.0, 2.0]))
     tensor([-0.2689,  0.0000,  1.7616])
@@ -230,16 +211,13 @@ class SiLU(Activation):
         return F.silu(x)
 
 
-@block("activation.sigmoid")
+@block("activation.sigmoid", flops="O(n)", memory="O(n)")
 class Sigmoid(Activation):
     r"""The inverse of the logit: any number becomes a probability.
 
     $$ \sigma(x) = \frac{1}{1 + e^{-x}} $$
 
     Its slope is σ(1 - σ), at most ¼: a stack of sigmoids passes little gradient, and its outputs are not centred on 0.
-
-    FLOPs: O(n)
-    Memory: O(n)
 
     >>> Sigmoid()(torch.tensor([-120.0, 0.0, 120.0])).tolist()
     [0.0, 0.5, 1.0]
@@ -251,14 +229,11 @@ class Sigmoid(Activation):
         return torch.sigmoid(x)
 
 
-@block("activation.tanh")
+@block("activation.tanh", flops="O(n)", memory="O(n)")
 class Tanh(Activation):
     r"""The sigmoid, stretched to values from -1 to 1.
 
     $$ \tanh x = \frac{e^x - e^{-x}}{e^x + e^{-x}} = 2 \sigma(2x) - 1 $$
-
-    FLOPs: O(n)
-    Memory: O(n)
 
     >>> Tanh()(torch.tensor([-120.0, 0.0, 120.0])).tolist()
     [-1.0, 0.0, 1.0]
@@ -270,14 +245,11 @@ class Tanh(Activation):
         return torch.tanh(x)
 
 
-@block("activation.softplus")
+@block("activation.softplus", flops="O(n)", memory="O(n)")
 class Softplus(Activation):
     r"""A smooth ReLU, positive everywhere; its slope is the sigmoid.
 
     $$ f(x) = \log(1 + e^x) $$
-
-    FLOPs: O(n)
-    Memory: O(n)
 
     >>> Softplus()(torch.tensor([-120.0, 0.0, 120.0]))
     tensor([  0.0000,   0.6931, 120.0000])
@@ -289,7 +261,12 @@ class Softplus(Activation):
         return F.softplus(x, threshold=40.0)  # above 40 it is x in float64 too; above torch's own 20 it is not
 
 
-@block("activation.maxout")
+@block(
+    "activation.maxout",
+    flops="2·n·k·d·h",
+    memory="O(n·k·h)",
+    letters="n vectors of d features, h outputs and k maps, `pieces`",
+)
 class Maxout(nn.Module):
     r"""The largest of several affine maps: an activation that is learned.
 
@@ -297,16 +274,11 @@ class Maxout(nn.Module):
 
     It is convex and piecewise linear; with the maps x and 0 it is ReLU. Goodfellow et al. 2013, arXiv:1302.4389.
 
-    FLOPs: 2·n·k·d·h
-    Memory: O(n·k·h)
-
-    with n vectors of d features, h outputs and k maps, `pieces`.
-
     >>> Maxout(4, 2, pieces=3)(torch.zeros(5, 4)).shape
     torch.Size([5, 2])
     """
 
-    def __init__(self, in_features: int, out_features: int, pieces: int = 2):
+    def __init__(self, in_features: Count, out_features: Count, pieces: Count = 2):
         super().__init__()
         self.in_features, self.out_features, self.pieces = in_features, out_features, pieces
         self.weight = nn.Parameter(torch.empty(pieces, out_features, in_features))
@@ -317,11 +289,8 @@ class Maxout(nn.Module):
         pieces = torch.einsum("...d, khd -> ...kh", x, self.weight) + self.bias
         return pieces.amax(-2)
 
-    def extra_repr(self) -> str:
-        return f"{self.in_features}, {self.out_features}, pieces={self.pieces}"
 
-
-@block("activation.softmax")
+@block("activation.softmax", flops="O(n)", memory="O(n)")
 class Softmax(nn.Module):
     r"""Positive weights that sum to 1, larger for larger inputs: a soft form of choosing the largest.
 
@@ -330,25 +299,23 @@ class Softmax(nn.Module):
     T is `temperature`: the colder, the sharper, and in the limit of 0 all the weight is on the largest entry. What is
     added to all entries alike changes nothing.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> Softmax(temperature=0.1)(torch.tensor([1.0, 2.0, 3.0]))
     tensor([2.0611e-09, 4.5398e-05, 9.9995e-01])
     """
 
-    def __init__(self, dim: int = -1, temperature: float = 1.0):
+    def __init__(
+        self,
+        dim: Annotated[int, "the axis whose entries sum to 1"] = -1,
+        temperature: Annotated[Positive, "the colder, the sharper"] = 1.0,
+    ):
         super().__init__()
         self.dim, self.temperature = dim, temperature
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         return torch.softmax(x / self.temperature, self.dim)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, temperature={self.temperature}"
 
-
-@block("activation.argmax")
+@block("activation.argmax", flops="O(n)", memory="O(n)")
 class Argmax(nn.Module):
     r"""All the weight on the largest entry: softmax at temperature 0.
 
@@ -357,20 +324,14 @@ class Argmax(nn.Module):
 
     m is the number of entries that are the largest, among which the limit divides the weight. No gradient passes.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> Argmax()(torch.tensor([1.0, 3.0, 3.0])).tolist()
     [0.0, 0.5, 0.5]
     """
 
-    def __init__(self, dim: int = -1):
+    def __init__(self, dim: Annotated[int, "the axis along which the largest is looked for"] = -1):
         super().__init__()
         self.dim = dim
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         largest = (x == x.amax(self.dim, keepdim=True)).to(x.dtype)
         return largest / largest.sum(self.dim, keepdim=True)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"

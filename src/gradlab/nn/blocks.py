@@ -1,64 +1,131 @@
-"""Building blocks by their dotted names, with their shapes checked where they are called.
+"""Building blocks by their dotted names, with their settings and shapes checked where they are built and called.
 
-    @block("norm.rms")
+    @block("norm.rms", flops="O(n·d)", memory="O(n)", letters="n vectors of d features")
     class RMSNorm(nn.Module):
+        def __init__(self, dim: Count): ...
         def forward(self, x: Float[Tensor, "*batch {self.dim}"]) -> Float[Tensor, "*batch {self.dim}"]: ...
 
-The annotation is the only place where a shape is written: it is what a reader reads, what the tests check, what
-`gradlab explain` prints, and what a wrong input is told.
+The annotation is the only place where a bound or a shape is written: it is what a reader reads, what the tests check,
+what `gradlab explain` prints, and what a wrong argument is answered with. A block of a `Family` is also a choice of a
+model's knob, and its settings are knobs of a recipe.
 """
 
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cache, cached_property, partial, wraps
 from typing import Any, TypeVar
 
 import torch
 from jaxtyping import AbstractArray
 from torch import Tensor, nn
 
-from gradlab.errors import GradlabError, unknown
+from gradlab.errors import GradlabError
+from gradlab.registry import Part, Registry, Schema, Settings
 
-Made = TypeVar("Made", bound=Callable[..., Any])
+Block = TypeVar("Block", bound=Callable[..., Any])
 
-blocks: dict[str, Callable[..., Any]] = {}
+blocks: Registry[Any] = Registry("block")
 """Each block: a class of modules, or a function."""
+
+costs: dict[str, dict[str, str]] = {}
+"""What a call of each block costs: FLOPs, memory, and what the letters in them stand for."""
 
 
 class ShapeError(GradlabError):
     """A tensor whose shape does not fit the block it was given to."""
 
 
-def block(name: str) -> Callable[[Made], Made]:
-    """Enter a class of modules, or a function, under a dotted name, and have its arguments' shapes checked."""
+def block(
+    name: str, *, flops: str = "", memory: str = "", letters: str = "", old: Callable[..., Settings] | None = None
+) -> Callable[[Block], Block]:
+    """Enter a class of modules, or a function, under a dotted name, and have its arguments checked.
 
-    def enter(made: Made) -> Made:
-        assert name not in blocks, f"two blocks named {name!r}"
-        if isinstance(made, type):
-            made.forward = _checked(made.forward, name)  # type: ignore[attr-defined]
+    `old` reads the settings that it had in recipes of earlier versions.
+    """
+
+    def enter(definition: Block) -> Block:
+        if isinstance(definition, type):
+            definition.forward = _with_shapes(definition.forward, name)  # type: ignore[attr-defined]
+            if settings_of(definition):
+                definition.__init__ = _with_settings(definition.__init__, name)  # type: ignore[misc]
+            if definition.extra_repr is nn.Module.extra_repr:  # type: ignore[attr-defined]
+                definition.extra_repr = _settings_repr  # type: ignore[attr-defined]
         else:
-            made = _checked(made, name)
-        blocks[name] = made
-        return made
+            definition = _with_settings(_with_shapes(definition, name), name)
+        blocks.register(name, old=old)(definition)
+        stated = {"FLOPs": flops, "Memory": memory, "Letters": letters and f"with {letters}"}
+        costs[name] = {key: text for key, text in stated.items() if text}
+        return definition
 
     return enter
 
 
 def find_block(name: str) -> Callable[..., Any]:
     """The block of a name; an unknown one is answered with the closest."""
-    if name not in blocks:
-        raise unknown("block", name, blocks)
     return blocks[name]
 
 
-def settings_of(made: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+def settings_of(definition: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     """The arguments of a constructor or of a function; a module without a constructor of its own takes none."""
-    if isinstance(made, type) and next(c for c in made.__mro__ if "__init__" in vars(c)) is nn.Module:
+    if isinstance(definition, type) and next(c for c in definition.__mro__ if "__init__" in vars(c)) is nn.Module:
         return {}
-    return inspect.signature(made).parameters
+    return inspect.signature(definition).parameters
+
+
+class Family(Registry[Any]):
+    """The blocks whose names fit a pattern, as the choices of a knob: `Family("pool.{}2d", "kernel_size")`.
+
+    `sizes` are settings that the model knows: it passes them by name, and each block takes those that it has. The
+    others are knobs. A block is a choice if what it cannot be built without is among the sizes, at least in part.
+    """
+
+    def __init__(self, pattern: str, *sizes: str, makes: type = nn.Module, old: Mapping[str, str] = {}):
+        """`makes` is Module for classes, or object for functions; `old` has earlier names of blocks."""
+        super().__init__(pattern.split(".")[0], makes=makes)
+        self._before, self._after = pattern.split("{}")
+        self._sizes, self._old_names = sizes, old
+
+    def things(self) -> Mapping[str, Any]:
+        names = [name for name in blocks if name.startswith(self._before) and name.endswith(self._after)]
+        short = {name[len(self._before) : len(name) - len(self._after)]: blocks[name] for name in names}
+        return {name: definition for name, definition in short.items() if self._can_build(definition)}
+
+    def _can_build(self, definition: Any) -> bool:
+        settings = [p for p in settings_of(definition).values() if Shape.of(p.annotation) is None]
+        needed, sizes = {p.name for p in settings if p.default is p.empty}, {*self._sizes}
+        return isinstance(definition, type) == (self._makes is nn.Module) and (needed <= sizes or bool(needed & sizes))
+
+    def _find(self, name: object) -> str | None:
+        return super()._find(self._old_names.get(name, name) if isinstance(name, str) else name)
+
+    def owner(self, name: str) -> str:
+        return blocks.owner(self._before + name + self._after)
+
+    def schema(self, name: str) -> Schema:
+        full = self._before + self.spelled(name) + self._after
+        schema = Schema(blocks[full], (*self._sizes, *_tensors(blocks[full])), blocks.old(full))
+        schema.knobs = {name: knob for name, knob in schema.knobs.items() if knob.readable}
+        return schema
+
+    def build(self, part: Part, *size: Any, **sizes: Any) -> Any:
+        """The module, or the function with its settings. One size without a name stands for all of them."""
+        definition = self[part.name]
+        sizes = dict.fromkeys(self._sizes, *size) if size else sizes
+        values = {name: value for name, value in sizes.items() if name in settings_of(definition)} | {**part.values}
+        return definition(**values) if isinstance(definition, type) else partial(definition, **values)
+
+
+def _tensors(definition: Callable[..., Any]) -> list[str]:
+    return [p.name for p in settings_of(definition).values() if Shape.of(p.annotation)]
+
+
+def _settings_repr(module: nn.Module) -> str:
+    """The settings that a module keeps as attributes, for `extra_repr`."""
+    values = ((name, getattr(module, name, None)) for name in settings_of(type(module)))
+    return ", ".join(f"{name}={value!r}" for name, value in values if isinstance(value, int | float | str | tuple))
 
 
 @dataclass(frozen=True)
@@ -107,8 +174,8 @@ class Shape:
         (…batch, length, dim)
         """
         if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-            found = [shape for member in typing.get_args(annotation) if (shape := cls.of(member))]
-            return found[0] if len(found) == 1 else None
+            shapes = [shape for member in typing.get_args(annotation) if (shape := cls.of(member))]
+            return shapes[0] if len(shapes) == 1 else None
         if isinstance(annotation, type) and issubclass(annotation, AbstractArray):
             return cls(tuple(map(Axis.read, annotation.dim_str.split())))
         return None
@@ -132,23 +199,24 @@ class Shape:
             if axis.attribute or axis.size is not None or axis.shared
         )
 
-    def fits(self, shape: torch.Size, owner: Any, known: dict[str, int]) -> bool:
-        """Whether a tensor's shape is as annotated. Sizes of shared axes become known."""
+    def test(self, shared: Collection[str]) -> Callable[[torch.Size, Any, dict[str, int]], bool]:
+        """Whether a tensor's shape is as annotated: a function of it, its block, and sizes that other tensors had.
+
+        One expression, since it is computed at every call. Of the axes with a label only the `shared` ones matter.
+        """
         fewest, most = self.lengths
-        if not fewest <= len(shape) <= most:
-            return False
+        tests = [f"len(shape) {'==' if fewest == most else '>='} {fewest}"]
         for place, axis in self.places:
             if axis.attribute:
-                wanted = getattr(owner, axis.attribute)
+                tests.append(f"shape[{place}] == owner.{axis.attribute}")
             elif axis.size is not None:
-                wanted = axis.size
-            else:
-                wanted = known.setdefault(axis.label, shape[place])
-            if shape[place] != wanted:
-                return False
-        return True
+                tests.append(f"shape[{place}] == {axis.size}")
+            elif axis.label in shared:
+                tests.append(f"shape[{place}] == known.setdefault({axis.label!r}, shape[{place}])")
+        test: Callable[..., bool] = eval(f"lambda shape, owner, known: {' and '.join(tests)}")
+        return test
 
-    def told(self, owner: Any, known: Mapping[str, int]) -> str:
+    def with_sizes(self, owner: Any, known: Mapping[str, int]) -> str:
         """The shape with the sizes that are known, for a message."""
 
         def word(axis: Axis) -> str:
@@ -158,27 +226,52 @@ class Shape:
         return f"({', '.join(map(word, self.axes))})"
 
 
-def _checked(function: Made, name: str) -> Made:
+def _with_shapes(function: Block, name: str) -> Block:
     """The function, which first compares the shapes of its arguments with its annotations."""
     parameters = inspect.signature(function).parameters
-    names = tuple(parameters)
     shapes = {n: shape for n, p in parameters.items() if (shape := Shape.of(p.annotation)) and shape.lengths[0]}
-    if not shapes:
+    labels = [axis.label for shape in shapes.values() for _, axis in shape.places if axis.shared]
+    shared = {label for label in labels if labels.count(label) > 1}
+    tests = [(i, n, shapes[n].test(shared)) for i, n in enumerate(parameters) if n in shapes]
+    if not tests:
         return function
-    for shape in shapes.values():
-        _ = shape.places  # worked out now: a first call that is compiled could not
 
     @wraps(function)
     def checking(*args: Any, **kwargs: Any) -> Any:
-        owner = args[0] if names[0] == "self" else None
         known: dict[str, int] = {}
-        for argument, value in (*zip(names, args, strict=False), *kwargs.items()):
-            shape = shapes.get(argument)
-            if shape is not None and isinstance(value, Tensor):
-                before = dict(known)
-                if not shape.fits(value.shape, owner, known):
-                    expected = shape.told(owner, before)
-                    raise ShapeError(f"{name}: {argument} must have shape {expected}, got {tuple(value.shape)}.")
+        for place, argument, fits in tests:
+            value = args[place] if place < len(args) else kwargs.get(argument)
+            if isinstance(value, Tensor) and not fits(value.shape, args[0], known):
+                raise refusal(args, kwargs, argument, value)
         return function(*args, **kwargs)
 
-    return typing.cast(Made, checking)
+    def refusal(args: tuple[Any, ...], kwargs: Settings, wrong: str, tensor: Tensor) -> ShapeError:
+        known: dict[str, int] = {}
+        for place, argument, fits in tests:
+            if argument == wrong:
+                break
+            value = args[place] if place < len(args) else kwargs.get(argument)
+            if isinstance(value, Tensor):
+                fits(value.shape, args[0], known)
+        expected = shapes[wrong].with_sizes(args[0], known)
+        return ShapeError(f"{name}: {wrong} must have shape {expected}, got {tuple(tensor.shape)}.")
+
+    return typing.cast(Block, checking)
+
+
+def _with_settings(function: Block, name: str) -> Block:
+    """The function, which first compares its arguments other than tensors with its annotations."""
+    parameters = inspect.signature(function).parameters
+    fixed = [n for n, p in parameters.items() if n == "self" or Shape.of(p.annotation)]
+    if all(n in fixed or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for n, p in parameters.items()):
+        return function
+    names = tuple(parameters)
+    schema = cache(lambda: Schema(function, fixed))  # read when it is first needed
+
+    @wraps(function)
+    def checking(*args: Any, **kwargs: Any) -> Any:
+        if not torch.compiler.is_compiling():  # a compiler could not follow the validator
+            schema().check({**dict(zip(names, args, strict=False)), **kwargs}, name)
+        return function(*args, **kwargs)
+
+    return typing.cast(Block, checking)

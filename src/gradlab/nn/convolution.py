@@ -5,7 +5,7 @@ moved gives a result that is moved (equivariance), but for what happens at the b
 """
 
 from math import prod
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -13,13 +13,19 @@ from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
 from gradlab.nn.blocks import ShapeError, block
-from gradlab.nn.sizes import at_least, for_each_axis, output_size
+from gradlab.nn.sizes import output_size
+from gradlab.registry import Count, Natural
 
-Pair = tuple[int, int]
+Pair = Count | tuple[Count, Count]
 PaddingMode = Literal["zeros", "circular"]
 
 
-@block("conv.conv1d")
+@block(
+    "conv.conv1d",
+    flops="2·n·m·k·c·h/g",
+    memory="0, all that is kept is the input, or its circular continuation",
+    letters="n sequences of c channels, h outputs, g groups, and m places of k entries",
+)
 class Conv1d(nn.Conv1d):
     r"""A small kernel that slides along a sequence, and sums over channels.
 
@@ -28,9 +34,6 @@ class Conv1d(nn.Conv1d):
     s is `stride` and d `dilation`; x has `padding` more entries at either side, which are zeros or, if it is circular,
     those from the other end. With `groups`, the channels are cut into as many parts, and so are the outputs: each part
     sees its own channels alone. `as_matrix` is the same map as a dense layer. Dumoulin & Visin 2016, arXiv:1603.07285.
-
-    FLOPs: 2·n·m·k·c·h/g, with n sequences of c channels, h outputs, g groups, and m places of k entries
-    Memory: 0, all that is kept is the input, or its circular continuation
 
     >>> layer = Conv1d(1, 1, kernel_size=3, bias=False)
     >>> _ = layer.load_state_dict({"weight": torch.tensor([[[1.0, 2.0, 4.0]]])})
@@ -44,17 +47,17 @@ class Conv1d(nn.Conv1d):
 
     def __init__(
         self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int,
-        stride: int = 1,
-        padding: int = 0,
-        dilation: int = 1,
-        groups: int = 1,
+        in_channels: Count,
+        out_channels: Count,
+        kernel_size: Count,
+        stride: Count = 1,
+        padding: Natural = 0,
+        dilation: Count = 1,
+        groups: Count = 1,
         bias: bool = True,
         padding_mode: PaddingMode = "zeros",
     ):
-        _check(1, in_channels, out_channels, groups, padding_mode, padding, (kernel_size, stride, dilation))
+        _check_groups("conv.conv1d", in_channels, out_channels, groups)
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode=padding_mode
         )
@@ -70,7 +73,12 @@ class Conv1d(nn.Conv1d):
         return _as_matrix(self, length)
 
 
-@block("conv.conv2d")
+@block(
+    "conv.conv2d",
+    flops="2·n·m²·k²·c·h/g",
+    memory="0, all that is kept is the input, or its circular continuation",
+    letters="n pictures of c channels, h outputs, g groups, and m × m places of k × k entries",
+)
 class Conv2d(nn.Conv2d):
     r"""A small kernel that slides over a picture, and sums over channels.
 
@@ -78,9 +86,6 @@ class Conv2d(nn.Conv2d):
 
     The settings are those of `Conv1d`; a pair is one for the height and one for the width. There are h (c k²/g + 1)
     parameters, however large the picture is.
-
-    FLOPs: 2·n·m²·k²·c·h/g, with n pictures of c channels, h outputs, g groups, and m × m places of k × k entries
-    Memory: 0, all that is kept is the input, or its circular continuation
 
     >>> layer = Conv2d(1, 1, kernel_size=2, bias=False)
     >>> _ = layer.load_state_dict({"weight": torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])})
@@ -92,17 +97,17 @@ class Conv2d(nn.Conv2d):
 
     def __init__(
         self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | Pair,
-        stride: int | Pair = 1,
-        padding: int | Pair = 0,
-        dilation: int | Pair = 1,
-        groups: int = 1,
+        in_channels: Count,
+        out_channels: Count,
+        kernel_size: Pair,
+        stride: Pair = 1,
+        padding: Natural | tuple[Natural, Natural] = 0,
+        dilation: Pair = 1,
+        groups: Count = 1,
         bias: bool = True,
         padding_mode: PaddingMode = "zeros",
     ):
-        _check(2, in_channels, out_channels, groups, padding_mode, padding, (kernel_size, stride, dilation))
+        _check_groups("conv.conv2d", in_channels, out_channels, groups)
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode=padding_mode
         )
@@ -131,25 +136,10 @@ def _as_matrix(layer: Convolution, *size: int) -> Tensor:
     return columns.T
 
 
-def _check(
-    axes: int,
-    in_channels: int,
-    out_channels: int,
-    groups: int,
-    padding_mode: str,
-    padding: Any,
-    windows: tuple[Any, ...],
-) -> None:
-    layer = f"conv.conv{axes}d"
-    at_least(1, layer, in_channels=in_channels, out_channels=out_channels, groups=groups)
+def _check_groups(layer: str, in_channels: int, out_channels: int, groups: int) -> None:
     if in_channels % groups or out_channels % groups:
         channels = f"in_channels={in_channels}, out_channels={out_channels}"
         raise GradlabError(f"{layer}: both numbers of channels must be multiples of groups={groups}, got {channels}.")
-    for name, size in zip(("kernel_size", "stride", "dilation"), windows, strict=True):
-        for_each_axis(axes, 1, layer, name, size)
-    for_each_axis(axes, 0, layer, "padding", padding)
-    if padding_mode not in ("zeros", "circular"):
-        raise GradlabError(f"{layer}: padding_mode must be 'zeros' or 'circular', got {padding_mode!r}.")
 
 
 def _must_fit(layer: Convolution, x: Tensor) -> None:

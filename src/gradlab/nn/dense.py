@@ -5,19 +5,21 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from gradlab.nn.blocks import block
-from gradlab.nn.sizes import at_least
+from gradlab.registry import Count
 
 
-@block("dense.linear")
+@block(
+    "dense.linear",
+    flops="2·n·d·h",
+    memory="0, all that is kept is the input",
+    letters="n vectors of d features and h outputs",
+)
 class Linear(nn.Linear):
     r"""An affine map of the last axis, the same for all examples; linear only without its bias.
 
     $$ y = W x + b, \qquad W \in \mathbb{R}^{h \times d} $$
 
     In a batch the examples are rows, so it is computed as X Wᵀ + b. Two of them with no bend between are one.
-
-    FLOPs: 2·n·d·h, with n vectors of d features and h outputs
-    Memory: 0, all that is kept is the input
 
     >>> import torch
     >>> layer = Linear(2, 1)
@@ -26,15 +28,19 @@ class Linear(nn.Linear):
     [[7.5], [0.5]]
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True):
-        at_least(1, "dense.linear", in_features=in_features, out_features=out_features)
+    def __init__(self, in_features: Count, out_features: Count, bias: bool = True):
         super().__init__(in_features, out_features, bias)
 
     def forward(self, x: Float[Tensor, "*batch {self.in_features}"]) -> Float[Tensor, "*batch {self.out_features}"]:
         return F.linear(x, self.weight, self.bias)
 
 
-@block("dense.embedding")
+@block(
+    "dense.embedding",
+    flops="O(n·d)",
+    memory="0, all that is kept are the indices",
+    letters="n indices and d numbers in a row",
+)
 class Embedding(nn.Embedding):
     r"""A row of a table for each index: a vector that is learned for each word.
 
@@ -43,17 +49,13 @@ class Embedding(nn.Embedding):
     It is a dense layer without a bias on one-hot vectors e, whose products with 0 are left out. A row learns only from
     the places where its index stands.
 
-    FLOPs: O(n·d), with n indices and d numbers in a row
-    Memory: 0, all that is kept are the indices
-
     >>> import torch
     >>> table = Embedding(3, 2)
     >>> torch.equal(table(torch.tensor([2, 0])), table.weight[[2, 0]])
     True
     """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int):
-        at_least(1, "dense.embedding", num_embeddings=num_embeddings, embedding_dim=embedding_dim)
+    def __init__(self, num_embeddings: Count, embedding_dim: Count):
         super().__init__(num_embeddings, embedding_dim)
 
     def forward(self, indices: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch {self.embedding_dim}"]:

@@ -5,7 +5,10 @@ the unit is the nat: divide by log 2 for bits. An outcome that has probability 0
 slope there is taken to be 0, so that a probability which was rounded to 0 does no harm to a gradient.
 """
 
+from typing import Annotated
+
 import torch
+from annotated_types import Ge
 from jaxtyping import Float
 from torch import Tensor
 
@@ -13,7 +16,7 @@ from gradlab.errors import GradlabError
 from gradlab.nn.blocks import block
 
 
-@block("divergence.entropy")
+@block("divergence.entropy", flops="O(n)", memory="O(n)")
 def entropy(p: Float[Tensor, "*batch outcomes"]) -> Float[Tensor, "*batch"]:
     r"""The mean surprise at an outcome.
 
@@ -22,16 +25,13 @@ def entropy(p: Float[Tensor, "*batch outcomes"]) -> Float[Tensor, "*batch"]:
     It is 0 for a certain outcome, and log n at most, for n equal probabilities. The entropy of two variables together
     is that of their table of probabilities, laid out as one axis.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> entropy(torch.tensor([0.5, 0.5, 0.0]))
     tensor(0.6931)
     """
     return -(p * _log(p, p)).sum(-1)
 
 
-@block("divergence.cross_entropy")
+@block("divergence.cross_entropy", flops="O(n)", memory="O(n)")
 def cross_entropy(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"]) -> Float[Tensor, "*batch"]:
     r"""The mean surprise at outcomes of p for one who believes in q.
 
@@ -40,16 +40,13 @@ def cross_entropy(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch 
     The target is p and the prediction is q: the other way round, a target of one certain class would cost an infinity
     whatever is predicted. `loss.cross_entropy` is the same for a q that is given by its logits.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> cross_entropy(torch.tensor([0.0, 1.0]), torch.tensor([0.75, 0.25]))
     tensor(1.3863)
     """
     return -(p * _log(q, p)).sum(-1)
 
 
-@block("divergence.kl")
+@block("divergence.kl", flops="O(n)", memory="O(n)")
 def kl(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"]) -> Float[Tensor, "*batch"]:
     r"""The Kullback-Leibler divergence: the mean surprise that believing in q adds, where p is true.
 
@@ -58,9 +55,6 @@ def kl(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"])
     It is 0 only for p = q, and infinite where something happens that q holds impossible. It is not symmetric, and no
     distance. `torch.nn.KLDivLoss` has log q first, then p, and takes the mean of the terms unless told otherwise.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> p, q = torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.25, 0.25, 0.5])
     >>> kl(p, q), kl(q, p)
     (tensor(0.6931), tensor(inf))
@@ -68,7 +62,7 @@ def kl(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"])
     return (p * (_log(p, p) - _log(q, p))).sum(-1)
 
 
-@block("divergence.kl_gaussian")
+@block("divergence.kl_gaussian", flops="O(n)", memory="O(n)")
 def kl_gaussian(
     mean: Float[Tensor, "*batch dim"],
     std: Float[Tensor, "*#batch #dim"],
@@ -86,9 +80,6 @@ def kl_gaussian(
 
     It is summed over the coordinates, also over those that share one standard deviation.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> kl_gaussian(torch.zeros(3), torch.tensor([1.0, 1.0, 0.1]))
     tensor(1.8076)
     """
@@ -98,7 +89,7 @@ def kl_gaussian(
     return (0.5 * (ratio**2 + apart**2 - 1) - ratio.log()).sum(-1)
 
 
-@block("divergence.total_variation")
+@block("divergence.total_variation", flops="O(n)", memory="O(n)")
 def total_variation(
     p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"]
 ) -> Float[Tensor, "*batch"]:
@@ -108,18 +99,15 @@ def total_variation(
 
     The event is that of the outcomes which p holds more likely. It is a distance, and 1 at most.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> total_variation(torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.25, 0.25, 0.5]))
     tensor(0.5000)
     """
     return 0.5 * (p - q).abs().sum(-1)
 
 
-@block("divergence.lp")
+@block("divergence.lp", flops="O(n)", memory="O(n)")
 def lp(
-    p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"], *, order: float = 2.0
+    p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"], *, order: Annotated[float, Ge(1)] = 2.0
 ) -> Float[Tensor, "*batch"]:
     r"""The distance of two vectors by the norm of an order r.
 
@@ -127,14 +115,9 @@ def lp(
 
     r is `order`; with infinity it is the largest difference. Below 1 the triangle inequality would not hold.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> lp(torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.25, 0.25, 0.5]), order=1.0)
     tensor(1.)
     """
-    if not order >= 1:
-        raise GradlabError(f"divergence.lp: order must be at least 1, got {order}.")
     apart = p - q
     # The power of a small difference is soon 0: the largest one is taken out before, and given back after.
     scale = apart.detach().abs().amax(-1, keepdim=True).clamp(min=torch.finfo(apart.dtype).tiny)
@@ -142,7 +125,7 @@ def lp(
     return scale.squeeze(-1) * norm
 
 
-@block("divergence.jensen_shannon")
+@block("divergence.jensen_shannon", flops="O(n)", memory="O(n)")
 def jensen_shannon(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"]) -> Float[Tensor, "*batch"]:
     r"""How much an outcome tells, on average, of which of two distributions it was drawn from.
 
@@ -152,9 +135,6 @@ def jensen_shannon(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch
     Symmetric, and log 2 at most. Its square root is a distance, and is what scipy calls `jensenshannon`. Lin 1991,
     doi:10.1109/18.61115.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> jensen_shannon(torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.25, 0.25, 0.5]))
     tensor(0.2158)
     """
@@ -162,7 +142,7 @@ def jensen_shannon(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch
     return 0.5 * (kl(p, middle) + kl(q, middle))
 
 
-@block("divergence.mutual_information")
+@block("divergence.mutual_information", flops="O(n·d)", memory="O(n·d)", letters="n rows and d columns")
 def mutual_information(joint: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch"]:
     r"""What one of two variables tells of the other.
 
@@ -171,18 +151,13 @@ def mutual_information(joint: Float[Tensor, "*batch rows columns"]) -> Float[Ten
     `joint` is their table of probabilities, with a row for each x and a column for each y. It is the mean of `pmi`, and
     0 only for independent variables.
 
-    FLOPs: O(n·d)
-    Memory: O(n·d)
-
-    with n rows and d columns.
-
     >>> mutual_information(torch.tensor([[0.5, 0.0], [0.0, 0.5]]))
     tensor(0.6931)
     """
     return (joint * _log_ratio(joint)).sum((-2, -1))
 
 
-@block("divergence.pmi")
+@block("divergence.pmi", flops="O(n·d)", memory="O(n·d)", letters="n rows and d columns")
 def pmi(joint: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch rows columns"]:
     r"""Pointwise mutual information: how much more often a pair occurs than it would by chance.
 
@@ -190,11 +165,6 @@ def pmi(joint: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch ro
 
     Negative for pairs that are rarer than by chance, and minus infinity for those that never occur. Church & Hanks
     1990, aclanthology.org/J90-1003.
-
-    FLOPs: O(n·d)
-    Memory: O(n·d)
-
-    with n rows and d columns.
 
     >>> pmi(torch.tensor([[0.5, 0.0], [0.25, 0.25]]))
     tensor([[ 0.2877,    -inf],

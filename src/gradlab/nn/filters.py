@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from gradlab.errors import GradlabError
 from gradlab.nn.blocks import ShapeError, block
 
 Rows = list[list[int]]
@@ -40,16 +39,13 @@ class Filter(nn.Module):
         return F.conv2d(F.pad(x, (reach,) * 4, mode="reflect"), weight, groups=channels)
 
 
-@block("filter.mean_blur")
+@block("filter.mean_blur", flops="50·n·c·h·w", memory="O(n·c·h·w)", letters="n pictures of c channels and h × w pixels")
 class MeanBlur(Filter):
     r"""The mean of the 5 × 5 pixels around each one.
 
     $$ y_{i,j} = \frac{1}{25} \sum_{u=-2}^{2} \sum_{v=-2}^{2} x_{i+u,\, j+v} $$
 
     The kernel sums to 1: brightness stays, and a constant picture is not changed.
-
-    FLOPs: 50·n·c·h·w, with n pictures of c channels and h × w pixels
-    Memory: O(n·c·h·w)
 
     >>> MeanBlur()(25 * torch.eye(5)[None, None])[0, 0, 2].tolist()
     [5.0, 5.0, 5.0, 5.0, 5.0]
@@ -59,7 +55,9 @@ class MeanBlur(Filter):
         super().__init__([[1] * 5] * 5, divisor=25)
 
 
-@block("filter.gaussian_blur")
+@block(
+    "filter.gaussian_blur", flops="50·n·c·h·w", memory="O(n·c·h·w)", letters="n pictures of c channels and h × w pixels"
+)
 class GaussianBlur(Filter):
     r"""A mean of 5 × 5 pixels in which near ones count more: a normal density with σ = 1, summed over each pixel.
 
@@ -67,9 +65,6 @@ class GaussianBlur(Filter):
        \\ 4 & 16 & 26 & 16 & 4 \\ 1 & 4 & 7 & 4 & 1 \end{pmatrix} $$
 
     Its whole numbers sum to 273, so a constant picture is not changed.
-
-    FLOPs: 50·n·c·h·w, with n pictures of c channels and h × w pixels
-    Memory: O(n·c·h·w)
 
     >>> dot = torch.zeros(1, 1, 5, 5)
     >>> dot[..., 2, 2] = 273
@@ -83,7 +78,7 @@ class GaussianBlur(Filter):
         )
 
 
-@block("filter.sharpen")
+@block("filter.sharpen", flops="18·n·c·h·w", memory="O(n·c·h·w)", letters="n pictures of c channels and h × w pixels")
 class Sharpen(Filter):
     r"""Each pixel, moved away from the mean of its four neighbours.
 
@@ -91,9 +86,6 @@ class Sharpen(Filter):
        y = x + 4 \, (x - \text{mean of the four neighbours}) $$
 
     The kernel sums to 1. The result may leave the range of the picture's values.
-
-    FLOPs: 18·n·c·h·w, with n pictures of c channels and h × w pixels
-    Memory: O(n·c·h·w)
 
     >>> Sharpen()(torch.eye(3)[None, None])[0, 0].tolist()
     [[5.0, -3.0, 0.0], [-3.0, 5.0, -3.0], [0.0, -3.0, 5.0]]
@@ -103,7 +95,7 @@ class Sharpen(Filter):
         super().__init__([[0, -1, 0], [-1, 5, -1], [0, -1, 0]])
 
 
-@block("filter.sobel")
+@block("filter.sobel", flops="18·n·c·h·w", memory="O(n·c·h·w)", letters="n pictures of c channels and h × w pixels")
 class Sobel(Filter):
     r"""The slope of brightness along x, to the right, or along y, downwards; 8 for a slope of 1 per pixel.
 
@@ -112,20 +104,12 @@ class Sobel(Filter):
     The slope along x answers to *vertical* edges, and the one along y to horizontal ones. The kernel sums to 0: where
     the picture is constant, so is the result, and it is 0.
 
-    FLOPs: 18·n·c·h·w, with n pictures of c channels and h × w pixels
-    Memory: O(n·c·h·w)
-
     >>> bright_at_the_right = torch.tensor([[0.0, 0.0, 1.0, 1.0]] * 3)[None, None]
     >>> Sobel("x")(bright_at_the_right)[0, 0, 1].tolist(), Sobel("y")(bright_at_the_right)[0, 0, 1].tolist()
     ([0.0, 4.0, 4.0, 0.0], [0.0, 0.0, 0.0, 0.0])
     """
 
     def __init__(self, direction: Literal["x", "y"]):
-        if direction not in ("x", "y"):
-            raise GradlabError(f"filter.sobel: direction must be 'x' or 'y', got {direction!r}.")
         along_x = [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]
         super().__init__(along_x if direction == "x" else [list(column) for column in zip(*along_x, strict=True)])
         self.direction = direction
-
-    def extra_repr(self) -> str:
-        return f"direction={self.direction!r}"

@@ -8,7 +8,7 @@ forward and back is decided by these, and with it what is left after many layers
 import copy
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -16,10 +16,14 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from gradlab.errors import GradlabError
-from gradlab.nn.blocks import block, find_block
+from gradlab.nn.blocks import Family, block, find_block
+from gradlab.registry import NonNegative, Part
+
+initialisers = Family("init.{}", makes=object)
+"""Those that a model can fill its weights with."""
 
 
-@block("init.zeros")
+@block("init.zeros", flops="0", memory="0")
 def zeros_(tensor: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     r"""All zeros: for biases, and not for weights.
 
@@ -28,25 +32,22 @@ def zeros_(tensor: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     Units that start equal get equal gradients, and stay equal. In a network with ReLU or tanh all hidden outputs are 0,
     so that no gradient reaches any weight at all: only the last bias learns.
 
-    FLOPs: 0
-    Memory: 0
-
     >>> zeros_(torch.ones(2)).tolist()
     [0.0, 0.0]
     """
     return nn.init.zeros_(tensor)
 
 
-@block("init.uniform")
+@block("init.uniform", flops="O(n)", memory="0")
 def uniform_(
-    tensor: Float[Tensor, "*shape"], a: float = -1.0, b: float = 1.0, generator: Generator | None = None
+    tensor: Float[Tensor, "*shape"],
+    a: Annotated[float, "the least"] = -1.0,
+    b: Annotated[float, "the largest"] = 1.0,
+    generator: Generator | None = None,
 ) -> Float[Tensor, "*shape"]:
     r"""Numbers spread evenly from a to b, by default from -1 to 1, where torch has 0 to 1.
 
     $$ w \sim U(a, b), \qquad \mathrm{Var}\, w = \frac{(b - a)^2}{12} $$
-
-    FLOPs: O(n)
-    Memory: 0
 
     >>> bool((uniform_(torch.empty(100), -2, 2).abs() <= 2).all())
     True
@@ -56,9 +57,12 @@ def uniform_(
     return nn.init.uniform_(tensor, a, b, generator)
 
 
-@block("init.normal")
+@block("init.normal", flops="O(n)", memory="0")
 def normal_(
-    tensor: Float[Tensor, "*shape"], mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
+    tensor: Float[Tensor, "*shape"],
+    mean: Annotated[float, "of the numbers"] = 0.0,
+    std: Annotated[NonNegative, "of the numbers"] = 1.0,
+    generator: Generator | None = None,
 ) -> Float[Tensor, "*shape"]:
     r"""Normal numbers of one size, whatever the layer.
 
@@ -67,24 +71,20 @@ def normal_(
     Each layer multiplies the variance of a signal by s² · fan_in, and an activation takes its share. With s = 0.1, a
     signal dies in a deep network of 10 units a layer, and saturates tanh in one of 1000.
 
-    FLOPs: O(n)
-    Memory: 0
-
     >>> normal_(torch.empty(2, 3)).shape
     torch.Size([2, 3])
     """
-    if not std >= 0:
-        raise GradlabError(f"init.normal: std must not be negative, got {std}.")
     return nn.init.normal_(tensor, mean, std, generator)
 
 
-Distribution = Literal["normal", "uniform"]
+Distribution = Annotated[Literal["normal", "uniform"], "of the numbers"]
+Gain = Annotated[float, "what makes up for the activation"]
 
 
-@block("init.xavier")
+@block("init.xavier", flops="O(n)", memory="0")
 def xavier_(
     tensor: Float[Tensor, "units inputs *window"],
-    gain: float = 1.0,
+    gain: Gain = 1.0,
     distribution: Distribution = "normal",
     generator: Generator | None = None,
 ) -> Float[Tensor, "units inputs *window"]:
@@ -95,9 +95,6 @@ def xavier_(
     The n are fan_in and fan_out. g is `gain`, which makes up for the activation (see `gain_of`). Glorot & Bengio 2010,
     proceedings.mlr.press/v9/glorot10a.
 
-    FLOPs: O(n)
-    Memory: 0
-
     >>> round(xavier_(torch.empty(1000, 500)).std().item(), 3)  # √(2 / 1500)
     0.037
     """
@@ -105,10 +102,10 @@ def xavier_(
     return _spread(tensor, gain * math.sqrt(2 / max(1, fan_in + fan_out)), distribution, generator)
 
 
-@block("init.he")
+@block("init.he", flops="O(n)", memory="0")
 def he_(
     tensor: Float[Tensor, "units inputs *window"],
-    gain: float = math.sqrt(2),
+    gain: Gain = 2**0.5,
     distribution: Distribution = "normal",
     generator: Generator | None = None,
 ) -> Float[Tensor, "units inputs *window"]:
@@ -119,9 +116,6 @@ def he_(
     n is fan_in, and g is `gain` (see `gain_of`): √2 for ReLU, which drops half of a signal's square. He et al. 2015,
     arXiv:1502.01852.
 
-    FLOPs: O(n)
-    Memory: 0
-
     >>> round(he_(torch.empty(500, 1000)).std().item(), 3)  # √(2 / 1000)
     0.045
     """
@@ -129,9 +123,9 @@ def he_(
     return _spread(tensor, gain / math.sqrt(max(1, fan_in)), distribution, generator)
 
 
-@block("init.orthogonal")
+@block("init.orthogonal", flops="O(n³)", memory="0")
 def orthogonal_(
-    tensor: Float[Tensor, "units inputs *window"], gain: float = 1.0, generator: Generator | None = None
+    tensor: Float[Tensor, "units inputs *window"], gain: Gain = 1.0, generator: Generator | None = None
 ) -> Float[Tensor, "units inputs *window"]:
     r"""A random rotation: orthonormal rows, or columns if there are fewer of them, times a gain.
 
@@ -139,9 +133,6 @@ def orthogonal_(
 
     A square one keeps every length, exactly and not in the mean. The axes after the first are taken as one. Saxe et al.
     2013, arXiv:1312.6120.
-
-    FLOPs: O(n³)
-    Memory: 0
 
     >>> w = orthogonal_(torch.empty(2, 3))
     >>> torch.allclose(w @ w.T, torch.eye(2), atol=1e-6)
@@ -167,9 +158,17 @@ def _spread(tensor: Tensor, std: float, distribution: Distribution, generator: G
     """Numbers of mean 0 and this standard deviation."""
     if distribution == "normal":
         return nn.init.normal_(tensor, 0.0, std, generator)
-    if distribution == "uniform":
-        return nn.init.uniform_(tensor, -math.sqrt(3) * std, math.sqrt(3) * std, generator)
-    raise GradlabError(f"distribution must be 'normal' or 'uniform', got {distribution!r}.")
+    return nn.init.uniform_(tensor, -math.sqrt(3) * std, math.sqrt(3) * std, generator)
+
+
+def fill_weights(model: nn.Module, part: Part | None) -> nn.Module:
+    """The model, its matrices and kernels filled in as the part says; with none, it is left as it is."""
+    if part is not None:
+        fill = initialisers.build(part)
+        for parameter in model.parameters():
+            if parameter.ndim >= 2:
+                fill(parameter)
+    return model
 
 
 def gain_of(activation: str | Callable[[Tensor], Tensor]) -> float:

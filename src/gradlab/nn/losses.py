@@ -15,11 +15,12 @@ from torch import Tensor
 
 from gradlab.errors import GradlabError
 from gradlab.nn.blocks import ShapeError, block
+from gradlab.registry import Positive, Probability
 
 Reduction = Literal["mean", "sum", "none"]
 
 
-@block("loss.squared")
+@block("loss.squared", flops="O(n)", memory="O(n)")
 def squared(
     prediction: Float[Tensor, "*shape"], target: Float[Tensor, "*shape"], *, reduction: Reduction = "mean"
 ) -> Float[Tensor, "..."]:
@@ -30,9 +31,6 @@ def squared(
     The half makes its derivative the error itself, ŷ - y; so its mean is half of what is called the mean squared error,
     and half of what `torch.nn.MSELoss` gives. The best constant prediction is the mean of the targets.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> squared(torch.tensor([1.0, 5.0]), torch.tensor([1.0, 2.0]), reduction="none").tolist()
     [0.0, 4.5]
     """
@@ -40,7 +38,7 @@ def squared(
     return _reduced(0.5 * F.mse_loss(prediction, target, reduction="none"), reduction)
 
 
-@block("loss.absolute")
+@block("loss.absolute", flops="O(n)", memory="O(n)")
 def absolute(
     prediction: Float[Tensor, "*shape"], target: Float[Tensor, "*shape"], *, reduction: Reduction = "mean"
 ) -> Float[Tensor, "..."]:
@@ -51,9 +49,6 @@ def absolute(
     A far outlier pulls no harder than a near one: the best constant prediction is the median of the targets. At an
     error of 0 the slope is taken to be 0.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> absolute(torch.tensor([1.0, 5.0]), torch.tensor([1.0, 2.0]), reduction="none").tolist()
     [0.0, 3.0]
     """
@@ -61,12 +56,12 @@ def absolute(
     return _reduced(F.l1_loss(prediction, target, reduction="none"), reduction)
 
 
-@block("loss.huber")
+@block("loss.huber", flops="O(n)", memory="O(n)")
 def huber(
     prediction: Float[Tensor, "*shape"],
     target: Float[Tensor, "*shape"],
     *,
-    delta: float = 1.0,
+    delta: Positive = 1.0,
     reduction: Reduction = "mean",
 ) -> Float[Tensor, "..."]:
     r"""Squared for small errors, absolute for large ones, joined without a kink.
@@ -77,25 +72,20 @@ def huber(
 
     δ is `delta`, the largest slope. Huber 1964, doi:10.1214/aoms/1177703732.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> huber(torch.tensor([1.5, 5.0]), torch.tensor([1.0, 2.0]), reduction="none").tolist()
     [0.125, 2.5]
     """
-    if not delta > 0:
-        raise GradlabError(f"loss.huber: delta must be positive, got {delta}.")
     _want_shape("loss.huber", target, prediction.shape)
     return _reduced(F.huber_loss(prediction, target, reduction="none", delta=delta), reduction)
 
 
-@block("loss.cross_entropy")
+@block("loss.cross_entropy", flops="O(n·d)", memory="O(n·d)", letters="n examples and d classes")
 def cross_entropy(
     logits: Float[Tensor, "*batch classes"],
     target: Int[Tensor, "*batch"] | Float[Tensor, "*batch classes"],
     mask: Bool[Tensor, "*batch"] | None = None,
     *,
-    label_smoothing: float = 0.0,
+    label_smoothing: Probability = 0.0,
     reduction: Reduction = "mean",
 ) -> Float[Tensor, "..."]:
     r"""The surprise at the true class, for classes given as whole numbers or as probabilities.
@@ -106,16 +96,9 @@ def cross_entropy(
     1. With `label_smoothing` ε, the target is (1 - ε) y + ε/C. Where `mask` is false, an example takes no part: it
     costs 0, the mean is over the others, and its logits and target may be anything.
 
-    FLOPs: O(n·d)
-    Memory: O(n·d)
-
-    with n examples and d classes.
-
     >>> cross_entropy(torch.zeros(3, 10), torch.tensor([0, 7, 9]))
     tensor(2.3026)
     """
-    if not 0 <= label_smoothing <= 1:
-        raise GradlabError(f"loss.cross_entropy: label_smoothing must be from 0 to 1, got {label_smoothing}.")
     soft = target.is_floating_point()
     _want_shape("loss.cross_entropy", target, logits.shape if soft else logits.shape[:-1])
     if mask is not None:
@@ -137,7 +120,7 @@ def cross_entropy(
     return losses.sum() / mask.sum().clamp(min=1) if reduction == "mean" else _reduced(losses, reduction)
 
 
-@block("loss.binary_cross_entropy")
+@block("loss.binary_cross_entropy", flops="O(n)", memory="O(n)")
 def binary_cross_entropy(
     logits: Float[Tensor, "*shape"], target: Float[Tensor, "*shape"], *, reduction: Reduction = "mean"
 ) -> Float[Tensor, "..."]:
@@ -148,9 +131,6 @@ def binary_cross_entropy(
     Targets are 0 and 1, or probabilities between. Its derivative by the logit z is p - y. It is the cross-entropy of
     the two logits 0 and z.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> binary_cross_entropy(torch.tensor([0.0, -5000.0]), torch.tensor([1.0, 1.0]), reduction="none")
     tensor([6.9315e-01, 5.0000e+03])
     """
@@ -158,7 +138,7 @@ def binary_cross_entropy(
     return _reduced(F.binary_cross_entropy_with_logits(logits, target, reduction="none"), reduction)
 
 
-@block("loss.gaussian_nll")
+@block("loss.gaussian_nll", flops="O(n)", memory="O(n)")
 def gaussian_nll(
     mean: Float[Tensor, "*shape"],
     target: Float[Tensor, "*shape"],
@@ -173,9 +153,6 @@ def gaussian_nll(
     σ is `std`, positive, one number or one for each entry. For a fixed σ the best μ is that of least squares; the best
     σ is then the root mean square of the errors. `torch.nn.GaussianNLLLoss` takes σ² and leaves out log 2π.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> gaussian_nll(torch.zeros(2), torch.zeros(2), std=1.0)
     tensor(0.9189)
     """
@@ -186,7 +163,7 @@ def gaussian_nll(
     return _reduced(0.5 * log(2 * pi) + std.log() + 0.5 * ((target - mean) / std) ** 2, reduction)
 
 
-@block("loss.poisson_nll")
+@block("loss.poisson_nll", flops="O(n)", memory="O(n)")
 def poisson_nll(
     log_rate: Float[Tensor, "*shape"],
     target: Float[Tensor, "*shape"],
@@ -200,9 +177,6 @@ def poisson_nll(
 
     No prediction changes log y!, so it is left out unless `full`; then it is exact, where `torch.nn.PoissonNLLLoss` has
     Stirling's approximation. The derivative by η is e^η - y.
-
-    FLOPs: O(n)
-    Memory: O(n)
 
     >>> poisson_nll(torch.tensor([0.0, 1.0]), torch.tensor([3.0, 2.0]), full=True, reduction="none")
     tensor([2.7918, 1.4114])
@@ -221,8 +195,4 @@ def _want_shape(block: str, tensor: Tensor, shape: torch.Size, name: str = "targ
 def _reduced(losses: Tensor, reduction: Reduction) -> Tensor:
     if reduction == "mean":
         return losses.mean()
-    if reduction == "sum":
-        return losses.sum()
-    if reduction == "none":
-        return losses
-    raise GradlabError(f"reduction must be mean, sum or none, got {reduction!r}.")
+    return losses.sum() if reduction == "sum" else losses

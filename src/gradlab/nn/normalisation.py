@@ -1,18 +1,31 @@
 """Normalisation: one formula over different sets of entries, so that layers see numbers of about the same size."""
 
-from collections.abc import Sequence
+from typing import Annotated
 
 import torch
+from annotated_types import Len
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from gradlab.errors import GradlabError
-from gradlab.nn.blocks import ShapeError, block
-from gradlab.nn.sizes import at_least
+from gradlab.nn.blocks import Family, ShapeError, block
+from gradlab.registry import Count, NonNegative, Probability
+
+Features = Count | Annotated[tuple[Count, ...], Len(1)] | Annotated[list[Count], Len(1)]
+"""The sizes of the axes that are normalised together."""
+
+norms = Family("norm.{}", "num_features", "num_channels", "normalized_shape")
+"""Those of examples that are vectors."""
+
+last_axis_norms = Family("norm.{}", "normalized_shape")
+"""Those of vectors that lie along the last axis, such as the tokens of a text."""
+
+Eps = Annotated[NonNegative, "added to the variance"]
+Affine = Annotated[bool, "with a gain and a shift that are learned"]
 
 
-@block("norm.batch")
+@block("norm.batch", flops="O(n·d)", memory="O(d)", letters="n vectors of d features")
 class BatchNorm(_BatchNorm):
     r"""Each feature is centred and scaled by its mean and variance over the batch; then a gain and a shift are learned.
 
@@ -28,20 +41,17 @@ class BatchNorm(_BatchNorm):
     over the training set after `reset_running_stats()` gives its mean. The output has the variance σ²/(σ² + ε), not
     quite 1, and a bias in the layer before has no effect. Ioffe & Szegedy 2015, arXiv:1502.03167.
 
-    FLOPs: O(n·d)
-    Memory: O(d)
-
-    with n vectors of d features.
-
     >>> BatchNorm(1, eps=1.0)(torch.tensor([[0.0], [2.0]])).tolist()
     [[-0.7071067690849304], [0.7071067690849304]]
     """
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True):
-        at_least(1, "norm.batch", num_features=num_features)
-        _want_eps("norm.batch", eps)
-        if momentum is not None and not 0 <= momentum <= 1:
-            raise GradlabError(f"norm.batch: momentum must be from 0 to 1, or None, got {momentum}.")
+    def __init__(
+        self,
+        num_features: Count,
+        eps: Eps = 1e-5,
+        momentum: Annotated[Probability | None, "of the running means; none: all batches count alike"] = 0.1,
+        affine: Affine = True,
+    ):
         super().__init__(num_features, eps, momentum, affine)
 
     def forward(
@@ -57,7 +67,7 @@ class BatchNorm(_BatchNorm):
             )
 
 
-@block("norm.layer")
+@block("norm.layer", flops="O(n·d)", memory="O(n)", letters="n vectors of d features")
 class LayerNorm(nn.LayerNorm):
     r"""Each vector of features is centred and scaled by its own mean and variance, in training and at test time alike.
 
@@ -68,32 +78,25 @@ class LayerNorm(nn.LayerNorm):
     last axes. What is added to all features, or multiplies them, changes nothing but for ε. Ba et al. 2016,
     arXiv:1607.06450.
 
-    FLOPs: O(n·d)
-    Memory: O(n)
-
-    with n vectors of d features.
-
     >>> LayerNorm(3)(torch.tensor([1.0, 2.0, 3.0]))
     tensor([-1.2247,  0.0000,  1.2247], grad_fn=<NativeLayerNormBackward0>)
     """
 
     def __init__(
         self,
-        normalized_shape: int | Sequence[int],
-        eps: float = 1e-5,
-        elementwise_affine: bool = True,
-        bias: bool = True,
+        normalized_shape: Features,
+        eps: Eps = 1e-5,
+        elementwise_affine: Affine = True,
+        bias: Annotated[bool, "with a shift"] = True,
     ):
-        shape = _features("norm.layer", normalized_shape)
-        _want_eps("norm.layer", eps)
-        super().__init__(shape, eps, elementwise_affine, bias)
-        self.features = shape[-1]
+        super().__init__(normalized_shape, eps, elementwise_affine, bias)
+        self.features = self.normalized_shape[-1]
 
     def forward(self, x: Float[Tensor, "*batch {self.features}"]) -> Float[Tensor, "*batch {self.features}"]:
         return super().forward(x)
 
 
-@block("norm.group")
+@block("norm.group", flops="O(n·d)", memory="O(n·g)", letters="n examples of d numbers and g groups")
 class GroupNorm(nn.GroupNorm):
     r"""The channels of an example are cut into groups, and each group is centred and scaled by itself.
 
@@ -103,18 +106,17 @@ class GroupNorm(nn.GroupNorm):
     number for each channel (axis 1). One group is layer norm of the whole example but for the gains, and as many groups
     as channels is instance norm. Wu & He 2018, arXiv:1803.08494.
 
-    FLOPs: O(n·d)
-    Memory: O(n·g)
-
-    with n examples of d numbers and g groups.
-
     >>> GroupNorm(2, 4)(torch.tensor([[1.0, 3.0, 10.0, 30.0]])).round().tolist()
     [[-1.0, 1.0, -1.0, 1.0]]
     """
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True):
-        at_least(1, "norm.group", num_groups=num_groups, num_channels=num_channels)
-        _want_eps("norm.group", eps)
+    def __init__(
+        self,
+        num_groups: Annotated[Count, "of channels; they divide the number of channels"],
+        num_channels: Count,
+        eps: Eps = 1e-5,
+        affine: Affine = True,
+    ):
         if num_channels % num_groups:
             raise GradlabError(f"norm.group: num_groups must divide num_channels, got {num_groups} and {num_channels}.")
         super().__init__(num_groups, num_channels, eps, affine)
@@ -126,7 +128,7 @@ class GroupNorm(nn.GroupNorm):
         return torch.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
 
-@block("norm.rms")
+@block("norm.rms", flops="O(n·d)", memory="O(n)", letters="n vectors of d features")
 class RMSNorm(nn.RMSNorm):
     r"""Each vector of features is scaled to a root mean square of 1, and not centred.
 
@@ -135,38 +137,18 @@ class RMSNorm(nn.RMSNorm):
     γ is `weight`; there is no shift. `eps=None` is the precision of the numbers computed with: 1.2e-7 in float32 and
     bfloat16, 2.2e-16 in float64. Zhang & Sennrich 2019, arXiv:1910.07467.
 
-    FLOPs: O(n·d)
-    Memory: O(n)
-
-    with n vectors of d features.
-
     >>> RMSNorm(2)(torch.tensor([3.0, -3.0])).tolist()
     [1.0, -1.0]
     """
 
     def __init__(
-        self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True
+        self,
+        normalized_shape: Features,
+        eps: Annotated[NonNegative | None, "added to the mean square; default: the precision of the numbers"] = None,
+        elementwise_affine: Annotated[bool, "with a gain that is learned"] = True,
     ):
-        shape = _features("norm.rms", normalized_shape)
-        if eps is not None:
-            _want_eps("norm.rms", eps)
-        super().__init__(shape, eps, elementwise_affine)
-        self.features = shape[-1]
+        super().__init__(normalized_shape, eps, elementwise_affine)
+        self.features = self.normalized_shape[-1]
 
     def forward(self, x: Float[Tensor, "*batch {self.features}"]) -> Float[Tensor, "*batch {self.features}"]:
         return super().forward(x)
-
-
-def _features(name: str, normalized_shape: int | Sequence[int]) -> list[int]:
-    """The sizes of the axes that are normalised together."""
-    shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
-    for size in shape:
-        at_least(1, name, normalized_shape=size)
-    if not shape:
-        raise GradlabError(f"{name}: normalized_shape must have a size, got {normalized_shape!r}.")
-    return shape
-
-
-def _want_eps(name: str, eps: float) -> None:
-    if not eps >= 0:
-        raise GradlabError(f"{name}: eps must not be negative, got {eps}.")

@@ -5,9 +5,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from gradlab.nn.blocks import block
+from gradlab.registry import Count
 
 
-@block("neuron.perceptron")
+@block("neuron.perceptron", flops="2·n·d", memory="O(n)")
 class Perceptron(nn.Module):
     r"""A neuron that says on which side of a hyperplane its input lies.
 
@@ -21,9 +22,6 @@ class Perceptron(nn.Module):
     If some plane through the origin separates the examples with a margin γ and none is longer than R, both counted with
     a 1 appended for the bias, at most (R/γ)² mistakes are made (Novikoff 1962). If none does, it never rests.
 
-    FLOPs: 2·n·d
-    Memory: O(n)
-
     >>> gate = Perceptron(2)
     >>> x = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     >>> while gate.learn(x, torch.tensor([0.0, 0.0, 0.0, 1.0])): pass
@@ -31,7 +29,7 @@ class Perceptron(nn.Module):
     [0.0, 0.0, 0.0, 1.0]
     """
 
-    def __init__(self, in_features: int):
+    def __init__(self, in_features: Count):
         super().__init__()
         self.in_features = in_features
         self.weight = nn.Parameter(torch.zeros(in_features))
@@ -53,6 +51,3 @@ class Perceptron(nn.Module):
             self.bias.add_(lr * error)
             mistakes += int(error != 0)
         return mistakes
-
-    def extra_repr(self) -> str:
-        return f"{self.in_features}"

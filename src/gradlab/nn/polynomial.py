@@ -20,6 +20,3 @@ class PolynomialFeatures(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch features"]) -> Float[Tensor, "batch powers"]:
         return torch.cat([x**power for power in range(1, self.degree + 1)], dim=1)
-
-    def extra_repr(self) -> str:
-        return f"degree={self.degree}"

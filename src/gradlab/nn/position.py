@@ -4,20 +4,23 @@ Added to the vectors: `LearnedPosition`, `SinusoidalPosition`. Turning queries a
 `RotaryPosition`. Added to the scores: `ALiBi`, `RelativePosition`, of which the last query stands at the last key.
 """
 
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 import torch
+from annotated_types import Ge, MultipleOf
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from gradlab.errors import GradlabError, unknown
+from gradlab.errors import GradlabError
 from gradlab.nn.blocks import block
-from gradlab.nn.sizes import at_least
+from gradlab.registry import Count, Natural, Positive
 
 Layout = Literal["interleaved", "halves"]
+Even = Annotated[int, Ge(2), MultipleOf(2)]
+"""The size of vectors whose entries go in pairs."""
 
 
-@block("position.learned")
+@block("position.learned", flops="O(n·d)", memory="0")
 class LearnedPosition(nn.Module):
     r"""A learned vector for each position, added to what stands there.
 
@@ -26,18 +29,14 @@ class LearnedPosition(nn.Module):
     w is `weight`, a table of `max_length` rows: nothing is known of later positions. `offset` is the position of the
     first vector, for decoding with a cache.
 
-    FLOPs: O(n·d)
-    Memory: 0
-
     >>> position = LearnedPosition(max_length=10, dim=4)
     >>> x = torch.zeros(10, 4)
     >>> torch.equal(position(x)[7:], position(x[7:], offset=7))
     True
     """
 
-    def __init__(self, max_length: int, dim: int):
+    def __init__(self, max_length: Count, dim: Count):
         super().__init__()
-        at_least(1, "position.learned", max_length=max_length, dim=dim)
         self.max_length, self.dim = max_length, dim
         self.weight = nn.Parameter(torch.empty(max_length, dim))
         nn.init.normal_(self.weight, std=0.02)
@@ -52,11 +51,8 @@ class LearnedPosition(nn.Module):
             )
         return x + self.weight[offset:stop]
 
-    def extra_repr(self) -> str:
-        return f"{self.max_length}, {self.dim}"
 
-
-@block("position.sinusoidal")
+@block("position.sinusoidal", flops="O(n·d)", memory="0")
 class SinusoidalPosition(nn.Module):
     r"""Sines and cosines of the position at many speeds, added to what stands there.
 
@@ -66,17 +62,13 @@ class SinusoidalPosition(nn.Module):
     b is `base`, and p starts from `offset`. Moving by s turns each pair by an angle that depends on s alone, so that
     a linear map can find what is s places before. Vaswani et al. 2017, arXiv:1706.03762.
 
-    FLOPs: O(n·d)
-    Memory: 0
-
     >>> SinusoidalPosition(4)(torch.zeros(2, 4))
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
 
-    def __init__(self, dim: int, base: float = 10000.0):
+    def __init__(self, dim: Even, base: Positive = 10000.0):
         super().__init__()
-        _check_pairs("position.sinusoidal", dim, base)
         self.dim, self.base = dim, base
 
     def forward(
@@ -85,11 +77,8 @@ class SinusoidalPosition(nn.Module):
         angles = _angles(x, offset, self.base)
         return x + torch.stack([angles.sin(), angles.cos()], -1).flatten(-2).to(x.dtype)
 
-    def extra_repr(self) -> str:
-        return f"{self.dim}, base={self.base}"
 
-
-@block("position.rotary")
+@block("position.rotary", flops="O(n·d)", memory="O(n·d)")
 class RotaryPosition(nn.Module):
     r"""Each pair of entries, turned by an angle that grows with the position: for queries and keys, not for values.
 
@@ -102,19 +91,13 @@ class RotaryPosition(nn.Module):
     What was trained with one does not fit the other. b is `base`; p starts from `offset`, which may also be a tensor of
     all positions. Su et al. 2021, arXiv:2104.09864.
 
-    FLOPs: O(n·d)
-    Memory: O(n·d)
-
     >>> RotaryPosition(2)(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
     tensor([[1.0000, 0.0000],
             [0.5403, 0.8415]])
     """
 
-    def __init__(self, dim: int, base: float = 10000.0, *, layout: Layout = "interleaved"):
+    def __init__(self, dim: Even, base: Positive = 10000.0, *, layout: Layout = "interleaved"):
         super().__init__()
-        _check_pairs("position.rotary", dim, base)
-        if layout not in get_args(Layout):
-            raise unknown("layout of rotary pairs", layout, get_args(Layout))
         self.dim, self.base, self.layout = dim, base, layout
 
     def forward(
@@ -128,11 +111,8 @@ class RotaryPosition(nn.Module):
         y = torch.stack(turned, -1).flatten(-2) if self.layout == "interleaved" else torch.cat(turned, -1)
         return y.to(x.dtype)
 
-    def extra_repr(self) -> str:
-        return f"{self.dim}, base={self.base}, layout={self.layout!r}"
 
-
-@block("position.alibi")
+@block("position.alibi", flops="O(h·n·m)", memory="0")
 class ALiBi(nn.Module):
     r"""A penalty on the scores that grows with the distance, at a slope of each head's own; nothing is learned.
 
@@ -142,9 +122,6 @@ class ALiBi(nn.Module):
     one of its double, as in the authors' code. With `is_causal` keys after the query have -∞. n and m are numbers of
     queries and keys, or tensors of their positions. Press et al. 2021, arXiv:2108.12409.
 
-    FLOPs: O(h·n·m)
-    Memory: 0
-
     >>> ALiBi(8, is_causal=True)(2, 3)[0]
     tensor([[-0.5000,  0.0000,    -inf],
             [-1.0000, -0.5000,  0.0000]])
@@ -152,9 +129,8 @@ class ALiBi(nn.Module):
 
     exponents: Tensor
 
-    def __init__(self, num_heads: int, *, is_causal: bool = False):
+    def __init__(self, num_heads: Count, *, is_causal: bool = False):
         super().__init__()
-        at_least(1, "position.alibi", num_heads=num_heads)
         self.num_heads, self.is_causal = num_heads, is_causal
         power = 1 << num_heads.bit_length() - 1  # the largest power of two in it
         whole = torch.arange(1, power + 1) * 8 / power
@@ -174,11 +150,8 @@ class ALiBi(nn.Module):
             bias = bias.masked_fill(difference > 0, -torch.inf)
         return bias.to(self.exponents.dtype)
 
-    def extra_repr(self) -> str:
-        return f"{self.num_heads}, is_causal={self.is_causal}"
 
-
-@block("position.relative")
+@block("position.relative", flops="O(h·n·m)", memory="O(n·m)")
 class RelativePosition(nn.Module):
     r"""A learned number for each head and each difference of positions, added to the scores.
 
@@ -188,26 +161,18 @@ class RelativePosition(nn.Module):
     numbers of queries and keys, or tensors of their positions. It is the bias of T5 (Raffel et al. 2019,
     arXiv:1910.10683) with the clipping of Shaw et al. 2018, arXiv:1803.02155.
 
-    FLOPs: O(h·n·m)
-    Memory: O(n·m)
-
     >>> RelativePosition(num_heads=2, max_distance=8)(3, 5).shape
     torch.Size([2, 3, 5])
     """
 
-    def __init__(self, num_heads: int, max_distance: int):
+    def __init__(self, num_heads: Count, max_distance: Natural):
         super().__init__()
-        at_least(1, "position.relative", num_heads=num_heads)
-        at_least(0, "position.relative", max_distance=max_distance)
         self.num_heads, self.max_distance = num_heads, max_distance
         self.weight = nn.Parameter(torch.zeros(num_heads, 2 * max_distance + 1))
 
     def forward(self, n: int | Int[Tensor, " n"], m: int | Int[Tensor, " m"]) -> Float[Tensor, "{self.num_heads} n m"]:
         difference = _differences(n, m, self.weight.device).clamp(-self.max_distance, self.max_distance)
         return self.weight[:, difference + self.max_distance]
-
-    def extra_repr(self) -> str:
-        return f"{self.num_heads}, {self.max_distance}"
 
 
 def _angles(x: Tensor, offset: int | Tensor, base: float) -> Tensor:
@@ -225,10 +190,3 @@ def _differences(n: int | Tensor, m: int | Tensor, device: torch.device) -> Tens
     keys = m if isinstance(m, Tensor) else torch.arange(m, device=device)
     queries = n if isinstance(n, Tensor) else torch.arange(len(keys) - n, len(keys), device=device)
     return keys - queries[:, None]
-
-
-def _check_pairs(name: str, dim: int, base: float) -> None:
-    if dim < 2 or dim % 2:
-        raise GradlabError(f"{name}: dim must be even, since entries go in pairs, got {dim}.")
-    if base <= 0:
-        raise GradlabError(f"{name}: base must be positive, got {base}.")

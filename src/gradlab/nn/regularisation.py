@@ -5,11 +5,11 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from gradlab.errors import GradlabError
 from gradlab.nn.blocks import block
+from gradlab.registry import Positive, Probability
 
 
-@block("regularisation.dropout")
+@block("regularisation.dropout", flops="O(n)", memory="O(n)")
 class Dropout(nn.Dropout):
     r"""In training, each entry is dropped with probability p, and what is kept is enlarged to make up for it.
 
@@ -18,23 +18,19 @@ class Dropout(nn.Dropout):
     r is 0 with probability p, else 1. The mean of y over all r is x, so that at test time nothing is done; for what an
     affine layer makes of it the same holds, and for more than that not quite. Hinton et al. 2012, arXiv:1207.0580.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> y = Dropout(p=0.2)(torch.ones(1000))
     >>> sorted(set(y.tolist()))
     [0.0, 1.25]
     """
 
-    def __init__(self, p: float = 0.5):
-        _want_probability("regularisation.dropout", p)
+    def __init__(self, p: Probability = 0.5):
         super().__init__(p)
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return F.dropout(x, self.p, self.training)
 
 
-@block("regularisation.thinning")
+@block("regularisation.thinning", flops="O(n)", memory="O(n)")
 class Thinning(nn.Module):
     r"""Dropout in its first form: entries are dropped in training, and all are made smaller at test time.
 
@@ -43,27 +39,20 @@ class Thinning(nn.Module):
     with r as in dropout: both are 1 - p times what dropout gives. To scale the weights of the next layer at test time
     instead is the same, as long as its bias is left alone. Srivastava et al. 2014, jmlr.org/papers/v15/srivastava14a.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> thinning = Thinning(p=0.2)
     >>> sorted(set(thinning(torch.ones(1000)).tolist())), thinning.eval()(torch.ones(2))
     ([0.0, 1.0], tensor([0.8000, 0.8000]))
     """
 
-    def __init__(self, p: float = 0.5):
+    def __init__(self, p: Probability = 0.5):
         super().__init__()
-        _want_probability("regularisation.thinning", p)
         self.p = p
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return (1 - self.p) * F.dropout(x, self.p, self.training)
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
 
-
-@block("regularisation.stochastic_depth")
+@block("regularisation.stochastic_depth", flops="O(n)", memory="O(n)")
 class StochasticDepth(nn.Module):
     r"""In training, the whole branch of a residual connection is dropped for an example with probability p.
 
@@ -73,28 +62,21 @@ class StochasticDepth(nn.Module):
     network of random depth. At test time nothing is done. Huang et al. 2016, arXiv:1603.09382, where instead the branch
     is made smaller at test time.
 
-    FLOPs: O(n)
-    Memory: O(n)
-
     >>> y = StochasticDepth(p=0.5)(torch.ones(1000, 2))
     >>> sorted(set(map(tuple, y.tolist())))
     [(0.0, 0.0), (2.0, 2.0)]
     """
 
-    def __init__(self, p: float = 0.5):
+    def __init__(self, p: Probability = 0.5):
         super().__init__()
-        _want_probability("regularisation.stochastic_depth", p)
         self.p = p
 
     def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]:
         each = x.new_ones(len(x), *(1 for _ in x.shape[1:]))
         return F.dropout(each, self.p, self.training) * x
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
 
-
-@block("regularisation.l2")
+@block("regularisation.l2", flops="O(n)", memory="O(1)")
 def l2_penalty(weight: Float[Tensor, "*shape"], strength: float) -> Float[Tensor, ""]:
     r"""What is added to the loss for weights that are large.
 
@@ -102,16 +84,13 @@ def l2_penalty(weight: Float[Tensor, "*shape"], strength: float) -> Float[Tensor
 
     λ is `strength`. Its gradient is λw, so that gradient descent makes every weight smaller by the same share.
 
-    FLOPs: O(n)
-    Memory: O(1)
-
     >>> l2_penalty(torch.tensor([3.0, -4.0]), strength=0.1)
     tensor(1.2500)
     """
     return strength / 2 * weight.square().sum()
 
 
-@block("regularisation.l1")
+@block("regularisation.l1", flops="O(n)", memory="O(1)")
 def l1_penalty(weight: Float[Tensor, "*shape"], strength: float) -> Float[Tensor, ""]:
     r"""What is added to the loss for weights that are not 0.
 
@@ -120,16 +99,13 @@ def l1_penalty(weight: Float[Tensor, "*shape"], strength: float) -> Float[Tensor
     λ is `strength`. Its gradient is λ sign(w), of the same size for small weights as for large ones, so that a weight
     that the loss does not hold ends at 0. At 0, where there is none, it is taken to be 0.
 
-    FLOPs: O(n)
-    Memory: O(1)
-
     >>> l1_penalty(torch.tensor([3.0, -4.0]), strength=0.1)
     tensor(0.7000)
     """
     return strength * weight.abs().sum()
 
 
-@block("regularisation.weight_decay")
+@block("regularisation.weight_decay", flops="O(n)", memory="O(1)")
 def weight_decay(
     weight: Float[Tensor, "*shape"], update: Float[Tensor, "*shape"], lr: float, strength: float
 ) -> Float[Tensor, "*shape"]:
@@ -142,25 +118,19 @@ def weight_decay(
     is scaled, so that the penalty is another thing: it decays weights with large gradients less. Biases are not
     decayed. Loshchilov & Hutter 2017, arXiv:1711.05101.
 
-    FLOPs: O(n)
-    Memory: O(1)
-
     >>> weight_decay(torch.tensor([2.0, -1.0]), torch.zeros(2), lr=0.1, strength=0.5)
     tensor([ 1.9000, -0.9500])
     """
     return (1 - lr * strength) * weight - lr * update
 
 
-@block("regularisation.max_norm")
-def max_norm(weight: Float[Tensor, "units inputs *window"], longest: float) -> Float[Tensor, "units inputs *window"]:
+@block("regularisation.max_norm", flops="O(n)", memory="O(n)")
+def max_norm(weight: Float[Tensor, "units inputs *window"], longest: Positive) -> Float[Tensor, "units inputs *window"]:
     r"""The weights that come into each unit, shortened to a length c where they are longer.
 
     $$ w \leftarrow w \, \min \left( 1, \frac{c}{\lVert w \rVert} \right) $$
 
     c is `longest`, and is about 3 or 4. Unlike clipping, which shortens gradients, it bounds the weights themselves.
-
-    FLOPs: O(n)
-    Memory: O(n)
 
     >>> max_norm(torch.tensor([[3.0, 4.0], [0.0, 1.0]]), longest=2.5).tolist()
     [[1.5, 2.0], [0.0, 1.0]]
@@ -168,17 +138,15 @@ def max_norm(weight: Float[Tensor, "units inputs *window"], longest: float) -> F
     return weight * max_norm_factors(weight, longest)
 
 
-def max_norm_factors(weight: Float[Tensor, "units inputs *window"], longest: float) -> Float[Tensor, "units *ones"]:
+def max_norm_factors(weight: Float[Tensor, "units inputs *window"], longest: Positive) -> Float[Tensor, "units *ones"]:
     """min(1, c / ‖w‖) for each unit: what its incoming weights are multiplied with."""
-    if not longest > 0:
-        raise GradlabError(f"regularisation.max_norm: longest must be larger than 0, got {longest}.")
     lengths = torch.linalg.vector_norm(weight, dim=tuple(range(1, weight.ndim)), keepdim=True)
     factors: Tensor = longest / lengths.clamp(min=longest)
     return factors
 
 
-@block("regularisation.label_smoothing")
-def label_smoothing(target: Float[Tensor, "*batch classes"], smoothing: float) -> Float[Tensor, "*batch classes"]:
+@block("regularisation.label_smoothing", flops="O(n)", memory="0")
+def label_smoothing(target: Float[Tensor, "*batch classes"], smoothing: Probability) -> Float[Tensor, "*batch classes"]:
     r"""Targets that leave some probability to every class, so that the network need not be certain.
 
     $$ q = (1 - \varepsilon) \, t + \frac{\varepsilon}{C} $$
@@ -186,17 +154,7 @@ def label_smoothing(target: Float[Tensor, "*batch classes"], smoothing: float) -
     t is the `target`, one-hot or any distribution over the C classes, and ε is `smoothing`. The cross entropy is then
     least at finite logits. Szegedy et al. 2015, arXiv:1512.00567.
 
-    FLOPs: O(n)
-    Memory: 0
-
     >>> label_smoothing(torch.tensor([0.0, 1.0, 0.0, 0.0]), 0.2)
     tensor([0.0500, 0.8500, 0.0500, 0.0500])
     """
-    if not 0 <= smoothing <= 1:
-        raise GradlabError(f"regularisation.label_smoothing: smoothing must be from 0 to 1, got {smoothing}.")
     return (1 - smoothing) * target + smoothing / target.shape[-1]
-
-
-def _want_probability(name: str, p: float) -> None:
-    if not 0 <= p <= 1:
-        raise GradlabError(f"{name}: p, the probability of dropping, must be from 0 to 1, got {p}.")

@@ -5,10 +5,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from gradlab.nn.blocks import ShapeError, block
-from gradlab.nn.sizes import at_least
+from gradlab.registry import Count
 
 
-@block("residual.add")
+@block("residual.add", flops="2·n·d², those of F: here an affine map of n vectors of d features", memory="that of F")
 class Residual(nn.Module):
     r"""The input and what a module makes of it, added.
 
@@ -17,9 +17,6 @@ class Residual(nn.Module):
     F is `module`. The gradient passes as I + J, with J the Jacobian of F, and so does not vanish where that of F does;
     and with F = 0 the block is the identity. Where F changes the shape, `shortcut` brings x to it: 1×1 convolution, for
     instance. He et al. 2015, arXiv:1512.03385.
-
-    FLOPs: 2·n·d², those of F: here an affine map of n vectors of d features
-    Memory: that of F
 
     >>> Residual(nn.Identity())(torch.tensor([1.0, 2.0])).tolist()
     [2.0, 4.0]
@@ -37,7 +34,11 @@ class Residual(nn.Module):
         return past + branch
 
 
-@block("residual.dense")
+@block(
+    "residual.dense",
+    flops="2·n·d·h, those of F: here an affine map of n vectors from d to h features",
+    memory="that of F",
+)
 class DenseConnection(nn.Module):
     r"""The input and what a module makes of it, side by side.
 
@@ -45,9 +46,6 @@ class DenseConnection(nn.Module):
 
     F is `module`, and `dim` is the axis, by default that of the channels. In a chain of these, each module sees the
     outputs of all modules before it. Huang et al. 2016, arXiv:1608.06993.
-
-    FLOPs: 2·n·d·h, those of F: here an affine map of n vectors from d to h features
-    Memory: that of F
 
     >>> DenseConnection(nn.ReLU())(torch.tensor([[1.0, -2.0]])).tolist()
     [[1.0, -2.0, 1.0, 0.0]]
@@ -60,11 +58,12 @@ class DenseConnection(nn.Module):
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*wider"]:
         return torch.cat([x, self.module(x)], self.dim)
 
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
 
-
-@block("residual.highway")
+@block(
+    "residual.highway",
+    flops="4·n·d², half of them those of H: here an affine map of n vectors of d features",
+    memory="O(n·d), and that of H",
+)
 class Highway(nn.Module):
     r"""A gate, feature by feature, between the input and what a module makes of it.
 
@@ -73,17 +72,13 @@ class Highway(nn.Module):
     H is `module`; W and b are `gate.weight` and `gate.bias`. b starts at `gate_bias`, below 0, so that at first most of
     x passes, through however many layers. Srivastava et al. 2015, arXiv:1505.00387.
 
-    FLOPs: 4·n·d², half of them those of H: here an affine map of n vectors of d features
-    Memory: O(n·d), and that of H
-
     >>> closed = Highway(nn.ReLU(), 2, gate_bias=-100.0)
     >>> closed(torch.tensor([1.0, -2.0])).tolist()
     [1.0, -2.0]
     """
 
-    def __init__(self, module: nn.Module, in_features: int, gate_bias: float = -2.0):
+    def __init__(self, module: nn.Module, in_features: Count, gate_bias: float = -2.0):
         super().__init__()
-        at_least(1, "residual.highway", in_features=in_features)
         self.module, self.in_features = module, in_features
         self.gate = nn.Linear(in_features, in_features)
         nn.init.constant_(self.gate.bias, gate_bias)
@@ -93,9 +88,6 @@ class Highway(nn.Module):
         transformed: Tensor = self.module(x)
         _want_same_shape("residual.highway", transformed, x, "a gate chooses between features of the same shape")
         return gate * transformed + (1 - gate) * x
-
-    def extra_repr(self) -> str:
-        return f"in_features={self.in_features}"
 
 
 def _want_same_shape(name: str, branch: Tensor, past: Tensor, advice: str) -> None:

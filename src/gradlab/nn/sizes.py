@@ -1,29 +1,17 @@
 """The sizes of layers: which a constructor takes, and how many places a window has."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from gradlab.errors import GradlabError
+from annotated_types import Ge
+
 from gradlab.nn.blocks import ShapeError
+from gradlab.registry import Knob
 
 
 def at_least(least: int, layer: str, **sizes: Any) -> None:
     """Refuse what is no whole number, or too small a one."""
     for name, size in sizes.items():
-        if not isinstance(size, int) or size < least:
-            raise GradlabError(f"{layer}: {name} must be a whole number of at least {least}, got {size!r}.")
-
-
-def for_each_axis(axes: int, least: int, layer: str, name: str, size: Any) -> tuple[int, ...]:
-    """A setting as one number for each axis; a single one stands for all.
-
-    >>> for_each_axis(2, 1, "conv.conv2d", "kernel_size", 3)
-    (3, 3)
-    """
-    sizes = size if isinstance(size, tuple) else (size,) * axes
-    if len(sizes) != axes or not all(isinstance(n, int) and n >= least for n in sizes):
-        pair = ", or a pair of them" if axes == 2 else ""
-        raise GradlabError(f"{layer}: {name} must be a whole number of at least {least}{pair}, got {size!r}.")
-    return sizes
+        Knob(name, Annotated[int, Ge(least)], Knob.empty).check(size, f"{layer}: {name}")
 
 
 def output_size(n: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1) -> int:

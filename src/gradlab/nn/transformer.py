@@ -11,21 +11,18 @@ from gradlab.nn.attention.cache import KeyValueCache
 from gradlab.nn.attention.multihead import Cache, MultiheadAttention
 from gradlab.nn.blocks import block
 from gradlab.nn.normalisation import LayerNorm
-from gradlab.nn.sizes import at_least
+from gradlab.registry import Count, Natural, Probability
 
 Norm = Callable[[int], nn.Module]
 
 
-@block("transformer.mlp")
+@block("transformer.mlp", flops="4·n·d·h", memory="O(n·h)")
 class MLP(nn.Module):
     r"""Two affine maps with a bend between them, applied to each position by itself.
 
     $$ y = W_2 \, \sigma(W_1 x + b_1) + b_2 $$
 
     `hidden` features between them are four times those of x unless told; σ is `activation`, by default GELU.
-
-    FLOPs: 4·n·d·h
-    Memory: O(n·h)
 
     >>> import torch
     >>> MLP(8)(torch.randn(2, 5, 8)).shape
@@ -34,16 +31,15 @@ class MLP(nn.Module):
 
     def __init__(
         self,
-        embed_dim: int,
-        hidden: int | None = None,
+        embed_dim: Count,
+        hidden: Count | None = None,
         *,
         activation: nn.Module | None = None,
         bias: bool = True,
-        dropout: float = 0.0,
+        dropout: Probability = 0.0,
     ):
         super().__init__()
         hidden = 4 * embed_dim if hidden is None else hidden
-        at_least(1, "transformer.mlp", embed_dim=embed_dim, hidden=hidden)
         self.embed_dim, self.hidden = embed_dim, hidden
         self.linear1, self.linear2 = nn.Linear(embed_dim, hidden, bias), nn.Linear(hidden, embed_dim, bias)
         self.activation = GELU() if activation is None else activation
@@ -54,7 +50,7 @@ class MLP(nn.Module):
         return y
 
 
-@block("transformer.gated_mlp")
+@block("transformer.gated_mlp", flops="6·n·d·h", memory="O(n·h)")
 class GatedMLP(nn.Module):
     r"""An affine map whose hidden features are multiplied by a gate: by how much each of them passes.
 
@@ -63,9 +59,6 @@ class GatedMLP(nn.Module):
     With three matrices instead of two, `hidden` is by default 8/3 of the features, which keeps the number of weights.
     σ is `activation`, by default SiLU (SwiGLU). Shazeer 2020, arXiv:2002.05202.
 
-    FLOPs: 6·n·d·h
-    Memory: O(n·h)
-
     >>> import torch
     >>> GatedMLP(6)(torch.randn(2, 5, 6)).shape
     torch.Size([2, 5, 6])
@@ -73,16 +66,15 @@ class GatedMLP(nn.Module):
 
     def __init__(
         self,
-        embed_dim: int,
-        hidden: int | None = None,
+        embed_dim: Count,
+        hidden: Count | None = None,
         *,
         activation: nn.Module | None = None,
         bias: bool = False,
-        dropout: float = 0.0,
+        dropout: Probability = 0.0,
     ):
         super().__init__()
         hidden = 8 * embed_dim // 3 if hidden is None else hidden
-        at_least(1, "transformer.gated_mlp", embed_dim=embed_dim, hidden=hidden)
         self.embed_dim, self.hidden = embed_dim, hidden
         self.gate = nn.Linear(embed_dim, hidden, bias)
         self.linear1, self.linear2 = nn.Linear(embed_dim, hidden, bias), nn.Linear(hidden, embed_dim, bias)
@@ -110,7 +102,6 @@ class Layer(nn.Module):
         norm: Norm,
     ):
         super().__init__()
-        at_least(1, name, embed_dim=embed_dim, num_heads=num_heads)
         if mlp is not None and hidden is not None:
             raise GradlabError(f"{name}: hidden={hidden} has no effect, the mlp has its own.")
         self.embed_dim, self.num_heads, self.norm_first = embed_dim, num_heads, norm_first
@@ -124,11 +115,13 @@ class Layer(nn.Module):
         y: Tensor = x + self.dropout(part(norm(x))) if self.norm_first else norm(x + self.dropout(part(x)))
         return y
 
-    def extra_repr(self) -> str:
-        return f"norm_first={self.norm_first}"
 
-
-@block("transformer.encoder")
+@block(
+    "transformer.encoder",
+    flops="8·n·d² + 4·n²·d + 4·n·d·h",
+    memory="O(n·d + n·h)",
+    letters="n positions of d features, and h in the `hidden` layer",
+)
 class EncoderLayer(Layer):
     r"""Every position looks at every other, then changes by itself.
 
@@ -146,11 +139,6 @@ class EncoderLayer(Layer):
     in: `attention`, such as `MultiheadAttention` with a rotation or with linear attention, `mlp`, such as `GatedMLP`,
     and `norm`, such as `RMSNorm`. Vaswani et al. 2017, arXiv:1706.03762; Xiong et al. 2020, arXiv:2002.04745.
 
-    FLOPs: 8·n·d² + 4·n²·d + 4·n·d·h
-    Memory: O(n·d + n·h)
-
-    with n positions of d features, and h in the `hidden` layer.
-
     >>> import torch
     >>> EncoderLayer(8, num_heads=2)(torch.randn(3, 5, 8)).shape
     torch.Size([3, 5, 8])
@@ -158,10 +146,10 @@ class EncoderLayer(Layer):
 
     def __init__(
         self,
-        embed_dim: int,
-        num_heads: int,
-        hidden: int | None = None,
-        dropout: float = 0.0,
+        embed_dim: Count,
+        num_heads: Count,
+        hidden: Count | None = None,
+        dropout: Probability = 0.0,
         *,
         norm_first: bool = True,
         attention: nn.Module | None = None,
@@ -178,7 +166,12 @@ class EncoderLayer(Layer):
         return self._add(x, self.mlp, self.norm2)
 
 
-@block("transformer.decoder")
+@block(
+    "transformer.decoder",
+    flops="8·n·d² + 4·n²·d + 4·n·d·h, and with `cross` (4·n + 4·m)·d² + 4·n·m·d more for m positions of memory",
+    memory="O(n·d + n·h)",
+    letters="n positions of d features, and h in the `hidden` layer",
+)
 class DecoderLayer(Layer):
     r"""Every position looks at itself and those before it, then, if there is one, at a memory, and changes by itself.
 
@@ -192,11 +185,6 @@ class DecoderLayer(Layer):
     layer of a language model. With a `cache`, x are the positions after those of earlier calls: the results are the
     same, and none is computed twice. Parts can be put in, and norms can come after, as in the encoder.
 
-    FLOPs: 8·n·d² + 4·n²·d + 4·n·d·h, and with `cross` (4·n + 4·m)·d² + 4·n·m·d more for m positions of memory
-    Memory: O(n·d + n·h)
-
-    with n positions of d features, and h in the `hidden` layer.
-
     >>> import torch
     >>> layer, x = DecoderLayer(8, num_heads=2), torch.randn(3, 5, 8)
     >>> cache = KeyValueCache()
@@ -207,10 +195,10 @@ class DecoderLayer(Layer):
 
     def __init__(
         self,
-        embed_dim: int,
-        num_heads: int,
-        hidden: int | None = None,
-        dropout: float = 0.0,
+        embed_dim: Count,
+        num_heads: Count,
+        hidden: Count | None = None,
+        dropout: Probability = 0.0,
         *,
         cross: bool = False,
         norm_first: bool = True,
@@ -242,7 +230,12 @@ class DecoderLayer(Layer):
         return self._add(x, self.mlp, self.norm2)
 
 
-@block("transformer.encoder_decoder")
+@block(
+    "transformer.encoder_decoder",
+    flops="l·(8·n·d² + 4·n²·d + 4·n·d·h) + l·(12·m·d² + 4·n·d² + 4·m²·d + 4·m·n·d + 4·m·d·h)",
+    memory="O(l·(n + m)·(d + h))",
+    letters="l layers in either stack, n positions of the source and m of the target",
+)
 class EncoderDecoder(nn.Module):
     r"""A stack of encoder layers reads the source, and a stack of decoder layers writes the target, looking at it.
 
@@ -252,10 +245,7 @@ class EncoderDecoder(nn.Module):
     once and a target that grows. The masks of source and target are true at their real positions. `encoder_layer` and
     `decoder_layer` make the layers, from the settings given here: put in a function that adds parts of your own.
 
-    FLOPs: l·(8·n·d² + 4·n²·d + 4·n·d·h) + l·(12·m·d² + 4·n·d² + 4·m²·d + 4·m·n·d + 4·m·d·h), for a target of m
-    Memory: O(l·(n + m)·(d + h))
-
-    with l layers in either stack and n positions of the source. Vaswani et al. 2017, arXiv:1706.03762.
+    Vaswani et al. 2017, arXiv:1706.03762.
 
     >>> import torch
     >>> model = EncoderDecoder(8, num_heads=2, num_encoder_layers=1, num_decoder_layers=1)
@@ -265,12 +255,12 @@ class EncoderDecoder(nn.Module):
 
     def __init__(
         self,
-        embed_dim: int,
-        num_heads: int,
-        num_encoder_layers: int = 6,
-        num_decoder_layers: int = 6,
-        hidden: int | None = None,
-        dropout: float = 0.0,
+        embed_dim: Count,
+        num_heads: Count,
+        num_encoder_layers: Natural = 6,
+        num_decoder_layers: Natural = 6,
+        hidden: Count | None = None,
+        dropout: Probability = 0.0,
         *,
         norm_first: bool = True,
         norm: Norm = LayerNorm,
@@ -278,8 +268,6 @@ class EncoderDecoder(nn.Module):
         decoder_layer: Callable[..., nn.Module] = DecoderLayer,
     ):
         super().__init__()
-        name = "transformer.encoder_decoder"
-        at_least(0, name, num_encoder_layers=num_encoder_layers, num_decoder_layers=num_decoder_layers)
         self.embed_dim, self.num_heads, self.norm_first = embed_dim, num_heads, norm_first
         sizes, options = (embed_dim, num_heads, hidden, dropout), {"norm_first": norm_first, "norm": norm}
         self.encoder = nn.ModuleList(encoder_layer(*sizes, **options) for _ in range(num_encoder_layers))
@@ -319,9 +307,6 @@ class EncoderDecoder(nn.Module):
             target = layer(target, memory, _of_keys(target_mask), _of_keys(memory_mask), cache=cache)
         y: Tensor = self.decoder_norm(target)
         return y
-
-    def extra_repr(self) -> str:
-        return f"norm_first={self.norm_first}"
 
 
 def _of_keys(mask: Tensor | None) -> Tensor | None:

@@ -1,31 +1,32 @@
-"""Looking inside a model."""
+"""Looking inside a model: what its layers, its attention and its states do on one batch, as plain values."""
 
 from gradlab.probes.attention import AttentionMap, Head, attention_maps
-from gradlab.probes.cost import forward_flops, parameter_count, pass_flops
 from gradlab.probes.findings import findings
-from gradlab.probes.layers import Layer, Spread, layer_figures
+from gradlab.probes.inspection import Inspection
+from gradlab.probes.layers import Distribution, LayerValues, layer_values
 from gradlab.probes.maps import FeatureMaps, feature_maps
-from gradlab.probes.recording import Call, Recording, record
+from gradlab.probes.recording import ModuleCall, Recording, record
 from gradlab.probes.recurrence import Recurrence, recurrences
+from gradlab.probes.subjects import inspect_model, inspect_run
 from gradlab.probes.surprise import Token, surprises
 
 __all__ = [
     "AttentionMap",
-    "Call",
+    "ModuleCall",
     "FeatureMaps",
     "Head",
-    "Layer",
+    "Inspection",
+    "LayerValues",
     "Recording",
     "Recurrence",
-    "Spread",
+    "Distribution",
     "Token",
     "attention_maps",
     "feature_maps",
     "findings",
-    "forward_flops",
-    "layer_figures",
-    "parameter_count",
-    "pass_flops",
+    "inspect_model",
+    "inspect_run",
+    "layer_values",
     "record",
     "recurrences",
     "surprises",

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from gradlab.nn.attention import MultiheadAttention
 from gradlab.nn.attention.scores import Attention
-from gradlab.probes.recording import Call, Recording
+from gradlab.probes.recording import ModuleCall, Recording
 
 
 @dataclass(frozen=True)
@@ -82,24 +82,23 @@ def head(weights: Float[Tensor, "batch queries keys"], itself: bool) -> Head:
     )
 
 
-def _map(call: Call) -> AttentionMap:
-    given = call.bound()
+def _map(call: ModuleCall) -> AttentionMap:
+    arguments = call.bound()
     module: Any = call.module
     if isinstance(module, nn.MultiheadAttention):
-        told = given | {"need_weights": True, "average_attn_weights": False}
-        weights = module(**told)[1]
-        return AttentionMap(call.name, _batched(weights), given["key"] is given["query"])
-    if given.get("cache") is not None:
+        weights = module(**arguments | {"need_weights": True, "average_attn_weights": False})[1]
+        return AttentionMap(call.name, _batched(weights), arguments["key"] is arguments["query"])
+    if arguments.get("cache") is not None:
         return AttentionMap(call.name, None, reason="it went on from a cache")
     if isinstance(module, MultiheadAttention):
         if not hasattr(module.attention, "weights"):
             kind = type(module.attention).__name__
             return AttentionMap(call.name, None, reason=f"{kind} never computes the weights of single keys")
-        key = given.get("key")
-        weights = module.weights(given["query"], key, given.get("mask"), is_causal=given.get("is_causal", False))
-        return AttentionMap(call.name, _batched(weights), key is None or key is given["query"])
-    told = {name: value for name, value in given.items() if name != "values"}
-    return AttentionMap(call.name, _batched(module.weights(**told).unsqueeze(-3)))
+        query, key, causal = arguments["query"], arguments.get("key"), arguments.get("is_causal", False)
+        weights = module.weights(query, key, arguments.get("mask"), is_causal=causal)
+        return AttentionMap(call.name, _batched(weights), key is None or key is query)
+    weights = module.weights(**{name: value for name, value in arguments.items() if name != "values"})
+    return AttentionMap(call.name, _batched(weights.unsqueeze(-3)))
 
 
 def _batched(weights: Float[Tensor, "*batch heads queries keys"]) -> Float[Tensor, "examples heads queries keys"]:

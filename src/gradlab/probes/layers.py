@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from gradlab.probes.recording import Call, Recording
+from gradlab.probes.recording import ModuleCall, Recording
 
 _BARS = 40
 _VALUES = 2**20  # of a layer that a histogram is drawn from
@@ -16,7 +16,7 @@ _QUANTILES = (0.01, 0.25, 0.5, 0.75, 0.99)
 
 
 @dataclass(frozen=True)
-class Spread:
+class Distribution:
     """How numbers are distributed; of those that are finite."""
 
     mean: float
@@ -30,7 +30,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerValues:
     """One module of a model, on one batch. A figure that does not exist is None."""
 
     name: str
@@ -39,7 +39,7 @@ class Layer:
     """Of its output, without the batch."""
 
     calls: int
-    outputs: Spread
+    outputs: Distribution
     zeros: float
     """The share of its outputs that are 0."""
 
@@ -72,23 +72,23 @@ class Layer:
         return self.weight_gradient / self.weight
 
 
-def layer_figures(recording: Recording) -> list[Layer]:
+def layer_values(recording: Recording) -> list[LayerValues]:
     """Each module that computed something or has parameters of its own, in the order in which they first ended."""
-    calls: dict[str, list[Call]] = {}
+    calls: dict[str, list[ModuleCall]] = {}
     for call in recording.calls:
         if not call.handed_on or any(True for _ in call.module.parameters(recurse=False)):
             calls.setdefault(call.name, []).append(call)
     owned = _owned(recording.model, set(calls))
-    return [_layer(name, made, owned.get(name, {}), recording) for name, made in calls.items()]
+    return [_layer(name, own, owned.get(name, {}), recording) for name, own in calls.items()]
 
 
-def _layer(name: str, calls: list[Call], owned: dict[str, nn.Parameter], recording: Recording) -> Layer:
+def _layer(name: str, calls: list[ModuleCall], owned: dict[str, nn.Parameter], recording: Recording) -> LayerValues:
     outputs = [call.outputs[0] for call in calls]
     values = torch.cat([output.flatten() for output in outputs])
     finite = values.isfinite()
     units, dead = _units(outputs)
     shares = [call.saturated for call in calls if call.saturated is not None]
-    return Layer(
+    return LayerValues(
         name=name,
         kind=type(calls[0].module).__name__,
         shape=tuple(outputs[0].shape[1:]),
@@ -132,15 +132,15 @@ def _units(outputs: list[Float[Tensor, "batch ..."]]) -> tuple[int, int]:
     return len(alive), int((~alive).sum())
 
 
-def _spread(values: Float[Tensor, " numbers"]) -> Spread:
+def _spread(values: Float[Tensor, " numbers"]) -> Distribution:
     if not len(values):
-        return Spread(float("nan"), float("nan"), (float("nan"),) * len(_QUANTILES), [0], [0.0, 0.0])
+        return Distribution(float("nan"), float("nan"), (float("nan"),) * len(_QUANTILES), [0], [0.0, 0.0])
     some = values[:: -(-len(values) // _VALUES)]
     low, high = some.min().item(), some.max().item()
     counts = torch.histc(some, _BARS, low, high) if high > low else torch.tensor([float(len(some))])
     edges = torch.linspace(low, high, len(counts) + 1, dtype=torch.float64)
     quantiles = torch.quantile(some, torch.tensor(_QUANTILES, dtype=some.dtype, device=some.device))
-    return Spread(
+    return Distribution(
         mean=values.mean().item(),
         std=values.std(correction=0).item(),
         quantiles=tuple(quantiles.tolist()),

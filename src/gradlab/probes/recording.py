@@ -21,12 +21,12 @@ from gradlab.nn.activations import Behaviour
 from gradlab.nn.modes import evaluating
 from gradlab.probes.behaviours import behaviour_of, saturated_share
 
-Loss = Callable[..., Tensor]
+LossFunction = Callable[..., Tensor]
 Storage = tuple[int, int, int]
 
 
 @dataclass(eq=False)
-class Call:
+class ModuleCall:
     """One call of one module. One that gives back what it was given, such as dropout in evaluation, is left out."""
 
     name: str
@@ -55,7 +55,7 @@ class Recording:
     """The calls of one pass in the order in which they ended, and the gradients of the loss."""
 
     model: nn.Module
-    calls: list[Call]
+    calls: list[ModuleCall]
     output: Any
     loss: float | None
     gradients: dict[str, Tensor | None]
@@ -66,7 +66,7 @@ def record(
     model: nn.Module,
     x: Any,
     y: Any = None,
-    loss: Loss | None = None,
+    loss: LossFunction | None = None,
     call: Callable[[], Any] | None = None,
 ) -> Recording:
     """Run a model on a batch in evaluation mode, and back from `loss(output, y)` if there is one.
@@ -78,7 +78,7 @@ def record(
     >>> [(call.name, call.handed_on, tuple(call.gradients[0].shape)) for call in seen.calls]
     [('0', False, (5, 2)), ('1', False, (5, 2)), ('', True, (5, 2))]
     """
-    watch = _Watch(model)
+    watch = _Hooks(model)
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
     with torch.inference_mode(False), torch.enable_grad(), evaluating(model), _backward_of_recurrence(model):
         args, kwargs = _arguments(x)
@@ -94,19 +94,18 @@ def record(
         if value.requires_grad:
             # The inputs too, so that the way back goes through frozen layers.
             wanted = [*parameters.values(), *(t for t in tensors((args, kwargs)) if t.requires_grad)]
-            found = torch.autograd.grad(value, wanted, allow_unused=True)
-            gradients.update(zip(parameters, found, strict=False))
+            gradients.update(zip(parameters, torch.autograd.grad(value, wanted, allow_unused=True), strict=False))
     return Recording(model, watch.calls, output, value.item(), gradients)
 
 
-class _Watch:
+class _Hooks:
     """Hooks on every module while it is entered."""
 
     def __init__(self, model: nn.Module):
         self.names = {module: name for name, module in model.named_modules()}
-        self.calls: list[Call] = []
-        self._open: list[tuple[Call, set[Storage]]] = []
-        self._made: dict[Storage, Call] = {}
+        self.calls: list[ModuleCall] = []
+        self._open: list[tuple[ModuleCall, set[Storage]]] = []
+        self._sources: dict[Storage, ModuleCall] = {}
         self._kept: list[Tensor] = []  # so that no other tensor takes their place in memory
         self._handles: list[RemovableHandle] = []
 
@@ -123,21 +122,21 @@ class _Watch:
         behaviour: Behaviour | None = behaviour_of(module)
         first = next(tensors((args, kwargs)), None)
         share = None if behaviour is None or first is None else saturated_share(first.detach(), behaviour)
-        call = Call(self.names[module], module, args, kwargs, share)
+        call = ModuleCall(self.names[module], module, args, kwargs, share)
         self._open.append((call, {_storage(t) for t in tensors((args, kwargs))}))
 
     def _after(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        call, taken = self._open.pop()
-        given = list(tensors(output))
-        if not given or _storage(given[0]) in taken:
+        call, inputs = self._open.pop()
+        outputs = list(tensors(output))
+        if not outputs or _storage(outputs[0]) in inputs:
             return
         self.calls.append(call)
-        if (made := self._made.get(_storage(given[0]))) is not None:
-            call.outputs, call.gradients, call.handed_on = made.outputs, made.gradients, True
+        if (source := self._sources.get(_storage(outputs[0]))) is not None:
+            call.outputs, call.gradients, call.handed_on = source.outputs, source.gradients, True
             return
-        self._made[_storage(given[0])] = call
-        self._kept += given
-        for i, tensor in enumerate(given):
+        self._sources[_storage(outputs[0])] = call
+        self._kept += outputs
+        for i, tensor in enumerate(outputs):
             call.outputs.append(tensor.detach().clone())
             call.gradients.append(None)
             if tensor.requires_grad:
@@ -173,7 +172,7 @@ def _arguments(x: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return tuple(own(value) for value in (x if isinstance(x, tuple) else (x,))), {}
 
 
-def _value(loss: Loss, output: Any, y: Any) -> Tensor:
+def _value(loss: LossFunction, output: Any, y: Any) -> Tensor:
     try:
         value = loss(output) if y is None else loss(output, y)
     except (RuntimeError, TypeError, IndexError) as error:

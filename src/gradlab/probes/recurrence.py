@@ -6,13 +6,14 @@ the layer was given; what came back to its outputs then goes back through every 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from gradlab.probes.recording import Call, Recording
+from gradlab.probes.recording import ModuleCall, Recording
 
 Gates = dict[str, Tensor]
 
@@ -34,6 +35,17 @@ class Recurrence:
     reach: Float[Tensor, "states time"] | None
     """The same, of what the loss has of the last step that it sees: how far back a late error is heard."""
 
+    def plain(self) -> dict[str, Any]:
+        """For JSON: gates by their means."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "states": self.labels,
+            "gates": {name: gate.mean((1, 2, 3)).tolist() for name, gate in self.gates.items()},
+            "gradient": None if self.gradient is None else self.gradient.tolist(),
+            "reach": None if self.reach is None else self.reach.tolist(),
+        }
+
 
 def recurrences(recording: Recording) -> list[Recurrence]:
     """What can be shown of RNN, LSTM and GRU layers; of packed sequences and projected states nothing is."""
@@ -41,14 +53,14 @@ def recurrences(recording: Recording) -> list[Recurrence]:
         return [_written_out(call) for call in recording.calls if _is_plain(call)]
 
 
-def _is_plain(call: Call) -> bool:
+def _is_plain(call: ModuleCall) -> bool:
     if not isinstance(call.module, nn.RNNBase) or call.module.proj_size:
         return False
-    given = call.bound()
-    return isinstance(next(iter(given.values())), Tensor) and given.get("lengths") is None
+    arguments = call.bound()
+    return isinstance(next(iter(arguments.values())), Tensor) and arguments.get("lengths") is None
 
 
-def _written_out(call: Call) -> Recurrence:
+def _written_out(call: ModuleCall) -> Recurrence:
     layer = call.module
     assert isinstance(layer, nn.RNNBase)
     x, start = _inputs(call, layer)
@@ -79,10 +91,10 @@ def _written_out(call: Call) -> Recurrence:
     )
 
 
-def _inputs(call: Call, layer: nn.RNNBase) -> tuple[Float[Tensor, "time batch features"], list[Tensor]]:
+def _inputs(call: ModuleCall, layer: nn.RNNBase) -> tuple[Float[Tensor, "time batch features"], list[Tensor]]:
     """What the layer was given, time first, and the states it began with."""
-    given, *rest = call.bound().values()
-    x = given.detach()
+    x, *rest = call.bound().values()
+    x = x.detach()
     batched = x.ndim == 3
     x = (x.transpose(0, 1) if layer.batch_first else x) if batched else x[:, None]
     count = layer.num_layers * (1 + layer.bidirectional)
@@ -129,16 +141,16 @@ def _step(mode: str, a: Tensor, r: Tensor, h: Tensor, cell: Tensor) -> tuple[Ten
 
 
 def _gradients(
-    call: Call, layer: nn.RNNBase, top: Tensor, hidden: list[list[Tensor]], cells: list[list[Tensor]]
+    call: ModuleCall, layer: nn.RNNBase, top: Tensor, hidden: list[list[Tensor]], cells: list[list[Tensor]]
 ) -> tuple[Tensor | None, Tensor | None]:
     """The norms at every state and step: of the whole loss, and of what it has of the last step that it sees."""
     if all(gradient is None for gradient in call.gradients):
         return None, None
     ends = [-1 if i % 2 == 0 or not layer.bidirectional else 0 for i in range(len(hidden))]
-    made = [top, *(torch.stack([s[end] for s, end in zip(part, ends, strict=True)]) for part in (hidden, cells))]
+    outputs = [top, *(torch.stack([s[end] for s, end in zip(part, ends, strict=True)]) for part in (hidden, cells))]
     pairs = [
         (value, _time_first(gradient, value, layer) if i == 0 else gradient.reshape(value.shape))
-        for i, (value, gradient) in enumerate(zip(made, call.gradients, strict=False))
+        for i, (value, gradient) in enumerate(zip(outputs, call.gradients, strict=False))
         if gradient is not None
     ]
     late = [(value, _last_step(gradient) if value is top else gradient) for value, gradient in pairs]
@@ -161,8 +173,8 @@ def _time_first(gradient: Tensor, like: Tensor, layer: nn.RNNBase) -> Tensor:
 def _norms(pairs: list[tuple[Tensor, Tensor]], hidden: list[list[Tensor]]) -> Float[Tensor, "states time"]:
     states = [h for layer in hidden for h in layer]
     values, gradients = zip(*pairs, strict=True)
-    found = torch.autograd.grad(values, states, gradients, retain_graph=True, allow_unused=True)
-    norms = [0.0 if gradient is None else gradient.double().norm().item() for gradient in found]
+    reached = torch.autograd.grad(values, states, gradients, retain_graph=True, allow_unused=True)
+    norms = [0.0 if gradient is None else gradient.double().norm().item() for gradient in reached]
     return torch.tensor(norms, dtype=torch.float64).reshape(len(hidden), -1)
 
 

@@ -35,8 +35,8 @@ def surprises(
 ) -> tuple[list[Token], list[Prediction]]:
     """The tokens of a text with their surprise, and what is expected after the last.
 
-    >>> found, after = surprises(torch.log(torch.tensor([[0.75, 0.25]] * 2)), torch.tensor([0, 1]), "ab".__getitem__)
-    >>> found[1].text, round(found[1].bits, 3), [(text, round(p, 3)) for text, p in after]
+    >>> tokens, after = surprises(torch.log(torch.tensor([[0.75, 0.25]] * 2)), torch.tensor([0, 1]), "ab".__getitem__)
+    >>> tokens[1].text, round(tokens[1].bits, 3), [(text, round(p, 3)) for text, p in after]
     ('b', 2.0, [('a', 0.75), ('b', 0.25)])
     """
     logs = logits.double().log_softmax(-1)
@@ -47,8 +47,8 @@ def surprises(
         for numbers, values in zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)
     ]
     numbers = tokens.tolist()
-    found = [Token(numbers[0], name(numbers[0]), None, None, [])]
+    result = [Token(numbers[0], name(numbers[0]), None, None, [])]
     for i, number in enumerate(numbers[1:]):
         bits = -logs[i, number].item() / math.log(2)
-        found.append(Token(number, name(number), bits, entropies[i].item(), predictions[i]))
-    return found, predictions[-1]
+        result.append(Token(number, name(number), bits, entropies[i].item(), predictions[i]))
+    return result, predictions[-1]

@@ -21,11 +21,8 @@ def find(name: str) -> Recipe:
     if name in book:
         return _made(name)
     path = Path(name)
-    try:
-        if path.suffix == ".toml" or path.is_file():
-            return Recipe.from_toml(path.read_text(), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise GradlabError(f"The recipe file {path} cannot be read: {error}.") from None
+    if path.suffix == ".toml" or path.is_file():
+        return Recipe.read(path)
     raise unknown("recipe", name, book.names())
 
 

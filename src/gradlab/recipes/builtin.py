@@ -27,7 +27,7 @@ def digits_softmax() -> Recipe:
 @recipe
 def digits_dropout() -> Recipe:
     """Handwritten digits by a deeper perceptron with batch normalisation and dropout."""
-    changes = {"model__hidden": [256, 256], "model__dropout": 0.3, "model__batch_norm": True}
+    changes = {"model__hidden": [256, 256], "model__dropout": 0.3, "model__norm": "batch"}
     return _named("digits-dropout", digits_mlp(), **changes)
 
 

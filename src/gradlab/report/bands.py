@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.report.charts import Trace, axis, chart, falls_far, label, log_ticks, thinned
+from gradlab.report.charts import Trace, axis, chart, label, line, scale, thinned
 from gradlab.report.markup import Html
 from gradlab.wording import counted
 
@@ -62,13 +62,10 @@ class Band:
 def band_chart(title: str, y: str, curves: Sequence[Curve], color: str, noun: str, *, loss: bool = False) -> Html:
     """A chart over the steps of trainings, each of which is called a `noun`. A loss that falls far gets a log axis."""
     values = [value for curve in curves for value in curve.values]
-    log = loss and falls_far(values, _FAR)
-    return chart(
-        title,
-        band_traces(curves, color, noun, lowest=min(values) if log else -np.inf),
-        xaxis=axis("step", rangemode="tozero"),
-        yaxis=axis(y, **({"type": "log", **log_ticks(values)} if log else {})),
-    )
+    log = loss and scale(values, _FAR)
+    logarithmic = log if log and "type" in log else {}
+    traces = band_traces(curves, color, noun, lowest=min(values) if logarithmic else -np.inf)
+    return chart(title, traces, xaxis=axis("step", rangemode="tozero"), yaxis=axis(y, **logarithmic))
 
 
 def band_traces(curves: Sequence[Curve], color: str, noun: str, lowest: float = -np.inf) -> list[Trace]:
@@ -108,28 +105,13 @@ def _singles(curves: Sequence[Curve], color: str, noun: str, alone: bool) -> Tra
         x += [*(step for step, _ in points), None]
         y += [*(value for _, value in points), None]
         names += [label(curve.name)] * (len(points) + 1)
-    return {
-        "name": f"single {noun}s",
-        "x": x,
-        "y": y,
-        "text": names,
-        "mode": "lines" if any(len(curve.steps) > 1 for curve in curves) else "markers",
-        "line": {"color": color, "width": 2 if alone else 1},
-        "marker": {"color": color},
-        "opacity": 1 if alone else min(0.45, max(0.22, 5 / len(curves))),  # many would hide the band
-        "hovertemplate": "%{text}, step %{x:,}: %{y:.4~g}<extra></extra>",
-    }
+    mode = "lines" if any(len(curve.steps) > 1 for curve in curves) else "markers"
+    opacity = 1 if alone else min(0.45, max(0.22, 5 / len(curves)))  # many would hide the band
+    hover, width = "%{text}, step %{x:,}: %{y:.4~g}<extra></extra>", 2 if alone else 1
+    return line(f"single {noun}s", x, y, color, hover, width, text=names, mode=mode, opacity=opacity)
 
 
 def _mean(band: Band, color: str, noun: str) -> Trace:
-    said = [f"± {std:.2g}, {counted(count, noun)}" for std, count in zip(band.std, band.count.tolist(), strict=True)]
-    return {
-        "name": "mean",
-        "x": band.steps.tolist(),
-        "y": band.mean.tolist(),
-        "text": said,
-        "mode": "lines" if len(band.steps) > 1 else "markers",
-        "line": {"color": color, "width": 2.5},
-        "marker": {"color": color, "size": 9},
-        "hovertemplate": "mean, step %{x:,}: %{y:.4~g} %{text}<extra></extra>",
-    }
+    texts = [f"± {std:.2g}, {counted(count, noun)}" for std, count in zip(band.std, band.count.tolist(), strict=True)]
+    hover, marker = "mean, step %{x:,}: %{y:.4~g} %{text}<extra></extra>", {"color": color, "size": 9}
+    return line("mean", band.steps.tolist(), band.mean.tolist(), color, hover, 2.5, text=texts, marker=marker)

@@ -1,4 +1,4 @@
-"""What all charts share: their layout, their colours, and the way they stand in the page.
+"""What all charts share: their layout, colours and marks, and the way they stand in the page.
 
 A figure is a plain dictionary for plotly.js. A colour `var(--name)` is a variable of style.css, which the page fills in
 when it draws, so that charts follow the reader's choice of light or dark.
@@ -10,31 +10,35 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, TypeVar
 
+import numpy as np
+
 from gradlab.report.markup import Html, tag
 
 Trace = dict[str, Any]
 T = TypeVar("T")
 
 INK, SOFT, ACCENT, CARD = "var(--ink)", "var(--soft)", "var(--accent)", "var(--card)"
-TINT, HEAT = "var(--tint)", "var(--heat)"
-TRAIN, VALIDATION, GOOD = "var(--train)", "var(--validation)", "var(--good)"
+TINT, HEAT, LINE = "var(--tint)", "var(--heat)", "var(--line)"
+TRAIN, VALIDATION, GOOD, POOR = "var(--train)", "var(--validation)", "var(--good)", "var(--poor)"
 
 # Paul Tol's bright scheme: apart for colour-blind eyes too, and legible on light and dark.
 PALETTE = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#999999"]
 
+LOGARITHMIC: dict[str, Any] = {"type": "log"}
 _MOST_POINTS = 2000  # more are no longer seen apart, and make the page heavy
+_HEALTHY = (3e-4, 3e-3)  # updates of about a thousandth of the weights, half a decade either way
 
 
 def chart(title: str, traces: Sequence[Trace], note: str = "", **layout: Any) -> Html:
     """A titled figure; keywords go into its layout, those of an axis into that axis."""
     axes = {axis: _axis(layout.pop(axis, {})) for axis in ("xaxis", "yaxis")}
-    written = json.dumps(_finite({"data": traces, "layout": {**_layout(), **axes, **layout}}), allow_nan=False)
+    figure = json.dumps(_plain({"data": traces, "layout": {**_layout(), **axes, **layout}}), allow_nan=False)
     return tag(
         "figure",
         tag("h3", title),
         tag("div", class_="chart", style=f"height: {layout.get('height', 300)}px"),
         # With every < coded, nothing in the data can end the element.
-        tag("script", Html(written.replace("<", "\\u003c")), type="application/json"),
+        tag("script", Html(figure.replace("<", "\\u003c")), type="application/json"),
         tag("figcaption", note) if note else "",
     )
 
@@ -53,6 +57,77 @@ def label(text: str) -> str:
     return escape(text)
 
 
+# Marks. Arrays and tensors may stand for lists.
+
+
+def line(name: str, x: Any, y: Any, color: str, hover: str, width: float = 2, **options: Any) -> Trace:
+    """A curve; of one point, a dot."""
+    mode = "lines" if len(x) > 1 else "markers"
+    style = {"line": {"color": color, "width": width}, "marker": {"color": color}}
+    return {"name": label(name), "x": x, "y": y, "mode": mode, **style, "hovertemplate": hover, **options}
+
+
+def dots(name: str, x: Any, y: Any, color: str, hover: str = "", *, custom: Any = None, **marker: Any) -> Trace:
+    trace = {"name": label(name), "x": x, "y": y, "mode": "markers", "marker": {"color": color, "size": 6, **marker}}
+    return trace | ({"hovertemplate": hover} if hover else {}) | ({} if custom is None else {"customdata": custom})
+
+
+def bars(x: Any, y: Any, hover: str, color: str = ACCENT, **options: Any) -> Trace:
+    return {"type": "bar", "x": x, "y": y, "marker": {"color": color}, "hovertemplate": hover, **options}
+
+
+def heatmap(z: Any, colors: Sequence[tuple[float, str]], hover: str, **options: Any) -> Trace:
+    return {"type": "heatmap", "z": z, "colorscale": colors, "hovertemplate": hover, "showscale": False, **options}
+
+
+def diagonal(low: float, high: float) -> Trace:
+    """Where both axes agree."""
+    style = {"mode": "lines", "line": {"color": SOFT, "dash": "dot"}, "hoverinfo": "skip", "showlegend": False}
+    return {"x": [low, high], "y": [low, high], **style}
+
+
+def level(value: float, across: str = "x", color: str = SOFT) -> dict[str, Any]:
+    """A dotted line over the whole chart: level, or upright `across` the other axis."""
+    along, at = ("x", "y") if across == "x" else ("y", "x")
+    ends = {f"{along}ref": "paper", f"{along}0": 0, f"{along}1": 1, f"{at}0": value, f"{at}1": value}
+    return {"type": "line", **ends, "line": {"color": color, "width": 1.5, "dash": "dot"}}
+
+
+def healthy_updates() -> dict[str, Any]:
+    """The band in which update-to-weight ratios should lie."""
+    low, high = _HEALTHY
+    place = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": low, "y1": high, "layer": "below"}
+    return {**place, "fillcolor": GOOD, "opacity": 0.16, "line": {"width": 0}}
+
+
+# Whole figures.
+
+
+def histogram(title: str, values: Any, note: str, bins: int = 40, **layout: Any) -> Html:
+    try:
+        heights, edges = np.histogram(values, bins=bins if len(values) else 1)
+    except ValueError:  # they lie so near each other that no edges fit between them
+        heights, edges = np.array([len(values)]), np.array([np.min(values), np.max(values)])
+    middles, widths = (edges[1:] + edges[:-1]) / 2, 0.94 * np.diff(edges)
+    trace = bars(middles, heights, "around %{x:.4~g}: %{y}<extra></extra>", width=widths)
+    return chart(title, [trace], note, showlegend=False, **layout)
+
+
+def count_bars(title: str, names: Iterable[str], counts: Any, note: str, bar: int = 24, **layout: Any) -> Html:
+    """How many there are of each, one below the other."""
+    trace = bars(counts, list(map(label, names)), "%{y}: %{x}<extra></extra>", orientation="h")
+    upright = axis("", autorange="reversed", type="category")
+    return chart(title, [trace], note, height=120 + bar * len(counts), yaxis=upright, showlegend=False, **layout)
+
+
+def meter(share: float, text: str) -> Html:
+    """A share as a bar behind its number."""
+    return tag("span", text, class_="meter", style=f"--share: {share:.3f}")
+
+
+# Scales.
+
+
 def thinned(items: Sequence[T], most: int = _MOST_POINTS) -> list[T]:
     """At most about `most` of the items, evenly spread, the last among them.
 
@@ -63,24 +138,26 @@ def thinned(items: Sequence[T], most: int = _MOST_POINTS) -> list[T]:
     return list(items[(len(items) - 1) % stride :: stride]) if items else []
 
 
-def falls_far(values: Iterable[float], times: float = 100) -> bool:
-    """Whether a loss spans so many times its lowest value that its end is only seen on a log axis.
+def scale(values: Iterable[float], times: float = 100) -> dict[str, Any]:
+    """An axis for values: logarithmic where they span so many times the lowest, whose end would not be seen otherwise.
 
-    >>> falls_far([2.3, 0.02]), falls_far([2.3, 0.03]), falls_far([1.0, 0.0])
-    (True, False, False)
+    >>> [scale(values).get("type", "linear") for values in ([2.3, 0.02], [2.3, 0.03], [1.0, 0.0])]
+    ['log', 'linear', 'linear']
     """
     finite = [v for v in values if math.isfinite(v)]
-    return 0 < times * min(finite, default=0) < max(finite, default=0)
+    low, high = min(finite, default=0.0), max(finite, default=0.0)
+    if 0 < times * low < high:
+        return log_scale(finite)
+    return {"rangemode": "tozero"} if low >= 0 else {}
 
 
-def log_ticks(values: Iterable[float]) -> dict[str, Any]:
-    """Ticks at 1 and 3 of every decade, or at 1 alone where there are many decades."""
-    positive = [v for v in values if v > 0 and math.isfinite(v)]
+def log_scale(values: Iterable[float | None]) -> dict[str, Any]:
+    """Ticks at 1 and 3 of every decade; of many decades at 1 alone, or at 1 of every second, third, …"""
+    positive = [v for v in values if v is not None and v > 0 and math.isfinite(v)]
     low, high = (math.floor(math.log10(end(positive, default=1))) for end in (min, max))
-    ticks = [
-        float(f"{digit}e{decade}") for decade in range(low - 1, high + 2) for digit in (1, 3)[: 1 + (high - low < 4)]
-    ]
-    return {"tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
+    every, digits = max(1, (high - low) // 6), (1, 3) if high - low < 4 else (1,)
+    ticks = [float(f"{digit}e{decade}") for decade in range(low - 1, high + 2, every) for digit in digits]
+    return {**LOGARITHMIC, "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
 
 
 def _layout() -> dict[str, Any]:
@@ -92,7 +169,7 @@ def _layout() -> dict[str, Any]:
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"color": INK}},
-        "hoverlabel": {"bgcolor": CARD, "bordercolor": "var(--line)", "font": {**font, "color": INK}},
+        "hoverlabel": {"bgcolor": CARD, "bordercolor": LINE, "font": {**font, "color": INK}},
         "hovermode": "closest",
         "dragmode": False,  # a finger on a chart scrolls the page
         "showlegend": True,
@@ -100,14 +177,16 @@ def _layout() -> dict[str, Any]:
 
 
 def _axis(options: dict[str, Any]) -> dict[str, Any]:
-    lines = {"gridcolor": "var(--line)", "linecolor": "var(--line)", "zeroline": False, "automargin": True}
+    lines = {"gridcolor": LINE, "linecolor": LINE, "zeroline": False, "automargin": True}
     return {**lines, "fixedrange": True, **options}
 
 
-def _finite(value: Any) -> Any:
-    """The same nesting with null for NaN and infinity, which JSON does not know."""
+def _plain(value: Any) -> Any:
+    """The same nesting of lists, with null for NaN and infinity, which JSON does not know."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, dict):
-        return {key: _finite(v) for key, v in value.items()}
+        return {key: _plain(v) for key, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return [_finite(v) for v in value]
+        return [_plain(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.report.charts import CARD, HEAT, TINT, axis, chart, charts, label
+from gradlab.report.charts import CARD, HEAT, TINT, axis, chart, charts, heatmap, label, meter
 from gradlab.report.confidence import confidence_figures
-from gradlab.report.judged import Judged
-from gradlab.report.markup import Html, section, table, tag
+from gradlab.report.markup import Html, quiet, section, table, tag
 from gradlab.report.mistakes import mistakes
+from gradlab.report.predictions import Predictions
 from gradlab.report.regions import has_regions, regions
 from gradlab.wording import counted
 
@@ -26,42 +26,34 @@ def test_section(run: "Run") -> Html:
     """Everything about the test split of a classification."""
     if len(run.dataset.test) == 0:
         return Html()
-    judged = Judged.of(run)
-    confusion = judged.confusion()
-    figures = [
-        _matrix(judged.classes, confusion),
-        _by_class(judged.classes, confusion),
-        *confidence_figures(run, judged),
-    ]
-    if has_regions(run):
-        figures.insert(0, regions(run, judged))
-    wrong = len(judged) - int(confusion.trace())
-    verdict = (
-        f"{counted(len(judged), 'example')} that the training never saw; {f'{wrong:,}' if wrong else 'none'} wrong."
-    )
-    return section("Test split", tag("p", verdict, class_="quiet"), charts(*figures), mistakes(run, judged))
+    predictions = Predictions.of(run)
+    confusion = predictions.confusion()
+    figures = [regions(run, predictions)] if has_regions(run) else []
+    figures += [_matrix(predictions.classes, confusion), _by_class(predictions.classes, confusion)]
+    figures += confidence_figures(run, predictions)
+    wrong = len(predictions) - int(confusion.trace())
+    outcome = f"{wrong:,} wrong" if wrong else "none wrong"
+    words = f"{counted(len(predictions), 'example')} that the training never saw; {outcome}."
+    return section("Test split", quiet(words), charts(*figures), mistakes(run, predictions))
 
 
 def _matrix(classes: list[str], counts: Counts) -> Html:
     """Rows are actual classes, coloured by the share of the row."""
     names = [label(name) for name in classes]
-    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     short = [label(name if len(name) <= _SHORT else f"{name[: _SHORT - 1]}…") for name in classes]
     ticks = {"tickvals": list(range(len(names))), "ticktext": short, "showgrid": False}
-    heat = {
-        "type": "heatmap",
-        "z": shares.tolist(),
-        "text": [[str(count or "") for count in row] for row in counts.tolist()],
-        "customdata": [[f"{a} as {b}: {counts[i, j]}" for j, b in enumerate(names)] for i, a in enumerate(names)],
-        "hovertemplate": "%{customdata} (%{z:.1%})<extra></extra>",
-        "texttemplate": "%{text}" if len(names) <= _LEGIBLE else "",
-        "colorscale": [[0, CARD], [0.002, TINT], [1, HEAT]],  # a step at zero: one mistake in hundreds is seen
-        "zmin": 0,
-        "zmax": 1,
-        "showscale": False,
-        "xgap": 2,
-        "ygap": 2,
-    }
+    heat = heatmap(
+        counts / np.maximum(counts.sum(1, keepdims=True), 1),
+        [(0, CARD), (0.002, TINT), (1, HEAT)],  # a step at zero: one mistake in hundreds is seen
+        "%{customdata} (%{z:.1%})<extra></extra>",
+        text=[[str(count or "") for count in row] for row in counts.tolist()],
+        customdata=[[f"{a} as {b}: {counts[i, j]}" for j, b in enumerate(names)] for i, a in enumerate(names)],
+        texttemplate="%{text}" if len(names) <= _LEGIBLE else "",
+        zmin=0,
+        zmax=1,
+        xgap=2,
+        ygap=2,
+    )
     return chart(
         "Confusion matrix",
         [heat],
@@ -77,7 +69,7 @@ def _by_class(classes: list[str], counts: Counts) -> Html:
     hits, actual, predicted = counts.diagonal(), counts.sum(1), counts.sum(0)
     shares = [[hits, predicted], [hits, actual], [2 * hits, actual + predicted]]
     rows = [
-        [name, f"{actual[i]:,}", *(_meter(part[i], whole[i]) for part, whole in shares)]
+        [name, f"{actual[i]:,}", *(_share(part[i], whole[i]) for part, whole in shares)]
         for i, name in enumerate(classes)
     ]
     body = table(["class", "examples", "precision", "recall", "F1"], rows, class_="numbers")
@@ -85,7 +77,5 @@ def _by_class(classes: list[str], counts: Counts) -> Html:
     return tag("figure", tag("h3", "Each class"), body, tag("figcaption", words))
 
 
-def _meter(part: int, whole: int) -> str:
-    if whole == 0:
-        return "–"
-    return tag("span", f"{part / whole:.3f}", class_="meter", style=f"--share: {part / whole:.3f}")
+def _share(part: int, whole: int) -> str:
+    return meter(part / whole, f"{part / whole:.3f}") if whole else "–"

@@ -1,12 +1,21 @@
-"""The end of the report: what was asked for, where it ran, and what to do next."""
+"""The end of the report: what was trained on, what was asked for, where it ran, and what to do next."""
 
 import shlex
 from typing import TYPE_CHECKING
 
-from gradlab.report.markup import Html, fold, section, table, tag
+from gradlab.report.markup import Html, fold, go_on, section, table, tag
 
 if TYPE_CHECKING:
     from gradlab.run import Run
+
+
+def columns_section(run: "Run") -> Html:
+    """What each column of one's own table was taken for; nothing where the inputs did not come from a table."""
+    columns = (run.data.get("reader") or {}).get("columns")
+    if not columns:
+        return Html()
+    rows = [[c["name"], c["kind"], c["use"], c["note"]] for c in columns]
+    return section("Columns", tag("figure", table(["column", "kind", "use", "values"], rows, class_="pairs")))
 
 
 def recipe_section(run: "Run") -> Html:
@@ -16,11 +25,12 @@ def recipe_section(run: "Run") -> Html:
         **{f"{split} examples": f"{size:,}" for split, size in run.data["sizes"].items()},
         "fingerprint": run.data["fingerprint"],
     }
+    environment = {key: str(value) for key, value in run.environment.items()}
     return section(
         "Recipe and environment",
         fold("Recipe", tag("pre", run.recipe.to_toml())),
         fold("Data", table([], data.items(), class_="pairs")),
-        fold("Environment", table([], [(key, str(v)) for key, v in run.environment.items()], class_="pairs")),
+        fold("Environment", table([], environment.items(), class_="pairs")),
     )
 
 
@@ -31,12 +41,6 @@ def next_section(run: "Run") -> Html:
         "generate": {"Let the model write": f"gradlab generate {path} --prompt TEXT{code}"},
         "predict": {"Apply the model to inputs of your own": f"gradlab predict {path} INPUT{code}"},
     }
-    commands = {
-        **uses.get(run.task.use, {}),
-        "Compute the test figures again": f"gradlab evaluate {path}{code}",
-        "Repeat the run exactly": f"gradlab train {shlex.quote(str(run.path / 'recipe.toml'))}{code}",
-    }
-    lines = [
-        part for words, command in commands.items() for part in (tag("p", words, class_="quiet"), tag("pre", command))
-    ]
-    return section("Go on from here", tag("div", *lines, class_="commands"))
+    repeat = f"gradlab train {shlex.quote(str(run.path / 'recipe.toml'))}{code}"
+    again = {"Compute the test figures again": f"gradlab evaluate {path}{code}", "Repeat the run exactly": repeat}
+    return go_on(uses.get(run.task.use, {}) | again)

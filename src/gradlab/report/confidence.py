@@ -3,11 +3,10 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from gradlab.report.charts import ACCENT, PALETTE, SOFT, TRAIN, Trace, axis, chart
-from gradlab.report.judged import Judged
+from gradlab.report.charts import ACCENT, PALETTE, TRAIN, Trace, axis, bars, chart, diagonal, dots
 from gradlab.report.markup import Html
+from gradlab.report.predictions import Predictions
 
 if TYPE_CHECKING:
     from gradlab.run import Run
@@ -17,29 +16,26 @@ _POINT = 24  # pixels across of a bin with all examples
 _PROBABILITY = axis("probability of the predicted class", range=[-0.02, 1.04], dtick=0.2)
 
 
-def confidence_figures(run: "Run", judged: Judged) -> list[Html]:
+def confidence_figures(run: "Run", predictions: Predictions) -> list[Html]:
     """The reliability diagram, and how many examples lie behind each part of it."""
     from gradlab.tasks import Reliability
 
-    right = judged.said == judged.actual
-    before = Reliability.of(judged.confidence, right)
+    right = predictions.predicted == predictions.actual
+    before = Reliability.of(predictions.confidence, right)
     points = [_points("as trained", before, TRAIN)]
     words = f"ECE {before.ece:.3f}"
-    if judged.calibrated is not None:
-        after = Reliability.of(judged.calibrated, right)
+    if predictions.calibrated is not None:
+        after = Reliability.of(predictions.calibrated, right)
         points.append(_points("calibrated", after, ACCENT))
-        words += (
-            f" as trained, {after.ece:.3f} at temperature {run.temperature:.3g}, which was fitted on the validation "
-            "split"
-        )
+        fitted = f"at temperature {run.temperature:.3g}, which was fitted on the validation split"
+        words += f" as trained, {after.ece:.3f} {fitted}"
     return [_diagram(points, words), _histogram(before)]
 
 
 def _diagram(points: list[Trace], words: str) -> Html:
-    diagonal = {"x": [0, 1], "y": [0, 1], "mode": "lines", "line": {"color": SOFT, "dash": "dot"}, "hoverinfo": "skip"}
     return chart(
         "Reliability",
-        [{**diagonal, "showlegend": False}, *points],
+        [diagonal(0, 1), *points],
         "How often predictions of about the same probability are right; on the dotted line as often as they say, "
         f"below it the model is too sure. Larger dots stand for more examples. {words}.",
         height=400,
@@ -51,27 +47,22 @@ def _diagram(points: list[Trace], words: str) -> Html:
 def _points(name: str, reliability: "Reliability", color: str) -> Trace:
     filled = reliability.count > 0
     count = reliability.count[filled]
-    return {
-        "name": name,
-        "x": (reliability.confident[filled] / count).tolist(),
-        "y": (reliability.right[filled] / count).tolist(),
-        "customdata": count.astype(np.int64).tolist(),
-        "mode": "markers",
-        # The area says how many; the least still has to be seen.
-        "marker": {"color": color, "opacity": 0.7, "size": (7 + _POINT * np.sqrt(count / count.sum())).tolist()},
-        "hovertemplate": "%{customdata} examples: probability %{x:.3f}, right %{y:.3f}",
-    }
+    x, y = reliability.confident[filled] / count, reliability.right[filled] / count
+    hover = "%{customdata} examples: probability %{x:.3f}, right %{y:.3f}"
+    size = 7 + _POINT * np.sqrt(count / count.sum())  # the area says how many; the least still has to be seen
+    return dots(name, x, y, color, hover, custom=count.astype(np.int64), opacity=0.7, size=size)
 
 
 def _histogram(reliability: "Reliability") -> Html:
     bins = len(reliability.count)
     middles = (np.arange(bins) + 0.5) / bins
     decades = range(len(str(int(reliability.count.max()))))
+    parts = {"right": reliability.right, "wrong": reliability.count - reliability.right}
     return chart(
         "Confidence",
         [
-            _bars("right", middles, reliability.right, PALETTE[0]),
-            _bars("wrong", middles, reliability.count - reliability.right, PALETTE[1]),
+            bars(middles, counts.astype(np.int64), "around %{x:.2f}: %{y}", color, name=name)
+            for (name, counts), color in zip(parts.items(), PALETTE, strict=False)
         ],
         "How many examples are predicted with which probability, as trained. The scale is logarithmic, so that single "
         "mistakes are seen.",
@@ -81,14 +72,3 @@ def _histogram(reliability: "Reliability") -> Html:
         # From a third of an example, so that one example is a bar.
         yaxis=axis("examples", type="log", range=[-0.5, len(decades)], tickvals=[10**d for d in decades]),
     )
-
-
-def _bars(name: str, x: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], color: str) -> Trace:
-    return {
-        "type": "bar",
-        "name": name,
-        "x": x.tolist(),
-        "y": counts.astype(np.int64).tolist(),
-        "marker": {"color": color},
-        "hovertemplate": "around %{x:.2f}: %{y}",
-    }

@@ -3,22 +3,9 @@
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from gradlab.report.charts import (
-    ACCENT,
-    GOOD,
-    PALETTE,
-    TRAIN,
-    VALIDATION,
-    Trace,
-    axis,
-    chart,
-    charts,
-    falls_far,
-    label,
-    log_ticks,
-    thinned,
-)
-from gradlab.report.markup import Html, section, tag
+from gradlab.report import charts as draw
+from gradlab.report.charts import ACCENT, PALETTE, TRAIN, VALIDATION, Trace, axis, chart, charts, thinned
+from gradlab.report.markup import Html, quiet, section
 from gradlab.wording import name_of, number
 
 if TYPE_CHECKING:
@@ -28,35 +15,25 @@ if TYPE_CHECKING:
 Lines = list[dict[str, Any]]
 Log = dict[str, Lines]
 
-_ALWAYS = (
-    "step",
-    "epoch",
-    "split",
-    "loss",
-    "lr",
-    "gradient_norm",
-    "update_ratio",
-    "seconds",
-)  # in every line of training
-_HEALTHY = (3e-4, 3e-3)  # updates of about a thousandth of the weights, half a decade either way
+_ALWAYS = {"step", "epoch", "split", "loss", "lr", "gradient_norm", "update_ratio", "seconds"}  # in lines of training
+_LINEAR: dict[str, Any] = {"type": "linear", "rangemode": "tozero"}
 
 
 def learning_section(run: "Run") -> Html:
     """Loss and every metric, on training examples and on the validation split."""
-    log = _log(run)
-    words = f"The best step is the one with the {_best(run.task.criterion)}."
+    log, criterion = _log(run), run.task.criterion
+    words = [f"The best step is the one with the {_best(criterion)}."]
     if log["train-sample"]:
-        words = (
-            "The train sample is as many training examples as the validation split has, judged at the same moments. "
-            + words
-        )
+        sample = "The train sample is as many training examples as the validation split has"
+        words.insert(0, f"{sample}, judged at the same moments.")
     knobs = run.recipe.task.values
     if knobs.get("label_smoothing") or knobs.get("class_weights", "none") != "none":
-        words += " The loss of the train steps is the one that is minimised, with smoothed labels or weighted classes."
+        minimised = "the one that is minimised, with smoothed labels or weighted classes"
+        words.append(f"The loss of the train steps is {minimised}.")
     parts = [name for name in (log["train"][-1] if log["train"] else {}) if name not in _ALWAYS]  # losses by name
     metrics = dict.fromkeys(["loss", *parts, *(run.task.figure_names if log["validation"] else [])])
-    figures = [_progress(log, metric, run.task.criterion) for metric in metrics]
-    return section("Learning", tag("p", words, class_="quiet") if log["validation"] else "", charts(*figures))
+    figures = [_progress(log, metric, criterion) for metric in metrics]
+    return section("Learning", quiet(" ".join(words)) if log["validation"] else "", charts(*figures))
 
 
 def _best(criterion: "Criterion") -> str:
@@ -73,50 +50,37 @@ def _progress(log: Log, metric: str, criterion: "Criterion") -> Html:
         traces.append(_curve("validation", log["validation"], metric, VALIDATION))
         choose = max if criterion.higher_is_better else min
         best = choose(log["validation"], key=lambda line: line[criterion.figure])
-        traces += [_mark(best, metric)] if metric in best else []
-    name, kind = name_of(metric), "log" if metric == "loss" and falls_far(_values(traces)) else "linear"
-    return _over_epochs(name[0].upper() + name[1:], name, traces, kind)
+        traces += [_best_step(best, metric)] if metric in best else []
+    name = name_of(metric)
+    scale = draw.scale(_values(traces)) if metric == "loss" else {}
+    return _over_epochs(name[0].upper() + name[1:], name, traces, scale if "type" in scale else _LINEAR)
 
 
 def health_section(run: "Run") -> Html:
     """Learning rate, gradient norm, and how far each update moves each layer."""
     lines = _log(run)["train"]
-    layers = list(lines[0]["update_ratio"]) if lines else []
     ratios = [
-        _curve(label(layer), [{**line, "ratio": line["update_ratio"][layer]} for line in lines], "ratio", color)
-        for layer, color in zip(layers, cycle(PALETTE))
+        _curve(layer, [{**line, "ratio": line["update_ratio"][layer]} for line in lines], "ratio", color)
+        for layer, color in zip(lines[0]["update_ratio"] if lines else [], cycle(PALETTE))
     ]
-    band = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": _HEALTHY[0], "y1": _HEALTHY[1]}
-    return section(
-        "Health of the training",
-        charts(
-            _over_epochs(
-                "Update-to-weight ratio",
-                "‖update‖ / ‖weight‖",
-                ratios,
-                "log",
-                note="How far one step moves each layer, relative to its size. Around 0.001 (the band) is a good rule "
-                "of thumb: far above, steps are rash and training may blow up; far below, the layer hardly learns.",
-                shapes=[{**band, "fillcolor": GOOD, "opacity": 0.16, "line": {"width": 0}, "layer": "below"}],
-            ),
-            _over_epochs(
-                "Gradient norm",
-                "‖gradient‖",
-                [_curve("gradient norm", lines, "gradient_norm", ACCENT)],
-                "log",
-                note="Length of the gradient over all parameters, before clipping. It should be steady or fall; "
-                "sudden peaks are the first sign of divergence.",
-                showlegend=False,
-            ),
-            _over_epochs(
-                "Learning rate",
-                "learning rate",
-                [_curve("learning rate", lines, "lr", ACCENT)],
-                note="The size of a step, after the schedule.",
-                showlegend=False,
-            ),
-        ),
+    norms = [_curve("gradient norm", lines, "gradient_norm", ACCENT)]
+    rates = [_curve("learning rate", lines, "lr", ACCENT)]
+    ratio_note = (
+        "How far one step moves each layer, relative to its size. Around 0.001 (the band) is a good rule of thumb: far "
+        "above, steps are rash and training may blow up; far below, the layer hardly learns."
     )
+    norm_note = (
+        "Length of the gradient over all parameters, before clipping. It should be steady or fall; sudden peaks are "
+        "the first sign of divergence."
+    )
+    rate_note = "The size of a step, after the schedule."
+    band, logarithmic = draw.healthy_updates(), draw.log_scale(_values(ratios))
+    figures = [
+        _over_epochs("Update-to-weight ratio", "‖update‖ / ‖weight‖", ratios, logarithmic, ratio_note, shapes=[band]),
+        _over_epochs("Gradient norm", "‖gradient‖", norms, draw.log_scale(_values(norms)), norm_note, showlegend=False),
+        _over_epochs("Learning rate", "learning rate", rates, _LINEAR, rate_note, showlegend=False),
+    ]
+    return section("Health of the training", charts(*figures))
 
 
 def _log(run: "Run") -> Log:
@@ -127,43 +91,22 @@ def _log(run: "Run") -> Log:
     return log
 
 
-def _over_epochs(title: str, y: str, traces: list[Trace], kind: str = "linear", note: str = "", **layout: Any) -> Html:
-    options = {"rangemode": "tozero"} if kind == "linear" else log_ticks(_values(traces))
-    return chart(
-        title,
-        traces,
-        note,
-        xaxis=axis("epoch", rangemode="tozero"),
-        yaxis=axis(y, type=kind, **options),
-        **layout,
-    )
+def _over_epochs(title: str, y: str, traces: list[Trace], scale: dict[str, Any], note: str = "", **layout: Any) -> Html:
+    return chart(title, traces, note, xaxis=axis("epoch", rangemode="tozero"), yaxis=axis(y, **scale), **layout)
 
 
-def _curve(name: str, lines: Lines, key: str, color: str, width: float = 2, opacity: float = 1) -> Trace:
+def _curve(name: str, lines: Lines, key: str, color: str, **options: Any) -> Trace:
     lines = thinned([line for line in lines if key in line])  # a metric that is undefined has no figure
-    return {
-        "name": name,
-        "x": [line["epoch"] for line in lines],
-        "y": [line[key] for line in lines],
-        "mode": "lines" if len(lines) > 1 else "markers",
-        "line": {"color": color, "width": width},
-        "marker": {"color": color},
-        "opacity": opacity,
-        "hovertemplate": "epoch %{x:.4~g}: %{y:.4~g}",
-    }
+    x, y = [line["epoch"] for line in lines], [line[key] for line in lines]
+    return draw.line(name, x, y, color, "epoch %{x:.4~g}: %{y:.4~g}", **options)
 
 
-def _mark(best: dict[str, Any], metric: str) -> Trace:
-    """The step with the lowest validation loss, whichever metric is drawn."""
-    return {
-        "name": f"best step, {best['step']:,}: {number(best[metric])}",
-        "x": [best["epoch"]],
-        "y": [best[metric]],
-        "mode": "markers",
-        "marker": {"size": 11, "color": "rgba(0,0,0,0)", "line": {"color": VALIDATION, "width": 2.5}},
-        "cliponaxis": False,
-        "hoverinfo": "name",
-    }
+def _best_step(best: dict[str, Any], metric: str) -> Trace:
+    """The step with the best validation figure, whichever metric is drawn."""
+    ring: dict[str, Any] = {"size": 11, "line": {"color": VALIDATION, "width": 2.5}}
+    name = f"best step, {best['step']:,}: {number(best[metric])}"
+    trace = draw.dots(name, [best["epoch"]], [best[metric]], "rgba(0,0,0,0)", **ring)
+    return trace | {"cliponaxis": False, "hoverinfo": "name"}
 
 
 def _values(traces: list[Trace]) -> list[float]:

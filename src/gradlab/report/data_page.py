@@ -10,17 +10,18 @@ import numpy.typing as npt
 from gradlab.data.overview import Feature, Overview
 from gradlab.data.raw import Raw
 from gradlab.data.tables.reader import TableReader
-from gradlab.errors import GradlabError
-from gradlab.report.charts import ACCENT, PALETTE, axis, chart, charts, label, thinned
+from gradlab.files import write_file
+from gradlab.report.charts import PALETTE, axis, chart, charts, count_bars, dots, histogram, thinned
 from gradlab.report.markup import Html, join, section, table, tag
 from gradlab.report.page import page
 from gradlab.report.pictures import is_picture, picture, to_pixels
 from gradlab.wording import counted, quantity
 
+Rows = npt.NDArray[np.int64]
+
 _PICTURES = 60  # examples in the grid
 _COLUMNS = 24  # histograms
 _VALUES = 20_000  # examples that a histogram is drawn from
-_BARS = 40
 _MOST_CLASSES = 60
 _CATEGORIES = 15
 
@@ -35,11 +36,7 @@ class _Source:
 def write_data_page(name: str, raw: Raw, overview: Overview, path: Path) -> None:
     """Write the page of a source."""
     source = _Source(name, raw, overview)
-    body = join([_head(source), _examples(source), _targets(source), _columns(source)])
-    try:
-        path.write_bytes(page(name, body).encode())
-    except OSError as error:
-        raise GradlabError(f"{path} cannot be written: {error.strerror}.") from None
+    write_file(path, page(name, join([_head(source), _examples(source), _targets(source), _columns(source)])))
 
 
 def _head(source: _Source) -> Html:
@@ -61,76 +58,49 @@ def _examples(source: _Source) -> Html:
     if is_picture(source.overview.shape):
         rows = _some_of_each(raw, _PICTURES)
         images = zip(rows, to_pixels(np.asarray(raw.inputs[rows])), strict=True)
-        grid = [picture(pixels, _label(raw, row), _label(raw, row)) for row, pixels in images]
+        grid = [picture(pixels, _target(raw, row), _target(raw, row)) for row, pixels in images]
         return section("Examples", tag("figure", tag("div", *grid, class_="pictures small")))
     if source.overview.shape == [2] and raw.classes is not None:
-        return section("Examples", charts(_plane(source)))
+        return section("Examples", charts(_plane(raw, *(f.name for f in source.overview.features))))
     return Html()
 
 
-def _label(raw: Raw, row: int) -> str:
+def _target(raw: Raw, row: int) -> str:
     return raw.classes[raw.targets[row]] if raw.classes is not None else quantity(float(raw.targets[row].ravel()[0]))
 
 
-def _some_of_each(raw: Raw, most: int) -> npt.NDArray[np.int64]:
+def _some_of_each(raw: Raw, most: int) -> Rows:
     """Rows spread evenly over the classes, and over each class."""
     if raw.classes is None:
         return _spread(np.arange(len(raw.inputs)), most)
-    present = [np.flatnonzero(raw.targets == i) for i in range(len(raw.classes))]
-    each = max(1, most // max(1, len(present)))
-    return np.concatenate([_spread(rows, each) for rows in present[:most]])
+    members = [np.flatnonzero(raw.targets == i) for i in range(len(raw.classes))]
+    each = max(1, most // max(1, len(members)))
+    return np.concatenate([_spread(rows, each) for rows in members[:most]])
 
 
-def _spread(rows: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
+def _spread(rows: Rows, most: int) -> Rows:
     count = min(most, len(rows))
     return rows[np.arange(count) * len(rows) // max(1, count)]
 
 
-def _plane(source: _Source) -> Html:
-    raw, names = source.raw, [f.name for f in source.overview.features]
+def _plane(raw: Raw, x: str, y: str) -> Html:
     traces = []
     for i, name in enumerate(raw.classes or []):
         rows = thinned(np.flatnonzero(raw.targets == i).tolist())
-        traces.append(
-            {
-                "name": label(name),
-                "x": raw.inputs[rows, 0].tolist(),
-                "y": raw.inputs[rows, 1].tolist(),
-                "mode": "markers",
-                "marker": {"color": PALETTE[i % len(PALETTE)], "size": 6},
-            }
-        )
-    return chart("The plane", traces, height=460, xaxis=axis(names[0]), yaxis=axis(names[1]))
+        traces.append(dots(name, raw.inputs[rows, 0], raw.inputs[rows, 1], PALETTE[i % len(PALETTE)]))
+    return chart("The plane", traces, height=460, xaxis=axis(x), yaxis=axis(y))
 
 
 def _targets(source: _Source) -> Html:
     overview = source.overview
     if overview.target is not None:
         values = source.raw.targets.reshape(len(source.raw.targets), -1)[:, 0]
-        return section("Target", charts(_histogram("Target", values.astype(float), _range(overview.target))))
-    counts = dict(sorted(overview.classes.items(), key=lambda item: -item[1])[:_MOST_CLASSES])
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "y": [label(name) for name in counts],
-        "x": list(counts.values()),
-        "marker": {"color": ACCENT},
-        "hovertemplate": "%{y}: %{x}<extra></extra>",
-    }
-    few = min(overview.classes.values())
-    words = f"The rarest class has {counted(few, 'example')}, the commonest {max(overview.classes.values()):,}."
-    height = 120 + 24 * len(counts)
-    ticks = {"autorange": "reversed", "type": "category"}
-    drawn = chart(
-        "Examples of each class",
-        [bars],
-        words,
-        height=height,
-        xaxis=axis("examples"),
-        yaxis=axis("", **ticks),
-        showlegend=False,
-    )
-    return section("Classes", charts(drawn))
+        return section("Target", charts(_histogram("Target", values, overview.target)))
+    names, counts = zip(*sorted(overview.classes.items(), key=lambda item: -item[1])[:_MOST_CLASSES], strict=True)
+    few, many = min(overview.classes.values()), max(overview.classes.values())
+    words = f"The rarest class has {counted(few, 'example')}, the commonest {many:,}."
+    figure = count_bars("Examples of each class", names, counts, words, xaxis=axis("examples"))
+    return section("Classes", charts(figure))
 
 
 def _columns(source: _Source) -> Html:
@@ -145,73 +115,38 @@ def _columns(source: _Source) -> Html:
         for f in overview.features
     ]
     figures = table(["", "kind", "least", "mean", "deviation", "most", "missing"], rows, class_="numbers")
-    drawn = [] if is_picture(overview.shape) or len(overview.shape) > 1 else _histograms(source)
-    title = "Columns" if len(overview.shape) == 1 else "Channels"
-    return section(title, tag("figure", figures), charts(*drawn) if drawn else "")
+    if len(overview.shape) > 1:
+        return section("Channels", tag("figure", figures))
+    return section("Columns", tag("figure", figures), charts(*_distributions(source)))
 
 
 def _categories(feature: Feature) -> list[str]:
     return [f"{feature.categories} categories" if feature.categories else "", "", "", ""]
 
 
-def _histograms(source: _Source) -> list[Html]:
+def _distributions(source: _Source) -> list[Html]:
     raw = source.raw
-    chosen = _spread(np.arange(len(raw.inputs)), _VALUES)
-    values = np.asarray(raw.inputs[chosen])
-    shown = []
-    for i, feature in enumerate(source.overview.features[:_COLUMNS]):
-        if feature.kind == "category":
-            shown.append(_bars(source, feature, values[:, i]))
-        else:
-            column = values[:, i].astype(float)
-            shown.append(_histogram(feature.name, column[~np.isnan(column)], _range(feature)))
-    return shown
+    values = np.asarray(raw.inputs[_spread(np.arange(len(raw.inputs)), _VALUES)])
+    return [
+        _bars(source, feature, values[:, i])
+        if feature.kind == "category"
+        else _histogram(feature.name, values[:, i], feature)
+        for i, feature in enumerate(source.overview.features[:_COLUMNS])
+    ]
 
 
-def _range(feature: Feature) -> str:
-    gaps = f"; {feature.missing:,} missing" if feature.missing else ""
-    return f"{quantity(feature.low)} to {quantity(feature.high)}, mean {quantity(feature.mean)}{gaps}."
-
-
-def _histogram(title: str, values: npt.NDArray[np.float64], words: str) -> Html:
-    counts, edges = _counts(values)
-    bars = {
-        "type": "bar",
-        "x": ((edges[1:] + edges[:-1]) / 2).tolist(),
-        "y": counts.tolist(),
-        "width": float(edges[1] - edges[0]),
-        "marker": {"color": ACCENT},
-        "hovertemplate": "%{x:.4~g}: %{y}<extra></extra>",
-    }
-    return chart(title, [bars], words, height=220, showlegend=False)
-
-
-def _counts(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    if len(values) == 0:
-        return np.zeros(1), np.array([0.0, 1.0])
-    try:
-        return np.histogram(values, bins=_BARS)
-    except ValueError:  # they lie so near each other that no edges fit between them
-        return np.array([len(values)]), np.array([values.min(), values.max()])
+def _histogram(title: str, values: npt.NDArray[Any], feature: Feature) -> Html:
+    numbers = values.astype(float)
+    missing = f"; {feature.missing:,} missing" if feature.missing else ""
+    words = f"{quantity(feature.low)} to {quantity(feature.high)}, mean {quantity(feature.mean)}{missing}."
+    return histogram(title, numbers[~np.isnan(numbers)], words, height=220)
 
 
 def _bars(source: _Source, feature: Feature, codes: npt.NDArray[Any]) -> Html:
-    reader = source.raw.reader
-    names = (
-        next((c.values for c in reader.inputs if c.name == feature.name), []) if isinstance(reader, TableReader) else []
-    )
+    columns = source.raw.reader.inputs if isinstance(source.raw.reader, TableReader) else []
+    names = next((c.values for c in columns if c.name == feature.name), [])
     values, counts = np.unique(codes, return_counts=True)
     top = np.argsort(-counts, kind="stable")[:_CATEGORIES]
     texts = [names[int(v)] if 0 <= v < len(names) else "missing" for v in values[top]]
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "y": [label(text) for text in texts],
-        "x": counts[top].tolist(),
-        "marker": {"color": ACCENT},
-        "hovertemplate": "%{y}: %{x}<extra></extra>",
-    }
     more = f", of which the commonest {_CATEGORIES} are shown" if len(values) > _CATEGORIES else ""
-    words = f"{len(values)} different{more}."
-    ticks = {"autorange": "reversed", "type": "category"}
-    return chart(feature.name, [bars], words, height=120 + 20 * len(top), yaxis=axis("", **ticks), showlegend=False)
+    return count_bars(feature.name, texts, counts[top], f"{len(values)} different{more}.", bar=20)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradlab.report.markup import Html, join, tag
+from gradlab.report.markup import Html, card, join, quiet, tag
 from gradlab.wording import counted, duration, name_of, number
 
 if TYPE_CHECKING:
@@ -17,32 +17,29 @@ def headline(run: "Run") -> Html:
     result = run.finished
     split = "test" if result["test"] else "validation"
     names = dict.fromkeys((*run.task.figure_names, "loss", *result[split]))
-    shown = [name for name in names if name in result[split] and name not in _APART]
-    cards = [_card(run, split, metric) for metric in shown]
+    cards = [_card(run, split, name) for name in names if name in result[split] and name not in _APART]
     return tag(
         "header",
         tag("p", f"Run {run.path.name} · {run.environment['started'][:16].replace('T', ' ')} UTC", class_="over"),
         tag("h1", run.recipe.name),
         tag("p", _what(run, result), class_="lead"),
-        tag("p", _how(run, result), class_="quiet"),
+        quiet(_how(run, result)),
         tag("div", *cards, class_="figures"),
     )
 
 
 def _what(run: "Run", result: dict[str, Any]) -> Html:
-    sizes, environment = run.data["sizes"], run.environment
+    examples, device = run.data["sizes"]["train"], run.environment["device_name"]
     epochs = max((line["epoch"] for line in run.metrics), default=0)
-    device = environment["device"].upper()
-    name = environment["device_name"]
     return join(
         [
             "The model ",
             tag("b", run.recipe.model.values.get("class", run.recipe.model.name)),
             f" with {counted(result['parameters'], 'parameter')}, trained on ",
-            f"{counted(sizes['train'], 'example')} of " if sizes["train"] else "",
+            f"{counted(examples, 'example')} of " if examples else "",
             tag("b", _source(run)),
-            f" for {epochs:.3g} epoch{'' if epochs == 1 else 's'} ({counted(result['steps'], 'step')}) "
-            f"in {duration(result['seconds'])} on {device}{f' ({name})' if name else ''}.",
+            f" for {epochs:.3g} epoch{'' if epochs == 1 else 's'} ({counted(result['steps'], 'step')}) in "
+            f"{duration(result['seconds'])} on {run.environment['device'].upper()}{f' ({device})' if device else ''}.",
         ]
     )
 
@@ -60,32 +57,20 @@ def _source(run: "Run") -> str:
 
 def _how(run: "Run", result: dict[str, Any]) -> str:
     sizes = run.data["sizes"]
-    return " ".join(
-        [
-            f"Held out: {counted(sizes['validation'], 'example')} for validation, {sizes['test']:,} for test."
-            if sizes["train"]
-            else "",
-            f"Weights kept: {result['weights']}.",
-            _ENDS.get(result["ended"], ""),
-        ]
-    )
+    held_out = f"Held out: {counted(sizes['validation'], 'example')} for validation, {sizes['test']:,} for test."
+    kept = f"Weights kept: {result['weights']}."
+    return " ".join([held_out if sizes["train"] else "", kept, _ENDS.get(result["ended"], "")])
 
 
 def _card(run: "Run", split: str, metric: str) -> Html:
-    """One figure, large, with its baselines; its colour says whether it beats the strongest."""
+    """One figure with its baselines; its colour says whether it beats the strongest."""
     result = run.finished
     value, to_beat = result[split][metric], result["baseline"].get(split, {}).get(metric)
     verdict = ""
-    if to_beat is not None:
-        better = value > to_beat if run.task.higher_is_better(metric) else value < to_beat
-        verdict = " better" if better else " poor"
-    beside = [(name, figures[metric]) for name, figures in result.get("baselines", {}).get(split, {}).items()]
+    if value is not None and to_beat is not None:
+        verdict = "better" if (value > to_beat if run.task.higher_is_better(metric) else value < to_beat) else "poor"
+    beside = {name: figures[metric] for name, figures in result.get("baselines", {}).get(split, {}).items()}
     if split == "test" and metric in result["validation"]:
-        beside.append(("validation", result["validation"][metric]))
-    return tag(
-        "div",
-        tag("div", f"{split} {name_of(metric)}", class_="name"),
-        tag("div", number(value), class_="value"),
-        tag("dl", *(part for name, v in beside for part in (tag("dt", name), tag("dd", number(v))))),
-        class_=f"figure{verdict}",
-    )
+        beside["validation"] = result["validation"][metric]
+    texts = {name: number(figure) for name, figure in beside.items()}
+    return card(f"{split} {name_of(metric)}", number(value), texts, verdict)

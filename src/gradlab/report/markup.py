@@ -1,6 +1,7 @@
 """HTML from Python, escaped by construction: only what is of type `Html` is taken as it is."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 _VOID = ("img", "meta")
@@ -41,6 +42,32 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], class_: str = "") 
     header = [tag("thead", tag("tr", *(tag("th", name) for name in head)))] if head else []
     body = tag("tbody", *(tag("tr", *(tag("td", cell) for cell in row)) for row in rows))
     return tag("div", tag("table", *header, body, class_=class_), class_="scroll")
+
+
+def card(name: str, value: str, beside: Mapping[str, str], verdict: str = "") -> Html:
+    """One figure, large, and smaller ones below it; the verdict is `better`, `poor` or none."""
+    pairs = (part for key, text in beside.items() for part in (tag("dt", key), tag("dd", text)))
+    parts = [tag("div", name, class_="name"), tag("div", value, class_="value"), tag("dl", *pairs)]
+    return tag("div", *parts, class_=f"figure {verdict}".strip())
+
+
+def go_on(commands: Mapping[str, str]) -> Html:
+    """Commands to copy, by what they do."""
+    lines = [part for words, line in commands.items() for part in (quiet(words), tag("pre", line))]
+    return section("Go on from here", tag("div", *lines, class_="commands"))
+
+
+def prose(text: str) -> Html:
+    """Text, in which what stands between backticks is code.
+
+    >>> prose("set `lr=0.1`")
+    'set <code>lr=0.1</code>'
+    """
+    return join(tag("code", part) if i % 2 else part for i, part in enumerate(re.split(r"`([^`]+)`", text)))
+
+
+def quiet(words: str) -> Html:
+    return tag("p", words, class_="quiet")
 
 
 def fold(title: str, *content: str) -> Html:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.report.charts import ACCENT, INK, PALETTE, SOFT, TRAIN, Trace, axis, chart, charts, thinned
-from gradlab.report.markup import Html, section, tag
+from gradlab.report import charts as draw
+from gradlab.report.charts import ACCENT, INK, PALETTE, TRAIN, Trace, axis, chart, charts, dots, thinned
+from gradlab.report.markup import Html, quiet, section
 from gradlab.wording import counted
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-_BINS = 24
 _DOTS = 2000  # more are no longer seen apart
 _MOST = 20_000  # examples of a picture: there may be more than memory holds
 
@@ -34,18 +34,18 @@ def counts_section(run: "Run") -> Html:
 def _section(run: "Run", residuals: Callable[[Array, Array], Html]) -> Html:
     from gradlab.tasks import predict
 
-    dataset = run.dataset
+    dataset, inputs = run.dataset, run.data["inputs"]
     if len(dataset.test) == 0:
         return Html()
     some = dataset.test.sample(_MOST)
-    values = np.array([said["value"] for said in run.task.decode(predict(run.model, some.inputs))])
+    values = np.array([decoded["value"] for decoded in run.task.decode(predict(run.model, some.inputs))])
     actual, predicted = (_common_unit(run, v) for v in (dataset.raw.targets[some.rows], values))
     figures = [_against(actual, predicted), residuals(actual, predicted)]
-    if run.data["inputs"]["shape"] == [1] and not run.data["inputs"]["categories"] and actual.shape[1] == 1:
+    if inputs["shape"] == [1] and not inputs["categories"] and actual.shape[1] == 1:
         figures.insert(0, _fitted(run, dataset))
-    verdict = f"{counted(len(dataset.test), 'example')} that the training never saw"
-    verdict += f"; the pictures show {len(some):,} of them." if len(some) < len(dataset.test) else "."
-    return section("Test split", tag("p", verdict, class_="quiet"), charts(*figures))
+    words = f"{counted(len(dataset.test), 'example')} that the training never saw"
+    words += f"; the pictures show {len(some):,} of them." if len(some) < len(dataset.test) else "."
+    return section("Test split", quiet(words), charts(*figures))
 
 
 def _common_unit(run: "Run", values: Array) -> Array:
@@ -59,29 +59,21 @@ def _common_unit(run: "Run", values: Array) -> Array:
 
 
 def _against(actual: Array, predicted: Array) -> Html:
-    ends = [min(actual.min(), predicted.min()), max(actual.max(), predicted.max())]
-    diagonal = {"x": ends, "y": ends, "mode": "lines", "line": {"color": SOFT, "dash": "dot"}, "hoverinfo": "skip"}
+    rows, targets = thinned(range(len(actual))), actual.shape[1]
+    hover, style = "actual %{x:.4~g}, predicted %{y:.4~g}<extra></extra>", {"size": 7, "opacity": 0.65}
+    clouds = [
+        dots(f"target {i}", actual[rows, i], predicted[rows, i], PALETTE[i % len(PALETTE)], hover, **style)
+        for i in range(targets)
+    ]
     return chart(
         "Predicted against actual",
-        [{**diagonal, "showlegend": False}, *(_cloud(actual, predicted, i) for i in range(actual.shape[1]))],
+        [draw.diagonal(min(actual.min(), predicted.min()), max(actual.max(), predicted.max())), *clouds],
         "On the dotted line a prediction is exact.",
         height=380,
         xaxis=axis("actual"),
         yaxis=axis("predicted"),
-        showlegend=actual.shape[1] > 1,
+        showlegend=targets > 1,
     )
-
-
-def _cloud(actual: Array, predicted: Array, target: int) -> Trace:
-    rows = thinned(range(len(actual)))
-    return {
-        "name": f"target {target}",
-        "x": actual[rows, target].tolist(),
-        "y": predicted[rows, target].tolist(),
-        "mode": "markers",
-        "marker": {"color": PALETTE[target % len(PALETTE)], "size": 7, "opacity": 0.65},
-        "hovertemplate": "actual %{x:.4~g}, predicted %{y:.4~g}<extra></extra>",
-    }
 
 
 def _residuals(actual: Array, predicted: Array) -> Html:
@@ -101,54 +93,26 @@ def _pearson_residuals(actual: Array, predicted: Array) -> Html:
     return _histogram(errors, words, "(predicted − actual) / √predicted")
 
 
-def _histogram(residuals: Array, words: str, label: str) -> Html:
-    counts, edges = np.histogram(residuals, bins=_BINS)
-    bars = {
-        "type": "bar",
-        "x": ((edges[1:] + edges[:-1]) / 2).tolist(),
-        "y": counts.tolist(),
-        "width": (0.94 * np.diff(edges)).tolist(),
-        "marker": {"color": ACCENT, "opacity": 0.8},
-        "hovertemplate": "around %{x:.3~g}: %{y}<extra></extra>",
-    }
-    line = {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1, "line": {"color": SOFT, "dash": "dot"}}
-    return chart(
-        "Residuals",
-        [bars],
-        words,
-        height=380,
-        xaxis=axis(label),
-        yaxis=axis("examples"),
-        shapes=[line],
-        showlegend=False,
-    )
+def _histogram(errors: Array, words: str, x: str) -> Html:
+    layout: dict[str, Any] = {"height": 380, "xaxis": axis(x), "yaxis": axis("examples")}
+    return draw.histogram("Residuals", errors.ravel(), words, 24, **layout, shapes=[draw.level(0, across="y")])
 
 
 def _fitted(run: "Run", dataset: "Dataset") -> Html:
     """One input: the data and the curve that the model has drawn through them."""
     inputs = dataset.raw.inputs[:, 0]
     x = np.linspace(inputs.min(), inputs.max(), 300)
-    curve = {"name": "model", "x": x.tolist(), "y": run.predict(x[:, None]).tolist(), "mode": "lines"}
+    curve = draw.line("model", x, run.predict(x[:, None]), INK, "%{x:.3~g}: %{y:.4~g}", width=2.5)
     return chart(
         "Data and fitted curve",
-        [
-            _dots("train", dataset, "train", TRAIN, 0.35),
-            _dots("test", dataset, "test", ACCENT, 0.9),
-            {**curve, "line": {"color": INK, "width": 2.5}, "hovertemplate": "%{x:.3~g}: %{y:.4~g}"},
-        ],
+        [_dots(dataset, "train", TRAIN, 0.35), _dots(dataset, "test", ACCENT, 0.9), curve],
         height=420,
         xaxis=axis((run.data["inputs"]["features"] or ["x"])[0]),
         yaxis=axis("target"),
     )
 
 
-def _dots(name: str, dataset: "Dataset", split: str, color: str, opacity: float) -> Trace:
+def _dots(dataset: "Dataset", split: str, color: str, opacity: float) -> Trace:
     rows = dataset.split(split).sample(_DOTS).rows
-    return {
-        "name": name,
-        "x": dataset.raw.inputs[rows, 0].tolist(),
-        "y": dataset.raw.targets[rows].ravel().tolist(),
-        "mode": "markers",
-        "marker": {"color": color, "size": 6, "opacity": opacity},
-        "hovertemplate": "%{x:.3~g}: %{y:.4~g}",
-    }
+    x, y = dataset.raw.inputs[rows, 0], dataset.raw.targets[rows].ravel()
+    return dots(split, x, y, color, "%{x:.3~g}: %{y:.4~g}", opacity=opacity)

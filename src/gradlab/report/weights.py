@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.report.markup import Html, section, tag
+from gradlab.report.markup import Html, quiet, section, tag
 from gradlab.report.pictures import picture, signed
 
 if TYPE_CHECKING:
@@ -21,20 +21,15 @@ def weights_section(run: "Run") -> Html:
     if maps is None:
         return Html()
     classes = run.data["targets"]["classes"] or []
-    if (
-        len(classes) == len(maps) <= _MOST and len(list(run.model.parameters())) == 2
-    ):  # units of a lone layer are classes
+    lone = len(list(run.model.parameters())) == 2  # whose units are classes
+    if lone and len(classes) == len(maps) <= _MOST:
         shown = [picture(signed(m), f"weights of {name}", name) for m, name in zip(maps, classes, strict=True)]
     else:
         longest = np.argsort(-np.abs(maps).sum((1, 2)), kind="stable")[:_MOST]
         shown = [picture(signed(maps[i]), f"weights of unit {i}") for i in longest]
     words = f"{len(shown)} of {len(maps)} units, the strongest first. " if len(shown) < len(maps) else ""
     words += "Blue pixels speak for a unit, red ones against it."
-    return section("First layer", tag("p", words, class_="quiet"), tag("figure", _grid(shown)))
-
-
-def _grid(shown: list[Html]) -> Html:
-    return tag("div", *shown, class_="pictures small")
+    return section("First layer", quiet(words), tag("figure", tag("div", *shown, class_="pictures small")))
 
 
 def _maps(run: "Run") -> npt.NDArray[Any] | None:

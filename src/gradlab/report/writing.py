@@ -1,23 +1,13 @@
 """From a finished run to its report.html."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
-from gradlab.report import (
-    classification,
-    closing,
-    columns,
-    curves,
-    findings,
-    headline,
-    language,
-    masked,
-    regression,
-    weights,
-)
+from gradlab.files import write_file
+from gradlab.report import classification, closing, curves, headline, language, regression, weights
+from gradlab.report.findings import findings_section
 from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
 
@@ -30,42 +20,34 @@ sections: dict[str, Section] = {
     "classes": classification.test_section,
     "numbers": regression.test_section,
     "counts": regression.counts_section,
-    "written": language.test_section,
-    "filled in": masked.test_section,
+    "written": language.written_section,
+    "filled in": language.filled_section,
 }
 """By the names that tasks have for them."""
 
 
 def write_report(run: "Run") -> Path:
     """Write `report.html` into the folder of a finished run, whole or not at all."""
-    curved = run.finished["steps"] > 1  # counting n-grams is one step, which makes no curve
+    has_curve = run.finished["steps"] > 1  # counting n-grams is one step
     parts = [
         headline.headline(run),
-        findings.findings_section(run),
-        curves.learning_section(run) if curved else Html(),
+        findings_section("What the doctor says", [f for f in run.findings or [] if f.severity != "note"]),
+        curves.learning_section(run) if has_curve else Html(),
         *(_or_reason("Test split", sections[name], run) for name in run.task.sections if name in sections),
-        curves.health_section(run) if curved else Html(),
-        columns.columns_section(run),
+        curves.health_section(run) if has_curve else Html(),
+        closing.columns_section(run),
         _or_reason("First layer", weights.weights_section, run),
         closing.recipe_section(run),
         closing.next_section(run),
     ]
     path = run.path / "report.html"
-    temporary = run.path / f".report-{os.getpid()}.html"
-    try:
-        # As bytes: the page states the hashes of its scripts, which a translated line end would change.
-        temporary.write_bytes(page(run.recipe.name, join(parts)).encode())
-        temporary.replace(path)
-    except OSError as error:
-        raise TrainingError(f"{path} cannot be written: {error}. Make room, then: gradlab resume {run.path}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_file(path, page(run.recipe.name, join(parts)), f"Make room, then: gradlab resume {run.path}", TrainingError)
     return path
 
 
-def _or_reason(title: str, make: Section, run: "Run") -> Html:
+def _or_reason(title: str, draw: Section, run: "Run") -> Html:
     """A section that needs the data or the model; where they are gone, the reason stands in its place."""
     try:
-        return make(run)
+        return draw(run)
     except GradlabError as error:
         return section(title, tag("p", f"Left out of this report: {error}", class_="note"))

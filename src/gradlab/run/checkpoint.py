@@ -1,25 +1,21 @@
 """A checkpoint on disk: tensors in safetensors, the rest in JSON, SHA-256 sums over all. Nothing is ever unpickled."""
 
-import hashlib
-import json
-import os
+import math
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from gradlab.errors import GradlabError
+from gradlab.files import check_sums, interpreting, json_text, read_json, write_folder, write_sums
+from gradlab.files.formats import State
+from gradlab.files.tensors import load_tensors, save_tensors
 
 Weights = dict[str, Tensor]
-SUMS = "SHA256SUMS"
-WRITE_ERRORS = (OSError, SafetensorError)
 _REQUIRED = {"model.safetensors", "optimizer.safetensors", "state.json"}
 
 
@@ -42,95 +38,50 @@ class Checkpoint:
         return self.model if self.best is None else self.best
 
 
-def write(folder: Path, checkpoint: Checkpoint) -> Path:
+def write(folder: Path, checkpoint: Checkpoint, **failing: Any) -> Path:
     """Write `folder/step-NNNNNNNN`."""
-    return write_as(folder / f"step-{checkpoint.step:08d}", checkpoint)
+    return write_as(folder / f"step-{checkpoint.step:08d}", checkpoint, **failing)
 
 
-def write_as(target: Path, checkpoint: Checkpoint) -> Path:
-    """Write into a temporary folder, flushed, then renamed to the target: no half of it is ever seen."""
-    temporary = target.with_name(f".{target.name}-{os.getpid()}")
-    shutil.rmtree(temporary, ignore_errors=True)
-    try:
-        temporary.mkdir(parents=True)
+def write_as(target: Path, checkpoint: Checkpoint, **failing: Any) -> Path:
+    """Write a folder, whole or not at all, in place of one that is there; `failing` is how a full disk is told."""
+    with write_folder(target, "replace", **failing) as folder:
         tensors, structure = flatten(checkpoint.optimizer)
-        files = {"model": checkpoint.model, "optimizer": tensors}
-        if checkpoint.best is not None:
-            files["best"] = checkpoint.best
+        files = {"model": checkpoint.model, "optimizer": tensors, "best": checkpoint.best}
         for name, content in files.items():
-            save_file({k: v.contiguous() for k, v in content.items()}, temporary / f"{name}.safetensors")
-        state = {"step": checkpoint.step, **checkpoint.state, "optimizer": structure}
-        (temporary / "state.json").write_text(json.dumps(state, indent=1))
-        for name in files:  # which are written readable to nobody else, whatever the user's umask allows
-            shutil.copymode(temporary / "state.json", temporary / f"{name}.safetensors")
-        sums = "".join(f"{_sha256(path)}  {path.name}\n" for path in sorted(temporary.iterdir()))
-        (temporary / SUMS).write_text(sums)
-        for path in temporary.iterdir():
-            _flush(path)
-        _flush(temporary)
-        if target.exists():  # the same step again, after a resume from an older checkpoint
-            remove(target)
-        temporary.rename(target)
-        _flush(target.parent)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+            if content is not None:
+                save_tensors(folder / f"{name}.safetensors", content)
+        _, state = flatten({"step": checkpoint.step, **checkpoint.state})
+        (folder / "state.json").write_text(json_text({**state, "optimizer": structure}))
+        write_sums(folder)
     return target
 
 
 def read(path: Path) -> Checkpoint:
     """Read a checkpoint folder, every byte checked against its sums; a damaged file is named."""
-    check(path)
-    try:
-        state = json.loads((path / "state.json").read_text())
-        structure, step = state.pop("optimizer"), state.pop("step")
-        best = path / "best.safetensors"
+    check_sums(path, _REQUIRED, ["best.safetensors"])
+    state: dict[str, Any] = {**read_json(path / "state.json", State)}
+    structure, step = state.pop("optimizer"), state.pop("step")
+    best, tensors = path / "best.safetensors", _load(path / "optimizer.safetensors")
+    with interpreting(path / "state.json"):
         return Checkpoint(
             step=step,
             model=_load(path / "model.safetensors"),
-            optimizer=unflatten(structure, _load(path / "optimizer.safetensors")),
-            state=state,
+            optimizer=unflatten(structure, tensors),
+            state=unflatten(state, {}),
             best=_load(best) if best.exists() else None,
         )
-    except (OSError, KeyError, ValueError, SafetensorError) as error:
-        raise GradlabError(f"{path} is not a checkpoint of this version: {error}.") from None
 
 
 def _load(path: Path) -> Weights:
     # Copied out of the file's bytes, where tensors start anywhere: sums over memory that is aligned otherwise than a
     # fresh tensor's may be added in another order, and differ in the last bit.
-    return {name: tensor.clone() for name, tensor in load_file(path).items()}
-
-
-def check(path: Path) -> None:
-    """Compare every file with SHA256SUMS (which `sha256sum -c` reads too)."""
-    try:
-        lines = (path / SUMS).read_bytes().decode().removesuffix("\n").split("\n")  # as `sha256sum -c` reads it
-    except (OSError, UnicodeDecodeError) as error:
-        raise GradlabError(f"{path} is damaged: {SUMS} cannot be read ({error}).") from None
-    sums = {name: expected for expected, _, name in (line.partition("  ") for line in lines)}
-    if not _REQUIRED <= set(sums) <= _REQUIRED | {"best.safetensors"}:
-        raise GradlabError(f"{path} is damaged: {SUMS} does not list its files.")
-    if (path / "best.safetensors").exists() and "best.safetensors" not in sums:
-        raise GradlabError(f"{path} is damaged: {SUMS} does not list best.safetensors.")
-    for name, expected in sums.items():
-        file = path / name
-        if not file.is_file():
-            raise GradlabError(f"{file} is missing, though {SUMS} lists it.")
-        if _sha256(file) != expected:
-            raise GradlabError(f"{file} is damaged: its SHA-256 is not the one in {SUMS}.")
+    return {name: tensor.clone() for name, tensor in load_tensors(path).items()}
 
 
 def steps(folder: Path) -> list[Path]:
     """The complete checkpoints of a run, newest first."""
     return sorted((path for path in folder.glob("step-*") if re.fullmatch(r"step-\d{8,}", path.name)), reverse=True)
-
-
-def remove(path: Path) -> None:
-    """Delete a checkpoint: renamed first, so that a deletion cut short leaves no half of it under its name."""
-    doomed = path.with_name(f".{path.name.lstrip('.')}-removed")
-    path.rename(doomed)
-    shutil.rmtree(doomed, ignore_errors=True)
 
 
 def newest_sound(folder: Path) -> tuple[Checkpoint | None, list[str]]:
@@ -147,18 +98,20 @@ def newest_sound(folder: Path) -> tuple[Checkpoint | None, list[str]]:
 def flatten(nested: Any, path: str = "") -> tuple[Weights, Any]:
     """Nested dictionaries and lists with tensors in them, as flat tensors and a JSON structure that refers to them.
 
-    >>> tensors, structure = flatten({"step": 3, "avg": {"w": torch.ones(2)}, "old": [torch.zeros(1)]})
-    >>> sorted(tensors), structure
-    (['avg.w', 'old.0'], {'step': 3, 'avg': {'w': {'$tensor': 'avg.w'}}, 'old': [{'$tensor': 'old.0'}]})
+    >>> tensors, structure = flatten({"step": 3, "avg": {"w": torch.ones(2)}, "old": [torch.zeros(1), math.inf]})
+    >>> sorted(tensors), structure["avg"], structure["old"]
+    (['avg.w', 'old.0'], {'w': {'$tensor': 'avg.w'}}, [{'$tensor': 'old.0'}, {'$number': 'inf'}])
     """
     if isinstance(nested, Tensor):
         return {path: nested}, {"$tensor": path}
     if isinstance(nested, dict):
         parts = {str(k): flatten(v, f"{path}.{k}" if path else str(k)) for k, v in nested.items()}
-        return {n: t for found, _ in parts.values() for n, t in found.items()}, {k: s for k, (_, s) in parts.items()}
+        return {n: t for flat, _ in parts.values() for n, t in flat.items()}, {k: s for k, (_, s) in parts.items()}
     if isinstance(nested, (list, tuple)):
         items = [flatten(v, f"{path}.{i}") for i, v in enumerate(nested)]
-        return {n: t for found, _ in items for n, t in found.items()}, [s for _, s in items]
+        return {n: t for flat, _ in items for n, t in flat.items()}, [s for _, s in items]
+    if isinstance(nested, float) and not math.isfinite(nested):  # which JSON has no word for
+        return {}, {"$number": str(nested)}
     return {}, nested
 
 
@@ -167,6 +120,8 @@ def unflatten(structure: Any, tensors: Weights) -> Any:
     if isinstance(structure, dict):
         if set(structure) == {"$tensor"}:
             return tensors[structure["$tensor"]]
+        if set(structure) == {"$number"}:
+            return float(structure["$number"])
         return {k: unflatten(v, tensors) for k, v in structure.items()}
     if isinstance(structure, list):
         return [unflatten(v, tensors) for v in structure]
@@ -202,16 +157,3 @@ def set_rng_state(states: dict[str, str], device: torch.device) -> None:
     }
     for name, state in states.items():
         setters[name](torch.frombuffer(bytearray.fromhex(state), dtype=torch.uint8))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -11,12 +11,10 @@ result.json        final figures
 report.html        what happened, for people
 """
 
-import json
-import os
+import math
 import secrets
 import shlex
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import cached_property
@@ -44,13 +42,26 @@ from gradlab.data import (
 )
 from gradlab.data.dataset import split_size
 from gradlab.diagnosis.finding import Finding
-from gradlab.errors import GradlabError, notice, one_line
+from gradlab.errors import GradlabError, TrainingError, notice, one_line
+from gradlab.files import (
+    Damaged,
+    check_content,
+    interpreting,
+    json_text,
+    parse_json,
+    read_json,
+    read_text,
+    write_folder,
+    write_json,
+)
+from gradlab.files.formats import Data, Environment, Line, Result
 from gradlab.models import build_model
 from gradlab.owners import Code
 from gradlab.recipe import Recipe
 from gradlab.run import checkpoint
 from gradlab.specs import Array
 from gradlab.tasks import Task, compare, judge, predict, tasks, wants
+from gradlab.tasks.finite import check_losses, check_outputs
 
 FIT = "fit"
 """In place of the names of data, model and task in the recipe of a run that `gradlab.fit` made."""
@@ -61,7 +72,7 @@ class Run:
 
     def __init__(self, path: Path):
         self.path = path
-        self._told: set[str] = set()
+        self._noticed: set[str] = set()
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -74,76 +85,77 @@ class Run:
 
         Of files of the user's that registered parts of the recipe, copies and sums are kept; they are never run.
         """
-        temporary = path.with_name(f".{path.name}-{os.getpid()}")
-        try:
-            if path.exists():
-                raise GradlabError(f"{path} exists already. Name another folder, or go on with: gradlab resume {path}")
-            temporary.mkdir(parents=True)
-            (temporary / "recipe.toml").write_text(recipe.to_toml())
-            own = {"code": {code.path.name: code.sha256 for code in codes}} if codes else {}
-            _write_json(temporary / "environment.json", {**environment, **own})
-            _write_json(temporary / "data.json", describe(dataset))
-            for name, text in dataset.preprocessing.files().items():
-                (temporary / name).write_text(text)
+        if path.exists():
+            raise GradlabError(f"{path} exists already. Name another folder, or go on with: gradlab resume {path}")
+        own = {"code": {code.path.name: code.sha256 for code in codes}} if codes else {}
+        texts = {
+            "recipe.toml": recipe.to_toml(),
+            "environment.json": json_text({**environment, **own}) + "\n",
+            "data.json": json_text(describe(dataset)) + "\n",
+            **dataset.preprocessing.files(),
+        }
+        with write_folder(path, advice="Make room there, or name another folder: --out FOLDER.") as folder:
+            for name, text in texts.items():
+                (folder / name).write_bytes(text.encode())
             for code in codes:
-                (temporary / "code").mkdir(exist_ok=True)
-                (temporary / "code" / code.path.name).write_bytes(code.content)
-            temporary.rename(path)
-        except OSError as error:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise GradlabError(f"The run folder {path} cannot be made: {error}.") from None
+                (folder / "code").mkdir(exist_ok=True)
+                (folder / "code" / code.path.name).write_bytes(code.content)
         return cls(path)
 
     # What the files say.
 
     @cached_property
     def recipe(self) -> Recipe:
-        return Recipe.from_toml(self._read("recipe.toml"), str(self.path / "recipe.toml"))
+        return Recipe.read(self.path / "recipe.toml")
 
     @cached_property
-    def environment(self) -> dict[str, Any]:
-        return self._read_json("environment.json", ("threads", "device", "device_name", "gradlab", "torch", "step"))
+    def environment(self) -> Environment:
+        return read_json(self.path / "environment.json", Environment)
 
     @property
     def code(self) -> dict[str, str]:
         """The sums, by SHA-256, of the user's own files that registered parts of it, by their names."""
-        found = self.environment.get("code", {})
-        if not isinstance(found, dict):
-            raise GradlabError(f"{self.path / 'environment.json'} is damaged: its code is {found!r}.")
-        return found
+        return self.environment.get("code", {})
 
     @cached_property
-    def data(self) -> dict[str, Any]:
-        return self._read_json("data.json", ("inputs", "targets", "sizes", "fingerprint"))
+    def data(self) -> Data:
+        return read_json(self.path / "data.json", Data)
+
+    @cached_property
+    def targets(self) -> Targets:
+        """What data.json says of the targets."""
+        return check_content(self.data["targets"], Targets, f"{self.path / 'data.json'} (targets)")
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of the metrics log; a last line cut short by a kill is left out."""
-        path = self.path / "metrics.jsonl"
-        return [line for line, _ in read_lines(path)] if path.exists() else []
+        return [line for line, _ in read_lines(self.path / "metrics.jsonl")]
 
     @property
     def result(self) -> dict[str, Any] | None:
         """The final figures, or None while the run is not finished."""
-        keys = ("recipe", "steps", "seconds", "parameters", "ended", "weights", "validation", "test", "baseline")
-        return self._read_json("result.json", keys) if (self.path / "result.json").exists() else None
+        path = self.path / "result.json"
+        return {**read_json(path, Result, f"It is made again by: {self.resume_command}")} if path.exists() else None
 
-    @result.setter
-    def result(self, figures: dict[str, Any]) -> None:
-        temporary = self.path / ".result.json"
-        _write_json(temporary, figures)
-        temporary.replace(self.path / "result.json")
-
-    def conclude(self, figures: dict[str, Any]) -> None:
+    def conclude(self, figures: Mapping[str, Any]) -> None:
         """Write the final figures: the run is finished."""
-        self.result = figures
+        write_json(self.path / "result.json", figures, f"Make room, then: {self.resume_command}", TrainingError)
+
+    def to_be_continued(self) -> bool:
+        """Whether there are no final figures yet; those that cannot be read are told, and are to be made again."""
+        try:
+            return self.result is None
+        except Damaged as error:
+            notice(f"{error.what} Its figures are made again.")
+            return True
 
     @property
     def finished(self) -> dict[str, Any]:
         """The final figures of a run that has them."""
-        if self.result is None:
+        result = self.result
+        if result is None:
             raise GradlabError(f"{self.path} is not finished. Go on with: {self.resume_command}")
-        return self.result
+        return result
 
     @property
     def test(self) -> dict[str, float]:
@@ -158,11 +170,9 @@ class Run:
     @property
     def findings(self) -> list[Finding] | None:
         """What the doctor found, the gravest first; None where it was switched off."""
-        found = self.finished.get("findings")
-        try:
-            return None if found is None else [Finding.from_json(shown) for shown in found]
-        except (KeyError, TypeError, ValueError) as error:
-            raise GradlabError(f"{self.path / 'result.json'} is damaged: {error}.") from None
+        findings = self.finished.get("findings")
+        with interpreting(self.path / "result.json"):
+            return None if findings is None else [Finding.from_json(shown) for shown in findings]
 
     @property
     def resume_command(self) -> str:
@@ -196,28 +206,29 @@ class Run:
     def changed_code(self) -> list[str]:
         """Of the user's files that were named, those that are not as they were in its training, in words."""
         return [
-            f"{owners.shown(found[-1].path)} is not the file that {self.path} was trained with, which is "
+            f"{owners.shown(codes[-1].path)} is not the file that {self.path} was trained with, which is "
             f"{self.path / 'code' / name}."
             for name, digest in self.code.items()
-            if (found := owners.named(name)) and digest not in [code.sha256 for code in found]
+            if (codes := owners.named(name)) and digest not in [code.sha256 for code in codes]
         ]
 
     def _tell_of_code(self) -> None:
         """Before a part of the run is made: are the user's files there? Those that have changed are told once."""
         for change in self.check_code():
-            if change not in self._told:
+            if change not in self._noticed:
                 notice(change)
-                self._told.add(change)
+                self._noticed.add(change)
 
     @property
     def code_options(self) -> str:
         """As commands that use this run must name the user's own files: ` --code mine.py`, or nothing."""
-        paths = [owners.shown(found[-1].path) if (found := owners.named(name)) else name for name in self.code]
+        paths = [owners.shown(codes[-1].path) if (codes := owners.named(name)) else name for name in self.code]
         return "".join(f" --code {shlex.quote(path)}" for path in paths)
 
     @cached_property
     def preprocessing(self) -> Preparation:
-        return preparation_of(self.data["inputs"], self.data["targets"], self._read)
+        with interpreting(self.path / "data.json"):
+            return preparation_of(self.data["inputs"], self.data["targets"], lambda name: read_text(self.path / name))
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -231,14 +242,15 @@ class Run:
         """How files become raw inputs, as they did for training."""
         if self.task.use != "predict":
             raise GradlabError(f"{self.path} {self.task.instead.format(run=self.path)}")
-        spec = self.preprocessing.spec
-        shape = tuple(self.data["inputs"].get("shape", spec.shape if isinstance(spec, Array) else ()))
-        return reader_of(self.data.get("reader"), shape)
+        with interpreting(self.path / "data.json"):
+            spec = self.preprocessing.spec
+            shape = tuple(self.data["inputs"].get("shape", spec.shape if isinstance(spec, Array) else ()))
+            return reader_of(self.data.get("reader"), shape)
 
     @cached_property
     def task(self) -> Task:
         self._tell_of_code()
-        return tasks.build(tasks.resolve(self.recipe.task, "task"), Targets(**self.data["targets"]))
+        return tasks.build(tasks.resolve(self.recipe.task, "task"), self.targets)
 
     @cached_property
     def model(self) -> nn.Module:
@@ -255,13 +267,13 @@ class Run:
 
     def chosen_weights(self) -> dict[str, Tensor]:
         """The weights that the run ended with, or would end with if it were stopped at its newest checkpoint."""
-        found, complaints = checkpoint.newest_sound(self.checkpoints)
-        if found is None:
+        newest, complaints = checkpoint.newest_sound(self.checkpoints)
+        if newest is None:
             reason = complaints[0] if complaints else "it has no checkpoint yet."
             raise GradlabError(f"{self.path} has no model to use: {reason}")
         for complaint in complaints:
-            notice(f"{complaint} Using step {found.step} instead.")
-        return found.chosen
+            notice(f"{complaint} Using step {newest.step} instead.")
+        return newest.chosen
 
     def outputs(self, raw: npt.ArrayLike | str | Path) -> Tensor:
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
@@ -270,20 +282,21 @@ class Run:
         x = preprocessing(values)
         # Where a reader knows the categories by name, it has told of unknown ones itself.
         named = [c["name"] for c in (self.data.get("reader") or {}).get("columns", [])]
-        coded = [c for c in self.recipe.data.values.get("one_hot", []) if c not in named]
-        preprocessing.check_known(values, coded)
-        return predict(self.model, x)
+        with interpreting(self.path / "recipe.toml"):
+            coded = [c for c in self.recipe.data.values.get("one_hot", []) if c not in named]
+            preprocessing.check_known(values, coded)
+        return check_outputs(predict(self.model, x))
 
     @property
     def temperature(self) -> float:
         """What logits are divided by to make probabilities that are as sure as they are right."""
-        found = self.finished.get("calibration")
-        if found is None:
+        calibration = self.finished.get("calibration")
+        if calibration is None:
             raise GradlabError(
                 f"{self.path} has no temperature to calibrate with: only a classification that held out a validation "
                 "split has one (data.validation)."
             )
-        return float(found["temperature"])
+        return float(calibration["temperature"])
 
     def describe(self, raw: npt.ArrayLike, calibrated: bool = False) -> list[dict[str, Any]]:
         """Predictions in full: label and probabilities, or value, one dictionary per example."""
@@ -304,7 +317,10 @@ class Run:
 
     def evaluate(self, split: str = "test") -> dict[str, float]:
         """Loss and metrics on a split, computed anew."""
-        return judge(self.model, self.task, self.judged(self._encoded(split)))
+        examples = self.judged(self._encoded(split))
+        figures = judge(self.model, self.task, examples)
+        check_losses(figures, self.model, self.task, examples, f"{split} split")
+        return figures
 
     def baselines(self, split: str = "test") -> dict[str, dict[str, float]]:
         """The figures of the trivial predictors on a split, by name, the strongest last."""
@@ -326,22 +342,6 @@ class Run:
     def locked(self) -> AbstractContextManager[None]:
         """Only one process may train a run."""
         return claimed(self.path / ".lock", f"{self.path} is being trained by another process.")
-
-    def _read(self, name: str) -> str:
-        try:
-            return (self.path / name).read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise GradlabError(f"{self.path / name} cannot be read: {error}.") from None
-
-    def _read_json(self, name: str, keys: tuple[str, ...]) -> dict[str, Any]:
-        try:
-            content: dict[str, Any] = json.loads(self._read(name))
-            missing = [key for key in keys if key not in content]
-        except (ValueError, TypeError) as error:
-            raise GradlabError(f"{self.path / name} is damaged: {error}.") from None
-        if missing or not isinstance(content, dict):
-            raise GradlabError(f"{self.path / name} is damaged: it has no {missing[:1]}.")
-        return content
 
 
 def open_run(path: str | Path) -> Run:
@@ -365,14 +365,16 @@ def new_path(name: str) -> Path:
 
 def read_lines(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
     """The lines of a metrics log, read and as they are, up to the first that is not whole."""
-    for text in path.read_text(errors="replace").splitlines():
-        try:
-            line = json.loads(text)
-        except ValueError:
-            return
-        if not isinstance(line, dict) or "step" not in line:
-            return
-        yield line, text
+    if not path.is_file():
+        return
+    with path.open(errors="replace", newline="\n") as file:
+        for text in file:
+            try:
+                line = parse_json(text, Line, path)
+            except Damaged:
+                return
+            # JSON knows no NaN, and nothing else is null in a line.
+            yield {key: math.nan if value is None else value for key, value in line.items()}, text.rstrip("\n")
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
@@ -384,7 +386,3 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "sizes": {split: split_size(dataset.split(split)) for split in ("train", "validation", "test")},
         "fingerprint": dataset.raw.fingerprint(),
     }
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=1) + "\n")

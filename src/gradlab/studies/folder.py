@@ -5,19 +5,21 @@ killed, and another command does not mix with it.
 """
 
 import json
-import os
-import shutil
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gradlab.errors import GradlabError, TrainingError
+from gradlab.files import clear_leftovers, json_text, read_json, write_file, write_folder, write_json
+from gradlab.files.formats import Study
 from gradlab.recipe import Recipe, flat
 from gradlab.report.markup import Html
 from gradlab.wording import as_typed
 
 _MISSING = "nothing"
+_ELSEWHERE = "Name another folder: --out FOLDER."
+_AGAIN = "Make room, and start again."
 
 
 @dataclass(frozen=True)
@@ -29,58 +31,29 @@ class StudyFolder:
     @classmethod
     def open(cls, path: Path, asked: dict[str, Any]) -> "StudyFolder":
         """Make the folder, by one rename, or go on with the one that is there if it was asked the same."""
-        folder = cls(path)
+        clear_leftovers(path.parent)
         if not path.exists():
-            folder._create(asked)
+            with write_folder(path, "keep", _ELSEWHERE) as new:
+                write_json(new / "study.json", {"asked": asked})
         elif not (path / "study.json").is_file():
-            raise GradlabError(f"{path} exists already, and is no study. Name another folder: --out FOLDER.")
-        _check_same(path, folder.content["asked"], json.loads(json.dumps(asked)))
+            raise GradlabError(f"{path} exists already, and is no study. {_ELSEWHERE}")
+        folder = cls(path)
+        _check_same(path, folder.content["asked"], json.loads(json_text(asked)))
         return folder
 
-    def _create(self, asked: dict[str, Any]) -> None:
-        temporary = self.path.with_name(f".{self.path.name}-{os.getpid()}")
-        try:
-            temporary.mkdir(parents=True)
-            _write(temporary / "study.json", {"asked": asked})
-            temporary.rename(self.path)
-        except OSError as error:
-            shutil.rmtree(temporary, ignore_errors=True)
-            if not (self.path / "study.json").is_file():  # else another process was first
-                raise GradlabError(f"The study folder {self.path} cannot be made: {error}.") from None
-
     @property
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Study:
         """What study.json holds."""
-        path = self.path / "study.json"
-        try:
-            content = json.loads(path.read_text())
-            sound = isinstance(content["asked"], dict)
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise GradlabError(f"{path} is damaged: {error}. Name another folder: --out FOLDER.") from None
-        if not sound:
-            raise GradlabError(f"{path} is damaged. Name another folder: --out FOLDER.")
-        found: dict[str, Any] = content
-        return found
+        return read_json(self.path / "study.json", Study, _ELSEWHERE)
 
     def update(self, **parts: Any) -> None:
         """Set parts of study.json, whole or not at all."""
-        self._replace("study.json", json.dumps({**self.content, **parts}, indent=1) + "\n")
+        write_json(self.path / "study.json", {**self.content, **parts}, _AGAIN, TrainingError)
 
     def finish(self, result: dict[str, Any], report: Html) -> None:
         """Write what came out, for scripts and for people."""
         self.update(result=result)
-        self._replace("report.html", report)
-
-    def _replace(self, name: str, text: str) -> None:
-        temporary = self.path / f".{name}-{os.getpid()}"
-        try:
-            # As bytes: the page states the hashes of its scripts, which a translated line end would change.
-            temporary.write_bytes(text.encode())
-            temporary.replace(self.path / name)
-        except OSError as error:
-            raise TrainingError(f"{self.path / name} cannot be written: {error}. Make room, and start again.") from None
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_file(self.path / "report.html", report, _AGAIN, TrainingError)
 
 
 def plain_recipe(recipe: Recipe) -> dict[str, Any]:
@@ -95,9 +68,5 @@ def _check_same(path: Path, begun: dict[str, Any], asked: dict[str, Any]) -> Non
         if was != wanted:
             raise GradlabError(
                 f"{path} holds another study: it was begun with {key.removeprefix('recipe.')}={as_typed(was)}, and "
-                f"this asks for {as_typed(wanted)}. Repeat its own command, or name another folder: --out FOLDER."
+                f"this asks for {as_typed(wanted)}. Repeat its own command. {_ELSEWHERE}"
             )
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=1) + "\n")

@@ -76,9 +76,9 @@ def cross_validate(
     higher = {name: first.task.higher_is_better(name) for name in first.task.figure_names}
     folder = StudyFolder.open(out, {"study": "folds", "folds": folds, "recipe": plain_recipe(resolve(recipe))})
     trained = train_members(folder, asked, device, observers, tell)
-    found = CrossValidation(recipe=recipe.name, path=out, members=trained, higher=higher)
-    folder.finish(found.to_json(), pages.report(found))
-    return found
+    result = CrossValidation(recipe=recipe.name, path=out, members=trained, higher=higher)
+    folder.finish(result.to_json(), pages.report(result))
+    return result
 
 
 def _fold(recipe: Recipe, folds: int, fold: int) -> Asked:

@@ -34,14 +34,15 @@ def find_knob(recipe: Recipe, key: str) -> Knob:
 
 def _below(schema: Schema, values: Mapping[str, Any], path: list[str], where: str) -> Knob:
     name, *rest = path
-    if name not in schema.knobs:
+    knobs = {**schema.old_knobs, **schema.knobs}
+    if name not in knobs:
         raise unknown(f"key in {where},", name, schema.knobs)
-    knob = schema.knobs[name]
+    knob = knobs[name]
     if not rest:
         return knob
-    if knob.choices is None:
+    part = None if knob.choices is None else knob.resolve(values.get(name, knob.default), f"{where}.{name}")
+    if knob.choices is None or not isinstance(part, Part):
         raise GradlabError(f"{where}.{name} has no keys below it, so there is no {where}.{name}.{'.'.join(rest)}.")
-    part = knob.resolve(values.get(name, knob.default), f"{where}.{name}")
     return _below(knob.choices.schema(part.name), part.values, rest, f"{where}.{name}")
 
 
@@ -70,11 +71,11 @@ def read_values(knob: Knob, key: str, text: str) -> list[Any]:
     >>> read_values(Knob("hidden", list[Count], []), "model.hidden", "64/128,128")
     [[64], [128, 128]]
     """
-    found = kinds(knob.annotation)
-    if ":" in text and found & {int, float}:
-        texts = [str(i) for i in _whole_range(key, text, int in found)]
+    value_types = kinds(knob.annotation)
+    if ":" in text and value_types & {int, float}:
+        texts = [str(i) for i in _whole_range(key, text, int in value_types)]
     else:
-        texts = [part.strip() for part in text.split("/" if list in found else ",")]
+        texts = [part.strip() for part in text.split("/" if list in value_types else ",")]
     values = [plain(knob.resolve(one, key)) for one in texts]
     return [v for i, v in enumerate(values) if v not in values[:i]]
 

@@ -86,15 +86,15 @@ def learning_curve(
     wanted = {"study": "curve", "sizes": list(sizes), "recipe": plain_recipe(resolve(recipe))}
     folder = StudyFolder.open(out, wanted)
     metric = whole.task.headline
-    found = LearningCurve(
+    result = LearningCurve(
         recipe=recipe.name,
         path=out,
         metric=metric,
         higher_is_better=whole.task.higher_is_better(metric),
         points=train_members(folder, asked, device, observers, tell, may_diverge=True),
     )
-    folder.finish(found.to_json(), pages.report(found))
-    return found
+    folder.finish(result.to_json(), pages.report(result))
+    return result
 
 
 def curve_sizes(examples: int, least: int = 0) -> list[int]:

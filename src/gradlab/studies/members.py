@@ -9,7 +9,9 @@ import torch
 
 from gradlab.data import Examples
 from gradlab.data.dataset import split_size
-from gradlab.errors import GradlabError, TrainingError, notice
+from gradlab.errors import TrainingError, notice
+from gradlab.files import check_content
+from gradlab.files.formats import Figures
 from gradlab.recipe import Recipe
 from gradlab.report import write_report
 from gradlab.run import Run, open_run
@@ -20,8 +22,6 @@ from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
 from gradlab.wording import counted
-
-Figures = dict[str, float]
 
 MOST = 200  # trainings of one study: more is a slip of the keyboard
 _JUDGED = 10_000  # training examples that tell enough about how well they are fitted
@@ -48,8 +48,8 @@ class Member:
         return self.ended == "diverged"
 
     def figures(self, split: str) -> Figures:
-        found: Figures = getattr(self, split)
-        return found
+        figures: Figures = getattr(self, split)
+        return figures
 
 
 Tell = Callable[[int, int, Member], None]
@@ -79,16 +79,16 @@ def train_members(
     may_diverge: bool = False,
 ) -> list[Member]:
     """Train one after the other. What is finished is kept, and what was stopped in the middle is gone on with."""
-    found = _done(folder)
-    tell_of_changes(folder.path / name for name in found)
+    members = _done(folder)
+    tell_of_changes(folder.path / name for name in members)
     with Run(folder.path).locked():
         for number, one in enumerate(asked, 1):
-            if one.name not in found:
-                found[one.name] = _train(folder.path / one.name, one, device, observers, may_diverge)
-                folder.update(members=[asdict(member) for member in found.values()])
+            if one.name not in members:
+                members[one.name] = _train(folder.path / one.name, one, device, observers, may_diverge)
+                folder.update(members=[asdict(member) for member in members.values()])
             if tell is not None:
-                tell(number, len(asked), found[one.name])
-    return [found[one.name] for one in asked]
+                tell(number, len(asked), members[one.name])
+    return [members[one.name] for one in asked]
 
 
 def tell_of_changes(paths: Iterable[Path]) -> None:
@@ -102,10 +102,9 @@ def tell_of_changes(paths: Iterable[Path]) -> None:
 
 def _done(folder: StudyFolder) -> dict[str, Member]:
     """What an earlier call has finished, by name."""
-    try:
-        return {m["name"]: Member(**m) for m in folder.content.get("members", [])}
-    except (TypeError, KeyError) as error:
-        raise GradlabError(f"{folder.path / 'study.json'} is damaged: {error}. Name another folder.") from None
+    source, advice = folder.path / "study.json", "Name another folder: --out FOLDER."
+    members = [check_content(member, Member, source, advice) for member in folder.content.get("members", [])]
+    return {member.name: member for member in members}
 
 
 def _train(path: Path, one: Asked, device: torch.device, observers: Sequence[Observer], may_diverge: bool) -> Member:
@@ -126,7 +125,7 @@ def trained(path: Path, recipe: Recipe, device: torch.device, observers: Sequenc
     if not path.exists():
         return experiment.start(Experiment.of(recipe, device), path, observers)
     run = open_run(path)
-    return run if run.result is not None else experiment.resume(run, device, observers)
+    return experiment.resume(run, device, observers) if run.to_be_continued() else run
 
 
 def _member(one: Asked, run: Run) -> Member:

@@ -70,7 +70,7 @@ def find_rate(
         raise GradlabError(f"{out} exists already. Name another folder: --out FOLDER.")
     watch = _Watch(experiment.splits["train"].sample(_SAMPLE))
     _run(experiment, watch, low, high, steps)
-    found = RangeTest(
+    result = RangeTest(
         recipe=experiment.recipe.name,
         rates=watch.rates,
         losses=watch.losses,
@@ -80,8 +80,8 @@ def find_rate(
     )
     if out is not None:
         folder = StudyFolder.open(out, {"study": "find-lr", "recipe": plain_recipe(experiment.recipe)})
-        folder.finish(found.to_json(), pages.report(found, out, command))
-    return found
+        folder.finish(result.to_json(), pages.report(result, out, command))
+    return result
 
 
 def _run(experiment: Experiment, watch: "_Watch", low: float, high: float, steps: int) -> None:

@@ -13,8 +13,10 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from gradlab.claims import Claim, alone, can_tell_the_dead
+from gradlab.claims import Claim, alone
 from gradlab.errors import GradlabError, one_line
+from gradlab.files import new_file
+from gradlab.printable import without_passwords
 from gradlab.recipe import Recipe
 from gradlab.studies.space import Dimension
 
@@ -87,36 +89,46 @@ class SeededByTrial(BaseSampler):
 def open_search(plan: SearchPlan) -> optuna.Study:
     """The study, made if nobody has; one that was asked something else is refused."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    seed = int(plan.recipe.train.get("seed", 0))
-    waiting = {"connect_args": {"timeout": _PATIENCE}} if plan.storage.startswith("sqlite") else {}
     with alone(plan.out / ".search.lock"), storage_errors(plan.storage):
-        study = optuna.create_study(
-            storage=optuna.storages.RDBStorage(plan.storage, engine_kwargs=waiting),
-            study_name=plan.out.name,
-            load_if_exists=True,
-            direction="maximize" if plan.maximise else "minimize",
-            sampler=SeededByTrial(seed),
-            pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP, n_warmup_steps=max(1, plan.evaluations // 5)),
+        if plan.own_storage and not (plan.out / "study.db").exists():
+            with new_file(plan.out / "study.db") as new:  # a process that dies meanwhile must not leave half a database
+                _open(plan, f"sqlite:///{new.absolute()}")
+        return _open(plan, plan.storage)
+
+
+def _open(plan: SearchPlan, url: str) -> optuna.Study:
+    waiting = {"connect_args": {"timeout": _PATIENCE}} if url.startswith("sqlite") else {}
+    study = optuna.create_study(
+        storage=optuna.storages.RDBStorage(url, engine_kwargs=waiting),
+        study_name=plan.out.name,
+        load_if_exists=True,
+        direction="maximize" if plan.maximise else "minimize",
+        sampler=SeededByTrial(int(plan.recipe.train.get("seed", 0))),
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP, n_warmup_steps=max(1, plan.evaluations // 5)),
+    )
+    asked = json.dumps(plan.asked, sort_keys=True)
+    if study.user_attrs.get("asked", asked) != asked:
+        raise GradlabError(
+            f"The storage holds another sweep by the name of {plan.out.name}, with another recipe or other ranges. "
+            "Name another folder: --out FOLDER."
         )
-        asked = json.dumps(plan.asked, sort_keys=True)
-        if study.user_attrs.setdefault("asked", asked) != asked:
-            raise GradlabError(
-                f"The storage holds another sweep by the name of {plan.out.name}, with another recipe or other ranges. "
-                "Name another folder: --out FOLDER."
-            )
-        study.set_user_attr("asked", asked)
+    study.set_user_attr("asked", asked)
     return study
 
 
 @contextmanager
 def storage_errors(url: str, kind: type[GradlabError] = GradlabError) -> Iterator[None]:
-    """What a database says, in our words: it may be out of reach, or locked by others for too long."""
+    """What a database says, in our words: out of reach, locked by others for too long, damaged, or of another make."""
+    import alembic.util
     import sqlalchemy.exc
 
+    errors = sqlalchemy.exc.SQLAlchemyError, alembic.util.CommandError, optuna.exceptions.StorageInternalError
     try:
         yield
-    except (sqlalchemy.exc.SQLAlchemyError, ImportError, optuna.exceptions.StorageInternalError) as error:
-        raise kind(f"The storage {url} cannot be used: {one_line(error)}") from None
+    except (*errors, ImportError, json.JSONDecodeError) as error:
+        said = one_line(Exception(without_passwords(str(error)))).rstrip(".")
+        advice = "Mend it, or name another folder: --out FOLDER."
+        raise kind(f"The storage {without_passwords(url)} cannot be used: {said}. {advice}") from None
 
 
 def check_storage(url: str) -> None:
@@ -134,7 +146,7 @@ def claim_trial(plan: SearchPlan, study: optuna.Study) -> tuple[Trial, Claim] | 
         running = [trial for trial in known if trial.state == TrialState.RUNNING]
         for trial in running:
             claim = _claim(plan, trial.number)
-            if _ours(plan, trial) and can_tell_the_dead() and claim.take():
+            if _ours(plan, trial) and claim.take() and claim.certain:
                 return Trial(study, trial._trial_id), claim
         if ended + len(running) >= plan.trials:
             return None

@@ -90,15 +90,15 @@ def train_seeds(
             f"All {count} seeds diverged: there are no figures. Lower train.lr (now {first.plan.lr:g})."
         )
     task = first.task
-    found = Seeds(
+    result = Seeds(
         recipe=recipe.name,
         path=out,
         members=trained,
         higher={name: task.higher_is_better(name) for name in task.figure_names},
         curves=_curves(out, trained, task.headline),
     )
-    folder.finish(found.to_json(), pages.report(found))
-    return found
+    folder.finish(result.to_json(), pages.report(result))
+    return result
 
 
 def _check_count(count: int) -> None:
@@ -124,8 +124,8 @@ def _curves(out: Path, members: Sequence[Member], metric: str) -> dict[tuple[str
     """The most telling metric and both losses, over the steps of each training."""
     logs = [(f"seed {_seed(m)}", Run(out / m.name).metrics) for m in members if not m.diverged]
     drawn = dict.fromkeys([("validation", metric), ("train", "loss"), ("validation", "loss")])
-    found = {(split, name): [_curve(seed, log, split, name) for seed, log in logs] for split, name in drawn}
-    kept = {key: [curve for curve in curves if curve.steps] for key, curves in found.items()}
+    drawable = {(split, name): [_curve(seed, log, split, name) for seed, log in logs] for split, name in drawn}
+    kept = {key: [curve for curve in curves if curve.steps] for key, curves in drawable.items()}
     return {key: curves for key, curves in kept.items() if curves}
 
 

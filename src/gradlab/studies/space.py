@@ -76,11 +76,11 @@ def read_space(recipe: Recipe, texts: Mapping[str, str]) -> tuple[Recipe, list[D
     """The recipe with the fixed values set, and the knobs to search; every end and choice is checked."""
     dimensions: list[Dimension] = []
     for key, text in texts.items():
-        found = _read(find_knob(recipe, key), key, text)
-        if found is None:
+        dimension = _read(find_knob(recipe, key), key, text)
+        if dimension is None:
             recipe = recipe.override({key: text})
         else:
-            dimensions.append(found)
+            dimensions.append(dimension)
     if not dimensions:
         raise GradlabError(
             "A sweep needs something to search: a range, as in train.lr=1e-4:1e-1:log, or choices, as in "
@@ -92,11 +92,11 @@ def read_space(recipe: Recipe, texts: Mapping[str, str]) -> tuple[Recipe, list[D
 
 def _read(knob: Knob, key: str, text: str) -> Dimension | None:
     """A range or choices; None where the text is one value."""
-    found = kinds(knob.annotation)
-    if ":" in text and found & {int, float}:
+    types = kinds(knob.annotation)
+    if ":" in text and types & {int, float}:
         return _range(knob, key, text)
-    parted = "/" if list in found else ","
-    free_text = found <= {str, type(None)}  # a path or a name may hold commas of its own
+    parted = "/" if list in types else ","
+    free_text = types <= {str, type(None)}  # a path or a name may hold commas of its own
     if parted not in text or free_text:
         return None
     values = read_values(knob, key, text)

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gradlab.studies.members import Figures, Member
+from gradlab.files.formats import Figures
+from gradlab.studies.members import Member
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,9 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from gradlab.errors import GradlabError, unknown
+from gradlab.errors import GradlabError, TrainingError, unknown
+from gradlab.files import check_content
+from gradlab.files.formats import Outcome
 from gradlab.recipe import Recipe
 from gradlab.report import write_report
 from gradlab.run import open_run
@@ -18,7 +20,7 @@ from gradlab.studies.folder import StudyFolder, plain_recipe
 from gradlab.studies.knobs import typed
 from gradlab.studies.members import tell_of_changes
 from gradlab.studies.pages import sweep as pages
-from gradlab.studies.search import ENDED, SearchPlan, check_storage, open_search, own_storage
+from gradlab.studies.search import ENDED, SearchPlan, check_storage, open_search, own_storage, storage_errors
 from gradlab.studies.space import read_space
 from gradlab.studies.trial import best_trial, keep_the_best
 from gradlab.studies.workers import TellTrial, work, work_together
@@ -123,15 +125,16 @@ def sweep(
     plan = plan_search(recipe, space, trials, out, device, jobs=jobs, storage=storage, metric=metric)
     folder = StudyFolder.open(out, plan.asked)
     tell_of_changes(sorted((out / "trials").glob("trial-*")))
-    if jobs == 1:
-        work(plan, observers, tell)
-    else:
-        work_together(plan, jobs, tell)
-    found = gather(plan, {key: text for key, text in space.items() if key not in plan.asked["space"]})
-    if found.best_run is not None and not (found.best_run / "report.html").exists():
-        write_report(open_run(found.best_run))
-    folder.finish(found.to_json(), pages.report(found, command))
-    return found
+    with storage_errors(plan.storage, TrainingError):
+        if jobs == 1:
+            work(plan, observers, tell)
+        else:
+            work_together(plan, jobs, tell)
+        result = gather(plan, {key: text for key, text in space.items() if key not in plan.asked["space"]})
+    if result.best_run is not None and not (result.best_run / "report.html").exists():
+        write_report(open_run(result.best_run))
+    folder.finish(result.to_json(), pages.report(result, command))
+    return result
 
 
 def plan_search(
@@ -200,7 +203,7 @@ def tried(trial: FrozenTrial) -> Tried:
         number=trial.number,
         changes=dict(trial.params),
         value=trial.value if trial.state == TrialState.COMPLETE else last,
-        **trial.user_attrs["outcome"],
+        **check_content(trial.user_attrs.get("outcome"), Outcome, f"The storage (trial {trial.number})"),
     )
 
 
@@ -209,5 +212,5 @@ def _importance(study: optuna.Study, known: Sequence[FrozenTrial]) -> dict[str, 
     complete = [trial for trial in known if trial.state == TrialState.COMPLETE]
     if len(complete) < _ENOUGH or len(complete[0].params) < 2 or len({trial.value for trial in complete}) < 2:
         return {}
-    found = optuna.importance.get_param_importances(study)
-    return {key: value for key, value in found.items() if math.isfinite(value)}
+    shares = optuna.importance.get_param_importances(study)
+    return {key: value for key, value in shares.items() if math.isfinite(value)}

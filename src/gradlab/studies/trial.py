@@ -26,17 +26,17 @@ class Pruned(Exception):
 class Reporter(Observer):
     """Tells the search the metric of each evaluation (of some, where there are many), once."""
 
-    def __init__(self, trial: Trial, metric: str, evaluations: int, told: Collection[int] = ()):
-        self.trial, self.metric, self.told = trial, metric, set(told)
+    def __init__(self, trial: Trial, metric: str, evaluations: int, reported: Collection[int] = ()):
+        self.trial, self.metric, self.reported = trial, metric, set(reported)
         self.stride = math.ceil(max(1, evaluations) / _REPORTS)
 
     def evaluation(self, training: Training, line: Line) -> None:
         # By their number, which means the same share of the training whatever the batch size.
         number = math.ceil(training.progress.step / training.evaluate_every)
         value = line.get(self.metric)
-        if number == 0 or number % self.stride or number in self.told or value is None or not math.isfinite(value):
+        if number == 0 or number % self.stride or number in self.reported or value is None or not math.isfinite(value):
             return
-        self.told.add(number)
+        self.reported.add(number)
         self.trial.report(value, number)
         if training.progress.step < training.total_steps and self.trial.should_prune():
             raise Pruned
@@ -48,35 +48,35 @@ def run_trial(
     """Train the trial to its end, wherever it stood, and tell the search what came out."""
     recipe = plan.recipe.override(suggest(plan, trial))
     ending = Ending()
-    told = study.get_trials(deepcopy=False)[trial.number].intermediate_values  # by a process that did not end it
-    watching = [*observers, Reporter(trial, plan.metric, plan.evaluations, told), ending]
+    reported = study.get_trials(deepcopy=False)[trial.number].intermediate_values  # by a process that did not end it
+    watching = [*observers, Reporter(trial, plan.metric, plan.evaluations, reported), ending]
     try:
         run = trained(plan.folder(trial.number), recipe, device, watching)
     except Pruned:
-        return _told(plan, study, trial, "pruned")
+        return _end(plan, study, trial, "pruned")
     except Interrupted:
         raise
     except TrainingError:
         if ending.why != "diverged":
             raise
-        return _told(plan, study, trial, "diverged")
+        return _end(plan, study, trial, "diverged")
     except GradlabError as error:
         # These values do not go together. The next ones may: one bad corner is no reason to end a long search.
-        return _told(plan, study, trial, f"refused: {error}")
+        return _end(plan, study, trial, f"refused: {error}")
     value = run.validation.get(plan.metric)
     figures = {key: run.finished[key] for key in ("steps", "seconds", "test")}
-    return _told(plan, study, trial, "complete" if value is not None else "undefined", value, **figures)
+    return _end(plan, study, trial, "complete" if value is not None else "undefined", value, **figures)
 
 
-def _told(
+def _end(
     plan: SearchPlan, study: optuna.Study, trial: Trial, ended: str, value: float | None = None, **figures: Any
 ) -> FrozenTrial:
     trial.set_user_attr("outcome", {"ended": ended, **figures})
     state = TrialState.COMPLETE if value is not None else TrialState.PRUNED
     with alone(plan.out / ".search.lock"):
-        told = study.tell(trial, value, state=state)
+        ended_trial = study.tell(trial, value, state=state)
         keep_the_best(plan, study)
-    return told
+    return ended_trial
 
 
 def keep_the_best(plan: SearchPlan, study: optuna.Study) -> None:

@@ -96,7 +96,7 @@ def vary(
         first = Experiment.of(asked[0].recipe, device)
     folder = StudyFolder.open(out, {"study": "vary", "knobs": values, "recipe": plain_recipe(resolve(recipe))})
     trained = train_members(folder, asked, device, observers, tell, may_diverge=True)
-    found = Variations(
+    result = Variations(
         recipe=recipe.name,
         path=out,
         metric=first.task.headline,
@@ -104,8 +104,8 @@ def vary(
         members=trained,
         fits=_fits(out, trained) if _draws_a_curve(first.dataset) else {},
     )
-    folder.finish(found.to_json(), pages.report(found, command))
-    return found
+    folder.finish(result.to_json(), pages.report(result, command))
+    return result
 
 
 def read_knobs(recipe: Recipe, knobs: Mapping[str, str]) -> dict[str, list[Any]]:

@@ -29,12 +29,7 @@ TellTrial = Callable[[FrozenTrial, optuna.Study], None]
 
 def work(plan: SearchPlan, observers: Sequence[Observer] = (), tell: TellTrial | None = None) -> None:
     """Take trials until there are enough."""
-    with storage_errors(plan.storage, TrainingError):
-        _work(plan, open_search(plan), observers, tell)
-
-
-def _work(plan: SearchPlan, study: optuna.Study, observers: Sequence[Observer], tell: TellTrial | None) -> None:
-    device = find_device(plan.device)
+    study, device = open_search(plan), find_device(plan.device)
     while (claimed := claim_trial(plan, study)) is not None:
         trial, claim = claimed
         try:
@@ -48,14 +43,14 @@ def _work(plan: SearchPlan, study: optuna.Study, observers: Sequence[Observer], 
 def work_together(plan: SearchPlan, jobs: int, tell: TellTrial | None = None) -> None:
     """Start so many workers and wait for them, telling what they do."""
     study = open_search(plan)
-    told = {trial.number for trial in study.get_trials(deepcopy=False, states=ENDED)}
+    shown = {trial.number for trial in study.get_trials(deepcopy=False, states=ENDED)}
     workers = _start(plan, jobs)
     try:
         while any(worker.is_alive() for worker in workers):
             time.sleep(_LOOK)
             for trial in study.get_trials(deepcopy=False, states=ENDED):
-                if trial.number not in told:
-                    told.add(trial.number)
+                if trial.number not in shown:
+                    shown.add(trial.number)
                     if tell is not None:
                         tell(trial, study)
     except KeyboardInterrupt:
@@ -111,11 +106,14 @@ def _worker(plan: SearchPlan, jobs: int, codes: Sequence[str]) -> None:
     try:
         for code in codes:  # files of the user's own, whose names the recipe may have
             owners.load(code)
-        work(plan)
+        with storage_errors(plan.storage, TrainingError):
+            work(plan)
     except GradlabError as error:
         if not isinstance(error, Interrupted):
             notice(str(error))
         sys.exit(error.exit_code)
+    except KeyboardInterrupt:  # before there was a training to save
+        sys.exit(Interrupted.exit_code)
 
 
 def _stop_with_the_parent() -> None:

@@ -15,7 +15,7 @@ from gradlab.errors import GradlabError
 from gradlab.models.ngram import NGram
 from gradlab.tasks.counted import ngram_baselines, token_entropy, tokens_of
 from gradlab.tasks.evaluation import inference
-from gradlab.tasks.metrics import Metric
+from gradlab.tasks.metrics import Metric, perplexity
 from gradlab.tasks.objective import Loss
 from gradlab.tasks.task import Supervised, tasks
 
@@ -47,7 +47,7 @@ class Language(Supervised):
             raise GradlabError("Language modelling needs text. Use data=text, or another task.")
         self.outputs = self.targets.tokens
         self.metrics: Mapping[str, Metric] = {
-            "perplexity": Metric(_surprise, lambda total: math.exp(min(700.0, float(total[0] / total[1]))), False)
+            "perplexity": Metric(_surprise, lambda total: perplexity(float(total[0] / total[1])), False)
         }
         if self.targets.token_bytes:
             surprise = _surprise_and_bytes(torch.tensor(self.targets.token_bytes, dtype=torch.float64))

@@ -15,7 +15,7 @@ from gradlab.data.text.masking import UNASKED
 from gradlab.errors import GradlabError
 from gradlab.models.ngram import NGram
 from gradlab.tasks.counted import ngram_baselines, token_entropy, tokens_of
-from gradlab.tasks.metrics import Metric
+from gradlab.tasks.metrics import Metric, perplexity
 from gradlab.tasks.objective import Loss
 from gradlab.tasks.task import Supervised, tasks
 
@@ -47,7 +47,7 @@ class MaskedLanguage(Supervised):
             raise GradlabError("Masked language modelling needs text. Use data=text, or another task.")
         self.outputs = self.targets.tokens
         self.metrics: Mapping[str, Metric] = {
-            "masked_perplexity": Metric(_sums, lambda total: math.exp(min(700.0, float(total[0] / total[2]))), False),
+            "masked_perplexity": Metric(_sums, lambda total: perplexity(float(total[0] / total[2])), False),
             "accuracy": Metric(_sums, lambda total: float(total[1] / total[2]), True),
         }
 

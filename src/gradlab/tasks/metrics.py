@@ -30,6 +30,18 @@ class Metric:
     merge: Callable[[Total, Total], Total] = torch.add
 
 
+def perplexity(nats: float) -> float:
+    """The exponential of a mean surprise; infinity where that is no float any more.
+
+    >>> perplexity(0.0), perplexity(1000.0), perplexity(math.nan)
+    (1.0, inf, nan)
+    """
+    try:
+        return math.exp(nats)
+    except OverflowError:
+        return math.inf
+
+
 def viewed(metrics: Mapping[str, Metric], view: View) -> dict[str, Metric]:
     """The same metrics of `view(output)`; those that share their sums still do."""
 

@@ -52,6 +52,7 @@ class GraphStep:
         self.seen: dict[Any, int] = {}
         self.captured: dict[Any, _Captured] = {}
         self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self.pool = torch.cuda.graph_pool_handle()  # one for all shapes: only one of them is ever at work
 
     def __call__(self, batch: Batch, lr: float) -> Stepped:
         self.lr.fill_(lr)
@@ -73,7 +74,7 @@ class GraphStep:
 
     def _capture(self, batch: Batch) -> "_Captured":
         graph, batch = torch.cuda.CUDAGraph(), copied(batch)
-        with torch.cuda.graph(graph, stream=self.stream):
+        with torch.cuda.graph(graph, pool=self.pool, stream=self.stream):
             stepped = self.step(batch, self.lr)  # type: ignore[arg-type]
         return _Captured(graph, tensors(batch), stepped, [(guard.norm, guard.norms) for guard in self.guards])
 

@@ -51,7 +51,8 @@ class Checkup(Observer):
 
     def __init__(self, log: Path | None = None, knobs: str = "train."):
         self.log_path, self.knobs = log, knobs
-        self.record = Logged()
+        self.source = Logged()
+        self.saved: dict[str, Any] = {}
         self.before: dict[str, Tensor] = {}
         self.logged = -1
         self.verdict: Verdict | None = None
@@ -61,26 +62,53 @@ class Checkup(Observer):
     def findings(self) -> list[Finding]:
         return self.verdict.findings if self.verdict else []
 
+    def snapshot(self) -> dict[str, Any]:
+        self._save()
+        return {"fault": self.fault} if self.fault else self.saved
+
+    @_harmless
+    def _save(self) -> None:
+        self.saved = self.source.snapshot()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.saved = state
+
     @_harmless
     def start(self, training: Training) -> None:
-        plan, record = training.plan, self.record
-        record.optimizer.kind = plan.optimizer.name
+        plan, source = training.plan, self.source
+        source.optimizer.kind = plan.optimizer.name
         decay = 0.0 if plan.optimizer.name in _DECOUPLED else plan.weight_decay
-        record.optimizer.settings = {"lr": plan.lr, "weight_decay": decay}
-        record.has_floor = training.task.loss_floor is not None
+        source.optimizer.settings = {"lr": plan.lr, "weight_decay": decay}
+        source.record.has_floor = training.task.loss_floor is not None
         if plan.clip is not None:
-            record.clips(plan.clip)
-        record.meet(training.model, training.layers)
+            source.clips(plan.clip)
+        source.begin(training.model, training.layers)
         inputs = training.train.parts.get("inputs") if isinstance(training.train, Examples) else None
         if isinstance(inputs, Tensor):
-            record.read(training.train.sample(_ROWS).inputs[:])
+            source.inputs(training.train.sample(_ROWS).inputs[:])
         if training.progress.step == 0:
-            record.weigh(training.layers)
-            self.every, self.before = 1, _copied(training.layers)
-        elif self.log_path is not None and self.log_path.exists():
+            source.first_weights(training.layers)
+        elif "fault" in self.saved:
+            self.fault = self.saved["fault"]
+            return
+        elif self.saved:
+            source.restore(self.saved)
+        else:
+            self._read_log(training.progress.step)
+            return  # the first steps are gone
+        self._look_on(training)
+
+    def _read_log(self, step: int) -> None:
+        """Of a run that had no doctor when its checkpoint was saved."""
+        if self.log_path is not None and self.log_path.exists():
             for line, _ in read_lines(self.log_path):
-                if line["step"] <= training.progress.step and line["split"] != "request":
-                    record.line(line)
+                if line["step"] <= step and line["split"] != "request":
+                    self.source.line(line)
+
+    def _look_on(self, training: Training) -> None:
+        """After this step too, if it is one of the first."""
+        close = training.progress.step < _CLOSE
+        self.every, self.before = (1, _copied(training.layers)) if close else (None, {})
 
     @_harmless
     def step(self, training: Training) -> None:
@@ -91,23 +119,22 @@ class Checkup(Observer):
             sizes = torch.stack(torch._foreach_norm(list(self.before.values()))).tolist() if self.before else []
             changes = torch._foreach_sub(list(training.layers.values()), list(self.before.values()))
             moved = torch.stack(torch._foreach_norm(changes)).tolist() if changes else []
-            self.record.look(
+            self.source.look(
                 step - 1,
                 sum(total.item() / float(count) for total, count in last),
                 {n: m / w for n, m, w in zip(self.before, moved, sizes, strict=True) if w},
                 dict(zip(self.before, sizes, strict=True)),
                 training.gradient_norms(),
             )
-        done = step >= _CLOSE
-        self.every, self.before = (None, {}) if done else (1, _copied(training.layers))
+        self._look_on(training)
 
     @_harmless
     def log(self, training: Training, line: Line) -> None:
         if line["split"] == "train":
             self.logged = line["step"]
-            self.record.line(line, training.weight_norms, training.gradient_norms())
+            self.source.line(line, training.weight_norms, training.gradient_norms())
         elif line["split"] != "request":
-            self.record.line(line)
+            self.source.line(line)
 
     @_harmless
     def end(self, training: Training) -> None:
@@ -117,10 +144,10 @@ class Checkup(Observer):
             return
         from gradlab.diagnosis.advising import advise  # after the training, which should not wait for the rules
 
-        self.record.weigh_again(training.layers)
+        self.source.last_weights(training.layers)
         same, diverged = training.task.trains_by_its_loss, progress.ended == "diverged"
-        self.record.conclude(progress.step, progress.seconds, constant_loss(training), same=same, diverged=diverged)
-        self.verdict = advise(self.record, self.knobs, keeps_best=plan.keep == "best" and bool(progress.best))
+        self.source.conclude(progress.step, progress.seconds, constant_loss(training), same=same, diverged=diverged)
+        self.verdict = advise(self.source, self.knobs, keeps_best=plan.keep == "best" and bool(progress.best))
 
     @contextmanager
     def at_work(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ from torch import nn
 from gradlab import parallel
 from gradlab.data import Examples, Stream
 from gradlab.data.batch import moved
-from gradlab.probes import parameter_count, pass_flops
+from gradlab.models.cost import parameter_count, pass_flops
 from gradlab.tasks import Task
 from gradlab.training.capture import Mode, choose_mode
 from gradlab.training.carry import check_carry

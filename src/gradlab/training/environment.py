@@ -13,6 +13,7 @@ import torch
 
 from gradlab import parallel
 from gradlab.errors import GradlabError
+from gradlab.printable import printable, without_passwords
 from gradlab.training.plan import Plan
 from gradlab.version import __version__
 
@@ -60,7 +61,7 @@ def describe_environment(device: torch.device, threads: int, mode: str) -> dict[
         "threads": threads,
         "processes": parallel.count(),
         "step": mode,
-        "command": " ".join(sys.argv),
+        "command": printable(without_passwords(" ".join(sys.argv))),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

@@ -15,8 +15,8 @@ from gradlab.data import Dataset, Examples, load, sources
 from gradlab.data.dataset import split_size
 from gradlab.errors import GradlabError, is_out_of_memory, notice, one_line
 from gradlab.models import build_model, models
+from gradlab.models.cost import parameter_count
 from gradlab.owners import Code
-from gradlab.probes import parameter_count
 from gradlab.recipe import Recipe
 from gradlab.run import Run
 from gradlab.run.folder import new_path

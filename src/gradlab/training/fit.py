@@ -124,7 +124,7 @@ def _fit_into(
 ) -> Fit:
     """Train in a run folder: a new one, or one that the same call began."""
     run = fit_run(out, model, task, splits, plan)
-    if run.result is None:
+    if run.to_be_continued():
         judged = {name: split for name, split in splits.items() if split is not None}
         train_into(run, build, task, plan, judged, observers, {"recipe": out.name})
     else:

@@ -7,7 +7,7 @@ from torch import nn
 
 from gradlab.data import Dataset, Examples
 from gradlab.errors import GradlabError, notice
-from gradlab.probes import parameter_count
+from gradlab.models.cost import parameter_count
 from gradlab.recipe import Recipe
 from gradlab.registry import Part
 from gradlab.run import Run, open_run
@@ -29,7 +29,7 @@ def fit_run(out: Path, model: nn.Module, task: Task, splits: dict[str, Any], pla
     if out.exists():
         run = open_run(out)
         _check_same(run, recipe, dataset)
-        if run.result is None and not isinstance(train, Examples):
+        if not isinstance(train, Examples) and not (out / "result.json").exists():
             notice("The data are read again from their beginning, up to where the run stood.")
     else:
         threads = choose_threads(plan, driver.step_flops(driver.example_flops(model, task, train), train, plan))

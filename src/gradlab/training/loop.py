@@ -16,15 +16,16 @@ from torch import Tensor, nn
 
 from gradlab import parallel
 from gradlab.data import Batch, Examples, Stream
-from gradlab.errors import TrainingError
+from gradlab.errors import NumericalError, TrainingError
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
 from gradlab.tasks import Task, judge
+from gradlab.tasks.finite import check_losses, not_finite
 from gradlab.tasks.objective import with_sum
 from gradlab.training.average import Average
 from gradlab.training.capture import Mode, in_mode
 from gradlab.training.divergence import explain_divergence
 from gradlab.training.guard import NonFinite
-from gradlab.training.observers import Observer
+from gradlab.training.observers import Observer, restore_observers, snapshots
 from gradlab.training.optimizers import ClosureOptimizer, Parameters
 from gradlab.training.plan import Plan
 from gradlab.training.players import Groups, make_players, make_step
@@ -146,7 +147,7 @@ class Training:
         if self.rate is not None:
             return self.rate(step)
         base = self.plan.lr if self.progress.lr is None else self.progress.lr
-        return base * self.schedule.factor_at(step) * self.progress.trace.get("factor", 1.0)
+        return base * self.schedule(step) * self.progress.trace.get("factor", 1.0)
 
     def request(self, what: What, value: float | None = None) -> None:
         """Ask, from anywhere and at any time: `request("stop")`, `"evaluate"`, `"save"`, or `request("lr", 1e-4)`.
@@ -209,11 +210,17 @@ class Training:
                 observer.step(self)
 
     def _check(self) -> None:
-        """Before anything is logged or saved: has the device stopped updating?"""
+        """Before anything is logged or saved: has the device stopped updating, and are the weights numbers?"""
         frozen = frozen_at(self.step)
         if frozen is not None:
             self.progress.step = frozen
             raise NonFinite
+        for name in not_finite(dict(zip(self.parameters.names, self.parameters.tensors, strict=True))):
+            self.progress.ended = "diverged"
+            raise NumericalError(
+                f"The weights {name} are not finite after step {self.progress.step}, though the gradients were: the "
+                f"update overflowed. Lower train.lr (now {self.plan.lr:g}), the weight decay or train.l1."
+            )
 
     def _answer(self) -> None:
         """Do what was asked for."""
@@ -246,6 +253,7 @@ class Training:
         self._fold()
         # Batches may hold nothing of what a loss is about: it has then moved nothing, and has no mean.
         means = {name: total / count for name, (total, count) in self.progress.window.items() if count}
+        check_losses(with_sum(means), self.model, self.task, self.train, f"training, step {self.progress.step}")
         figures = {
             **with_sum(means),
             "lr": self.lr(self.progress.step - 1),
@@ -283,6 +291,7 @@ class Training:
         if self.sample is not None:
             self._emit("train-sample", self._judge(self.sample))
         figures = self._judge(self.validation)
+        check_losses(figures, self.model, self.task, self.validation, f"validation split, step {progress.step}")
         value = _figure(figures, criterion.figure)
         progress.evaluations_since_best += 1
         if criterion.better(value, progress.best.get(criterion.figure, criterion.worst)):
@@ -361,14 +370,14 @@ class Training:
         )
 
     def _beside(self) -> dict[str, Any]:
-        """What there is beside the weights: the optimisers' state, the average, where the data stand."""
+        """What there is beside the weights: the optimisers' state, the average, where data and observers stand."""
         players = {player.name: player.optimizer.snapshot() for player in self.players}
         only = next(iter(players.values()))
         beside = only if len(players) == 1 else {"players": players}
         if self.average is not None:
             beside |= self.average.snapshot()
-        stream = self.stream.snapshot()
-        return {**beside, "stream": stream} if stream else beside
+        kept = {"stream": self.stream.snapshot(), "observers": snapshots(self.observers)}
+        return {**beside, **{name: state for name, state in kept.items() if state}}
 
     def _other_weights(self) -> Weights | None:
         """The weights that the run would end with here, unless they are those that its next step starts from."""
@@ -387,6 +396,7 @@ class Training:
         if self.average is not None:
             self.average.restore(beside)
         self.stream.restore(beside.get("stream", {}))
+        restore_observers(self.observers, beside.get("observers", {}))
         set_rng_state(checkpoint.state["rng"], self.device)
         self.progress = Progress(**checkpoint.state["progress"])
         if self.progress.ended == "interrupted":

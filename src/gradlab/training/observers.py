@@ -8,15 +8,14 @@ once, whatever the reason. At a step where several are due: log, evaluation, ste
 from __future__ import annotations
 
 import io
-import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradlab.errors import TrainingError
+from gradlab.files import clear_leftovers, json_text, remove, write_errors, write_file
 from gradlab.run import checkpoint
 from gradlab.run.folder import read_lines
 
@@ -51,6 +50,30 @@ class Observer:
     def end(self, training: Training) -> None:
         """After the last step; `training.progress.ended` says why it was the last."""
 
+    def snapshot(self) -> dict[str, Any]:
+        """What a checkpoint should keep for it: tensors, numbers and text, nested in dictionaries and lists."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Before `start`, where the training goes on from a checkpoint that kept something."""
+
+
+def snapshots(observers: Sequence[Observer]) -> dict[str, list[dict[str, Any]]]:
+    """What observers want kept, by the names of their classes: of one class there may be several."""
+    states: dict[str, list[dict[str, Any]]] = {}
+    for observer in observers:
+        states.setdefault(type(observer).__name__, []).append(observer.snapshot())
+    return {name: several for name, several in states.items() if any(several)}
+
+
+def restore_observers(observers: Sequence[Observer], states: Mapping[str, Sequence[dict[str, Any]]]) -> None:
+    """Give back to each what it kept; others may watch now than did then."""
+    waiting = {name: list(several) for name, several in states.items()}
+    for observer in observers:
+        several = waiting.get(type(observer).__name__)
+        if several and (state := several.pop(0)):
+            observer.restore(state)
+
 
 class MetricsLog(Observer):
     """metrics.jsonl: one JSON object a line, on disk as soon as it is written."""
@@ -62,12 +85,13 @@ class MetricsLog(Observer):
     def start(self, training: Training) -> None:
         # At step 0 nothing has been kept: the first evaluation will be written again.
         keep_lines_until(self.path, training.progress.step or -1)
-        self.file = self.path.open("ab", buffering=0)
+        with write_errors(self.path, _go_on(self.path), TrainingError):
+            self.file = self.path.open("ab", buffering=0)
 
     def log(self, training: Training, line: Line) -> None:
         assert self.file is not None
-        rest = memoryview(json.dumps(line).encode() + b"\n")
-        with _writing(self.path, "metrics"):
+        rest = memoryview(json_text(line, None).encode() + b"\n")
+        with write_errors(self.path, _go_on(self.path), TrainingError):
             while rest:
                 rest = rest[self.file.write(rest) :]
 
@@ -76,7 +100,7 @@ class MetricsLog(Observer):
 
     def step(self, training: Training) -> None:
         assert self.file is not None
-        with _writing(self.path, "metrics"):
+        with write_errors(self.path, _go_on(self.path), TrainingError):
             os.fsync(self.file.fileno())  # a checkpoint must never be newer than the log that belongs to it
 
     def end(self, training: Training) -> None:
@@ -97,12 +121,12 @@ class Checkpoints(Observer):
         self.writing: Future[None] | None = None
 
     def start(self, training: Training) -> None:
-        for leftover in self.folder.glob(".step-*"):  # of a process that was killed while it saved
-            checkpoint.remove(leftover)
+        clear_leftovers(self.folder)  # of a process that was killed while it saved
         # Newer checkpoints than the one resumed from are damaged, or their metrics would be written twice.
         for path in checkpoint.steps(self.folder):
             if int(path.name.removeprefix("step-")) > training.progress.step:
-                checkpoint.remove(path)
+                remove(path)
+        self._prune()
         self.saved = training.progress.step
 
     def step(self, training: Training) -> None:
@@ -133,30 +157,24 @@ class Checkpoints(Observer):
 
     def _write(self, taken: checkpoint.Checkpoint) -> None:
         last = f"the last sound one is that of step {self.saved}" if self.saved else "there is none before it"
-        with _writing(self.folder, f"checkpoint of step {taken.step}", last):
-            checkpoint.write(self.folder, taken)
+        advice = f"The checkpoint of step {taken.step} is lost; {last}. {_go_on(self.folder)}"
+        with write_errors(self.folder, advice, TrainingError):
+            checkpoint.write(self.folder, taken, advice=advice, kind=TrainingError)
             self.saved = taken.step
-            for old in checkpoint.steps(self.folder)[self.keep :]:
-                checkpoint.remove(old)
+            self._prune()
+
+    def _prune(self) -> None:
+        for old in checkpoint.steps(self.folder)[self.keep :]:
+            remove(old)
 
 
-@contextmanager
-def _writing(path: Path, what: str, besides: str = "") -> Iterator[None]:
-    """Turns a disk's failure into an error that says what is safe and how to go on."""
-    try:
-        yield
-    except checkpoint.WRITE_ERRORS as error:
-        raise TrainingError(
-            f"The {what} could not be written to {path}: {error}{'; ' + besides if besides else ''}. "
-            f"Make room, then: gradlab resume {path.parent}"
-        ) from None
+def _go_on(path: Path) -> str:
+    return f"Make room, then: gradlab resume {path.parent}"
 
 
 def keep_lines_until(path: Path, step: int) -> None:
     """Drop the lines of the metrics log after a step, and a torn last line."""
-    if not path.exists():
+    if not path.exists():  # which is no file yet, or a link to none
         return
     kept = [text + "\n" for line, text in read_lines(path) if line["step"] <= step]
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text("".join(kept))
-    temporary.replace(path)
+    write_file(path, "".join(kept), _go_on(path), TrainingError)

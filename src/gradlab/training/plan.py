@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from annotated_types import Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 
 from gradlab.errors import GradlabError
 from gradlab.registry import Count, NonNegative, Part, Positive, Schema, Seed
@@ -12,6 +12,7 @@ from gradlab.training.optimizers import optimizers
 from gradlab.training.schedules import schedules
 
 Share = Annotated[float, Gt(0), Lt(1)]
+Threads = Annotated[int, Ge(1), Le(1024)]  # each is started, whether there is a core for it or not
 
 _LOG_POINTS = 100  # at most so many log lines, for a run of any length
 
@@ -45,7 +46,7 @@ class Plan:
     checkpoints: Annotated[Count, "newest checkpoints that are kept"] = 3
     precision: Annotated[Literal["float32", "bf16"], "bf16: mixed precision, on CUDA and CPUs made for it"] = "float32"
     compile: Annotated[Literal["auto", "on", "off"], "compile or capture the step; auto: only where it pays"] = "auto"
-    threads: Annotated[Count | None, "CPU threads; default by the size of a step"] = None
+    threads: Annotated[Threads | None, "CPU threads; default by the size of a step"] = None
     sync_batch_norm: Annotated[bool, "batch statistics over all processes, where several train together"] = False
     deterministic: Annotated[bool, "bit-exact on CUDA too, at a price"] = False
     doctor: Annotated[bool, "tell what is wrong with the training; on or off, it changes nothing in it"] = True

@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from gradlab import owners, parallel
+from gradlab import owners, parallel, process
 from gradlab.errors import GradlabError, Interrupted, TrainingError, notice, one_line
-from gradlab.probes import parameter_count
+from gradlab.files import check_content
+from gradlab.models.cost import parameter_count
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound, steps
 from gradlab.tasks import Supervised, Task, compare, judge
+from gradlab.tasks.finite import check_losses
 from gradlab.tasks.task import has_targets
 from gradlab.training.checkup import Checkup
-from gradlab.training.loop import Training
+from gradlab.training.loop import Progress, Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.plan import Plan
 from gradlab.training.streams import read
@@ -63,11 +65,11 @@ def _at_work(run: Run) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if told := owners.blame(error):
+        if message := owners.blame(error):
             saved = [int(path.name.removeprefix("step-")) for path in steps(run.checkpoints)]
             kept = f"The checkpoint of step {saved[0]} is kept" if saved else "No checkpoint had been saved"
             again = f"{run.resume_command} --changed-code"
-            raise TrainingError(f"{told} {kept}. When that is mended: {again}") from error
+            raise TrainingError(f"{message} {kept}. When that is mended: {again}") from error
         if isinstance(error, GradlabError) and error.exit_code == GradlabError.exit_code:
             raise TrainingError(str(error)) from error
         raise
@@ -80,27 +82,30 @@ def _restore(training: Training, run: Run) -> None:
     for complaint in complaints if parallel.rank() == 0 else ():
         notice(f"{complaint} Going on from {f'step {checkpoint.step}' if checkpoint else 'the beginning'} instead.")
     if checkpoint is not None:
+        where = run.checkpoints / f"step-{checkpoint.step:08d}"
+        check_content(checkpoint.state.get("progress"), Progress, where / "state.json")
         try:
             training.restore(checkpoint)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            where = f"{run.checkpoints}/step-{checkpoint.step:08d}"
             raise GradlabError(f"{where} does not fit its recipe. {one_line(error)}") from None
 
 
 @contextmanager
 def _stopping_on_signals(training: Training) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the training after the step it is in, saved; a second one ends the process at once."""
+    """Ctrl-C, SIGTERM and SIGHUP end the training after the step it is in, saved; a second one ends the process."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return
     before: dict[int, Any] = {}
 
     def stop(number: int, frame: types.FrameType | None) -> None:
+        process.leave_lost_terminal()
         training.request("stop")
         signal.signal(number, before[number])
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, stop)
+    for number in process.STOPPING:
+        if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            before[number] = signal.signal(number, stop)
     try:
         yield
     finally:
@@ -115,6 +120,8 @@ def _figures(
     task, model, progress = training.task, training.model, training.progress
     judged = {name: read(splits[name], training.plan) for name in ("validation", "test") if len(splits.get(name, ()))}
     figures = {name: judge(model, task, split) for name, split in judged.items()}
+    for name, split in judged.items():
+        check_losses(figures[name], model, task, split, f"{name} split, at the end")
     at_hand = not isinstance(task, Supervised) or has_targets(training.train)
     trivial = task.baselines(training.train, model) if judged and at_hand else {}
     baselines = {name: compare(trivial, task, split) for name, split in judged.items()} if trivial else {}

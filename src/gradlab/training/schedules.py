@@ -20,10 +20,10 @@ class Schedule:
     """What it does, where its curve cannot be drawn before the run."""
 
     def __init__(self, factor: Callable[[int], float]):
-        self.factor_at = factor
+        self._factor = factor
 
     def __call__(self, step: int) -> float:
-        return self.factor_at(step)
+        return self._factor(step)
 
     def follow(self, loss: float, trace: "Trace") -> "Trace":
         """What is kept after an evaluation."""

@@ -1,3 +1,8 @@
+import json
+import os
+import shutil
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -244,15 +249,43 @@ def test_a_folder_that_changes_while_it_is_read_is_refused_and_leaves_nothing(dr
     assert list((cache / "pictures").iterdir()) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"noise"])
-def test_a_damaged_cache_is_told_with_what_to_remove(draw, read, cache, content):
+def test_folders_and_files_whose_names_are_no_utf_8_or_steer_the_terminal_are_classes_that_can_be_saved(draw, read):
+    folder = draw("cat/1.png", "dog/1.png")
+    for name in (b"caf\xe9", b"\x1b[31mred"):
+        shutil.copytree(folder / "dog", folder / os.fsdecode(name))
+    (folder / "cat" / "1.png").rename(folder / "cat" / os.fsdecode(b"\xff.png"))
+    raw = read()
+    assert raw.classes == [r"\x1b[31mred", r"caf\xe9", "cat", "dog"]
+    json.dumps(raw.classes, ensure_ascii=False).encode()
+    assert raw.reader.read(str(folder / "cat")).names == [r"\xff.png"]
+
+
+def test_pictures_that_would_not_fit_on_the_disk_are_refused_before_they_are_read(draw, read, monkeypatch):
     draw("cat/1.png", "dog/1.png")
-    read()
-    (folder,) = (cache / "pictures").iterdir()
-    (folder / "inputs.npy").write_bytes(content)
-    said = refused(read)
-    assert str(folder) in said
-    assert "Remove that folder" in said
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10_000))
+    assert "would take 0.0 GB in the cache, where 0.0 are free. Set a smaller data.size" in refused(
+        lambda: read(size=200)
+    )
+    with pytest.raises(GradlabError, match=r"data\.size=100000 is not valid: .* 16384"):
+        read(size=100_000)
+
+
+def test_a_disk_that_is_full_is_told_and_left_as_it_was(draw, read, cache, full_disk):
+    draw("cat/1.png", "dog/1.png")
+    with full_disk(40_000):
+        assert "cannot be written: File too large. Set GRADLAB_CACHE" in refused(lambda: read(size=200))
+    assert list((cache / "pictures").iterdir()) == []
+
+
+def test_a_flipped_bit_of_the_cache_is_told_and_the_pictures_converted_again(draw, read, cache, capsys):
+    draw("cat/1.png", "dog/1.png")
+    want = np.array(read().inputs)
+    (file,) = (cache / "pictures").glob("*/inputs.npy")
+    content = bytearray(file.read_bytes())
+    content[-5] ^= 1
+    file.write_bytes(content)
+    np.testing.assert_array_equal(read().inputs, want)
+    assert f"{file} is damaged" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("resize", ["crop", "pad", "stretch"])

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from gradlab.data import reader_of
 from gradlab.data.pictures.reader import PictureReader, files_below, is_picture, look
 from gradlab.errors import GradlabError
 
@@ -236,4 +237,12 @@ def test_a_picture_without_the_ending_of_one_is_read(tmp_path, rng):
 
 
 def test_the_reader_survives_what_a_run_keeps_of_it():
-    assert PictureReader.read_back(reader(resize="pad").describe()) == reader(resize="pad")
+    assert reader_of(reader(resize="pad").describe(), ()) == reader(resize="pad")
+
+
+def test_a_picture_that_unpacks_to_more_than_there_is_memory_is_refused_before_that(tmp_path, monkeypatch):
+    Image.new("L", (3000, 2000)).save(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size < 20_000
+    monkeypatch.setattr("gradlab.data.memory.memory", lambda: 10**7)
+    with pytest.raises(GradlabError, match=r"a\.png, 3,000×2,000 pixels, would take 0\.1 GB of memory"):
+        reader().load(tmp_path / "a.png")

@@ -1,5 +1,6 @@
 import gzip
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -41,7 +42,39 @@ def test_a_file_cut_short_anywhere_is_named(length, tmp_path):
 def test_a_file_with_bytes_too_many_is_named(tmp_path):
     path = tmp_path / "images"
     path.write_bytes(WHOLE + b"\0")
-    with pytest.raises(GradlabError, match=r"header says shape \(5, 3, 4\), but 61 bytes follow"):
+    with pytest.raises(GradlabError, match=r"header says shape \(5, 3, 4\), but more than 60 bytes follow"):
+        read_idx(path)
+
+
+def peak(call):
+    """Bytes that Python and NumPy took for it at most."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("count", [2**31, 2**4])
+def test_neither_a_header_nor_a_gzip_that_unpacks_to_much_takes_memory(tmp_path, packed, count):
+    """A header of two gigabytes before nothing; and sixteen bytes, after which there is no end of zeros."""
+    path = tmp_path / ("images.gz" if packed else "images")
+    content = idx([0])[:4] + struct.pack(">I", count) + bytes(2**25 if count == 2**4 else 1)
+    path.write_bytes(gzip.compress(content, 1) if packed else content)
+
+    def refused():
+        with pytest.raises(GradlabError, match=r"images(\.gz)? is truncated or damaged"):
+            read_idx(path)
+
+    assert peak(refused) < 2**22
+
+
+def test_a_header_beyond_the_memory_is_refused_with_the_number(tmp_path):
+    path = tmp_path / "images"
+    path.write_bytes(struct.pack(">BBBB3I", 0, 0, 8, 3, 2**31, 2**10, 2**10))
+    with pytest.raises(GradlabError, match=r"would take 4,503,599\.6 GB of memory"):
         read_idx(path)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradlab.data import load, sources
+from gradlab.data import load, reader_of, sources
 from gradlab.data.tables import csv_files
 from gradlab.data.tables.columns import MISSING, MISSING_CODE
 from gradlab.errors import GradlabError
@@ -258,7 +258,7 @@ def test_the_second_time_a_file_is_read_from_the_cache(read_table, conversions, 
     assert first.reader == again.reader
     assert first.fingerprint() == again.fingerprint()
     (folder,) = (cache / "tables").iterdir()
-    assert {path.name for path in folder.iterdir()} == {"inputs.npy", "targets.npy", "table.json"}
+    assert {path.name for path in folder.iterdir()} == {"inputs.npy", "targets.npy", "table.json", "SHA256SUMS"}
 
 
 def test_the_cache_is_keyed_by_the_content_and_by_what_was_asked_for(read_table, conversions, tmp_path):
@@ -273,16 +273,24 @@ def test_the_cache_is_keyed_by_the_content_and_by_what_was_asked_for(read_table,
     assert len(conversions) == len(prints) == 4
 
 
-@pytest.mark.parametrize("name", ["inputs.npy", "targets.npy", "table.json"])
-@pytest.mark.parametrize("content", [b"", b"{}"])
-def test_a_damaged_cache_is_told_with_what_to_remove(read_table, cache, name, content):
-    read_table(HOUSES, target="price")
+@pytest.mark.parametrize("name", ["inputs.npy", "targets.npy", "table.json", "groups.npy"])
+def test_a_flipped_bit_of_the_cache_is_told_and_the_file_converted_again(read_table, cache, capsys, name):
+    knobs = {"target": "price", "group": "colour"}
+    want = read_table(HOUSES, **knobs).inputs.tolist()
     (folder,) = (cache / "tables").iterdir()
+    content = bytearray((folder / name).read_bytes())
+    content[-5] ^= 1
     (folder / name).write_bytes(content)
-    with pytest.raises(GradlabError) as caught:
-        read_table(HOUSES, target="price")
-    assert str(folder) in str(caught.value)
-    assert "Remove that folder" in str(caught.value)
+    again = read_table(HOUSES, **knobs)
+    np.testing.assert_array_equal(again.inputs, want)
+    assert f"{folder / name} is damaged" in capsys.readouterr().err
+
+
+def test_a_disk_that_is_full_is_told_and_left_as_it_was(read_table, cache, full_disk):
+    content = table(2000, x=lambda i: i % 7, z=lambda i: i % 11)
+    with full_disk(40_000), pytest.raises(GradlabError, match=r"cannot be written: File too large\. Set GRADLAB_CACHE"):
+        read_table(content)
+    assert list((cache / "tables").iterdir()) == []
 
 
 def grow(path):
@@ -299,7 +307,7 @@ def edit(path):
 
 
 @pytest.mark.parametrize("change", [grow, cut, edit])
-@pytest.mark.parametrize("between", ["survey", "check_classes"])
+@pytest.mark.parametrize("between", ["Records", "check_classes"])
 def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_nothing(
     read_table, cache, tmp_path, monkeypatch, change, between
 ):
@@ -319,6 +327,6 @@ def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_nothing(
 def test_what_a_run_keeps_of_the_columns_survives_json(read_table):
     reader = read_table(HOUSES, target="price", separator=",", encoding="latin-1").reader
     described = json.loads(json.dumps(reader.describe()))
-    assert type(reader).read_back(described) == reader
+    assert reader_of(described, ()) == reader
     assert reader.encoding == "latin-1"
     assert all(value not in MISSING for column in reader.columns for value in column.values)

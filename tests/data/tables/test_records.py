@@ -31,7 +31,11 @@ def read(folder, content, *options):
     path = folder / "table.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     records = Records(path, *options)
-    return records, [row for chunk in records for row in zip(*chunk.columns, strict=True)]
+    return records, [row for block in records for row in rows_of(block, records)]
+
+
+def rows_of(block, records):
+    return list(zip(*block.texts(range(len(records.names))), strict=True))
 
 
 def refused(folder, content, *options):
@@ -100,23 +104,24 @@ def test_lines_without_a_value_are_passed_over_and_counted(folder):
     path = folder / "table.csv"
     path.write_text('\na,b\n\n1,2\n   \n"x\ny",3\n\n,\n4,5\n\n')
     records = Records(path)
-    (chunk,) = records
-    assert list(zip(*chunk.columns, strict=True)) == [("1", "2"), ("x\ny", "3"), ("", ""), ("4", "5")]
-    assert [chunk.where(i) for i in range(4)] == ["line 4", "line 6", "line 9", "line 10"]
+    (block,) = records
+    assert rows_of(block, records) == [("1", "2"), ("x\ny", "3"), ("", ""), ("4", "5")]
+    assert [block.where(i) for i in range(4)] == ["line 4", "line 6", "line 9", "line 10"]
 
 
 def test_a_column_without_a_name_is_called_by_its_place(folder):
     assert read(folder, "a,,b\n1,2,3\n")[0].names == ["a", "column 2", "b"]
 
 
-def test_a_file_is_read_in_chunks_that_leave_nothing_out(folder, monkeypatch):
-    monkeypatch.setattr("gradlab.data.tables.records._TOGETHER", 7)
+@pytest.mark.parametrize("size", [8, 20, 1000])
+def test_a_file_is_read_in_blocks_that_leave_nothing_out(folder, monkeypatch, size):
+    monkeypatch.setattr(records_module, "_TOGETHER", size)
     path = folder / "table.csv"
     path.write_text("a,b\n" + "".join(f"{i},{i * i}\n" for i in range(30)))
-    chunks = list(Records(path))
-    assert [len(chunk.lines) for chunk in chunks] == [7, 7, 7, 7, 2]
-    assert [line for chunk in chunks for line in chunk.lines] == list(range(2, 32))
-    assert [value for chunk in chunks for value in chunk.columns[1]] == [str(i * i) for i in range(30)]
+    blocks = list(Records(path))
+    assert (len(blocks) > 1) == (size < 1000)
+    assert [line for block in blocks for line in block.lines] == list(range(2, 32))
+    assert [value for block in blocks for value in block.texts([1])[0]] == [str(i * i) for i in range(30)]
 
 
 @pytest.mark.parametrize(
@@ -160,22 +165,37 @@ def test_a_file_that_cannot_be_read_is_named():
 
 
 @pytest.mark.parametrize("odd", [3, 4, 5, 8, 9])
-def test_reading_goes_on_with_care_where_something_is_unusual_and_knows_every_line(tmp_path, monkeypatch, odd):
-    """In bulk up to there: no record is lost, none comes twice, and lines are those of the file."""
-    monkeypatch.setattr(records_module, "_TOGETHER", 3)
-    rows = [f'{i},"two\nlines"' if i == odd else f"{i},x" for i in range(10)]
-    (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(rows[:9]) + "\n\n" + rows[9] + "\n")
-    chunks = list(records_module.Records(tmp_path / "t.csv"))
-    assert [value for chunk in chunks for value in chunk.columns[0]] == [str(i) for i in range(10)]
-    want = [2 + i + (i > odd) + (i == 9) for i in range(10)]
-    assert [line for chunk in chunks for line in chunk.lines] == want
+@pytest.mark.parametrize("size", [8, 16, 1000])
+@pytest.mark.parametrize("unusual", ['{i},"two\nlines"', "{i},x\n", '{i},3" nails'])
+def test_no_record_is_lost_or_comes_twice_where_something_is_unusual(tmp_path, monkeypatch, odd, size, unusual):
+    monkeypatch.setattr(records_module, "_TOGETHER", size)
+    monkeypatch.setattr(records_module, "_RECORDS", 3)
+    rows = [unusual.format(i=i) if i == odd else f"{i},x" for i in range(10)]
+    (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(rows) + "\n")
+    blocks = list(Records(tmp_path / "t.csv"))
+    assert [value for block in blocks for value in block.texts([0])[0]] == [str(i) for i in range(10)]
+    want = [2 + i + (i > odd and "\n" in unusual) for i in range(10)]
+    assert [line for block in blocks for line in block.lines] == want
 
 
-def test_a_regular_file_is_read_in_bulk_alone(tmp_path, monkeypatch):
+REGULAR = [
+    "a,b\n" + "".join(f"{i},x\n" for i in range(9)),
+    "a,b\r\n" + "".join(f"{i},x\r\n" for i in range(9)),
+    'a,"b"\n' + "".join(f'"{i}" , "x, ""y""\nz" \n'.replace('" ,', '",').replace('" \n', '"\n') for i in range(9)),
+    "a;b\n" + "".join(f"{i},5 ; x\n" for i in range(8)) + "8;x",
+]
+
+
+@pytest.mark.parametrize("content", REGULAR)
+@pytest.mark.parametrize("size", [32, 1000])
+def test_a_regular_file_is_read_from_its_bytes_alone(folder, monkeypatch, content, size):
     def careful(self, done):
-        raise AssertionError(f"read with care after {done}")
+        raise AssertionError(f"record by record after {done}")
 
-    monkeypatch.setattr(records_module, "_TOGETHER", 3)
+    with monkeypatch.context() as slow:
+        slow.setattr(records_module, "cut", lambda *arguments: None)
+        want = read(folder, content)[1]
+    monkeypatch.setattr(records_module, "_TOGETHER", size)
     monkeypatch.setattr(records_module.Records, "_with_care", careful)
-    (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{i},x\n" for i in range(9)))
-    assert sum(len(chunk.lines) for chunk in records_module.Records(tmp_path / "t.csv")) == 9
+    assert read(folder, content)[1] == want
+    assert len(want) == 9

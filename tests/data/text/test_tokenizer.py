@@ -238,13 +238,13 @@ def test_a_damaged_file_is_told(tmp_path, content):
 
 
 def test_files_that_cannot_be_read_or_written_are_told(tmp_path, made):
-    with pytest.raises(GradlabError, match="nowhere cannot be read as a tokenizer"):
+    with pytest.raises(GradlabError, match=r"nowhere is damaged: it cannot be read .* must be a tokenizer"):
         Tokenizer.load(tmp_path / "nowhere")
     (tmp_path / "bytes").write_bytes(b"\xff")
-    with pytest.raises(GradlabError, match="bytes cannot be read as a tokenizer"):
+    with pytest.raises(GradlabError, match=r"bytes is damaged: .* must be a tokenizer"):
         Tokenizer.load(tmp_path / "bytes")
-    with pytest.raises(GradlabError, match="cannot be written: No such file"):
-        made["byte"].save(tmp_path / "no" / "folder")
+    with pytest.raises(GradlabError, match="cannot be written"):
+        made["byte"].save(tmp_path / "bytes" / "folder")
 
 
 @pytest.mark.parametrize("ids", [[-1], [10**6], [0, 300]])

@@ -165,6 +165,27 @@ def test_columns_that_say_nothing(seed):
     assert "constant_feature" in first(train(model, wide, y))
 
 
+def test_columns_that_say_the_same(seed):
+    x, y = rings(seed)
+    noise, model = torch.randn(len(x), 2), nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 2))
+    copies = torch.cat([noise, noise, noise], 1)
+    assert "duplicated_feature" in grave(train(model, copies, y[torch.randperm(len(y))]))
+    beside = train(model, torch.cat([x, torch.randn(len(x), 4)], 1), y)
+    assert "duplicated_feature" not in [f.slug for f in beside]
+
+
+def test_a_limit_that_no_gradient_reaches(seed):
+    assert "clipping_never_binds" in [f.slug for f in train(network(), *rings(seed), clip=1e5)]
+    assert "clipping_never_binds" not in [f.slug for f in train(network(), *rings(seed), clip=1.0)]
+
+
+def test_units_that_become_saturated(seed):
+    x, y = rings(seed)
+    driven = train(network(nn.Tanh), x, y[torch.randperm(len(y))], optimizer=torch.optim.SGD, lr=30.0)
+    assert "saturated_activation" in [f.slug for f in driven]
+    assert "saturated_activation" not in [f.slug for f in train(network(nn.Tanh), x, y)]
+
+
 def test_a_class_that_is_never_predicted(seed):
     x, _ = rings(seed)
     y = (torch.rand(len(x), generator=torch.Generator().manual_seed(seed)) < 0.04).long()
@@ -190,4 +211,4 @@ def test_every_rule_says_what_it_means_in_a_sentence():
     for one in rules.values():
         assert one.meaning.endswith("."), one.slug
         assert one.title[0].islower(), one.slug
-        assert set(one.follows) <= {*rules, "*"}, one.slug
+        assert set(one.follows.split()) <= {*rules, "*"}, one.slug

@@ -103,7 +103,7 @@ def test_growth_beyond_what_is_counted():
         loss.nodes.add(step, nodes)
         loss.carried.add(step, carried)
     (seen,) = graph_growth(Record(losses=[loss]))
-    assert seen.severity == "error"
+    assert seen.grade[0] == "error"
 
 
 # -- look-alikes -------------------------------------------------------------------------------------------------------

@@ -4,9 +4,11 @@ import itertools
 
 import pytest
 import torch
+from torch.nn.utils import parametrize
 
 from gradlab.models.language import TransformerLanguageModel
-from gradlab.models.language.decoding import Decoding
+from gradlab.models.language.decoding import DecodingCache
+from gradlab.nn import MLP
 from gradlab.sampling import generate
 
 SETTINGS = [
@@ -66,29 +68,133 @@ def test_no_gradient_passes():
     assert not made().new_cache(1, 4).read(torch.randint(11, (1, 4)), last=4).requires_grad
 
 
+PARTS = [
+    "",
+    "embedding",
+    "dropout",
+    "layers.0",
+    "layers.0.attention",
+    "layers.0.attention.attention",
+    "layers.0.attention.out_proj",
+    "layers.0.norm1",
+    "layers.1.dropout",
+    "layers.1.mlp",
+    "layers.1.mlp.dropout",
+    "layers.1.mlp.linear2",
+    "norm",
+]
+
+
+def check_reading(model: TransformerLanguageModel) -> None:
+    tokens = torch.randint(11, (1, 6))
+    cache = model.new_cache(1, 6)
+    read = [cache.read(part, last=part.shape[1]) for part in tokens.split([4, 1, 1], 1)]
+    torch.testing.assert_close(torch.cat(read, 1), model(tokens))
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("path", PARTS)
+def test_a_hook_is_called(path, norm_first):
+    model, calls = made(norm_first=norm_first), []
+    model.get_submodule(path).register_forward_hook(lambda *call: calls.append(path) or 2 * call[-1])
+    check_reading(model)
+    assert len(calls) == 4 * (1 + (path == "layers.1.dropout"))  # which stands in two places
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("path", [path for path in PARTS if "." in path])
+def test_what_a_hook_keeps_stays_as_it_was(path, norm_first):
+    model, tokens, kept = made(norm_first=norm_first), torch.randint(11, (1, 6)), []
+    model.get_submodule(path).register_forward_hook(lambda module, inputs, output: kept.append((*inputs, output)))
+    model.new_cache(1, 6).read(tokens, last=6)
+    model(tokens)
+    half = len(kept) // 2
+    torch.testing.assert_close(kept[:half], kept[half:])
+
+
+@pytest.mark.parametrize("path", PARTS)
+def test_a_hook_before_a_module_is_called(path):
+    model, calls = made(), []
+    model.get_submodule(path).register_forward_pre_hook(lambda *call: calls.append(path))
+    check_reading(model)
+    assert len(calls) == 4 * (1 + (path == "layers.1.dropout"))
+
+
+def test_a_hook_on_all_modules_is_called():
+    model, tokens, calls = made(), torch.randint(11, (1, 6)), []
+    handle = torch.nn.modules.module.register_module_forward_hook(lambda *call: calls.append(type(call[0])))
+    try:
+        model.new_cache(1, 6).read(tokens, last=6)
+        assert TransformerLanguageModel in calls
+    finally:
+        handle.remove()
+
+
+@pytest.mark.parametrize("path", [path for path in PARTS if path])
+def test_a_subclass_is_called(path):
+    model = made()
+    part = model.get_submodule(path)
+    kind = type(part)
+    part.__class__ = type("Doubled", (kind,), {"forward": lambda self, *a, **k: 2 * kind.forward(self, *a, **k)})
+    check_reading(model)
+
+
+@pytest.mark.parametrize("path", PARTS)
+def test_a_forward_that_is_replaced_is_called(path):
+    model = made()
+    part = model.get_submodule(path)
+    forward = part.forward
+    part.forward = lambda *a, **k: 2 * forward(*a, **k)
+    check_reading(model)
+
+
+def test_a_class_whose_forward_is_replaced_is_called(monkeypatch):
+    forward = MLP.forward
+    monkeypatch.setattr(MLP, "forward", lambda self, x: 2 * forward(self, x))
+    check_reading(made())
+
+
+def test_a_subclass_of_the_model_is_called():
+    class Doubled(TransformerLanguageModel):
+        def forward(self, tokens, *, cache=None):
+            return 2 * super().forward(tokens, cache=cache)
+
+    model = Doubled(11, 16, dim=16, layers=2, heads=2).double().eval()
+    check_reading(model)
+    assert model.new_cache(1, 6).read(torch.randint(11, (1, 6)), last=2).shape == (1, 2, 11)
+
+
 @pytest.mark.parametrize(
-    "path", ["layers.0.attention", "layers.0.attention.out_proj", "layers.1.mlp", "layers.1.mlp.linear2", "norm"]
+    ("path", "weight"),
+    [
+        ("embedding", "weight"),
+        ("layers.0.attention", "in_proj_weight"),
+        ("layers.0.attention.out_proj", "weight"),
+        ("layers.1.norm2", "bias"),
+        ("layers.1.mlp.linear1", "weight"),
+        ("head", "weight"),
+    ],
 )
-def test_a_hook_is_called(path):
-    model, tokens = made(), torch.randint(11, (1, 4))
-    seen = []
-    model.get_submodule(path).register_forward_hook(lambda module, inputs, output: seen.append(output) or 2 * output)
-    torch.testing.assert_close(model.new_cache(1, 4).read(tokens, last=4), model(tokens))
-    assert len(seen) == 2
+def test_a_parametrisation_is_computed(path, weight):
+    class Halved(torch.nn.Module):
+        def forward(self, value):
+            return value / 2
+
+    model = made(tied=False)
+    parametrize.register_parametrization(model.get_submodule(path), weight, Halved())
+    check_reading(model)
 
 
-def test_a_part_of_another_make_is_called():
-    class Doubled(torch.nn.Linear):
-        def forward(self, x):
-            return 2 * super().forward(x)
-
-    model, tokens = made(), torch.randint(11, (1, 4))
-    model.layers[0].mlp.linear1 = Doubled(16, 64).double()
-    torch.testing.assert_close(model.new_cache(1, 4).read(tokens, last=4), model(tokens))
+@pytest.mark.parametrize("settings", [{}, {"norm": "rms", "gated": True, "position": "rotary"}], ids=str)
+def test_a_token_calls_no_module_of_a_plain_model(settings, monkeypatch):
+    cache, call, calls = made(**settings).new_cache(1, 4), torch.nn.Module.__call__, []
+    monkeypatch.setattr(torch.nn.Module, "__call__", lambda *a, **k: calls.append(a[0]) or call(*a, **k))
+    cache.read(torch.randint(11, (1, 1)), last=1)
+    assert not calls
 
 
 def test_generation_uses_it(monkeypatch):
-    calls, read = [], Decoding.read
-    monkeypatch.setattr(Decoding, "read", lambda self, *a, **k: calls.append(1) or read(self, *a, **k))
+    calls, read = [], DecodingCache.read
+    monkeypatch.setattr(DecodingCache, "read", lambda self, *a, **k: calls.append(1) or read(self, *a, **k))
     generate(made(), torch.randint(11, (1, 3)), 4)
     assert len(calls) == 4

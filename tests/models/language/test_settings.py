@@ -1,23 +1,26 @@
 """An architecture's settings are stated once: its builders show some of them, and all reach the model."""
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 
 import pytest
+import torch
 
+from gradlab.errors import GradlabError
 from gradlab.models import RecurrentLanguageModel, TransformerEncoder, TransformerLanguageModel, models
 from gradlab.models.language.encoder import EncoderSettings
 from gradlab.models.language.recurrent import RecurrentSettings
 from gradlab.models.language.transformer import DecoderSettings
+from gradlab.nn.attention.multihead import attentions
 from gradlab.registry import Part
 from gradlab.specs import Tokens
 
 SIZES = ["layers", "heads", "dim", "hidden", "dropout"]
 VISIBLE = {
-    "gpt": [*SIZES, "attention", "position", "norm", "norm_first", "gated", "tied", "bias"],
+    "gpt": [*SIZES, "attention", "position", "norm", "norm_first", "gated", "tied", "bias", "activation"],
     "gpt2": SIZES,
     "llama": [*SIZES, "tied"],
-    "bert": [*SIZES, "norm_first"],
-    "bert-classifier": [*SIZES, "norm_first", "pooling"],
+    "bert": [*SIZES, "norm", "norm_first", "activation"],
+    "bert-classifier": [*SIZES, "norm", "norm_first", "activation", "pooling"],
     "rnn": ["cell", "layers", "dim", "hidden", "dropout", "tied"],
 }
 OTHER = {
@@ -30,6 +33,7 @@ OTHER = {
     "attention": "linear",
     "position": "rotary",
     "norm": "rms",
+    "activation": Part("relu"),
 }
 SETTINGS = {"gpt": DecoderSettings, "rnn": RecurrentSettings, "bert": EncoderSettings}
 
@@ -48,7 +52,7 @@ def test_every_knob_reaches_the_model_and_changes_nothing_else(name, knob):
     default = models.schema(name).knobs[knob].default
     other = (not default) if isinstance(default, bool) else OTHER[knob]
     plain, changed = (
-        asdict(settings_of(models.build(models.resolve(Part(name, values), "model"), Tokens(8, 11), 11)))
+        vars(settings_of(models.build(models.resolve(Part(name, values), "model"), Tokens(8, 11), 11)))
         for values in ({}, {knob: other})
     )
     assert plain[knob] == default != other
@@ -59,12 +63,41 @@ def test_every_knob_reaches_the_model_and_changes_nothing_else(name, knob):
 def test_a_builder_and_its_model_have_the_same_defaults(name):
     defaults = {field.name: field.default for field in fields(SETTINGS[name])}
     assert {knob.name: knob.default for knob in models.schema(name).knobs.values()}.items() <= defaults.items()
-    assert asdict(settings_of(models.build(Part(name), Tokens(8, 11), 11))) == defaults
+    assert vars(settings_of(models.build(Part(name), Tokens(8, 11), 11))) == defaults
 
 
 @pytest.mark.parametrize(
     "make", [TransformerLanguageModel, TransformerEncoder, lambda *sizes, **own: RecurrentLanguageModel(11, **own)]
 )
 def test_a_keyword_that_is_no_setting_is_refused(make):
-    with pytest.raises(TypeError, match="unexpected keyword argument 'layer'"):
+    with pytest.raises(GradlabError, match=r"no key in model, 'layer'. Did you mean 'layers'"):
         make(11, 8, layer=2)
+    with pytest.raises(GradlabError, match=r"model.layers=0 is not valid"):
+        make(11, 8, layers=0)
+    with pytest.raises(GradlabError, match=r"model.layers=2147483648 is not valid: Input should be less than or equal"):
+        make(11, 8, layers=2**31)
+
+
+@pytest.mark.parametrize("name", attentions.names())
+def test_a_decoder_takes_every_attention_by_name(name):
+    torch.manual_seed(0)
+    model = TransformerLanguageModel(11, 8, dim=8, heads=2, layers=1, attention=name).eval()
+    tokens = torch.tensor([[1, 2, 3, 4, 5]])
+    changed = tokens.clone()
+    changed[0, -1] = 6
+    with torch.no_grad():
+        assert torch.equal(model(tokens)[:, :-1], model(changed)[:, :-1])  # no token sees a later one
+        cache = model.new_cache(1, 8)
+        steps = torch.cat([cache.read(tokens[:, i : i + 1], 1) for i in range(5)], 1)
+        assert torch.allclose(steps, model(tokens), atol=1e-4)
+
+
+def test_the_name_of_attention_in_earlier_versions_is_still_read():
+    assert TransformerLanguageModel(11, 8, attention="softmax").settings.attention == "scaled_dot"
+
+
+@pytest.mark.parametrize("position", ["alibi", "relative"])
+def test_a_position_that_is_added_to_scores_needs_an_attention_that_takes_it(position):
+    TransformerLanguageModel(11, 8, dim=8, attention="dot", position=position)
+    with pytest.raises(GradlabError, match=f"model.position={position} is added to scores, which gaussian attention"):
+        TransformerLanguageModel(11, 8, dim=8, attention="gaussian", position=position)

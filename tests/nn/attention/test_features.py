@@ -90,9 +90,9 @@ def test_empty_batches_and_single_vectors(made):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: PositiveFeatures(0), "random features: dim must be a whole number of at least 1, got 0."),
-        (lambda: CoshFeatures(2, 0), "random features: num_features must be a whole number of at least 1, got 0."),
-        (lambda: FourierFeatures(2, gamma=0.0), "feature.fourier: gamma must be positive, got 0.0."),
+        (lambda: PositiveFeatures(0), "feature.positive: dim must be int ≥ 1, got 0."),
+        (lambda: CoshFeatures(2, 0), "feature.cosh: num_features must be int ≥ 1, got 0."),
+        (lambda: FourierFeatures(2, gamma=0.0), "feature.fourier: gamma must be float > 0, got 0.0."),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(make, said):

@@ -194,8 +194,8 @@ def test_new_features_give_another_estimate():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: LinearAttention(chunk_size=0), "attention.linear: chunk_size must be a whole number of at least 1"),
-        (lambda: PerformerAttention(4, 0), "random features: num_features must be a whole number of at least 1"),
+        (lambda: LinearAttention(chunk_size=0), "attention.linear: chunk_size must be int ≥ 1"),
+        (lambda: PerformerAttention(4, 0), "attention.performer: num_features must be int ≥ 1"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(make, said):

@@ -197,8 +197,8 @@ def test_it_compiles_with_a_causal_mask_and_a_bias():
     ("settings", "told"),
     [
         ({"num_heads": 3}, "embed_dim must be a multiple of num_heads, got 8 and 3"),
-        ({"num_heads": 0}, "num_heads must be a whole number of at least 1, got 0"),
-        ({"kdim": 0}, "kdim must be a whole number of at least 1, got 0"),
+        ({"num_heads": 0}, "num_heads must be int ≥ 1, got 0"),
+        ({"kdim": 0}, r"kdim must be int ≥ 1 \| none, got 0"),
         ({"dropout": 0.5, "attention": GaussianAttention()}, "dropout=0.5 has no effect, the attention has its own"),
         ({"score_bias": ALiBi(2), "attention": GaussianAttention()}, "score_bias needs an attention that takes a bias"),
     ],

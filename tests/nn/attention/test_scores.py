@@ -57,7 +57,7 @@ def test_wrong_sizes_are_told(name):
     ):
         attention(q, k[:, :4], v)
     for key in settings:
-        with pytest.raises(GradlabError, match=f"^attention.{name}: {key} must be a whole number of at least 1, got 0"):
+        with pytest.raises(GradlabError, match=f"^attention.{name}: {key} must be int ≥ 1, got 0"):
             kind(**{**settings, key: 0})
 
 

@@ -2,13 +2,16 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import numpy as np
+from annotated_types import Ge, Le
 
-from gradlab.data.cache import building, cache_folder, file_key
+from gradlab.data.array_file import ArrayFile
+from gradlab.data.cache import cache_folder, converted, file_key
 from gradlab.data.dataset import sources
 from gradlab.data.folders import ClassFolders
 from gradlab.data.pictures.reader import (
@@ -22,8 +25,8 @@ from gradlab.data.pictures.reader import (
 from gradlab.data.progress import Tell, converting
 from gradlab.data.raw import Raw
 from gradlab.errors import GradlabError
-from gradlab.registry import Count
 
+Side = Annotated[int, Ge(1), Le(2**14)]
 T = TypeVar("T")
 
 _FORMAT = 1  # of what is in the cache: a change here makes folders be converted anew
@@ -37,7 +40,7 @@ def images(
     seed: int,
     *,
     path: Annotated[str, "folder with a folder of pictures for each class, or splits of those: --data FOLDER"],
-    size: Annotated[Count | None, "height and width; default their own where all have one up to 128, else 64"] = None,
+    size: Annotated[Side | None, "height and width; default their own where all have one up to 128, else 64"] = None,
     colour: Annotated[Literal["auto", "grey", "rgb"], "auto: grey where all pictures are"] = "auto",
     resize: Annotated[
         Resize, "how other shapes are made to fit: cut to the middle, put on white, or stretched"
@@ -49,41 +52,41 @@ def images(
         raise GradlabError(
             f"{path} is not a folder. Name a folder with a folder of pictures for each class: --data FOLDER."
         )
-    found = ClassFolders(root, "picture", is_picture)
-    before = found.states()
-    reader = _reader(found, size, colour, resize)
-    parts = [[str(p.relative_to(root)), label, file_key(p)] for p, label in zip(found.files, found.labels, strict=True)]
-    key = hashlib.sha256(json.dumps([_FORMAT, found.starts, reader.describe(), parts]).encode()).hexdigest()
+    folders = ClassFolders(root, "picture", is_picture)
+    before = folders.states()
+    reader = _reader(folders, size, colour, resize)
+    files = zip(folders.files, folders.labels, strict=True)
+    parts = [[str(path.relative_to(root)), label, file_key(path)] for path, label in files]
+    key = hashlib.sha256(json.dumps([_FORMAT, folders.starts, reader.describe(), parts]).encode()).hexdigest()
     folder = cache_folder("pictures", key)
-    if not folder.is_dir():
-        count = len(found.files)
+
+    def convert(temporary: Path) -> None:
+        count = len(folders.files)
         what = f"Converting {count:,} pictures, once: they will be in {folder}."
-        with building(folder) as temporary, converting(what, count, count > _MANY) as tell:
-            _convert(found.files, reader, temporary, tell)
-            if found.states() != before:
-                raise GradlabError(f"{path} changed while it was read. Try again when nothing writes to it any more.")
-    try:
-        inputs = np.load(folder / "inputs.npy", mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise GradlabError(f"The cache {folder} is damaged: {error}. Remove that folder.") from None
+        with converting(what, count, count > _MANY) as tell:
+            _convert(folders.files, reader, temporary, tell)
+        if folders.states() != before:
+            raise GradlabError(f"{path} changed while it was read. Try again when nothing writes to it any more.")
+
+    converted(folder, convert, ["inputs.npy"])
     return Raw(
-        inputs=inputs,
-        targets=np.array([found.classes.index(label) for label in found.labels], dtype=np.int64),
-        classes=found.classes,
-        validation_from=found.starts.get("validation"),
-        test_from=found.starts.get("test"),
-        notes=found.notes,
+        inputs=np.load(folder / "inputs.npy", mmap_mode="r", allow_pickle=False),
+        targets=np.array([folders.classes.index(label) for label in folders.labels], dtype=np.int64),
+        classes=folders.classes,
+        validation_from=folders.starts.get("validation"),
+        test_from=folders.starts.get("test"),
+        notes=folders.notes,
         reader=reader,
         key=key,
     )
 
 
-def _reader(found: ClassFolders, size: int | None, colour: str, resize: Resize) -> PictureReader:
+def _reader(folders: ClassFolders, size: int | None, colour: str, resize: Resize) -> PictureReader:
     """One shape for all of them."""
     try:
-        looks = list(_each(found.files, look))
+        looks = list(_each(folders.files, look))
     except GradlabError:
-        for _ in _each(found.files, look_through):  # those that are cut short are named at the same time
+        for _ in _each(folders.files, look_through):  # those that are cut short are named at the same time
             pass
         raise
     shapes = {shape for shape, _ in looks}
@@ -93,7 +96,7 @@ def _reader(found: ClassFolders, size: int | None, colour: str, resize: Resize) 
     height, width = (size, size) if size is not None else own
     if shapes != {(height, width)}:
         kinds = "one shape" if len(shapes) == 1 else f"{len(shapes):,} shapes"
-        found.notes.append(
+        folders.notes.append(
             f"Pictures of {kinds} were brought to {height}×{width} ({resize}); see data.size, data.resize."
         )
     grey = colour == "grey" or (colour == "auto" and all(is_grey for _, is_grey in looks))
@@ -101,13 +104,16 @@ def _reader(found: ClassFolders, size: int | None, colour: str, resize: Resize) 
 
 
 def _convert(files: list[Path], reader: PictureReader, folder: Path, tell: Tell) -> None:
-    shape = (len(files), reader.channels, reader.height, reader.width)
-    pixels = np.lib.format.open_memmap(folder / "inputs.npy", mode="w+", dtype=np.uint8, shape=shape)
-
-    for row, picture in enumerate(_each(files, reader.load)):
-        pixels[row] = picture
-        tell(row)
-    pixels.flush()
+    size, free = len(files) * reader.channels * reader.height * reader.width, shutil.disk_usage(folder).free
+    if size > free:
+        raise GradlabError(
+            f"The pictures would take {size / 1e9:,.1f} GB in the cache, where {free / 1e9:,.1f} are free. "
+            "Set a smaller data.size, or GRADLAB_CACHE to a folder with room."
+        )
+    with ArrayFile(folder / "inputs.npy", np.uint8, (reader.channels, reader.height, reader.width)) as pixels:
+        for row, picture in enumerate(_each(files, reader.load)):
+            pixels.write(picture[None])
+            tell(row)
 
 
 def _each(files: list[Path], do: Callable[[Path], T]) -> Iterator[T]:

@@ -1,6 +1,8 @@
 """Picture files of any size and mode, as arrays of one shape."""
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -8,8 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.data.memory import check_memory
 from gradlab.data.reading import Reading
-from gradlab.errors import GradlabError, notice
+from gradlab.errors import GradlabError, notice, one_line
+from gradlab.printable import printable
+from gradlab.registry import Count
 from gradlab.wording import counted
 
 if TYPE_CHECKING:
@@ -19,6 +24,7 @@ Pixels = npt.NDArray[np.uint8]
 Resize = Literal["crop", "pad", "stretch"]
 
 SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff"))
+_PIXEL = 16  # bytes that a pixel takes, with the copies that are made of it on the way
 _GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F")
 _ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)  # the EXIF tag, and its values that swap width and height
 
@@ -35,7 +41,7 @@ def files_below(folder: Path) -> list[Path]:
 
 def look(path: Path) -> tuple[tuple[int, int], bool]:
     """Height and width as a viewer shows it, and whether it is grey; the pixels are not read."""
-    with _opening(path) as image:
+    with opened(path) as image:
         width, height = image.size
         # Pillow gives the size of a TIFF as it is shown, and reads all of a PNG to say whether it is turned.
         plain = image.format == "TIFF" or (image.format == "PNG" and "exif" not in image.info)
@@ -45,7 +51,7 @@ def look(path: Path) -> tuple[tuple[int, int], bool]:
 
 def look_through(path: Path) -> None:
     """Refuse a picture that is damaged anywhere."""
-    with _opening(path) as image:
+    with opened(path) as image:
         image.load()
 
 
@@ -53,8 +59,8 @@ def look_through(path: Path) -> None:
 class PictureReader:
     """Every picture turned upright, put on white where it is transparent, and brought to one size and mode."""
 
-    height: int
-    width: int
+    height: Count
+    width: Count
     channels: Literal[1, 3]
     resize: Resize
 
@@ -64,15 +70,11 @@ class PictureReader:
         """As data.json holds it."""
         return {"kind": self.kind, **asdict(self)}
 
-    @classmethod
-    def read_back(cls, described: Mapping[str, Any]) -> "PictureReader":
-        return cls(**{key: value for key, value in described.items() if key != "kind"})
-
     def load(self, path: Path) -> Pixels:
         """One picture: (channels, height, width), bytes."""
         from PIL import ImageOps
 
-        with _opening(path) as image:
+        with opened(path) as image:
             upright = _flat(ImageOps.exif_transpose(image)).convert("L" if self.channels == 1 else "RGB")
             pixels = np.asarray(self._resized(upright))
         return pixels[None] if self.channels == 1 else np.moveaxis(pixels, -1, 0)
@@ -101,10 +103,13 @@ class PictureReader:
                 stray = next(p for p in files if not is_picture(p))
                 others = counted(len(files) - len(pictures), "file")
                 notice(f"Passed over {others} in {source} that no picture is in, such as {stray.relative_to(path)}.")
-            return Reading(np.stack([self.load(p) for p in pictures]), [str(p.relative_to(path)) for p in pictures])
+            size = 2 * len(pictures) * self.channels * self.height * self.width
+            check_memory(size, f"{counted(len(pictures), 'picture')} of {source}", "Give fewer at a time.")
+            names = [printable(p.relative_to(path)) for p in pictures]
+            return Reading(np.stack([self.load(p) for p in pictures]), names)
         if path.is_file():
             try:
-                return Reading(self.load(path)[None], [path.name])
+                return Reading(self.load(path)[None], [printable(path.name)])
             except DamagedPicture:
                 if is_picture(path):
                     raise
@@ -126,29 +131,27 @@ def _flat(image: "Image.Image") -> "Image.Image":
     return image
 
 
-class _opening:
-    """An open picture; whatever goes wrong inside is told with the name of the file."""
+@contextmanager
+def opened(path: Path) -> Iterator["Image.Image"]:
+    """An open picture, if its pixels fit into memory; whatever goes wrong meanwhile is told with the file's name."""
+    from PIL import Image
 
-    def __init__(self, path: Path):
-        self.path = path
-
-    def __enter__(self) -> "Image.Image":
-        from PIL import Image
-
-        try:
-            self.image = Image.open(self.path)
-        except Exception as error:
-            raise self._damaged(error) from None
-        return self.image
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self.image.close()
-        # Decoders fail in a dozen ways: truncated data, broken chunks, bombs, values out of range.
-        if isinstance(error, Exception) and not isinstance(error, GradlabError):
-            raise self._damaged(error) from None
-
-    def _damaged(self, error: Exception) -> GradlabError:
-        return DamagedPicture(f"{self.path} cannot be read as a picture: {error}. Mend it or take it away.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # memory is what counts here
+            image = Image.open(path)
+        with image:
+            width, height = image.size
+            check_memory(
+                _PIXEL * width * height, f"{printable(path)}, {width:,}×{height:,} pixels,", "Make it smaller."
+            )
+            yield image
+    except GradlabError:
+        raise
+    except Exception as error:  # decoders fail in a dozen ways: truncated data, broken chunks, values out of range
+        raise DamagedPicture(
+            f"{printable(path)} cannot be read as a picture: {one_line(error)}. Mend it or take it away."
+        ) from None
 
 
 class DamagedPicture(GradlabError):

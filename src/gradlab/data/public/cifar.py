@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from gradlab.data.cache import data_folder, how_to_get
 from gradlab.data.dataset import sources
+from gradlab.data.memory import check_memory
 from gradlab.data.raw import Raw
 from gradlab.errors import GradlabError, one_line
 
@@ -117,35 +118,38 @@ def _records(layout: Layout, content: bytes, path: Path) -> npt.NDArray[np.uint8
     return records
 
 
-def _contents(layout: Layout, given: Path) -> tuple[Path, dict[str, bytes]]:
+def _contents(layout: Layout, path: Path) -> tuple[Path, dict[str, bytes]]:
     """Every file of the data set, and the folder or archive that they were found in."""
-    if not given.exists():
-        raise GradlabError(f"{given} does not exist. {layout.advice}")
-    candidates = [given, given / layout.folder, given / layout.archive]
+    if not path.exists():
+        raise GradlabError(f"{path} does not exist. {layout.advice}")
+    candidates = [path, path / layout.folder, path / layout.archive]
     place = next((c for c in candidates if c.is_file() or (c / layout.test).is_file()), None)
-    if place in (None, given):
-        for path in [given, *(given / name for name in sorted(layout.pickles))]:
-            if path.name in layout.pickles and path.exists():
-                raise _pickled(layout, path)
+    if place in (None, path):
+        for candidate in [path, *(path / name for name in sorted(layout.pickles))]:
+            if candidate.name in layout.pickles and candidate.exists():
+                raise _pickled(layout, candidate)
     if place is None:
-        raise GradlabError(f"{given} has no file {layout.test}. {layout.advice}")
+        raise GradlabError(f"{path} has no file {layout.test}. {layout.advice}")
     try:
-        found = _unpack(layout, place) if place.is_file() else _read_folder(layout, place)
+        contents = _unpack(layout, place) if place.is_file() else _read_folder(layout, place)
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
         raise GradlabError(f"{place} cannot be read: {one_line(error)}. {layout.advice}") from None
     for name in layout.files:
-        if name not in found:
+        if name not in contents:
             raise GradlabError(f"{place} has no file {name}. {layout.advice}")
-    return place, found
+    return place, contents
 
 
 def _read_folder(layout: Layout, folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in layout.files if (folder / name).is_file()}
+    files = {name: folder / name for name in layout.files if (folder / name).is_file()}
+    for file in files.values():
+        check_memory(2 * file.stat().st_size, str(file), layout.advice)
+    return {name: file.read_bytes() for name, file in files.items()}
 
 
 def _unpack(layout: Layout, path: Path) -> dict[str, bytes]:
     """The wanted members of an archive, in one pass and in memory: nothing is extracted to the disk."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     with path.open("rb") if path.suffix == ".tar" else gzip.open(path) as plain:
         with tarfile.open(fileobj=plain, mode="r|") as archive:
             for member in archive:
@@ -153,10 +157,11 @@ def _unpack(layout: Layout, path: Path) -> dict[str, bytes]:
                 if layout.pickles & {*inside.parts}:
                     raise _pickled(layout, path)
                 if inside.name in layout.files and (file := archive.extractfile(member)):
-                    found[inside.name] = file.read()
+                    check_memory(2 * member.size, f"{path}, {inside.name}", layout.advice)
+                    contents[inside.name] = file.read()
         while plain.read(2**20):  # to the very end, where gzip has the checksum of it all
             pass
-    return found
+    return contents
 
 
 def _pickled(layout: Layout, path: Path) -> GradlabError:

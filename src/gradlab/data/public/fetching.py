@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradlab.claims import claimed
-from gradlab.data.cache import cache_folder, file_key, flush
+from gradlab.data.cache import cache_folder, file_key
 from gradlab.errors import GradlabError, one_line, unknown
+from gradlab.files import flush
 from gradlab.version import __version__
 
 Progress = Callable[[str, int, int], None]
@@ -195,11 +196,11 @@ def _connect(file: Download, address: str, part: Path, progress: Progress) -> st
 
 def _check(part: Path, file: Download) -> None:
     """Delete a part that is not the file."""
-    found, size = file_key(part), _length(part)
-    if found != file.sha256:
+    digest, size = file_key(part), _length(part)
+    if digest != file.sha256:
         part.unlink()
         raise _Failed(
-            f"it gave {size:,} bytes with SHA-256 {found}, expected {file.size:,} with {file.sha256}; deleted"
+            f"it gave {size:,} bytes with SHA-256 {digest}, expected {file.size:,} with {file.sha256}; deleted"
         )
 
 

@@ -11,34 +11,41 @@ import numpy.typing as npt
 
 from gradlab.data.cache import data_folder, how_to_get
 from gradlab.data.dataset import sources
+from gradlab.data.memory import check_memory
 from gradlab.data.raw import Raw
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, one_line
 
 Folder = Annotated[
     str | None, "folder with the four IDX files, gzipped or not; default the cache of `gradlab data fetch`"
 ]
 
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_BLOCK = 2**20  # bytes that are read at once
 _CLOTHES = ["T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"]
 
 
 def read_idx(path: Path) -> npt.NDArray[Any]:
     """An IDX file: two zero bytes, a type code, the number of axes, the length of each (big-endian), the values."""
     try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            start = file.read(4)
+            if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _TYPES:
+                raise GradlabError(f"{path} is not an IDX file: its first bytes are {start.hex(' ')}.")
+            kind, header = np.dtype(_TYPES[start[2]]), file.read(4 * start[3])
+            if len(header) < 4 * start[3]:
+                raise GradlabError(f"{path} is truncated or damaged: it ends within its header.")
+            shape = tuple(np.frombuffer(header, ">u4").tolist())
+            size = kind.itemsize * math.prod(shape)
+            check_memory(2 * size, f"{path}, of shape {shape} as its header says,", "Is it damaged?")
+            data = bytearray()
+            while block := file.read(min(_BLOCK, size + 1 - len(data))):  # no more than it should have, nor all at once
+                data += block
     except (OSError, EOFError, zlib.error) as error:
-        raise GradlabError(f"{path} cannot be read: {error}.") from None
-    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _TYPES:
-        raise GradlabError(f"{path} is not an IDX file: its first bytes are {data[:4].hex(' ')}.")
-    kind, start = np.dtype(_TYPES[data[2]]), 4 + 4 * data[3]
-    if len(data) < start:
-        raise GradlabError(f"{path} is truncated or damaged: it ends within its header.")
-    shape = tuple(np.frombuffer(data[4:start], ">u4").tolist())
-    if len(data) - start != kind.itemsize * math.prod(shape):
-        raise GradlabError(
-            f"{path} is truncated or damaged: its header says shape {shape}, but {len(data) - start} bytes follow."
-        )
-    return np.frombuffer(data, kind, offset=start).reshape(shape)
+        raise GradlabError(f"{path} cannot be read: {one_line(error)}.") from None
+    if len(data) != size:
+        follow = f"{len(data):,}" if len(data) < size else f"more than {size:,}"
+        raise GradlabError(f"{path} is truncated or damaged: its header says shape {shape}, but {follow} bytes follow.")
+    return np.frombuffer(data, kind).reshape(shape)
 
 
 def _read(source: str, path: str | None, classes: list[str]) -> Raw:
@@ -60,8 +67,9 @@ def _read(source: str, path: str | None, classes: list[str]) -> Raw:
         if x.ndim != 3 or 0 in x.shape or x.shape[1:] != images[0].shape[1:] or y.shape != x.shape[:1]:
             raise GradlabError(f"{folder}: images of shape {x.shape} and labels of shape {y.shape} do not go together.")
     targets = np.concatenate(labels).astype(np.int64)
-    if targets.max() >= len(classes):
-        raise GradlabError(f"{folder} has a label {targets.max()}, but there are {len(classes)} classes (from 0).")
+    if not 0 <= targets.min() <= targets.max() < len(classes):
+        bad = targets.min() if targets.min() < 0 else targets.max()
+        raise GradlabError(f"{folder} has a label {bad}, but there are {len(classes)} classes (from 0).")
     return Raw(inputs=np.concatenate(images)[:, None], targets=targets, classes=classes, test_from=len(images[0]))
 
 

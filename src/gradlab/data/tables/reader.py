@@ -14,7 +14,9 @@ from gradlab.data.pictures.reader import is_picture
 from gradlab.data.reading import Reading
 from gradlab.data.tables.columns import UNKNOWN_CODE, Column, Where
 from gradlab.data.tables.records import SEPARATORS, Records
-from gradlab.errors import GradlabError, notice
+from gradlab.errors import GradlabError, notice, one_line
+from gradlab.files import read_bytes
+from gradlab.printable import listed, printable
 from gradlab.wording import counted
 
 
@@ -35,11 +37,6 @@ class TableReader:
         """As data.json holds it."""
         return {"kind": self.kind, **asdict(self)}
 
-    @classmethod
-    def read_back(cls, described: Mapping[str, Any]) -> "TableReader":
-        columns = [Column(**column) for column in described["columns"]]
-        return cls(columns=columns, separator=described["separator"], encoding=described["encoding"])
-
     @property
     def inputs(self) -> list[Column]:
         return [c for c in self.columns if c.use == "input"]
@@ -53,10 +50,9 @@ class TableReader:
             raise GradlabError(f"{source} is not a file.")
         values = next(csv.reader([source.replace("\n", " ")], skipinitialspace=True), [])
         if len(values) != len(self.inputs):
-            wanted = ", ".join(c.name for c in self.inputs)
             raise GradlabError(
-                f"{source} is neither a file nor one row of {counted(len(self.inputs), 'value')}. "
-                f"Give a CSV file, or the values in this order: {wanted}."
+                f"{printable(source, 200)} is neither a file nor one row of {counted(len(self.inputs), 'value')}. "
+                f"Give a CSV file, or the values in this order: {listed((c.name for c in self.inputs), 30)}."
             )
         row = [value.strip() for value in values]
         return Reading(self.encode({c.name: [v] for c, v in zip(self.inputs, row, strict=True)}, lambda i: source))
@@ -67,19 +63,24 @@ class TableReader:
         # Another separator than the one of training is welcome, unless that one could not be guessed.
         records = Records(path, "auto" if self.separator in SEPARATORS else self.separator, self.encoding)
         self.check_names(records.names, str(path))
+        place = {name: i for i, name in enumerate(records.names)}
+        plain = [column for column in self.inputs if column.kind == "number"]
         parts = []
-        for chunk in records:
-            by_name = dict(zip(records.names, chunk.columns, strict=True))
-            parts.append(self.encode(by_name, lambda i, chunk=chunk: f"{path}, {chunk.where(i)}"))  # type: ignore[misc]
+        for block in records:
+            columns, good = block.numbers([place[c.name] for c in plain], plain[0].decimal if plain else ".")
+            numbers = {c.name: values for c, values, all_good in zip(plain, columns, good, strict=True) if all_good}
+            others = [c.name for c in self.inputs if c.name not in numbers]
+            texts = dict(zip(others, block.texts([place[name] for name in others]), strict=True))
+            parts.append(self.encode(texts, lambda i, block=block: f"{path}, {block.where(i)}", numbers))  # type: ignore[misc]
         if not parts:
             raise GradlabError(f"{path} has a line of column names, but no row below it.")
         return Reading(np.concatenate(parts))
 
     def _from_objects(self, path: Path) -> Reading:
         try:
-            rows = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise GradlabError(f"{path} cannot be read: {error}.") from None
+            rows = json.loads(read_bytes(path))
+        except (ValueError, RecursionError) as error:
+            raise GradlabError(f"{path} cannot be read: {one_line(error)}.") from None
         rows = [rows] if isinstance(rows, dict) else rows
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
             raise GradlabError(f"{path} must hold an object, or a list of objects, with the columns as keys.")
@@ -89,29 +90,35 @@ class TableReader:
 
     def check_names(self, names: Sequence[str], source: str) -> None:
         """Every input must be there, and nothing that training did not have."""
+        known, there = {column.name for column in self.columns}, set(names)
         for name in names:
-            if name not in [c.name for c in self.columns]:
+            if name not in known:
                 raise GradlabError(
                     f"{source} has a column {name!r} that training did not have. Remove it. "
-                    f"Training had: {', '.join(c.name for c in self.columns)}."
+                    f"Training had: {listed((c.name for c in self.columns), 30)}."
                 )
         for column in self.inputs:
-            if column.name not in names:
+            if column.name not in there:
                 raise GradlabError(f"{source} has no column {column.name!r}, which training had. It must be there.")
 
-    def encode(self, texts: Mapping[str, Sequence[str]], where: Where) -> npt.NDArray[np.float64]:
-        """Columns of texts as the numbers that the preprocessing takes."""
+    def encode(
+        self,
+        texts: Mapping[str, Sequence[str]],
+        where: Where,
+        numbers: Mapping[str, npt.NDArray[np.float64]] = {},
+    ) -> npt.NDArray[np.float64]:
+        """Columns of texts, but for those that are numbers already, as the numbers that the preprocessing takes."""
         encoded = []
         for column in self.inputs:
-            numbers = column.encode(texts[column.name], where)
-            new = np.flatnonzero(numbers == UNKNOWN_CODE)
+            values = numbers[column.name] if column.name in numbers else column.encode(texts[column.name], where)
+            new = np.flatnonzero(values == UNKNOWN_CODE)
             if column.kind == "category" and len(new):
                 text = texts[column.name][int(new[0])]
                 notice(
                     f"{where(int(new[0]))}, column {column.name!r}: {text!r} did not occur in training "
                     f"({counted(len(new), 'row')} like it). It counts as none of the known categories."
                 )
-            encoded.append(numbers)
+            encoded.append(values)
         return np.stack(encoded, axis=1)
 
 

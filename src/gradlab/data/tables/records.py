@@ -3,27 +3,23 @@
 import csv
 import os
 import re
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
+
+from gradlab.data.tables.blocks import Block, cut, stripped
 from gradlab.errors import GradlabError
+from gradlab.printable import listed
 
 SEPARATORS = ",;\t|"
 _NAMED = {"tab": "\t", "\\t": "\t"}
 _ENCODING = "Save it as UTF-8, or name its encoding, as in data.encoding=latin-1."
-_TOGETHER = 20_000  # records that are handled at once
-
-
-class Chunk(NamedTuple):
-    """Some records, column by column, and the line each begins on."""
-
-    columns: list[tuple[str, ...]]
-    lines: Sequence[int]
-
-    def where(self, index: int) -> str:
-        return f"line {self.lines[index]}"
+_TOGETHER = 2**21  # characters that are handled at once
+_RECORDS = 20_000  # or records, one by one
 
 
 class Records:
@@ -56,46 +52,48 @@ class Records:
         return max(SEPARATORS, key=re.sub(r'"[^"]*"', "", first).count)
 
     def _check_names(self) -> None:
-        for i, name in enumerate(self.names):
-            if name in self.names[:i]:
-                raise GradlabError(f"{self.path} has two columns named {name!r}. Rename one of them.")
+        if len(set(self.names)) < len(self.names):
+            twice = next(name for name, count in Counter(self.names).items() if count > 1)
+            raise GradlabError(f"{self.path} has two columns named {twice!r}. Rename one of them.")
         if all(_is_number(name) for name in self.names):
             raise GradlabError(
-                f"{self.path}: the first line must name the columns, but it holds numbers: {', '.join(self.names[:5])}."
+                f"{self.path}: the first line must name the columns, but it holds numbers: {listed(self.names[:5])}."
             )
 
-    def __iter__(self) -> Iterator[Chunk]:
-        """In bulk, as long as each record is one line of the right number of values; from there on with care."""
-        done = yield from self._in_bulk()
+    def __iter__(self) -> Iterator[Block]:
+        """From bytes, as long as nothing is unusual; from there on record by record, which tells what is wrong."""
+        done = yield from self._from_bytes()
         if done is not None:
             yield from self._with_care(done)
 
-    def _in_bulk(self) -> Generator[Chunk, None, int | None]:
+    def _from_bytes(self) -> Generator[Block, None, int | None]:
         """Fast, but it cannot tell what is wrong, nor where: before anything unusual it ends, with what is done.
 
         None says that it came to the end of the file.
         """
-        done = 0
-        if len(self.names) == 1:  # there a line of spaces is not told from a value that is missing
-            return done
+        done, line, rest = -1, 1, b""  # the first row has the names
+        if len(self.names) == 1 or not self.separator.isascii():  # of one column, an empty line may be a value
+            return 0
         try:
             with self.path.open(newline="", encoding=self.encoding) as file:
-                reader = self._reader(file)
-                next(reader)
-                if reader.line_num != 1:
-                    return done
-                while rows := list(islice(reader, _TOGETHER)):
-                    chunk = _columns(rows, range(done + 2, done + 2 + len(rows)))
-                    if reader.line_num != chunk.lines[-1] or len(chunk.columns) != len(self.names):
-                        return done
+                while text := file.read(_TOGETHER):
+                    rest += text.encode()
+                    if len(text) < _TOGETHER and not rest.endswith(b"\n"):
+                        rest += b"\n"
+                    block = cut(rest, self.separator, len(self.names), line)
+                    if block is None:
+                        return max(0, done)
+                    line += int(np.count_nonzero(block.data == ord("\n")))
+                    rest = rest[len(block.data) :]
                     self.position = os.lseek(file.fileno(), 0, os.SEEK_CUR)
-                    yield chunk
-                    done += len(rows)
-        except (ValueError, OSError, csv.Error):  # among them rows of unequal lengths, and bytes that are no text
-            return done
-        return None
+                    if rows := len(block) - (done < 0):
+                        yield block.last(rows)
+                    done += len(block)
+        except (ValueError, OSError):  # among them bytes that are no text
+            return max(0, done)
+        return max(0, done) if rest else None
 
-    def _with_care(self, done: int) -> Iterator[Chunk]:
+    def _with_care(self, done: int) -> Iterator[Block]:
         """The records after those that are done, each with its line and checked."""
         records = self._parse()
         next(records)
@@ -110,7 +108,7 @@ class Records:
                 )
             rows.append(record)
             lines.append(line)
-            if len(rows) == _TOGETHER:
+            if len(rows) == _RECORDS:
                 yield _columns(rows, lines)
                 rows, lines = [], []
         if rows:
@@ -164,18 +162,8 @@ class Records:
         return f"{self.path} is not {encoding}."
 
 
-def _columns(rows: list[list[str]], lines: Sequence[int]) -> Chunk:
-    return Chunk([_stripped(column) for column in zip(*rows, strict=True)], lines)
-
-
-def _stripped(column: tuple[str, ...]) -> tuple[str, ...]:
-    # One look at all of them together tells for most columns that there is nothing to strip.
-    together = "".join(column)
-    if "\0" in together:
-        raise ValueError("a zero byte")
-    if together == together.strip() and len(together.split(None, 1)) <= 1:
-        return column
-    return tuple([value.strip() for value in column])
+def _columns(rows: list[list[str]], lines: Sequence[int]) -> Block:
+    return Block([stripped(column) for column in zip(*rows, strict=True)], lines)
 
 
 def _is_number(text: str) -> bool:

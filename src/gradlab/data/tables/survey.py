@@ -1,31 +1,47 @@
 """What the columns of a table are: read off all their values, once."""
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
-from gradlab.data.progress import Tell
-from gradlab.data.tables.columns import DATE_FORMATS, MISSING, Column, Kind, Use, parse_date, parse_number, read_numbers
-from gradlab.data.tables.records import Chunk, Records
+from gradlab.data.tables.blocks import Block
+from gradlab.data.tables.columns import (
+    DATE_FORMATS,
+    MISSING,
+    MISSING_CODE,
+    Column,
+    Kind,
+    Use,
+    parse_date,
+    parse_number,
+)
 from gradlab.errors import GradlabError
-from gradlab.wording import counted
+from gradlab.wording import counted, quantity
 
 _MOST_VALUES = 10_000  # different texts of a column that are counted; with more it cannot be a category
 _FEW = 20  # whole numbers of which there are no more than this are classes, where they are the target
 _SHOWN = 3
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass
 class Survey:
-    """One column, chunk by chunk."""
+    """One column, block by block: as numbers while it holds nothing else, or as texts."""
 
     name: str
-    decimal: str
+    decimal: str = "."
+    as_text: bool = False
+    dates: dict[str, tuple[str, ...]] = field(default_factory=lambda: dict.fromkeys(DATE_FORMATS, ()))
+    """The forms of a date that every text has, each with the first and the last day in it."""
     present: int = 0
     missing: int = 0
     first_missing: str = ""
+    values: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     counts: Counter[str] = field(default_factory=Counter)
+    """The different numbers, or the different texts in the order in which they first occur."""
     overflown: bool = False
     numbers: int = 0
     not_a_number: tuple[str, str] | None = None  # where, and what
@@ -35,26 +51,62 @@ class Survey:
     whole: bool = True
     counting: bool = True  # each number is the one before plus one
     last: float = np.nan
-    dates: dict[str, tuple[str, ...]] = field(default_factory=lambda: dict.fromkeys(DATE_FORMATS, ()))
-    """The forms of a date that every value has, each with the first and the last day in it."""
+    forms: set[str] = field(default_factory=set)
+    """What the values have been returned as, so far: `number`, `category`, or a form of a date."""
 
-    def add(self, texts: tuple[str, ...], chunk: Chunk) -> None:
-        there = texts if MISSING.isdisjoint(texts) else tuple([text for text in texts if text not in MISSING])
-        if len(there) < len(texts) and not self.missing:
-            self.first_missing = chunk.where(next(i for i, text in enumerate(texts) if text in MISSING))
-        self.missing += len(texts) - len(there)
-        self.present += len(there)
+    def add_numbers(self, values: npt.NDArray[np.float64], block: Block, index: int) -> None:
+        """Numbers, NaN where one is missing, of this column of the block."""
+        self.forms.add("number")
+        is_missing = np.isnan(values)
+        there = values[~is_missing] if is_missing.any() else values
+        if len(there) < len(values) and not self.missing:
+            self.first_missing = block.where(int(np.argmax(is_missing)))
+        self.missing, self.present = self.missing + len(values) - len(there), self.present + len(there)
+        if len(there) == 0:
+            return
         if not self.overflown:
-            self.counts.update(there)
-            self.overflown = len(self.counts) > _MOST_VALUES
-        self._look_at_numbers(texts, there, chunk)
-        if self.not_a_number:
-            self._look_at_dates(there)
+            self.values = np.unique(np.concatenate([self.values, there]))
+            self.overflown = len(self.values) > _MOST_VALUES
+        self.low, self.high = min(self.low, float(there.min())), max(self.high, float(there.max()))
+        if not self.too_large and max(-self.low, self.high) > _LARGEST:
+            row = int(np.argmax(np.abs(values) > _LARGEST))
+            self.too_large = f"{block.where(row)}, column {self.name!r}: {block.texts([index])[0][row]}"
+        self.whole = self.whole and bool((there == np.round(there)).all())
+        if self.counting:
+            with np.errstate(all="ignore"):  # of infinity
+                steps = np.diff(there, prepend=self.last)
+            self.counting = bool((steps[np.isfinite(steps)] == 1).all())
+        self.last = float(there[-1])
 
-    def _look_at_dates(self, there: tuple[str, ...]) -> None:
+    def add_texts(self, texts: Sequence[str], block: Block) -> npt.NDArray[np.float64]:
+        """Texts as numbers: dates as days, others as codes in the order in which they first occur."""
+        here = Counter(texts)  # texts recur, and each needs a look but once
+        missing = sum(here.pop(text) for text in MISSING & here.keys())
+        if missing and not self.missing:
+            self.first_missing = block.where(next(i for i, text in enumerate(texts) if text in MISSING))
+        self.missing, self.present = self.missing + missing, self.present + len(texts) - missing
+        if not self.overflown:
+            self.counts.update(here)
+            self.overflown = len(self.counts) > _MOST_VALUES
+        parsed = {text: parse_number(text, self.decimal) for text in here}
+        self.numbers += sum(here[text] for text, value in parsed.items() if value is not None)
+        bad = next((text for text, value in parsed.items() if value is None), None)
+        if bad is not None and self.not_a_number is None:
+            self.not_a_number = block.where(texts.index(bad)), bad
+        days = self._look_at_dates(here)
+        if self.kind() == "date":
+            self.forms.add(next(iter(self.dates)))
+            return np.array([days.get(text, np.nan) for text in texts])
+        self.forms.add("category")
+        codes = dict.fromkeys(MISSING, MISSING_CODE) | {text: float(i) for i, text in enumerate(self.counts)}
+        return np.array([*map(codes.get, texts)], dtype=np.float64)  # NaN from where there are too many on
+
+    def _look_at_dates(self, texts: Iterable[str]) -> dict[str, float]:
+        """The days of these texts in the first form that all have."""
+        first: dict[str, float] = {}
         for form, ends in list(self.dates.items()):
             days = {}
-            for text in dict.fromkeys((*ends, *there)):
+            for text in dict.fromkeys((*ends, *texts)):
                 day = parse_date(text, form)
                 if day is None:
                     del self.dates[form]
@@ -62,50 +114,34 @@ class Survey:
                 days[text] = day
             else:
                 self.dates[form] = (min(days, key=days.__getitem__), max(days, key=days.__getitem__)) if days else ()
+                first = first or days
+        return first
 
-    def _look_at_numbers(self, texts: tuple[str, ...], there: tuple[str, ...], chunk: Chunk) -> None:
-        try:
-            values = read_numbers(there, self.decimal)
-            self.numbers += len(values)
-        except ValueError:
-            counts = Counter(there)  # texts recur, and each needs a look but once
-            parsed = {text: parse_number(text, self.decimal) for text in counts}
-            self.numbers += sum(counts[text] for text, value in parsed.items() if value is not None)
-            if self.not_a_number is None:
-                bad = next(text for text, value in parsed.items() if value is None)
-                self.not_a_number = chunk.where(texts.index(bad)), bad
-            values = np.array([value for text in there if (value := parsed[text]) is not None])
-        if len(values) == 0:
-            return
-        beyond = np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)
-        if len(beyond) and len(values) == len(there) and not self.too_large:
-            bad = there[int(beyond[0])]
-            self.too_large = f"{chunk.where(texts.index(bad))}, column {self.name!r}: {bad}"
-        self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
-        self.whole = self.whole and bool((values == np.round(values)).all())
-        with np.errstate(all="ignore"):  # of infinity
-            steps = np.diff(values, prepend=self.last)
-        self.counting = self.counting and bool((steps[np.isfinite(steps)] == 1).all())
-        self.last = float(values[-1])
+    def again(self) -> "Survey":
+        """A new one that knows from the start what this one is."""
+        return Survey(self.name, self.decimal, self.as_text, {form: () for form in self.dates if self.kind() == "date"})
 
     # What it is.
 
     def kind(self) -> Kind:
-        if self.not_a_number is None:
+        if not self.as_text:
             return "number"
         return "date" if self.dates and not self.numbers else "category"
 
     @property
     def distinct(self) -> int:
-        return len(self.counts)
+        return len(self.counts if self.as_text else self.values)
+
+    @property
+    def first(self) -> str:
+        """Of a column with one value: that."""
+        return next(iter(self.counts)) if self.as_text else quantity(self.values[0])
 
     def classes(self, kind: Kind) -> list[str] | None:
         """Where this is the target: its classes in order, or None where it is a number to be predicted."""
         if kind == "category":
             return sorted(self.counts)
-        if not self.whole or self.distinct > _FEW:
-            return None
-        return [f"{value:.0f}" for value in sorted({(parse_number(t, self.decimal) or 0.0) + 0.0 for t in self.counts})]
+        return [f"{value:.0f}" for value in self.values + 0.0] if self.whole and self.distinct <= _FEW else None
 
     def identifier(self, kind: Kind) -> str:
         """Why this column only names its rows, or nothing."""
@@ -164,13 +200,3 @@ class Survey:
         common = [text for text, _ in self.counts.most_common(_SHOWN)]
         more = f", … ({self.distinct} in all)" if self.distinct > _SHOWN else ""
         return ", ".join(common) + more
-
-
-def survey(records: Records, decimal: str, tell: Tell) -> list[Survey]:
-    """Every column, from all its values."""
-    surveys = [Survey(name, decimal) for name in records.names]
-    for chunk in records:
-        tell(records.position)
-        for each, texts in zip(surveys, chunk.columns, strict=True):
-            each.add(texts, chunk)
-    return surveys

@@ -21,6 +21,7 @@ from gradlab.data.text.documents import Document
 from gradlab.data.text.reader import TextReader
 from gradlab.data.text.texts import Texts, as_array, prepare_texts
 from gradlab.errors import GradlabError, unknown
+from gradlab.printable import listed
 from gradlab.wording import counted
 
 _PACKAGES = (
@@ -55,7 +56,7 @@ def texts(
     for knob, name, what in (("text", text, "holds the texts"), ("target", target, "is to be predicted")):
         if name is None:
             raise GradlabError(
-                f"data.{knob} must be given: which column {what}. {path} has: {', '.join(records.names)}."
+                f"data.{knob} must be given: which column {what}. {path} has: {listed(records.names, 30)}."
             )
         if name not in records.names:
             raise unknown(f"column in {path},", name, records.names)
@@ -67,15 +68,15 @@ def texts(
 def _from_table(path: Path, records: Records, text: str, target: str, encoding: str) -> Texts:
     documents, labels, notes = [], [], []
     empty, missing = list[str](), list[str]()
-    for chunk in records:
-        columns = (chunk.columns[records.names.index(name)] for name in (text, target))
+    for block in records:
+        columns = block.texts([records.names.index(name) for name in (text, target)])
         for row, (content, label) in enumerate(zip(*columns, strict=True)):
             if not content:
-                empty.append(chunk.where(row))
+                empty.append(block.where(row))
             elif label in MISSING:
-                missing.append(chunk.where(row))
+                missing.append(block.where(row))
             else:
-                documents.append(Document.of(f"{path}, {chunk.where(row)}", content))
+                documents.append(Document.of(f"{path}, {block.where(row)}", content))
                 labels.append(label)
     for left_out, name, what in ((empty, text, "empty"), (missing, target, "missing")):
         if left_out:
@@ -89,10 +90,10 @@ def _from_table(path: Path, records: Records, text: str, target: str, encoding: 
 
 
 def _from_folders(root: Path, suffixes: Sequence[str]) -> Texts:
-    found = ClassFolders(root, "text", lambda path: path.name.endswith(tuple(suffixes)))
-    documents = [_stripped(path) for path in found.files]
+    folders = ClassFolders(root, "text", lambda path: path.name.endswith(tuple(suffixes)))
+    documents = [_stripped(path) for path in folders.files]
     reader = TextReader(suffixes=list(suffixes))
-    return _texts(str(root), documents, found.labels, starts=found.starts, notes=found.notes, reader=reader)
+    return _texts(str(root), documents, folders.labels, starts=folders.starts, notes=folders.notes, reader=reader)
 
 
 def _stripped(path: Path) -> Document:
@@ -108,14 +109,14 @@ def _stripped(path: Path) -> Document:
 def docstrings(seed: int) -> Texts:
     """Docstrings of ten packages that every Python brings along, and which package each is of: some 2600."""
     root = Path(sysconfig.get_paths()["stdlib"])
-    found: dict[tuple[str, str], None] = {}  # each once: some are repeated within a package
+    documented: dict[tuple[str, str], None] = {}  # each once: some are repeated within a package
     for package in _PACKAGES:
         for file in sorted((root / package).rglob("*.py")):
             if not {"test", "tests"} & set(file.relative_to(root).parts):
                 nodes = (node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, _DOCUMENTED))
-                found |= {(text, package): None for text in map(ast.get_docstring, nodes) if text and text.strip()}
-    documents = [Document.of(f"a docstring of {package}", text) for text, package in found]
-    return _texts("docstrings", documents, [package for _, package in found], reader=TextReader())
+                documented |= {(text, package): None for text in map(ast.get_docstring, nodes) if text and text.strip()}
+    documents = [Document.of(f"a docstring of {package}", text) for text, package in documented]
+    return _texts("docstrings", documents, [package for _, package in documented], reader=TextReader())
 
 
 def _texts(
@@ -138,7 +139,7 @@ def _texts(
             f"{where}: the class {alone[0]!r}{others} has a single example, which cannot be both learned and judged. "
             "Add examples, or leave it out."
         )
-    asked = [Corpus(name=where, documents=documents).key(), list(labels), starts]
+    content = [Corpus(name=where, documents=documents).key(), list(labels), starts]
     return Texts(
         inputs=as_array(documents),
         targets=np.array([classes.index(label) for label in labels], dtype=np.int64),
@@ -147,5 +148,5 @@ def _texts(
         test_from=starts.get("test"),
         notes=notes or [],
         reader=reader,
-        key=hashlib.sha256(json.dumps(asked).encode()).hexdigest(),
+        key=hashlib.sha256(json.dumps(content).encode()).hexdigest(),
     )

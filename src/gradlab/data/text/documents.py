@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gradlab.data.memory import check_memory
 from gradlab.errors import GradlabError
 
 _BLOCK = 2**16  # bytes read at once
@@ -79,6 +80,7 @@ class Document:
 
     def read(self) -> str:
         """The whole text."""
+        check_memory(4 * self.size, self.name, "Give smaller texts.")
         return "".join(self)
 
     def line_from(self, place: int) -> int:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Le
 
 from gradlab.errors import GradlabError, unknown
 
@@ -16,7 +17,11 @@ Kind = Literal["byte", "char", "word", "bpe"]
 SPECIAL = ("<pad>", "<unk>", "<bos>", "<eos>", "<mask>")  # in this order: padding is 0, where there is any
 UNKNOWN = "<unk>"
 
-_SIZE = {"word": 10_000, "bpe": 4096}  # of the vocabulary where none is asked for
+_SIZES = {"word": 10_000, "bpe": 1024}  # of the vocabulary where none is asked for
+Vocabulary = Annotated[
+    Annotated[int, Ge(1), Le(10**7)] | None,
+    f"the most tokens there may be; default all characters, {_SIZES['word']} words, {_SIZES['bpe']} pieces",
+]
 _BYTES = 256
 # A word is letters and digits; every other mark is a token of its own, a newline too; blanks are not kept. Back in
 # text they stand before all but these marks, and not after those, nor at the beginning of a line.
@@ -41,7 +46,7 @@ def build(
     elif kind == "char":
         built = _characters(names, texts, vocabulary)
     else:
-        size = vocabulary or _SIZE[kind]
+        size = vocabulary or _SIZES[kind]
         built = (_words if kind == "word" else _pairs)(names, _first(texts, sample), size)
     built.add_special_tokens(names)
     return built
@@ -95,9 +100,9 @@ def _characters(names: list[str], texts: Iterable[str], size: int | None) -> "to
 
     counts = np.zeros(0, dtype=np.int64)
     for text in texts:
-        found = np.bincount(codes(text))
-        counts = np.pad(counts, (0, max(0, len(found) - len(counts))))
-        counts[: len(found)] += found
+        here = np.bincount(codes(text))
+        counts = np.pad(counts, (0, max(0, len(here) - len(counts))))
+        counts[: len(here)] += here
     by_frequency = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
     kept = by_frequency if size is None else by_frequency[: size - len(names)]
     vocabulary = {token: i for i, token in enumerate([*names, *map(chr, sorted(kept.tolist()))])}

@@ -1,6 +1,5 @@
 """New texts for a classifier."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from gradlab.data.tables.records import SEPARATORS, Records
 from gradlab.data.text.documents import Document
 from gradlab.data.text.texts import as_array
 from gradlab.errors import GradlabError, unknown
+from gradlab.printable import printable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,10 +28,6 @@ class TextReader:
         """As data.json holds it."""
         return {"kind": self.kind, **asdict(self)}
 
-    @classmethod
-    def read_back(cls, described: Mapping[str, Any]) -> "TextReader":
-        return cls(**{key: value for key, value in described.items() if key != "kind"})
-
     def read(self, source: str) -> Reading:
         if any(character.isspace() for character in source) and not _exists(source):
             return Reading(as_array([source]))
@@ -40,15 +36,15 @@ class TextReader:
             files = [file for file in files_below(path) if file.name.endswith(tuple(self.suffixes))]
             if not files:
                 raise GradlabError(f"{source} has no file in it that ends in {' or '.join(self.suffixes)}.")
-            names = [str(file.relative_to(path)) for file in files]
-            return Reading(as_array([_told(Document.at(file)) for file in files]), names)
+            names = [printable(file.relative_to(path)) for file in files]
+            return Reading(as_array([_content(Document.at(file)) for file in files]), names)
         if not path.is_file():
             raise GradlabError(
                 f"{source} is neither a file nor a folder. A text itself is given in quotes, with a blank in it."
             )
         if path.suffix.lower() in (".csv", ".tsv"):
             return self._from_table(path)
-        return Reading(as_array([_told(Document.at(path))]), [path.name])
+        return Reading(as_array([_content(Document.at(path))]), [printable(path.name)])
 
     def _from_table(self, path: Path) -> Reading:
         if self.column is None:
@@ -59,16 +55,17 @@ class TextReader:
         records = Records(path, "auto" if self.separator in SEPARATORS else self.separator, self.encoding)
         if self.column not in records.names:
             raise unknown(f"column in {path},", self.column, records.names)
-        found = []
-        for chunk in records:
-            for row, text in enumerate(chunk.columns[records.names.index(self.column)]):
-                found.append(_told(Document.of(f"{path}, {chunk.where(row)}", text)))
-        if not found:
+        texts = [
+            _content(Document.of(f"{path}, {block.where(row)}", text))
+            for block in records
+            for row, text in enumerate(block.texts([records.names.index(self.column)])[0])
+        ]
+        if not texts:
             raise GradlabError(f"{path} has a line of column names, but no row below it.")
-        return Reading(as_array(found))
+        return Reading(as_array(texts))
 
 
-def _told(document: Document) -> str:
+def _content(document: Document) -> str:
     text = document.read().strip()
     if not text:
         raise GradlabError(f"{document.name}: the text is empty. There is nothing to tell its class by.")

@@ -66,9 +66,9 @@ class Sequences:
         width = -(-self.lengths[chosen].max(initial=0) // self.multiple) * self.multiple
         places = np.arange(width)
         mask = places < self.lengths[chosen, None]
-        found = np.full(mask.shape, self.padding, dtype=np.int64)
-        found[mask] = self.tokens[(self.starts[chosen, None] + places)[mask]]
-        return torch.from_numpy(found).to(rows.device), torch.from_numpy(mask).to(rows.device)
+        tokens = np.full(mask.shape, self.padding, dtype=np.int64)
+        tokens[mask] = self.tokens[(self.starts[chosen, None] + places)[mask]]
+        return torch.from_numpy(tokens).to(rows.device), torch.from_numpy(mask).to(rows.device)
 
 
 class Padded:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import torch
 
@@ -13,25 +13,25 @@ from gradlab.data.memory import memory_for_data
 from gradlab.data.preparation import Preparation
 from gradlab.data.raw import NotWanted, Targets, Wants
 from gradlab.data.text.corpus import Corpus, pydoc_topics, stdlib_source, text_files
+from gradlab.data.text.kinds import Kind, Vocabulary
 from gradlab.data.text.masking import Masked
 from gradlab.data.text.stream import Tokens, tokenised
 from gradlab.data.text.tokenizer import Tokenizer
 from gradlab.data.text.windows import WindowExamples, Windows
+from gradlab.files import check_content
 from gradlab.registry import Count, Fraction
 from gradlab.wording import count
-
-Kind = Literal["byte", "char", "word", "bpe"]
 
 
 @dataclass(frozen=True)
 class Context(Preparation):
     """How a model sees text: so many tokens at once, by this tokenizer."""
 
-    context: int
+    context: Count
     tokenizer: str
     """As JSON, in the format of the tokenizers library."""
 
-    vocabulary: int
+    vocabulary: Count
     """Tokens that it knows."""
 
     @property
@@ -52,7 +52,8 @@ class Context(Preparation):
 
     @classmethod
     def read_back(cls, described: dict[str, Any], targets: dict[str, Any], read: Callable[[str], str]) -> "Context":
-        return cls(described["context"], read("tokenizer.json"), described.get("vocabulary", targets["tokens"]))
+        known = {"vocabulary": targets["tokens"], **described, "tokenizer": read("tokenizer.json")}
+        return check_content(known, cls, "data.json (inputs)")
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,7 @@ def prepare_text(
     wants: Wants | None = None,
     *,
     tokenizer: Annotated[Kind, "what a token is: a byte, a character, a word, or a piece of one (bpe)"] = "byte",
-    vocabulary: Annotated[
-        Count | None, "the most tokens there may be; default all characters, 10000 words, 1024 pieces"
-    ] = None,
+    vocabulary: Vocabulary = None,
     context: Annotated[Count, "tokens that a model sees at once"] = 128,
     validation: Annotated[
         Fraction, "share of the text, after the training part, that is held out while training"
@@ -93,19 +92,18 @@ def prepare_text(
         raise NotWanted("is text, of which task=language and task=masked can learn. Texts with classes are data=texts.")
     masks = wants == "masked"
     parts = corpus.divide(validation, test)
-    sizes = {"word": 10_000, "bpe": 1024}
     special = ["<pad>", "<mask>"] if masks else []
-    made = Tokenizer.train(tokenizer, parts[0].pieces(), vocabulary=vocabulary or sizes.get(tokenizer), special=special)
-    tokens = [tokenised(part, made) if len(part) else None for part in parts]
+    trained = Tokenizer.train(tokenizer, parts[0].pieces(), vocabulary=vocabulary, special=special)
+    tokens = [tokenised(part, trained) if len(part) else None for part in parts]
     if limit is not None and tokens[0] is not None:
         tokens[0] = replace(tokens[0], ids=tokens[0].ids[: limit * context + 1])
     hidden = max(1, round(masked * context)) if masks else 0
-    train, validated, tested = (_examples(part, context, made, hidden) for part in tokens)
+    train, validated, tested = (_examples(part, context, trained, hidden) for part in tokens)
     assert tokens[0] is not None
     statistics = tokens[0].statistics
     notes = [
         f"{count(corpus.size)} bytes of text, {count(len(tokens[0]))} tokens to train on, "
-        f"{statistics.bytes / statistics.tokens:.2f} bytes each, of a vocabulary of {len(made):,}"
+        f"{statistics.bytes / statistics.tokens:.2f} bytes each, of a vocabulary of {len(trained):,}"
     ]
     key = "-".join(part.key for part in tokens if part is not None)
     return Dataset(
@@ -113,9 +111,9 @@ def prepare_text(
         validation=validated,
         test=tested,
         raw=Text(corpus, key, notes),
-        preprocessing=Context(context, made.to_json(), len(made)),
+        preprocessing=Context(context, trained.to_json(), len(trained)),
         targets=Targets(
-            tokens=len(made), token_bytes=made.byte_counts.tolist() if made.lossless else [], masked=hidden
+            tokens=len(trained), token_bytes=trained.byte_counts.tolist() if trained.lossless else [], masked=hidden
         ),
     )
 

@@ -7,17 +7,19 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.data.cache import building, cache_folder, changed_guard
+from gradlab.data.array_file import ArrayFile
+from gradlab.data.cache import cache_folder, changed_guard, converted
 from gradlab.data.progress import Tell, converting
 from gradlab.data.text.corpus import Corpus
 from gradlab.data.text.kinds import UNKNOWN
 from gradlab.data.text.tokenizer import Tokenizer
 from gradlab.errors import GradlabError
+from gradlab.files import json_text, read_json
 
 _FORMAT = 1  # of what is in the cache: a change here makes texts be converted anew
 _LARGE = 2**24  # bytes above which the user is told what takes so long
@@ -60,26 +62,24 @@ def tokenised(corpus: Corpus, tokenizer: Tokenizer, *, eos: bool = False) -> Tok
     with ExitStack() as guards:
         files = {document.source for document in corpus if isinstance(document.source, Path)}
         checks = [guards.enter_context(changed_guard(file)) for file in sorted(files)]
-        asked = [_FORMAT, corpus.key(), tokenizer.key(), eos]
-        key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+        content = [_FORMAT, corpus.key(), tokenizer.key(), eos]
+        key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
         folder = cache_folder("text", key)
-        if not folder.is_dir():
+
+        def encode(temporary: Path) -> None:
             what = f"Encoding {corpus.name} ({corpus.size / 1e6:,.0f} MB), once: it will be in {folder}."
-            with building(folder) as temporary, converting(what, corpus.size, corpus.size > _LARGE) as tell:
+            with converting(what, corpus.size, corpus.size > _LARGE) as tell:
                 _Encoding(corpus, tokenizer, eos, tell).write(temporary)
-                for check in checks:
-                    check()
-    return _read(folder, key)
+            for check in checks:
+                check()
 
-
-def _read(folder: Path, key: str) -> Tokens:
-    try:
-        ids = np.load(folder / "tokens.npy", mmap_mode="r", allow_pickle=False)
-        starts = np.load(folder / "starts.npy", allow_pickle=False)
-        statistics = Statistics(**json.loads((folder / "text.json").read_text()))
-    except (OSError, ValueError, TypeError, EOFError) as error:
-        raise GradlabError(f"The cache {folder} is damaged: {error}. Remove that folder.") from None
-    return Tokens(ids=ids, starts=starts, statistics=statistics, key=key)
+        converted(folder, encode, ["tokens.npy", "starts.npy", "text.json"])
+    return Tokens(
+        ids=np.load(folder / "tokens.npy", mmap_mode="r", allow_pickle=False),
+        starts=np.load(folder / "starts.npy", allow_pickle=False),
+        statistics=read_json(folder / "text.json", Statistics),
+        key=key,
+    )
 
 
 class _Encoding:
@@ -88,39 +88,30 @@ class _Encoding:
     def __init__(self, corpus: Corpus, tokenizer: Tokenizer, eos: bool, tell: Tell):
         self.corpus, self.tokenizer, self.tell = corpus, tokenizer, tell
         self.last = np.array([tokenizer["<eos>"]] if eos else [], dtype=np.int64)
-        self.dtype = np.min_scalar_type(len(tokenizer) - 1)
         self.starts = [0]
         self.counts = np.zeros(len(tokenizer), dtype=np.int64)
         self.characters = self.bytes = self.tokens = 0
 
     def write(self, folder: Path) -> None:
         """The tokens, the starts of the documents, and the statistics."""
-        with (folder / "tokens.npy").open("wb") as file:
-            # NumPy leaves room in the header for as long an array as there can be: it is written again at the end.
-            self._write_header(file)
+        with ArrayFile(folder / "tokens.npy", np.min_scalar_type(len(self.tokenizer) - 1)) as file:
             for texts in _together(self.corpus):
                 for text, encoded in zip(texts, self.tokenizer.encode_many(texts), strict=True):
                     self._add(encoded if text else self.last, file)
                     if not text:
-                        self.starts.append(self.tokens)
+                        self.starts.append(file.rows)
                 self.characters += sum(map(len, texts))
                 self.bytes += sum(len(text.encode()) for text in texts)
                 self.tell(self.bytes)
-            file.seek(0)
-            self._write_header(file)
+            self.tokens = file.rows
         if not self.characters:
             raise GradlabError(f"{self.corpus.name} is empty. There must be text in it.")
         np.save(folder / "starts.npy", np.array(self.starts[:-1], dtype=np.int64))
-        (folder / "text.json").write_text(json.dumps(asdict(self._statistics())))
+        (folder / "text.json").write_text(json_text(asdict(self._statistics())))
 
-    def _write_header(self, file: IO[bytes]) -> None:
-        described = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.tokens,)}
-        np.lib.format.write_array_header_1_0(file, described)
-
-    def _add(self, ids: npt.NDArray[np.int64], file: IO[bytes]) -> None:
+    def _add(self, ids: npt.NDArray[np.int64], file: ArrayFile) -> None:
         self.counts += np.bincount(ids, minlength=len(self.counts))
-        self.tokens += len(ids)
-        file.write(ids.astype(self.dtype).tobytes())
+        file.write(ids)
 
     def _statistics(self) -> Statistics:
         unknown = self.tokenizer.special.get(UNKNOWN)

@@ -14,8 +14,9 @@ from gradlab.data.examples import Examples, Rows
 from gradlab.data.raw import Raw, Targets, Wants
 from gradlab.data.text.corpus import Corpus
 from gradlab.data.text.documents import Document
+from gradlab.data.text.kinds import Kind, Vocabulary
 from gradlab.data.text.sequences import Padded, PaddedExamples
-from gradlab.data.text.source import Context, Kind
+from gradlab.data.text.source import Context
 from gradlab.data.text.stream import tokenised
 from gradlab.data.text.tokenizer import Tokenizer
 from gradlab.errors import GradlabError
@@ -26,6 +27,10 @@ from gradlab.wording import count
 @dataclass(frozen=True, kw_only=True)
 class Texts(Raw):
     """Documents with targets, before any split."""
+
+    def _check_inputs(self) -> None:
+        if self.inputs.ndim != 1 or not self.inputs.size:
+            raise GradlabError(f"Texts must be an array of documents, got one of shape {self.inputs.shape}.")
 
 
 @dataclass(frozen=True)
@@ -60,9 +65,7 @@ def prepare_texts(
     wants: Wants | None = None,
     *,
     tokenizer: Annotated[Kind, "what a token is: a byte, a character, a word, or a piece of one (bpe)"] = "word",
-    vocabulary: Annotated[
-        Count | None, "the most tokens there may be; default all characters, 10000 words, 4096 pieces"
-    ] = None,
+    vocabulary: Vocabulary = None,
     context: Annotated[Count, "tokens that a model sees of a text, from its beginning on"] = 256,
     validation: Validation = 0.15,
     test: Test = None,
@@ -77,11 +80,11 @@ def prepare_texts(
         raw, validation=validation, test=test, folds=folds, fold=fold, limit=limit, seed=seed
     )
     learned = (piece for document in raw.inputs[train] for piece in document)
-    made = Tokenizer.train(tokenizer, learned, vocabulary=vocabulary, special=["<pad>"])
-    tokens = tokenised(Corpus(name="the texts", documents=list(raw.inputs)), made)
+    trained = Tokenizer.train(tokenizer, learned, vocabulary=vocabulary, special=["<pad>"])
+    tokens = tokenised(Corpus(name="the texts", documents=list(raw.inputs)), trained)
     padded = Padded.of(tokens.ids, tokens.starts, context)
     lengths = np.diff(tokens.starts, append=len(tokens))
-    notes = [f"{count(len(lengths))} texts of {np.median(lengths):.0f} tokens (median), vocabulary {len(made):,}"]
+    notes = [f"{count(len(lengths))} texts of {np.median(lengths):.0f} tokens (median), vocabulary {len(trained):,}"]
     if longer := int((lengths > context).sum()):
         notes.append(f"Cut {longer:,} texts that are longer than {context} tokens; see data.context.")
 
@@ -96,7 +99,7 @@ def prepare_texts(
         validation=examples(validated),
         test=examples(tested),
         raw=replace(raw, notes=[*raw.notes, *notes]),
-        preprocessing=Beginning(context, made.to_json(), len(made)),
+        preprocessing=Beginning(context, trained.to_json(), len(trained)),
         targets=Targets.of(raw.targets[train], raw.classes),
     )
 

@@ -1,5 +1,6 @@
 """Text to token numbers and back."""
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from gradlab.data.text.documents import cut
 from gradlab.data.text.kinds import SPECIAL, UNKNOWN, build, byte_characters, codes, kind_of
 from gradlab.errors import GradlabError, one_line
+from gradlab.files import Damaged, parse_json, read_bytes, write_file
 
 if TYPE_CHECKING:
     import tokenizers
@@ -22,6 +24,7 @@ Ids = npt.NDArray[np.int64]
 Unknown = Literal["mark", "refuse"]
 
 _PART = 2**13  # characters that the library is given at once: it runs over parts in parallel, and slower over long ones
+_ADVICE = "It must be a tokenizer.json."
 _NAMED = 10  # unknown characters or words that are named
 
 
@@ -59,7 +62,7 @@ class Tokenizer:
         """A tokenizer for these texts.
 
         `vocabulary` is how many tokens there are in all, the most frequent ones: by default every character, 10,000
-        words, 4096 pieces of byte pairs; it says nothing of bytes. `<unk>` is always there for characters and words,
+        words, 1024 pieces of byte pairs; it says nothing of bytes. `<unk>` is always there for characters and words,
         further `special` tokens are where they are asked for. Words and byte pairs are learned of the first `sample`
         characters, since the memory that takes grows with them.
         """
@@ -69,28 +72,27 @@ class Tokenizer:
     def from_json(cls, text: str, where: str = "The tokenizer") -> "Tokenizer":
         import tokenizers
 
+        parse_json(text, dict[str, Any], where, _ADVICE)
         try:
-            return cls(tokenizers.Tokenizer.from_str(text))
-        except Exception as error:  # the library has no class of its own for what it cannot read
-            raise GradlabError(f"{where} is damaged: {one_line(error)}. It must be a tokenizer.json.") from None
+            tokenizer = cls(tokenizers.Tokenizer.from_str(text))
+            with contextlib.suppress(GradlabError):  # of a letter that it does not know
+                tokenizer.decode(tokenizer.encode("a").tolist())  # some that can be read fail at the first text
+            return tokenizer
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # the library has no class of its own for what it cannot read, or panics
+            raise Damaged(where, one_line(error), _ADVICE) from None
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise GradlabError(f"{path} cannot be read as a tokenizer: {one_line(error)}.") from None
-        return cls.from_json(text, str(path))
+        return cls.from_json(read_bytes(Path(path), _ADVICE).decode(errors="replace"), str(path))
 
     def to_json(self) -> str:
         return self.inner.to_str(pretty=True)
 
     def save(self, path: str | Path) -> None:
         """As a tokenizer.json, which other libraries read too."""
-        try:
-            Path(path).write_text(self.to_json(), encoding="utf-8")
-        except OSError as error:
-            raise GradlabError(f"{path} cannot be written: {error.strerror}.") from None
+        write_file(Path(path), self.to_json())
 
     def key(self) -> str:
         """SHA-256 of the tokenizer.json: the same for tokenizers that give the same tokens."""
@@ -122,12 +124,12 @@ class Tokenizer:
         """Token numbers of each text."""
         for text in texts:
             _check(text)
-        found = self._run(texts) if self._table is None else self._look_up(texts, self._table)
+        encoded = self._run(texts) if self._table is None else self._look_up(texts, self._table)
         if unknown == "refuse" and UNKNOWN in self.special:
-            for text, ids in zip(texts, found, strict=True):
+            for text, ids in zip(texts, encoded, strict=True):
                 if (ids == self.special[UNKNOWN]).any():
                     raise self._unknown(text)
-        return found
+        return encoded
 
     def _run(self, texts: Sequence[str]) -> list[Ids]:
         parts = [[text] if self.kind == "other" else [*cut(text, _PART)] for text in texts]

@@ -70,8 +70,8 @@ class Windows:
         if isinstance(self._all, Tensor):
             starts = self._starts(torch.as_tensor(chosen).to(self.device))
             return self._all.index_select(0, starts).long()
-        found = self._all[self._starts(torch.as_tensor(chosen).cpu()).numpy()]
-        return torch.from_numpy(found.astype(np.int64)).to(self.device)
+        windows = self._all[self._starts(torch.as_tensor(chosen).cpu()).numpy()]
+        return torch.from_numpy(windows.astype(np.int64)).to(self.device)
 
     def _starts(self, chosen: Int64[Tensor, " rows"]) -> Int64[Tensor, " rows"]:
         """Where the windows of these rows begin."""

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from gradlab.diagnosis.probing.replay import Replay
 from gradlab.diagnosis.record import Record
-from gradlab.diagnosis.watching.calls import tensors_in
+from gradlab.diagnosis.watching.tensors import tensors_in
 
 _MODULES = 20
 
@@ -44,5 +44,5 @@ def cuts(record: Record, replay: Replay, deadline: float) -> None:
 def _seen(replay: Replay, model: nn.Module) -> list[Tensor]:
     """What of the output the loss was made of, with the same random numbers in every call."""
     torch.manual_seed(0)
-    found = tensors_in(replay.output(model))
-    return [found[i] for i in replay.capture.connected]
+    outputs = tensors_in(replay.output(model))
+    return [outputs[i] for i in replay.capture.connected]

@@ -14,7 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from gradlab.diagnosis.probing.replay import Replay, answers, seeded
 from gradlab.diagnosis.record import Probed, Record
-from gradlab.diagnosis.watching.calls import tensors_in
+from gradlab.diagnosis.watching.tensors import tensors_in
 
 _ROWS, _NOISE, _LOOKS, _PAIRS = 12, 1e-5, 300, 500
 _SIMPLE = (Tensor, int, float, str, bool, type(None))
@@ -76,15 +76,15 @@ class _Batch:
         """What it says of these rows, in this order; of a copy, as models may remember what they were asked."""
         args, kwargs = self.replay.rearranged(_pick(self.replay.rows, order, self.count, axis))
         seeded(seed)
-        found = list(answers(self.replay.output(copy.deepcopy(self.model), args, kwargs)))
-        return [found[i].float() for i in self.wanted] if self.wanted else found
+        outputs = list(answers(self.replay.output(copy.deepcopy(self.model), args, kwargs)))
+        return [outputs[i].float() for i in self.wanted] if self.wanted else outputs
 
     def columns_apart(self) -> bool:
         """Whether outputs have the second axis of the input too, and do not mix along it."""
-        given = next(t for t in tensors_in([self.replay.capture.args, self.replay.capture.kwargs]) if t.ndim)
-        if given.ndim < (3 if given.is_floating_point() else 2) or given.shape[1] < 2:
+        inputs = next(t for t in tensors_in([self.replay.capture.args, self.replay.capture.kwargs]) if t.ndim)
+        if inputs.ndim < (3 if inputs.is_floating_point() else 2) or inputs.shape[1] < 2:
             return False
-        columns = given.shape[1]
+        columns = inputs.shape[1]
         half = columns // 2
         with torch.no_grad():
             base = torch.arange(columns)
@@ -96,26 +96,26 @@ class _Batch:
 
     def through(self) -> str:
         """A layer that takes the first axis for time, and was given the rows there, with a time axis beside it."""
-        with _noted(self.model, self.count) as found, torch.no_grad():
+        with _noted(self.model, self.count) as layers, torch.no_grad():
             # The hooks are on this model, not on a copy.
             args, kwargs = self.replay.rearranged(_pick(self.replay.rows, torch.arange(self.count), self.count, 0))
             self.replay.output(self.model, args, kwargs)
-        return found[0] if found else ""
+        return layers[0] if layers else ""
 
 
 def _pick(rows: int, order: Tensor, count: int, axis: int) -> Callable[[Tensor], Tensor]:
     """Of each argument, the first `count` rows; these (or the columns, if `axis` is 1) in an order."""
 
-    def pick(given: Tensor) -> Tensor:
-        if not given.ndim or given.layout != torch.strided:
-            return given
-        along = 0 if len(given) == rows else 1 if given.ndim > 1 and given.shape[1] == rows else None
+    def pick(tensor: Tensor) -> Tensor:
+        if not tensor.ndim or tensor.layout != torch.strided:
+            return tensor
+        along = 0 if len(tensor) == rows else 1 if tensor.ndim > 1 and tensor.shape[1] == rows else None
         if along is not None:
             at = order if axis == 0 else torch.arange(count)
-            given = given.index_select(along, at.to(given.device))
-        if axis == 1 and given.ndim > 1 and given.shape[1] == len(order):
-            given = given.index_select(1, order.to(given.device))
-        return given
+            tensor = tensor.index_select(along, at.to(tensor.device))
+        if axis == 1 and tensor.ndim > 1 and tensor.shape[1] == len(order):
+            tensor = tensor.index_select(1, order.to(tensor.device))
+        return tensor
 
     return pick
 
@@ -161,55 +161,55 @@ def _equal(one: list[Tensor], other: list[Tensor]) -> bool:
 def _doubt(replay: Replay) -> str:
     """Arguments that may say which rows belong together."""
     rows, capture = replay.rows, replay.capture
-    for given in _leaves([capture.args, capture.kwargs]):
-        if not isinstance(given, _SIMPLE):
-            return f"an argument is a {type(given).__name__}"
-        if not isinstance(given, Tensor) or not given.ndim:
+    for value in _leaves([capture.args, capture.kwargs]):
+        if not isinstance(value, _SIMPLE):
+            return f"an argument is a {type(value).__name__}"
+        if not isinstance(value, Tensor) or not value.ndim:
             continue
-        if given.layout != torch.strided or tuple(given.shape[:2]) == (rows, rows):
+        if value.layout != torch.strided or tuple(value.shape[:2]) == (rows, rows):
             return "an argument has pairs of rows"
-        if rows not in given.shape[:2] and len(given) != 1:
+        if rows not in value.shape[:2] and len(value) != 1:
             return "an argument is not by row"
     return ""
 
 
-def _leaves(given: Any) -> Iterator[Any]:
-    if isinstance(given, dict):
-        given = list(given.values())
-    if isinstance(given, (list, tuple)) and not hasattr(given, "_fields"):
-        for item in given:
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        for item in value:
             yield from _leaves(item)
     else:
-        yield given
+        yield value
 
 
 @contextmanager
 def _noted(model: nn.Module, count: int) -> Iterator[list[str]]:
     """Layers that take the first axis for time, and get `count` there; none, if another one has its time elsewhere:
     then the rows are looked at on purpose, besides."""
-    found: list[str] = []
+    layers: list[str] = []
     others: list[str] = []
 
-    def note(path: str, told: bool) -> Callable[..., None]:
+    def note(path: str, batch_first: bool) -> Callable[..., None]:
         def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            given = next((t for t in tensors_in([args, kwargs])), None)
-            by_row = given is not None and given.ndim == 3 and given.shape[0] == count and given.shape[1] > 1
-            (found if by_row and not told else others).append(f"{path} ({type(module).__name__})")
+            tensor = next((t for t in tensors_in([args, kwargs])), None)
+            by_row = tensor is not None and tensor.ndim == 3 and tensor.shape[0] == count and tensor.shape[1] > 1
+            (layers if by_row and not batch_first else others).append(f"{path} ({type(module).__name__})")
 
         return hook
 
     hooks = []
     for path, module in model.named_modules():
-        told = getattr(module, "batch_first", getattr(getattr(module, "self_attn", None), "batch_first", None))
-        if isinstance(module, _BY_TIME) and told is not None:
-            hooks.append(module.register_forward_pre_hook(note(path, told), with_kwargs=True))
+        batch_first = getattr(module, "batch_first", getattr(getattr(module, "self_attn", None), "batch_first", None))
+        if isinstance(module, _BY_TIME) and batch_first is not None:
+            hooks.append(module.register_forward_pre_hook(note(path, batch_first), with_kwargs=True))
     try:
-        yield found
+        yield layers
     finally:
         for hook in hooks:
             hook.remove()
         if others:
-            found.clear()
+            layers.clear()
 
 
 # -- with whom rows are seen ------------------------------------------------------------------------------------------
@@ -218,11 +218,11 @@ def _noted(model: nn.Module, count: int) -> Iterator[list[str]]:
 def _company(record: Record, replay: Replay) -> str:
     """Whether a row that comes again has new companions, as shuffled examples have, or the same ones, as the points of
     a set, the nodes of a graph and the moments of a series have."""
-    given = next(t for t in tensors_in([replay.capture.args, replay.capture.kwargs]) if t.ndim)
-    if given[0].numel() < 2:  # numbers, or words: they come again in any company
+    inputs = next(t for t in tensors_in([replay.capture.args, replay.capture.kwargs]) if t.ndim)
+    if inputs[0].numel() < 2:  # numbers, or words: they come again in any company
         return "unknown"
     # Arguments that have rows may stand side by side there.
-    fit = [x for x, _ in record.examples[:_LOOKS] if len(x) and x[0].numel() >= given[0].numel()]
+    fit = [x for x, _ in record.examples[:_LOOKS] if len(x) and x[0].numel() >= inputs[0].numel()]
     looks = [_prints(x) for x in fit if x.shape[1:] == fit[0].shape[1:]]
     members = [set(look) for look in looks]
     if len(looks) >= 5 and all(one == members[0] for one in members):

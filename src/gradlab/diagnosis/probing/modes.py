@@ -75,23 +75,23 @@ def _noisy(replay: Replay, model: nn.Module, part: nn.Module) -> bool:
     """Whether a module has nothing to learn and gives something else every time: a dropout of somebody's own."""
     if any(True for _ in part.parameters()) or any(part.children()):
         return False
-    given: list[tuple[Any, ...]] = []
-    hook = part.register_forward_pre_hook(lambda _, args: given.append(args))
+    inputs: list[tuple[Any, ...]] = []
+    hook = part.register_forward_pre_hook(lambda _, args: inputs.append(args))
     replay.output(model)
     hook.remove()
-    if not given:
+    if not inputs:
         return False
-    found = []
+    outputs = []
     for seed in (0, 1):
         seeded(seed)
-        found.append(next(answers(part(*given[0])), None))
-    one, other = found
+        outputs.append(next(answers(part(*inputs[0])), None))
+    one, other = outputs
     return one is not None and other is not None and one.shape == other.shape and not torch.equal(one, other)
 
 
 def _agreement(replay: Replay, model: nn.Module, flags: dict[nn.Module, bool]) -> float:
     """How much what it says in one mode is a rescaling of what it says in the other."""
-    given: list[Tensor] = []
+    both: list[Tensor] = []
     for training in (True, False):
         for part, was in flags.items():
             part.training = was and training
@@ -99,8 +99,8 @@ def _agreement(replay: Replay, model: nn.Module, flags: dict[nn.Module, bool]) -
         answer = first(replay.output(model))
         if answer is None:
             return 0.0
-        given.append(answer.float().flatten())
-    if given[0].shape != given[1].shape or len(given[0]) < 3:
+        both.append(answer.float().flatten())
+    if both[0].shape != both[1].shape or len(both[0]) < 3:
         return 0.0
-    told = float(torch.corrcoef(torch.stack(given))[0, 1])
-    return told if math.isfinite(told) else 0.0
+    correlation = float(torch.corrcoef(torch.stack(both))[0, 1])
+    return correlation if math.isfinite(correlation) else 0.0

@@ -19,6 +19,7 @@ from gradlab.diagnosis.probing.modes import modes
 from gradlab.diagnosis.probing.rates import rates
 from gradlab.diagnosis.probing.replay import Replay, first
 from gradlab.diagnosis.probing.slopes import slopes
+from gradlab.diagnosis.progress import poor, stuck
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.series import Series
 from gradlab.diagnosis.watching.chance import unrolled
@@ -130,29 +131,29 @@ def by_time(record: Record, replay: Replay, deadline: float) -> None:
     capture = replay.capture
     sequence = capture.args[0] if capture.args and isinstance(capture.args[0], Tensor) else None
     recurrent = any(isinstance(m, (nn.RNNBase, nn.RNNCellBase)) for m in capture.model.modules())
-    if sequence is None or not replay.has_loss or sequence.ndim < 2 or not (recurrent or record.stuck()):
+    if sequence is None or not replay.has_loss or sequence.ndim < 2 or not (recurrent or stuck(record)):
         return
     model = replay.model()
-    found: list[Tensor] = []
+    outputs: list[Tensor] = []
     if sequence.is_floating_point():
         if sequence.ndim != 3:
             return
-        given = sequence.clone().requires_grad_(True)
-        found.append(given)
-        loss = replay.loss(model, (given, *capture.args[1:]))
+        inputs = sequence.clone().requires_grad_(True)
+        outputs.append(inputs)
+        loss = replay.loss(model, (inputs, *capture.args[1:]))
     else:
         hooks = [
-            m.register_forward_hook(lambda _m, _i, out: found.append(out))
+            m.register_forward_hook(lambda _m, _i, out: outputs.append(out))
             for m in model.modules()
             if isinstance(m, nn.Embedding)
         ]
         loss = replay.loss(model)
         for hook in hooks:
             hook.remove()
-    found = [t for t in found if t.requires_grad and t.ndim == 3 and sequence.shape[1] in t.shape[:2]]
-    if not found:
+    outputs = [t for t in outputs if t.requires_grad and t.ndim == 3 and sequence.shape[1] in t.shape[:2]]
+    if not outputs:
         return
-    gradient: Tensor | None = torch.autograd.grad(loss, found[0], allow_unused=True)[0]
+    gradient: Tensor | None = torch.autograd.grad(loss, outputs[0], allow_unused=True)[0]
     if gradient is None:
         return
     times_first = (
@@ -169,7 +170,7 @@ def by_time(record: Record, replay: Replay, deadline: float) -> None:
 
 def by_heart(record: Record, replay: Replay, deadline: float) -> None:
     """Whether a copy can learn one small batch by heart, with an optimiser that suits everything."""
-    if not replay.sound() or not (record.stuck() or record.left() > 0.5):
+    if not replay.sound() or not poor(record, 0.5):
         return
     model = replay.model()
     for part in model.modules():

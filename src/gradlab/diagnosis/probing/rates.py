@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from gradlab.diagnosis.probing.replay import Replay, seeded
+from gradlab.diagnosis.progress import poor
 from gradlab.diagnosis.record import Optimizer, Record
 
 _STEPS = 20
@@ -25,7 +26,7 @@ def rates(record: Record, replay: Replay, deadline: float) -> None:
     if optimizer is None or record.probed.rates or not optimizer.rate.largest > 0:
         return
     # Who has learnt has found a rate.
-    if not (record.stuck() or record.left() > 0.3) or not replay.sound():
+    if not poor(record, 0.3) or not replay.sound():
         return
     own = optimizer.rate.largest
     with torch.no_grad():
@@ -50,8 +51,8 @@ def _stepping(optimizer: Optimizer, model: nn.Module, rate: float) -> torch.opti
         return None
     known = set(inspect.signature(make).parameters) - {"params", "lr", "fused", "foreach", "capturable"}
     settings = {name: value for name, value in optimizer.settings.items() if name in known}
-    made: torch.optim.Optimizer = make(weights, lr=rate, **settings)
-    return made
+    result: torch.optim.Optimizer = make(weights, lr=rate, **settings)
+    return result
 
 
 def _end(replay: Replay, model: nn.Module, stepping: torch.optim.Optimizer, start: float, deadline: float) -> float:

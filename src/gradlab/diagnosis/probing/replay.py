@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.diagnosis.record import Capture
-from gradlab.diagnosis.watching.calls import tensors_in
 from gradlab.diagnosis.watching.judges import original
+from gradlab.diagnosis.watching.tensors import mapped, tensors_in
 
 
 class Replay:
@@ -43,9 +43,9 @@ class Replay:
         seen = self.capture.loss
         with torch.no_grad():
             seeded()
-            given = tensors_in(self.output(self.as_trained()))
-        fits = (i for i in self.capture.connected if i < len(given) and given[i].numel() == 1)
-        return next((i for i in fits if abs(float(given[i]) - seen) <= 0.3 * abs(seen) + 1e-6), None)
+            outputs = tensors_in(self.output(self.as_trained()))
+        fits = (i for i in self.capture.connected if i < len(outputs) and outputs[i].numel() == 1)
+        return next((i for i in fits if abs(float(outputs[i]) - seen) <= 0.3 * abs(seen) + 1e-6), None)
 
     # -- models -------------------------------------------------------------------------------------------------------
 
@@ -76,12 +76,12 @@ class Replay:
         self, model: nn.Module, args: tuple[Any, ...] | None = None, kwargs: dict[str, Any] | None = None
     ) -> Any:
         capture = self.capture
-        given = (capture.args if args is None else args), (capture.kwargs if kwargs is None else kwargs)
-        return model(*given[0], **given[1])
+        inputs = (capture.args if args is None else args), (capture.kwargs if kwargs is None else kwargs)
+        return model(*inputs[0], **inputs[1])
 
     def rearranged(self, pick: Callable[[Tensor], Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments, with every tensor in them replaced."""
-        args, kwargs = _mapped(self.capture.args, pick), _mapped(self.capture.kwargs, pick)
+        args, kwargs = mapped(self.capture.args, pick), mapped(self.capture.kwargs, pick)
         return args, kwargs
 
     def loss(self, model: nn.Module, args: tuple[Any, ...] | None = None) -> Tensor:
@@ -145,15 +145,3 @@ def answers(output: Any) -> Iterator[Tensor]:
         items = vars(output).values()
     for item in items:
         yield from answers(item)
-
-
-def _mapped(given: Any, pick: Callable[[Tensor], Tensor]) -> Any:
-    if isinstance(given, Tensor):
-        return pick(given)
-    if isinstance(given, tuple) and not hasattr(given, "_fields"):
-        return tuple(_mapped(item, pick) for item in given)
-    if isinstance(given, list):
-        return [_mapped(item, pick) for item in given]
-    if isinstance(given, dict):
-        return {key: _mapped(value, pick) for key, value in given.items()}
-    return given

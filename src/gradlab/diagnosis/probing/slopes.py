@@ -58,11 +58,11 @@ def _heard(kinds: dict[str, Any]) -> Iterator[dict[str, list[tuple[Any, ...]]]]:
         skipped = int(kind.setup_context is torch.autograd.Function.setup_context)  # the context comes first
 
         def forward(*args: Any, **kwargs: Any) -> Any:
-            given = args[skipped:]
-            size = sum(a.numel() for a in given if isinstance(a, Tensor))
+            inputs = args[skipped:]
+            size = sum(a.numel() for a in inputs if isinstance(a, Tensor))
             if len(heard[name]) < _CALLS and not kwargs and size <= _LARGEST:
-                wanted = [isinstance(a, Tensor) and a.requires_grad for a in given]
-                kept = [a.detach().clone() if isinstance(a, Tensor) else a for a in given]
+                wanted = [isinstance(a, Tensor) and a.requires_grad for a in inputs]
+                kept = [a.detach().clone() if isinstance(a, Tensor) else a for a in inputs]
                 heard[name].append(tuple(a.requires_grad_() if w else a for a, w in zip(kept, wanted, strict=True)))
             return function(*args, **kwargs)
 
@@ -94,8 +94,8 @@ class _Function:
         seeded()
         # Some change their arguments in place.
         output = self.kind.apply(*(a.clone() if isinstance(a, Tensor) else a for a in args))
-        given = output if isinstance(output, (tuple, list)) else (output,)
-        return [t for t in given if isinstance(t, Tensor) and t.is_floating_point()]
+        outputs = output if isinstance(output, (tuple, list)) else (output,)
+        return [t for t in outputs if isinstance(t, Tensor) and t.is_floating_point()]
 
     def values(self, argument: int | None = None, place: int = 0, step: float = 0.0) -> list[Tensor]:
         args = list(self.args)
@@ -125,15 +125,15 @@ def _compare(name: str, kind: Any, args: Sequence[Any], deadline: float) -> list
     ):
         return []
     weights, gradients = _backward(function)
-    found = {}
+    by_argument = {}
     for argument, gradient in zip(function.wanted, gradients, strict=True):
-        found[argument] = _at_places(function, argument, gradient, weights, base, deadline)
+        by_argument[argument] = _at_places(function, argument, gradient, weights, base, deadline)
     meant = ""
     # One argument by steps makes an estimator of the whole function: others' slopes are then chosen with it.
-    if any(c.passed and not c.right and not c.wrong for c in found.values()) or _in_steps(function, base):
+    if any(c.passed and not c.right and not c.wrong for c in by_argument.values()) or _in_steps(function, base):
         meant = "steps"
     result = []
-    for argument, one in found.items():
+    for argument, one in by_argument.items():
         off = one.wrong or one.passed or one.stopped
         if not off:
             continue
@@ -170,8 +170,8 @@ def _backward(function: _Function) -> tuple[list[Tensor | None], list[Tensor]]:
     leaves = [args[i] for i in function.wanted]
     if not isinstance(total, Tensor):
         return weights, [torch.zeros_like(leaf) for leaf in leaves]
-    found = torch.autograd.grad(total, leaves, allow_unused=True)
-    return weights, [torch.zeros_like(a) if g is None else g for g, a in zip(found, leaves, strict=True)]
+    gradients = torch.autograd.grad(total, leaves, allow_unused=True)
+    return weights, [torch.zeros_like(a) if g is None else g for g, a in zip(gradients, leaves, strict=True)]
 
 
 def _at_places(
@@ -183,12 +183,12 @@ def _at_places(
     deadline: float,
 ) -> _Compared:
     """Both slopes at some places of an argument: where backward's are steepest, and anywhere."""
-    given: Tensor = function.args[argument]
+    inputs: Tensor = function.args[argument]
     flat = gradient.reshape(-1)
     count = flat.numel()
     places = set(flat.abs().topk(min(_STEEPEST, count)).indices.tolist())
     places |= set(torch.randperm(count)[:_RANDOM].tolist())
-    width = _STEP * (float(given.square().mean().sqrt()) or 1.0)
+    width = _STEP * (float(inputs.square().mean().sqrt()) or 1.0)
 
     def along(one: list[Tensor], other: list[Tensor], distance: float) -> float:
         return sum(
@@ -209,40 +209,40 @@ def _at_places(
     scale = max((abs(p[0]) for p in pairs), default=0.0) or max((abs(p[2]) for p in pairs), default=0.0)
     # At a kink or a jump there is no slope to compare with.
     smooth = [
-        (told, wide, near)
-        for told, wide, near, right, left in pairs
+        (analytic, wide, near)
+        for analytic, wide, near, right, left in pairs
         if abs(wide - near) <= 0.02 * max(abs(wide), abs(near)) + 1e-4 * scale
         and abs(right - left) <= 0.1 * max(abs(right), abs(left)) + 1e-4 * scale
     ]
-    size = max((max(abs(told), abs(near)) for told, _, near in smooth), default=0.0)
+    size = max((max(abs(analytic), abs(near)) for analytic, _, near in smooth), default=0.0)
     compared = _Compared()
-    for told, wide, near in smooth:
+    for analytic, wide, near in smooth:
         numeric = (4 * near - wide) / 3
-        if abs(told - numeric) <= _NEAR * max(abs(told), abs(numeric)) + _NOTHING * size:
-            compared.right += told != 0 or numeric != 0
+        if abs(analytic - numeric) <= _NEAR * max(abs(analytic), abs(numeric)) + _NOTHING * size:
+            compared.right += analytic != 0 or numeric != 0
         elif abs(numeric) <= _NOTHING * size:
-            compared.passed.append((told, numeric))
-        elif abs(told) <= _NOTHING * size:
-            compared.stopped.append((told, numeric))
+            compared.passed.append((analytic, numeric))
+        elif abs(analytic) <= _NOTHING * size:
+            compared.stopped.append((analytic, numeric))
         else:
-            compared.wrong.append((told, numeric))
+            compared.wrong.append((analytic, numeric))
     return compared
 
 
 def _in_steps(function: _Function, outputs: list[Tensor]) -> bool:
     """Whether outputs have few values although inputs have many: signs, roundings, codes."""
-    given = max((function.args[i] for i in function.wanted), key=Tensor.numel)
+    inputs = max((function.args[i] for i in function.wanted), key=Tensor.numel)
     for output in outputs:
         values = output[output != 0]
-        many = len(torch.unique(given)) > 0.5 * given.numel()
-        if many and min(values.numel(), given.numel()) >= 16 and len(torch.unique(values)) <= 0.25 * values.numel():
+        many = len(torch.unique(inputs)) > 0.5 * inputs.numel()
+        if many and min(values.numel(), inputs.numel()) >= 16 and len(torch.unique(values)) <= 0.25 * values.numel():
             return True
     return False
 
 
-def _of_identity(given: Tensor, outputs: list[Tensor]) -> str:
+def _of_identity(inputs: Tensor, outputs: list[Tensor]) -> str:
     """Whether forward leaves its argument as it is, or only scales it: then backward is all that it is there for."""
-    x = given.reshape(-1)
+    x = inputs.reshape(-1)
     for output in outputs:
         y = output.reshape(-1)
         if y.shape != x.shape or not bool(x.any()):
@@ -262,4 +262,4 @@ def _site(kind: Any) -> Site | None:
         file = os.path.relpath(code.co_filename)
     except ValueError:  # another drive
         file = ".."
-    return Site(code.co_filename if file.startswith("..") else file, code.co_firstlineno, code.co_name)
+    return Site(code.co_filename if file.startswith("..") else file, code.co_firstlineno)

@@ -4,9 +4,12 @@ from gradlab.diagnosis.rules import (
     affine,
     brakes,
     clearing,
-    data,
     generative,
     growth,
+    inputs,
+    labels,
+    leakage,
+    loading,
     losses,
     modes,
     outcomes,
@@ -16,23 +19,11 @@ from gradlab.diagnosis.rules import (
     starts,
     wiring,
 )
-from gradlab.diagnosis.rules.base import judge, rules
+from gradlab.diagnosis.rules.base import for_script, judge, rules
 
-__all__ = [
-    "affine",
-    "brakes",
-    "clearing",
-    "data",
-    "generative",
-    "growth",
-    "judge",
-    "losses",
-    "modes",
-    "outcomes",
-    "probed",
-    "rates",
-    "rules",
-    "signals",
-    "starts",
-    "wiring",
-]
+FILES = (
+    *(affine, brakes, clearing, generative, growth, inputs, labels, leakage, loading),
+    *(losses, modes, outcomes, probed, rates, signals, starts, wiring),
+)
+
+__all__ = ["FILES", "for_script", "judge", "rules"]

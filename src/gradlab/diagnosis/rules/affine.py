@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterator
 
+from gradlab.diagnosis.progress import HALF, left, poor
 from gradlab.diagnosis.record import Graph, Node, Record
-from gradlab.diagnosis.rules.base import Seen, rule
-from gradlab.diagnosis.rules.chains import VIEWS
-from gradlab.wording import number
+from gradlab.diagnosis.rules.base import Case, Grade, Rule, course
+from gradlab.diagnosis.rules.chains import VIEWS, first_graphs, origin
 
 _CONVOLUTIONS = ("Convolution", "ConvolutionOverrideable", "MkldnnConvolution", "SlowConv2D", "ConvDepthwise2D")
 _MAPS = ("Addmm", "Mm", "Bmm", "Baddbmm", "Linear", "Addmv", "Mv", "Dot", *_CONVOLUTIONS)
@@ -15,36 +15,33 @@ _LINEAR = {*_MAPS, *VIEWS, "Add", "Sub", "Rsub", "Mul", "Div", "Neg", "Mean", "S
 _LINEAR |= {"AvgPool1D", "AvgPool2D", "AdaptiveAvgPool2D", "NativeBatchNorm", "CudnnBatchNorm", "ConstantPadNd"}
 
 
-@rule(
-    "missing_activation",
+@Rule(
+    slug="missing_activation",
     title="there is no activation between the layers",
     meaning="Linear maps in a row are one linear map: the depth adds nothing, and curved boundaries cannot be learnt.",
+    evidence=(
+        "From the input to the loss there are {maps} linear maps and nothing that bends; the loss went from {start} to "
+        "{end}."
+    ),
+    remedy="nn.Sequential(nn.Linear(…), nn.ReLU(), nn.Linear(…))  # an activation after each hidden layer",
     topic="activation.relu",
 )
-def missing_activation(record: Record) -> Iterator[Seen]:
-    for loss in record.losses:
-        for graph in loss.graphs[:1]:
-            layers = _all_linear(graph)
-            in_vain = list(_in_vain(graph, layers))
-            if not in_vain:
-                continue
-            poor = record.stuck() or record.left() > 0.5
-            # With something left to learn, the depth was meant to learn it; what a line explains needs no depth.
-            rest = record.left() > 0.3
-            names = [graph.nodes[i].module or layers[i].parameter or graph.nodes[i].name for i in sorted(layers)]
-            yield Seen(
-                severity="error" if poor else "warning" if rest else "note",
-                confidence=0.94 if poor else 0.75 if rest else 0.5,
-                where=f"{names[-1]} … {names[0]}",
-                since=0,
-                evidence=(
-                    f"From the input to the loss there are {len(layers)} linear maps and nothing that bends; the loss "
-                    f"went from {number(loss.start)} to {number(loss.end)}."
-                ),
-                fix="nn.Sequential(nn.Linear(…), nn.ReLU(), nn.Linear(…))  # an activation after each hidden layer",
-                series=loss.values,
-            )
-            return
+def missing_activation(record: Record) -> Iterator[Case]:
+    for loss, graph in first_graphs(record):
+        layers = _all_linear(graph)
+        if next(_in_vain(graph, layers), None) is None:
+            continue
+        # With something left to learn, the depth was meant to learn it; what a line explains needs no depth.
+        rest: Grade = ("warning", 0.75) if left(record) > 0.3 else ("note", 0.5)
+        names = [graph.nodes[i].module or layers[i].parameter or graph.nodes[i].name for i in sorted(layers)]
+        yield Case(
+            ("error", 0.94) if poor(record, HALF) else rest,
+            f"{names[-1]} … {names[0]}",
+            series=loss.values,
+            maps=len(layers),
+            **course(loss),
+        )
+        return
 
 
 def _all_linear(graph: Graph) -> dict[int, Node]:
@@ -61,13 +58,8 @@ def _all_linear(graph: Graph) -> dict[int, Node]:
 
 def _weight(graph: Graph, node: Node) -> Node | None:
     """The matrix or kernel that a map has for a weight."""
-    for i in reversed(node.inputs):
-        one = graph.nodes[i]
-        while one.name in VIEWS and len(one.inputs) == 1:
-            one = graph.nodes[one.inputs[0]]
-        if one.parameter is not None and len(one.shape) >= 2:
-            return one
-    return None
+    sources = (origin(graph, i) for i in reversed(node.inputs))
+    return next((one for one in sources if one.parameter is not None and len(one.shape) >= 2), None)
 
 
 def _bends(graph: Graph, index: int) -> bool:
@@ -103,10 +95,8 @@ def _fed_by(graph: Graph, index: int, layers: dict[int, Node]) -> Iterator[int]:
     seen, waiting = set[int](), list(graph.nodes[index].inputs)
     while waiting:
         i = waiting.pop()
-        if i in seen:
-            continue
-        seen.add(i)
-        if i in layers:
+        if i in layers and i not in seen:
             yield i
-        else:
+        elif i not in seen:
             waiting += graph.nodes[i].inputs
+        seen.add(i)

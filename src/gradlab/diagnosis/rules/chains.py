@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from gradlab.diagnosis.record import Graph, Node
+from gradlab.diagnosis.record import Graph, Loss, Node, Record
 
 VIEWS = frozenset(
     {
@@ -14,6 +14,21 @@ VIEWS = frozenset(
     }
 )
 """They move numbers; they do not change them."""
+
+
+def first_graphs(record: Record) -> Iterator[tuple[Loss, Graph]]:
+    """Each loss with the graph of its first look."""
+    for loss in record.losses:
+        for graph in loss.graphs[:1]:
+            yield loss, graph
+
+
+def origin(graph: Graph, index: int) -> Node:
+    """What a node is a view of."""
+    node = graph.nodes[index]
+    while node.name in VIEWS and len(node.inputs) == 1:
+        node = graph.nodes[node.inputs[0]]
+    return node
 
 
 def sources(graph: Graph, index: int, through: frozenset[str] = VIEWS) -> Iterator[tuple[int, Node]]:
@@ -33,22 +48,22 @@ def sources(graph: Graph, index: int, through: frozenset[str] = VIEWS) -> Iterat
 
 def users(graph: Graph) -> dict[int, list[int]]:
     """By node, those that take its result."""
-    found: dict[int, list[int]] = {}
+    takers: dict[int, list[int]] = {}
     for i, node in enumerate(graph.nodes):
         for j in node.inputs:
-            found.setdefault(j, []).append(i)
-    return found
+            takers.setdefault(j, []).append(i)
+    return takers
 
 
 def towards_loss(graph: Graph, index: int) -> set[int]:
     """All nodes between a node and the loss."""
-    using, found, waiting = users(graph), set[int](), [index]
+    takers, between, waiting = users(graph), set[int](), [index]
     while waiting:
-        for i in using.get(waiting.pop(), []):
-            if i not in found:
-                found.add(i)
+        for i in takers.get(waiting.pop(), []):
+            if i not in between:
+                between.add(i)
                 waiting.append(i)
-    return found
+    return between
 
 
 _KEEPING = VIEWS | {"NativeDropout", "Mul", "MaskedFill", "Where"}
@@ -98,7 +113,4 @@ def _followed(node: Node, shape: tuple[int, ...], axis: int) -> int | None:
 
 def _weight(graph: Graph, index: int) -> bool:
     """Whether a node is a parameter, or a view of one."""
-    node = graph.nodes[index]
-    while node.name in VIEWS and len(node.inputs) == 1:
-        node = graph.nodes[node.inputs[0]]
-    return node.parameter is not None
+    return origin(graph, index).parameter is not None

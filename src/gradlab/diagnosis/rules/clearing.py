@@ -2,83 +2,89 @@
 
 from collections.abc import Iterator
 
+from gradlab.diagnosis.progress import stuck
 from gradlab.diagnosis.record import Loss, Record
-from gradlab.diagnosis.rules.base import Seen, rule
-from gradlab.wording import number
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, made
+
+_ALL = 0.9  # of the steps: one in five may be stale in a loop that clears every few steps on purpose, never all of them
 
 
-@rule(
-    "missing_zero_grad",
+@Rule(
+    slug="missing_zero_grad",
     title="gradients are never cleared",
     meaning="Each step is taken along the sum of all gradients so far, not along that of its own batch.",
+    evidence=(
+        "In {stale} of {checked} steps the backward pass began with gradients of the step before (norm {leftover}) "
+        "still there."
+    ),
+    remedy="optimizer.zero_grad()  # before loss.backward(), in every step",
 )
-def missing_zero_grad(record: Record) -> Iterator[Seen]:
+def missing_zero_grad(record: Record) -> Iterator[Case]:
     for optimizer in record.optimizers:
-        # One step in five may be stale in a loop that clears every few steps on purpose, never all of them.
-        if optimizer.checked >= 5 and optimizer.stale >= 0.9 * optimizer.checked:
-            yield Seen(
-                severity="error",
-                confidence=0.97,
-                where=f"{optimizer.kind} made at {optimizer.site}",
+        if optimizer.checked >= LOOKS and optimizer.stale >= _ALL * optimizer.checked:
+            yield Case(
+                ("error", 0.97),
+                made(optimizer),
                 since=optimizer.first_step + 1,
-                evidence=(
-                    f"In {optimizer.stale} of {optimizer.checked} steps the backward pass began with gradients of "
-                    "the step "
-                    f"before (norm {number(optimizer.leftover.last)}) still there."
-                ),
-                fix="optimizer.zero_grad()  # before loss.backward(), in every step",
                 series=optimizer.leftover,
+                stale=optimizer.stale,
+                checked=optimizer.checked,
+                leftover=optimizer.leftover.last,
             )
-    if not record.optimizers and record.hand_checked >= 5 and record.hand_stale >= 0.9 * record.hand_checked:
-        yield Seen(
-            severity="error",
-            confidence=0.95,
-            where=f"backward() at {record.main.site if record.main else None}",
+    if not record.optimizers and record.hand_checked >= LOOKS and record.hand_stale >= _ALL * record.hand_checked:
+        yield Case(
+            ("error", 0.95),
+            at("backward()", record.main.site if record.main else None),
             since=1,
             evidence=(
-                f"After {record.hand_stale} of {record.hand_checked} updates by hand the next backward pass began with "
-                "the old gradients still there."
+                "After {stale} of {checked} updates by hand the next backward pass began with the old gradients still "
+                "there."
             ),
-            fix="w.grad = None  # of every parameter, after its update",
+            remedy="w.grad = None  # of every parameter, after its update",
+            stale=record.hand_stale,
+            checked=record.hand_checked,
         )
 
 
-@rule(
-    "step_before_backward",
+@Rule(
+    slug="step_before_backward",
     title="the optimiser steps before there is a gradient",
     meaning=(
         "The step comes before backward(), or after the gradients were cleared: it changes nothing, or uses old "
         "gradients."
     ),
+    evidence="In {empty} of {checked} steps there was no gradient, although backward() had been called {when}.",
+    remedy="optimizer.zero_grad(); loss.backward(); optimizer.step()  # in this order",
 )
-def step_before_backward(record: Record) -> Iterator[Seen]:
+def step_before_backward(record: Record) -> Iterator[Case]:
     for optimizer in record.optimizers:
-        if optimizer.checked < 5 or optimizer.empty < 0.8 * optimizer.checked:
+        if optimizer.checked < LOOKS or optimizer.empty < 0.8 * optimizer.checked:
             continue
         # Dead units and cut graphs give zeros too, but then a gradient was there and was zero.
         if not optimizer.none_though_backward:
             continue
-        yield Seen(
-            severity="error",
-            confidence=0.96,
-            where=f"{optimizer.kind} made at {optimizer.site}",
+        yield Case(
+            ("error", 0.96),
+            made(optimizer),
             since=optimizer.first_step,
-            evidence=(
-                f"In {optimizer.empty} of {optimizer.checked} steps there was no gradient, although backward() had "
-                "been called "
-                f"{'since the step before' if optimizer.empty_though_backward else 'in between'}."
-            ),
-            fix="optimizer.zero_grad(); loss.backward(); optimizer.step()  # in this order",
+            empty=optimizer.empty,
+            checked=optimizer.checked,
+            when="since the step before" if optimizer.empty_though_backward else "in between",
         )
 
 
-@rule(
-    "unscaled_accumulation",
+@Rule(
+    slug="unscaled_accumulation",
     title="accumulated gradients are summed, not averaged",
     meaning="The step is as many times too long as there are parts.",
-    follows=("missing_zero_grad",),
+    evidence=(
+        "{parts:g} backward passes make a step, each of the whole loss ({part}): the gradient is {parts:g} times that "
+        "of their mean."
+    ),
+    remedy="(loss / {parts:g}).backward()",
+    follows="missing_zero_grad",
 )
-def unscaled_accumulation(record: Record) -> Iterator[Seen]:
+def unscaled_accumulation(record: Record) -> Iterator[Case]:
     loss = record.main
     for optimizer in record.optimizers:
         parts = optimizer.backwards.median()
@@ -87,22 +93,16 @@ def unscaled_accumulation(record: Record) -> Iterator[Seen]:
             continue
         if _divided(record, loss):
             continue
-        part = loss.values.head(5)
         # Optimisers that divide by the gradient's size do not mind its scale.
         minds = not any(name in optimizer.kind for name in ("Ada", "RMS", "Adam", "Lion", "Rprop"))
-        harm = record.stuck() or loss.values.largest > 3 * loss.start
-        yield Seen(
-            severity="error" if harm and minds else "note",
-            confidence=0.94 if harm and minds else 0.5,
-            where=f"backward() at {loss.site}",
+        harm = minds and (stuck(record) or loss.values.largest > 3 * loss.start)
+        yield Case(
+            ("error", 0.94) if harm else ("note", 0.5),
+            at("backward()", loss.site),
             since=optimizer.first_step,
-            evidence=(
-                f"{parts:g} backward passes make a step, each of the whole loss ({number(part)}): the gradient is "
-                f"{parts:g} times that of "
-                f"their mean."
-            ),
-            fix=f"(loss / {parts:g}).backward()",
             series=optimizer.gradient,
+            parts=parts,
+            part=loss.start,
         )
 
 
@@ -110,7 +110,6 @@ def _divided(record: Record, loss: Loss) -> bool:
     """Whether what is sent back is a part of the loss, as it should be, or a sum that may be divided anyhow."""
     judged = next((j for j in record.judged if j.training and j.values), None)
     if judged is not None:
-        whole, part = judged.values.head(5), loss.values.head(5)
-        return judged.settings.get("reduction") == "sum" or not part > 0.9 * whole
+        return judged.settings.get("reduction") == "sum" or not loss.start > 0.9 * judged.values.head()
     last = loss.graphs[0].nodes[0].name if loss.graphs and loss.graphs[0].nodes else "Div"
     return last not in ("Mean", "Sum", "Add", "Neg")

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterator
 from itertools import zip_longest
+from typing import Any
 
-from gradlab.diagnosis.record import Graph, Loss, Node, Record
-from gradlab.diagnosis.rules.base import Seen, rule
-from gradlab.diagnosis.rules.chains import VIEWS, sources, summed_away, towards_loss
-from gradlab.wording import number
+from gradlab.diagnosis.progress import MOST, poor, stuck
+from gradlab.diagnosis.record import Graph, Loss, Node, Record, Site
+from gradlab.diagnosis.rules.base import Case, Rule, at, course
+from gradlab.diagnosis.rules.chains import VIEWS, first_graphs, sources, summed_away, towards_loss
 
 _CLASS_LOSSES = ("NllLoss", "NllLoss2D", "NllLossNd")
 _LOSSES = {"MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss"}
@@ -15,227 +16,197 @@ _BOUNDS = {"Clamp", "ClampMin", "ClampMax", "Abs"}
 _ONE_BY_ONE = VIEWS | {"Mul", "Div", "Neg", "Add", "Sub", "Rsub", "Mean", "Sum", "Log"}
 """What may stand between an output and the loss without any two of its numbers being compared."""
 _RESIDUAL = _ONE_BY_ONE | {"Pow", "Square", "Abs", "Sqrt", "Cosh", "Where", "Maximum"}
+_OUTPUT = "the model's output"
 
 
-def _graphs(record: Record) -> Iterator[tuple[Loss, Graph]]:
-    for loss in record.losses:
-        for graph in loss.graphs[:1]:
-            yield loss, graph
-
-
-def _trained_graphs(record: Record) -> Iterator[tuple[Loss, Graph]]:
-    """With the last one too: what holds must hold in both."""
-    for loss in record.losses:
-        for graph in filter(None, (loss.graphs[0] if loss.graphs else None, loss.last_graph)):
-            yield loss, graph
-
-
-@rule(
-    "softmax_before_ce",
+@Rule(
+    slug="softmax_before_ce",
     title="probabilities go into a loss that wants logits",
     meaning=(
         "Cross-entropy takes the softmax itself: of numbers between 0 and 1 it can never get near zero, and "
         "gradients shrink."
     ),
+    evidence=(
+        "The input of cross-entropy already lies between 0 and 1 ({what}): with {classes} classes the loss cannot go "
+        "below {floor:.2f}; it ended at {end}."
+    ),
+    remedy="return logits  # drop the softmax from the model; take it only to show probabilities",
     topic="loss.cross_entropy",
 )
-def softmax_before_ce(record: Record) -> Iterator[Seen]:
+def softmax_before_ce(record: Record) -> Iterator[Case]:
     """LogSoftmax from Softmax (or Sigmoid), NllLoss from Softmax, or inputs of cross_entropy that sum to 1."""
-    for loss, graph in _graphs(record):
+    for loss, graph in first_graphs(record):
         for index, node in graph.named("LogSoftmax", *_CLASS_LOSSES):
             for _, before in sources(graph, index):
                 if before.name == "Softmax" or (before.name == "Sigmoid" and node.name == "LogSoftmax"):
-                    where = before.module or "the model's output"
-                    shape = before.shape
-                    yield _twice(record, loss, before.name.lower(), where, shape, logarithm=node.name == "LogSoftmax")
+                    yield _probabilities(loss, before, logarithm=node.name == "LogSoftmax")
                     return
     for judged in record.judged:
-        probable = judged.rows_sum_to_one and judged.input_low >= 0 and len(judged.input_mean) >= 3
+        probable = judged.rows_sum_to_one and judged.input_low >= 0 and len(judged.values) >= 3
         if judged.training and judged.kind == "cross_entropy" and judged.targets and probable:
-            yield _twice(record, None, "probabilities", str(judged.site), judged.input_shape)
+            end = record.main.end if record.main else math.nan
+            yield Case(
+                ("error", 0.98), at("loss", judged.site), what="probabilities", end=end, **_floor(judged.input_shape)
+            )
             return
 
 
-def _twice(
-    record: Record, loss: Loss | None, what: str, where: str, shape: tuple[int, ...], logarithm: bool = True
-) -> Seen:
+def _probabilities(loss: Loss, node: Node, logarithm: bool) -> Case:
+    other: dict[str, Any] = {
+        "evidence": "nll_loss is given probabilities ({what}), not their logarithms; it ended at {end}.",
+        "remedy": "F.log_softmax(logits, dim=1)  # instead of the softmax; or F.cross_entropy(logits, y)",
+    }
+    return Case(
+        ("error", 0.98),
+        node.module or _OUTPUT,
+        at("loss", loss.site),
+        series=loss.values,
+        **({} if logarithm else other),
+        what=node.name.lower(),
+        end=loss.end,
+        **_floor(node.shape),
+    )
+
+
+def _floor(shape: tuple[int, ...]) -> dict[str, Any]:
+    """How low cross-entropy gets where the right class has 1 and the others 0."""
     classes = shape[1] if len(shape) > 1 else 2
-    floor = math.log(math.e + classes - 1) - 1
-    site = loss.site if loss else where
-    end = loss.end if loss else record.main.end if record.main else math.nan
-    evidence = (
-        f"The input of cross-entropy already lies between 0 and 1 ({what}): with {classes} classes the loss cannot go "
-        f"below {floor:.2f}; it ended at {number(end)}."
-    )
-    fix = "return logits  # drop the softmax from the model; take it only to show probabilities"
-    if not logarithm:
-        evidence = f"nll_loss is given probabilities ({what}), not their logarithms; it ended at {number(end)}."
-        fix = "F.log_softmax(logits, dim=1)  # instead of the softmax; or F.cross_entropy(logits, y)"
-    return Seen(
-        severity="error",
-        confidence=0.98,
-        where=f"{where}; loss at {site}",
-        since=0,
-        evidence=evidence,
-        fix=fix,
-        series=loss.values if loss else None,
-    )
+    return {"classes": classes, "floor": math.log(math.e + classes - 1) - 1}
 
 
-@rule(
-    "sigmoid_before_bce_logits",
+@Rule(
+    slug="sigmoid_before_bce_logits",
     title="a sigmoid stands before a loss that takes one itself",
     meaning="Of numbers between 0 and 1 the loss takes the sigmoid again: confident outputs cannot be expressed.",
+    evidence=(
+        "The input of binary cross-entropy with logits is a sigmoid's result, between 0 and 1: the loss of a positive "
+        "cannot go below 0.31, that of a negative not below 0.69; it ended at {end}."
+    ),
+    remedy="criterion = nn.BCELoss()  # or drop the sigmoid and keep BCEWithLogitsLoss, which is more exact",
     topic="loss.binary_cross_entropy",
 )
-def sigmoid_before_bce_logits(record: Record) -> Iterator[Seen]:
-    for loss, graph in _graphs(record):
+def sigmoid_before_bce_logits(record: Record) -> Iterator[Case]:
+    for loss, graph in first_graphs(record):
         for index, _ in graph.named("BinaryCrossEntropyWithLogits"):
             for _, node in sources(graph, index):
                 if node.name == "Sigmoid":
-                    yield Seen(
-                        severity="error",
-                        confidence=0.98,
-                        where=f"{node.module or 'the model’s output'}; loss at {loss.site}",
-                        since=0,
-                        evidence=(
-                            "The input of binary cross-entropy with logits is a sigmoid's result, between 0 and 1: "
-                            "the loss of a positive "
-                            f"cannot go below 0.31, that of a negative not below 0.69; it ended at {number(loss.end)}."
-                        ),
-                        fix=(
-                            "criterion = nn.BCELoss()  # or drop the sigmoid and keep BCEWithLogitsLoss, which is "
-                            "more exact"
-                        ),
-                        series=loss.values,
-                    )
+                    place = node.module or _OUTPUT, at("loss", loss.site)
+                    yield Case(("error", 0.98), *place, series=loss.values, end=loss.end)
                     return
 
 
-@rule(
-    "double_log",
+@Rule(
+    slug="double_log",
     title="a logarithm is taken twice",
     meaning="The loss is that of the logarithm of a log-probability, which has no meaning and often no value.",
+    evidence="{first} is followed by {second}; the loss began at {start} and ended at {end}.",
+    remedy="loss = F.nll_loss(F.log_softmax(logits, dim=1), y)  # one logarithm; or F.cross_entropy(logits, y)",
 )
-def double_log(record: Record) -> Iterator[Seen]:
-    for loss, graph in _graphs(record):
+def double_log(record: Record) -> Iterator[Case]:
+    for loss, graph in first_graphs(record):
+        # Of a negative logarithm, or one with something added, there is a logarithm: then it must have done harm.
+        harm = loss.not_finite is not None or stuck(record, loss)
+        through = VIEWS | _BOUNDS | ({"Neg", "Add", "Sub"} if harm else set())
         for index, node in graph.named("Log", "LogSoftmax", "Log2", "Log10", "Log1P"):
-            # Of a negative logarithm, or one with something added, there is a logarithm: then it must have done harm.
-            harm = loss.not_finite is not None or record.stuck(loss)
-            through = VIEWS | _BOUNDS | ({"Neg", "Add", "Sub"} if harm else set())
+            # Logarithms of probabilities may be normalised again: nothing changes.
+            again = node.name == "LogSoftmax"
             for _, before in sources(graph, index, through):
-                if before.name not in ("LogSoftmax", "Log", "LogSigmoid"):
+                if before.name != "LogSoftmax" and (again or before.name not in ("Log", "LogSigmoid")):
                     continue
-                # Logarithms of probabilities may be normalised again: nothing changes.
-                harmless = node.name == "LogSoftmax"
-                if harmless and before.name != "LogSoftmax":
-                    continue
-                yield Seen(
-                    severity="note" if harmless else "error",
-                    confidence=0.9 if harmless else 0.93,
-                    where=f"{node.module or before.module or 'the loss'}; loss at {loss.site}",
-                    since=0,
-                    evidence=(
-                        f"{before.name} is followed by {node.name}; the loss began at {number(loss.start)} and "
-                        f"ended at {number(loss.end)}."
-                        + (" The second changes nothing here, but takes its time." if harmless else "")
-                    ),
-                    fix=(
-                        "loss = F.nll_loss(F.log_softmax(logits, dim=1), y)  # one logarithm; or "
-                        "F.cross_entropy(logits, y)"
-                    ),
+                yield Case(
+                    ("note", 0.9) if again else ("error", 0.93),
+                    node.module or before.module or "the loss",
+                    at("loss", loss.site),
                     series=loss.values,
+                    besides=" The second changes nothing here, but takes its time." if again else "",
+                    first=before.name,
+                    second=node.name,
+                    **course(loss),
                 )
                 return
 
 
-@rule(
-    "wrong_softmax_dim",
+@Rule(
+    slug="wrong_softmax_dim",
     title="a softmax runs along the wrong axis",
     meaning="Its outputs sum to 1 over the examples of a batch (or the queries), so that rows depend on each other.",
+    evidence="The softmax of a tensor of shape {shape} runs along axis {axis}, of size {size}.",
+    remedy="F.softmax(x, dim=-1)  # along the classes, or the keys",
     topic="activation.softmax",
 )
-def wrong_softmax_dim(record: Record) -> Iterator[Seen]:
-    judged = [j for j in record.judged if j.training and j.targets and len(j.target_shape) == 1]
-    for loss, graph in _graphs(record):
+def wrong_softmax_dim(record: Record) -> Iterator[Case]:
+    for loss, graph in first_graphs(record):
         for index, node in graph.named("Softmax", "LogSoftmax"):
-            dim, shape = node.dim, node.shape
-            if dim is None or len(shape) < 2:
-                continue
-            dim %= len(shape)
-            batch = {j.target_shape[0] for j in judged if j.input_shape == shape}
-            if len(shape) == 2 and dim == 0 and shape[0] in batch:
-                yield _axis(loss, node.module, dim, shape, 0.96)
+            sure = _wrong_axis(record, graph, index)
+            if sure:
+                axis = (node.dim or 0) % len(node.shape)
+                place = node.module or "a softmax", at("loss", loss.site)
+                size = node.shape[axis]
+                yield Case(("error", sure), *place, series=loss.values, shape=node.shape, axis=axis, size=size)
                 return
-            if len(shape) == 2 and dim == 0 and _likelihood(record, graph, index):
-                yield _axis(loss, node.module, dim, shape, 0.9)
-                return
-            # Of more axes: each example has a target, and its weights should not depend on the other examples.
-            rows = {j.target_shape[0] for j in judged}
-            given = {inputs.shape[0] for root in record.roots for inputs in root.inputs if inputs.shape}
-            if len(shape) > 2 and dim == 0 and shape[0] in rows & given and shape[0] not in shape[1:]:
-                yield _axis(loss, node.module, dim, shape, 0.9)
-                return
-            # Attention: weights (…, queries, keys) are multiplied with values; they must sum to 1 over the keys.
-            if dim != len(shape) - 1 and summed_away(graph, index, dim) is False:
-                yield _axis(loss, node.module, dim, shape, 0.9)
-                return
+
+
+def _wrong_axis(record: Record, graph: Graph, index: int) -> float:
+    """How sure it is that a softmax should run along another axis."""
+    dim, shape = graph.nodes[index].dim, graph.nodes[index].shape
+    if dim is None or len(shape) < 2:
+        return 0.0
+    dim %= len(shape)
+    judged = [j for j in record.judged if j.training and j.targets and len(j.target_shape) == 1]
+    if len(shape) == 2 and dim == 0:
+        if shape[0] in {j.target_shape[0] for j in judged if j.input_shape == shape}:
+            return 0.96
+        if _likelihood(record, graph, index):
+            return 0.9
+    # Of more axes: each example has a target, and its weights should not depend on the other examples.
+    rows = {j.target_shape[0] for j in judged} & _rows(record)
+    if len(shape) > 2 and dim == 0 and shape[0] in rows and shape[0] not in shape[1:]:
+        return 0.9
+    # Attention: weights (…, queries, keys) are multiplied with values; they must sum to 1 over the keys.
+    return 0.9 if dim != len(shape) - 1 and summed_away(graph, index, dim) is False else 0.0
+
+
+def _rows(record: Record) -> set[int]:
+    """How many rows the inputs of roots have."""
+    return {inputs.shape[0] for root in record.roots for inputs in root.inputs if inputs.shape}
 
 
 def _likelihood(record: Record, graph: Graph, index: int) -> bool:
     """By hand: whether a layer's outputs for the rows of a batch become a softmax, a logarithm, and the loss."""
     node = graph.nodes[index]
-    rows = {inputs.shape[0] for root in record.roots for inputs in root.inputs if inputs.shape}
     after = {graph.nodes[i].name for i in towards_loss(graph, index)}
     layer = all(before.name in ("Addmm", "Linear") for _, before in sources(graph, index))
     logarithm = node.name == "LogSoftmax" or "Log" in after
-    return layer and logarithm and node.shape[1] > 1 and node.shape[0] in rows and after <= _ONE_BY_ONE | _BOUNDS
+    of_rows = node.shape[1] > 1 and node.shape[0] in _rows(record)
+    return layer and logarithm and of_rows and after <= _ONE_BY_ONE | _BOUNDS
 
 
-def _axis(loss: Loss, module: str | None, dim: int, shape: tuple[int, ...], sure: float) -> Seen:
-    return Seen(
-        severity="error",
-        confidence=sure,
-        where=f"{module or 'a softmax'}; loss at {loss.site}",
-        since=0,
-        evidence=f"The softmax of a tensor of shape {shape} runs along axis {dim}, of size {shape[dim]}.",
-        fix="F.softmax(x, dim=-1)  # along the classes, or the keys",
-        series=loss.values,
-    )
-
-
-@rule(
-    "wrong_loss_axis",
+@Rule(
+    slug="wrong_loss_axis",
     title="the loss takes the wrong axis for the classes",
     meaning="Cross-entropy expects (batch, classes, …): of (batch, places, classes) it compares places, not classes.",
+    evidence=(
+        "The logits have shape {shape}: the last axis ({last}) comes from a linear layer, but the softmax runs along "
+        "axis 1 ({second})."
+    ),
+    remedy="loss = criterion(logits.transpose(1, 2), target)  # (batch, classes, places)",
     topic="loss.cross_entropy",
 )
-def wrong_loss_axis(record: Record) -> Iterator[Seen]:
+def wrong_loss_axis(record: Record) -> Iterator[Case]:
     """A linear layer gives classes along its last axis; what normalises along axis 1 must have been transposed."""
-    for loss, graph in _graphs(record):
+    for loss, graph in first_graphs(record):
         for index, _ in graph.named(*_CLASS_LOSSES):
             for inner, before in sources(graph, index):
-                if before.name != "LogSoftmax" or len(before.shape) < 3 or before.dim not in (1, 1 - len(before.shape)):
+                shape = before.shape
+                if before.name != "LogSoftmax" or len(shape) < 3 or before.dim not in (1, 1 - len(shape)):
                     continue
                 chain = [graph.nodes[i] for i in _unmoved(graph, inner)]
+                layers = [n for n in chain if n.name in ("Addmm", "Mm", "UnsafeView", "_UnsafeView")]
                 # A layer may also give classes for several questions at once, one after the other in one row.
-                rows = [n.shape[0] for n in chain if n.name in ("Addmm", "Mm") and n.shape]
-                if any(n.name in ("Addmm", "Mm", "UnsafeView", "_UnsafeView") for n in chain) and (
-                    before.shape[0] not in rows
-                ):
-                    yield Seen(
-                        severity="error",
-                        confidence=0.95,
-                        where=f"loss at {loss.site}",
-                        since=0,
-                        evidence=(
-                            f"The logits have shape {before.shape}: the last axis ({before.shape[-1]}) comes from a "
-                            "linear layer, but the softmax "
-                            f"runs along axis 1 ({before.shape[1]})."
-                        ),
-                        fix="loss = criterion(logits.transpose(1, 2), target)  # (batch, classes, places)",
-                        series=loss.values,
-                    )
+                rows = [n.shape[0] for n in layers if n.name in ("Addmm", "Mm") and n.shape]
+                if layers and shape[0] not in rows:
+                    place, series = at("loss", loss.site), loss.values
+                    yield Case(("error", 0.95), place, series=series, shape=shape, last=shape[-1], second=shape[1])
                     return
 
 
@@ -250,26 +221,35 @@ def _unmoved(graph: Graph, index: int) -> Iterator[int]:
         inputs = node.inputs
 
 
-@rule(
-    "target_broadcast",
+@Rule(
+    slug="target_broadcast",
     title="predictions and targets are broadcast against each other",
     meaning="Every prediction is compared with every target: the model learns their mean, whatever the input.",
+    evidence="Predictions of shape {predictions} meet targets of shape {targets}, which makes {differences}.",
 )
-def target_broadcast(record: Record) -> Iterator[Seen]:
+def target_broadcast(record: Record) -> Iterator[Case]:
     for judged in record.judged:
         if not judged.training or judged.kind not in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
             continue
         x, y = judged.input_shape, judged.target_shape
         if x != y and x and y and math.prod(x) == math.prod(y) and _stretched(x, y):
-            yield _broadcast(str(judged.site), x, y, 0.98)
+            times = f"{max(x[0], y[0])} times as many differences as there are targets"
+            yield _broadcast(0.98, judged.site, x, y, times)
             return
-    for loss, graph in _graphs(record):
+    for loss, graph in first_graphs(record):
         for index, node in graph.named("Sub", "Rsub", "Expand", "Mul"):
-            if _every_with_every(graph, index, record.stuck() or record.left() > 0.8):
+            if _every_with_every(graph, index, poor(record, MOST)):
                 x = graph.nodes[node.inputs[0]].shape
-                y = (len(x) == 2 and (x[0],)) or (x[0], 1)
-                yield _broadcast(str(loss.site), x, y, 0.95, node.shape)
+                yield _broadcast(0.95, loss.site, x, (x[0],) if len(x) == 2 else (x[0], 1), str(node.shape))
                 return
+
+
+def _broadcast(sure: float, site: Site | None, x: tuple[int, ...], y: tuple[int, ...], differences: str) -> Case:
+    remedy = "target = target.view_as(prediction)"
+    if len(x) > len(y):
+        remedy = "loss = F.mse_loss(prediction.squeeze(-1), target)  # both (N,)"
+    place = at("loss", site)
+    return Case(("error", sure), place, remedy=remedy, predictions=x, targets=y, differences=differences)
 
 
 def _stretched(x: tuple[int, ...], y: tuple[int, ...]) -> bool:
@@ -308,23 +288,3 @@ def _pairs(graph: Graph, node: Node) -> bool:
 def _logarithm(graph: Graph, index: int) -> bool:
     through = VIEWS | _BOUNDS | {"Neg"}
     return any(node.name in ("Log", "LogSigmoid", "Log1P") for _, node in sources(graph, index, through))
-
-
-def _broadcast(
-    where: str, x: tuple[int, ...], y: tuple[int, ...], sure: float, result: tuple[int, ...] | None = None
-) -> Seen:
-    made = (
-        f", which makes {result}"
-        if result
-        else f", which makes {max(x[0], y[0])} times as many differences as there are targets"
-    )
-    return Seen(
-        severity="error",
-        confidence=sure,
-        where=where,
-        since=0,
-        evidence=f"Predictions of shape {x} meet targets of shape {y}{made}.",
-        fix="loss = F.mse_loss(prediction.squeeze(-1), target)  # both (N,)"
-        if len(x) > len(y)
-        else "target = target.view_as(prediction)",
-    )

@@ -3,171 +3,167 @@
 import math
 from collections.abc import Iterator
 
+from gradlab.diagnosis.progress import MUCH, constant_loss, poor, self_made, stuck
 from gradlab.diagnosis.record import Record
-from gradlab.diagnosis.rules.base import ANY, Seen, rule
-from gradlab.wording import number
+from gradlab.diagnosis.rules.base import ANY, Case, Grade, Rule, at, course
+from gradlab.diagnosis.series import Series
 
 
-@rule(
-    "overfitting",
+@Rule(
+    slug="overfitting",
     title="the model learns its training examples by heart",
     meaning="The loss on other examples rises while that of the training examples goes to nothing.",
+    evidence=(
+        "Evaluated, the loss was {lowest} at step {step} and {last} at the end; that of the training went down to "
+        "{train}."
+    ),
+    remedy=(
+        "stop at the best evaluation (early stopping); more data, weight_decay=1e-2, nn.Dropout(0.3), or a smaller "
+        "model"
+    ),
     topic="regularisation.dropout",
-    follows=("train_in_eval_mode",),
+    follows="train_in_eval_mode",
 )
-def overfitting(record: Record) -> Iterator[Seen]:
+def overfitting(record: Record) -> Iterator[Case]:
     for trained in (j for j in record.judged if j.training and j.count >= 20):
         for judged in (j for j in record.judged if not j.training and j.kind == trained.kind and len(j.values) >= 3):
-            steps, values = _by_step(judged.values.steps, judged.values.values)
-            if len(values) < 3:
+            steps, values = _by_step(judged.values)
+            train = trained.values.tail(0.2)
+            best = _risen(values, train)
+            if best is None or _end(values) - values[best] < 0.02:
                 continue
-            best = min(range(len(values)), key=values.__getitem__)
-            end, low, train = sum(values[-2:]) / 2, values[best], trained.values.tail(0.2)
-            # A tenth more than at its best is normal everywhere; half more, with a training loss far below, is not.
-            if best >= len(values) - 2 or end < 1.5 * low or train > 0.35 * end or end - low < 0.02:
-                continue
-            yield Seen(
-                severity="warning" if end < 2 * low else "error",
-                confidence=min(0.93, 0.7 + 0.1 * (end / low - 1)),
-                where=f"evaluation at {judged.site}",
+            low, end = values[best], _end(values)
+            yield Case(
+                _grade(end / low, 0.7, 0.93),
+                at("evaluation", judged.site),
                 since=steps[best],
-                evidence=(
-                    f"Evaluated, the loss was {number(low)} at step {steps[best]} and {number(end)} at the end; that "
-                    "of the training "
-                    f"went down to {number(train)}."
-                ),
-                fix=_FIX,
                 series=judged.values,
+                lowest=low,
+                step=steps[best],
+                last=end,
+                train=train,
             )
             return
     yield from _by_figures(record)
 
 
-def _by_figures(record: Record) -> Iterator[Seen]:
+def _by_figures(record: Record) -> Iterator[Case]:
     """Where no function of torch computes the loss of evaluations: by the numbers that the script takes out of them."""
     loss = record.main
-    if loss is None or len(record.losses) > 1 or record.self_made or len(loss.values) < 20:
+    if loss is None or len(record.losses) > 1 or self_made(record) or len(loss.values) < 20:
         return
     train = loss.values.tail(0.2)
     for site, series in record.readings.items():
-        steps, values = _by_step(series.steps, series.values)
-        if len(values) < 5:
+        steps, values = _by_step(series)
+        best = _risen(values, train) if len(values) >= 5 else None
+        if best is None:
             continue
-        best = min(range(len(values)), key=values.__getitem__)
-        end, low = sum(values[-2:]) / 2, values[best]
+        low, end = values[best], _end(values)
         # No accuracy rises to more than 1; and what ends worse than a model that knows nothing need not have fallen.
-        fell = values[0] > 1.1 * low or end > 1.1 * max(1.0, loss.start)
-        if best >= len(values) - 2 or end < 1.5 * low or train > 0.35 * end or not fell:
+        if not (values[0] > 1.1 * low or end > 1.1 * max(1.0, loss.start)):
             continue
         # It is the same loss if both went down together; an accuracy rises while the loss falls.
         beside = [loss.values.near(step) for step in steps[: best + 1]]
         if not all(b > 0 and 0.4 < v / b < 3 for v, b in zip(values, beside, strict=False)):
             continue
-        yield Seen(
-            severity="warning" if end < 2 * low else "error",
-            confidence=min(0.9, 0.65 + 0.1 * (end / low - 1)),
-            where=f"evaluation at {site}",
+        yield Case(
+            _grade(end / low, 0.65, 0.9),
+            at("evaluation", site),
             since=steps[best],
-            evidence=(
-                f"The figure of the evaluations was {number(low)} at step {steps[best]} and {number(end)} at the end; "
-                f"the loss of the training, which it had followed, went down to {number(train)}."
-            ),
-            fix=_FIX,
             series=series,
+            evidence=(
+                "The figure of the evaluations was {lowest} at step {step} and {last} at the end; the loss of the "
+                "training, which it had followed, went down to {train}."
+            ),
+            lowest=low,
+            step=steps[best],
+            last=end,
+            train=train,
         )
         return
 
 
-_FIX = "stop at the best evaluation (early stopping); more data, weight_decay=1e-2, nn.Dropout(0.3), or a smaller model"
-
-
-def _by_step(steps: list[int], values: list[float]) -> tuple[list[int], list[float]]:
+def _by_step(series: Series) -> tuple[list[int], list[float]]:
     """The mean over the batches of each evaluation."""
     sums: dict[int, list[float]] = {}
-    for step, value in zip(steps, values, strict=True):
+    for step, value in series:
         if math.isfinite(value):
             sums.setdefault(step, []).append(value)
     return list(sums), [sum(part) / len(part) for part in sums.values()]
 
 
-@rule(
-    "underfitting",
+def _risen(values: list[float], train: float) -> int | None:
+    """The place of the best evaluation, if those at the end are far worse and the training loss is far below."""
+    if len(values) < 3:
+        return None
+    best = min(range(len(values)), key=values.__getitem__)
+    # A tenth more than at its best is normal everywhere; half more, with a training loss far below, is not.
+    risen = best < len(values) - 2 and _end(values) >= 1.5 * values[best] and train <= 0.35 * _end(values)
+    return best if risen else None
+
+
+def _end(values: list[float]) -> float:
+    return sum(values[-2:]) / 2
+
+
+def _grade(times: float, base: float, most: float) -> Grade:
+    """By how many times of its best an evaluation has become."""
+    return "warning" if times < 2 else "error", min(most, base + 0.1 * (times - 1))
+
+
+@Rule(
+    slug="underfitting",
     title="the model is too small for what it should learn",
     meaning="It cannot even learn a single batch by heart, with an optimiser that suits everything.",
+    evidence=(
+        "A copy with the first weights got one batch from {batch_start} to only {batch_end} in {steps} steps of Adam; "
+        "it has {parameters:,} parameters. The training went from {start} to {end}."
+    ),
+    remedy="wider or more hidden layers; no bottleneck narrower than what the task needs",
     follows=ANY,
 )
-def underfitting(record: Record) -> Iterator[Seen]:
+def underfitting(record: Record) -> Iterator[Case]:
     probed, loss = record.probed.by_heart, record.main
-    if probed is None or loss is None or not (record.stuck() or record.left() > 0.7) or record.steps < 50:
+    if probed is None or loss is None or not poor(record, MUCH) or record.steps < 50:
         return
     start, end, steps = probed
-    constant = record.constant_loss()
+    constant = constant_loss(record)
     known = min(start, constant) if math.isfinite(constant) else start
     if end < 0.5 * known or steps < 100:
         return
-    size = sum(p.size for p in record.parameters.values() if p.optimizer is not None)
-    yield Seen(
-        severity="warning",
-        confidence=0.75,
-        where="; ".join(r.name for r in record.roots[:2]),
-        since=0,
-        evidence=(
-            f"A copy with the first weights got one batch from {number(start)} to only {number(end)} in {steps} "
-            "steps of Adam; it has "
-            f"{number(size)} parameters. The training went from {number(loss.start)} to {number(loss.end)}."
-        ),
-        fix="wider or more hidden layers; no bottleneck narrower than what the task needs",
+    yield Case(
+        ("warning", 0.75),
+        *(root.name for root in record.roots[:2]),
         series=loss.values,
+        batch_start=start,
+        batch_end=end,
+        steps=steps,
+        parameters=sum(p.size for p in record.parameters.values() if p.optimizer is not None),
+        **course(loss),
     )
 
 
-@rule(
-    "causal_leak",
-    title="the model sees what it should predict",
-    meaning=(
-        "Outputs for a place change with what comes after it: the loss is of copying, and nothing can be generated."
-    ),
-    topic="attention.scaled_dot",
-)
-def causal_leak(record: Record) -> Iterator[Seen]:
-    change = record.probed.future
-    # A causal model gives exactly zero; sums in another order give a few 1e-7.
-    if change is None or not change > 1e-5:
-        return
-    yield Seen(
-        severity="error",
-        confidence=0.97,
-        where="; ".join(r.name for r in record.roots[:1]),
-        since=0,
-        evidence=(
-            f"The targets are the inputs one place later, and outputs of the first half change by {change:.1e} of "
-            "their size when only "
-            "the second half of the input does."
-        ),
-        fix="mask = torch.triu(torch.ones(n, n, dtype=torch.bool), diagonal=1)  # or is_causal=True",
-    )
-
-
-@rule(
-    "no_learning",
+@Rule(
+    slug="no_learning",
     title="the loss does not fall",
     meaning="The training has ended where it began, or where a constant prediction would be.",
+    evidence="The loss went from {start} to {end} in {steps:,} steps.",
+    remedy="try to learn one small batch by heart first; then look at the labels, the rate and the inputs",
     follows=ANY,
 )
-def no_learning(record: Record) -> Iterator[Seen]:
+def no_learning(record: Record) -> Iterator[Case]:
     loss = record.main
-    if loss is None or not record.stuck() or record.steps < 30 or len(record.losses) > 1:
+    if loss is None or not stuck(record) or record.steps < 30 or len(record.losses) > 1:
         return
-    constant = record.constant_loss()
+    constant = constant_loss(record)
     # A loss that somebody wrote may be one that need not fall: of a policy, of an energy.
     known = any(j.training and j.count for j in record.judged)
-    beside = f" A constant prediction gives {number(constant)}." if math.isfinite(constant) else ""
-    yield Seen(
-        severity="warning" if known else "note",
-        confidence=0.35,
-        where=f"backward() at {loss.site}",
-        since=0,
-        evidence=f"The loss went from {number(loss.start)} to {number(loss.end)} in {record.steps:,} steps.{beside}",
-        fix="try to learn one small batch by heart first; then look at the labels, the rate and the inputs",
+    yield Case(
+        ("warning" if known else "note", 0.35),
+        at("backward()", loss.site),
         series=loss.values,
+        besides=" A constant prediction gives {constant}." if math.isfinite(constant) else "",
+        steps=record.steps,
+        constant=constant,
+        **course(loss),
     )

@@ -1,170 +1,145 @@
 """Parameters that cannot learn: the optimiser does not have them, no loss reaches them, or nobody knows them."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
+from gradlab.diagnosis.progress import stuck
 from gradlab.diagnosis.record import Parameter, Record
-from gradlab.diagnosis.rules.base import Seen, rule
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, made, named
 from gradlab.wording import count
 
 
-@rule(
-    "unregistered_params",
+@Rule(
+    slug="unregistered_params",
     title="layers run that the model does not know as its own",
     meaning="model.parameters() leaves them out: no optimiser gets them, no device or state_dict takes them along.",
+    evidence=(
+        "{parameters} parameters ({numbers} numbers, {share:.0%} of all that the loss depends on) are used in the "
+        "forward pass, are not registered, and never change."
+    ),
+    remedy="self.layers = nn.ModuleList(layers)  # or nn.ModuleDict, nn.Parameter; a plain list is not searched",
 )
-def unregistered_params(record: Record) -> Iterator[Seen]:
+def unregistered_params(record: Record) -> Iterator[Case]:
     """Parametrised modules inside a root's forward pass that are not among its modules."""
-    lost = [
-        p
-        for p in record.parameters.values()
-        # A teacher kept outside on purpose is frozen, or has an optimiser of its own, or was trained before.
-        if not p.registered and p.requires_grad and p.reached and p.optimizer is None and _first_values(p)
-    ]
-    if not lost:
-        return
-    share = _share(record, lost)
-    yield Seen(
-        severity="error" if share > 0.01 else "warning",
-        confidence=0.96,
-        where=_told(lost),
-        since=0,
-        evidence=(
-            f"{len(lost)} parameters ({count(sum(p.size for p in lost))} numbers, {share:.0%} of all that the loss "
-            "depends on) "
-            "are used in the forward pass, are not registered, and never change."
-        ),
-        fix="self.layers = nn.ModuleList(layers)  # or nn.ModuleDict, nn.Parameter; a plain list is not searched",
-    )
+    # A teacher kept outside on purpose is frozen, or has an optimiser of its own, or was trained before.
+    lost = [p for p in _without_optimizer(record) if not p.registered]
+    if lost:
+        share = _share(record, lost)
+        yield Case(("error" if share > 0.01 else "warning", 0.96), _names(lost), **_sizes(lost), share=share)
 
 
-@rule(
-    "optimizer_missing_params",
+@Rule(
+    slug="optimizer_missing_params",
     title="the optimiser does not have all of the model's parameters",
     meaning="They stay as they began, whatever gradient they get.",
-    follows=("unregistered_params",),
+    evidence=(
+        "{parameters} parameters that the loss depends on ({numbers} numbers, {share:.0%}) are in no optimiser and "
+        "have not changed in {steps:,} steps."
+    ),
+    remedy="torch.optim.{optimizer}(model.parameters(), …)  # all of them, of the model that is trained",
+    follows="unregistered_params",
 )
-def optimizer_missing_params(record: Record) -> Iterator[Seen]:
+def optimizer_missing_params(record: Record) -> Iterator[Case]:
     """Leaves that a loss depends on, which want a gradient, are in no optimiser that steps, and never change."""
-    if not record.optimizers or record.steps < 5:
+    optimizer = record.optimizer
+    if optimizer is None or record.steps < LOOKS:
         return
-    lost = [
-        p
-        for p in record.parameters.values()
-        if p.registered
-        and p.requires_grad
-        and p.reached
-        and p.optimizer is None
-        and _first_values(p)
-        and (p.owner != "Tensor" or _weight(record, p))
-    ]
+    lost = [p for p in _without_optimizer(record) if p.registered and (p.owner != "Tensor" or _weight(record, p))]
     if not lost:
         return
     share = _share(record, lost)
-    strangers = [
-        n
-        for optimizer in record.optimizers
-        for n in optimizer.parameters
-        if n in record.parameters and not record.parameters[n].reached
-    ]
-    besides = f" It has {len(strangers)} others that no loss depends on, such as {strangers[0]}." if strangers else ""
-    optimizer = max(record.optimizers, key=lambda o: o.steps)
-    yield Seen(
-        severity="error" if share > 0.005 else "warning",
-        confidence=0.97,
-        where=f"{optimizer.kind} made at {optimizer.site}; {_told(lost)}",
-        since=0,
-        evidence=(
-            f"{len(lost)} parameters that the loss depends on ({count(sum(p.size for p in lost))} numbers, "
-            f"{share:.0%}) are in no "
-            f"optimiser and have not changed in {record.steps:,} steps.{besides}"
-        ),
-        fix=f"torch.optim.{optimizer.kind}(model.parameters(), …)  # all of them, of the model that is trained",
+    held = [record.parameters[n] for one in record.optimizers for n in one.parameters if n in record.parameters]
+    others = [p.name for p in held if not p.reached]
+    yield Case(
+        ("error" if share > _SOME else "warning", 0.97),
+        made(optimizer),
+        _names(lost),
+        besides=" It has {others} others that no loss depends on, such as {other}." if others else "",
+        **_sizes(lost),
+        share=share,
+        steps=record.steps,
+        others=len(others),
+        other=named(others[:1]),
+        optimizer=optimizer.kind,
     )
 
 
-@rule(
-    "frozen_params",
+@Rule(
+    slug="frozen_params",
     title="part of the model is frozen at its random start",
     meaning="A frozen layer that was never trained or loaded passes on random features.",
+    evidence=(
+        "{parameters} weights ({numbers} numbers, {share:.0%} of the model) have requires_grad=False, yet they were "
+        "neither trained nor loaded in this process."
+    ),
+    remedy="for p in model.parameters(): p.requires_grad_(True)  # or load trained weights before freezing",
 )
-def frozen_params(record: Record) -> Iterator[Seen]:
+def frozen_params(record: Record) -> Iterator[Case]:
     """Weights used in training that want no gradient, were never loaded, and never changed."""
-    frozen = [
-        p
-        for p in record.parameters.values()
-        if not p.requires_grad
-        and _first_values(p)
-        and len(p.shape) >= 2
-        and (p.used or p.used_without)
-        and not _set(p)
-        and not _target(record, p)
-    ]
-    trained = [p for p in record.parameters.values() if p.optimizer is not None]
-    if not frozen or record.steps < 5:
+    used = [p for p in record.parameters.values() if (p.used or p.used_without) and len(p.shape) >= 2]
+    fixed = [p for p in used if not p.requires_grad and _first_values(p)]
+    frozen = [p for p in fixed if not _set(p) and not _target(record, p)]
+    if not frozen or record.steps < LOOKS:
         return
-    share = sum(p.size for p in frozen) / max(1, sum(p.size for p in [*frozen, *trained]))
+    size = sum(p.size for p in frozen)
+    share = size / max(1, size + sum(p.size for p in record.parameters.values() if p.optimizer is not None))
     if share < 0.05:
         return
     # Values that no initialiser draws were put there by somebody.
-    drawn = sum(p.size for p in frozen if p.drawn) >= 0.5 * sum(p.size for p in frozen)
-    yield Seen(
-        severity="error" if record.stuck() else "warning" if drawn else "note",
-        confidence=min(0.95, 0.7 + 0.3 * share) if drawn else 0.5,
-        where=_told(frozen),
-        since=0,
-        evidence=(
-            f"{len(frozen)} weights ({count(sum(p.size for p in frozen))} numbers, {share:.0%} of the model) have "
-            "requires_grad=False, yet they were neither trained nor loaded in this process."
-        ),
-        fix="for p in model.parameters(): p.requires_grad_(True)  # or load trained weights before freezing",
+    drawn = sum(p.size for p in frozen if p.drawn) >= 0.5 * size
+    yield Case(
+        ("error" if stuck(record) else "warning" if drawn else "note", min(0.95, 0.7 + 0.3 * share) if drawn else 0.5),
+        _names(frozen),
+        **_sizes(frozen),
+        share=share,
     )
 
 
-@rule(
-    "broken_graph",
+@Rule(
+    slug="broken_graph",
     title="part of the model is cut off from the loss",
     meaning="No gradient reaches it: something on the way (detach, .data, .item(), numpy, no_grad) has cut the graph.",
+    evidence=(
+        "{parameters} weights ({numbers} numbers, {share:.0%}) run in the forward pass with gradients on, but none of "
+        "the {losses:,} losses depends on them."
+    ),
+    remedy="keep the graph from {module} on: no .detach(), .data, .item(), .numpy() or no_grad() on its output",
 )
-def broken_graph(record: Record) -> Iterator[Seen]:
+def broken_graph(record: Record) -> Iterator[Case]:
     """Parameters of modules that run in training, want a gradient, and that no loss ever depends on."""
-    lost = [
-        p
-        for p in record.parameters.values()
-        if p.requires_grad and p.used and not p.reached and p.owner != "Tensor" and _first_values(p)
-    ]
+    unreached = [p for p in record.parameters.values() if p.requires_grad and p.used and not p.reached]
     # Whole layers: a bias or a norm that is not used by its module is no cut.
-    lost = [p for p in lost if len(p.shape) >= 2]
-    if not lost or record.steps < 3:
+    weights = [p for p in unreached if p.owner != "Tensor" and _first_values(p) and len(p.shape) >= 2]
+    if not weights or record.steps < 3:
         return
-    unused = [p for p in lost if p.name in record.probed.unused]
-    if len(unused) == len(lost):
-        yield Seen(
-            severity="note",
-            confidence=0.5,
-            where=_told(lost),
-            since=0,
-            evidence=f"{len(lost)} weights run in the forward pass, but no loss is made of what comes out of them.",
-            fix="leave them out, or use what they give",
+    lost = [p for p in weights if p.name not in record.probed.unused]
+    if not lost:
+        yield Case(
+            ("note", 0.5),
+            _names(weights),
+            evidence="{parameters} weights run in the forward pass, but no loss is made of what comes out of them.",
+            remedy="leave them out, or use what they give",
+            **_sizes(weights),
         )
         return
-    lost = [p for p in lost if p not in unused]
-    reached = [p for p in record.parameters.values() if p.reached]
-    share = sum(p.size for p in lost) / max(1, sum(p.size for p in [*lost, *reached]))
-    yield Seen(
-        severity="error" if share > 0.005 else "warning",
-        confidence=0.93,
-        where=_told(lost),
-        since=0,
-        evidence=(
-            f"{len(lost)} weights ({count(sum(p.size for p in lost))} numbers, {share:.0%}) run in the forward pass "
-            "with gradients on, "
-            f"but none of the {sum(loss.count for loss in record.losses):,} losses depends on them."
-        ),
-        fix=(
-            f"keep the graph from {lost[-1].name.rpartition('.')[0]} on: no .detach(), .data, .item(), .numpy() or "
-            "no_grad() on its output"
-        ),
+    share = _share(record, lost)
+    yield Case(
+        ("error" if share > _SOME else "warning", 0.93),
+        _names(lost),
+        **_sizes(lost),
+        share=share,
+        losses=sum(loss.count for loss in record.losses),
+        module=lost[-1].name.rpartition(".")[0],
     )
+
+
+_SOME = 0.005  # of the numbers: more than a bias somewhere
+
+
+def _without_optimizer(record: Record) -> list[Parameter]:
+    """Those that a loss depends on and that want a gradient, but that nobody changes."""
+    reached = [p for p in record.parameters.values() if p.requires_grad and p.reached]
+    return [p for p in reached if p.optimizer is None and _first_values(p)]
 
 
 def _first_values(parameter: Parameter) -> bool:
@@ -196,6 +171,9 @@ def _share(record: Record, lost: Iterable[Parameter]) -> float:
     return sum(missing.values()) / max(1, sum((known | missing).values()))
 
 
-def _told(lost: list[Parameter]) -> str:
-    """The first few names, and where they came into being."""
-    return ", ".join(p.name for p in lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
+def _names(parameters: list[Parameter]) -> str:
+    return named([p.name for p in parameters])
+
+
+def _sizes(parameters: list[Parameter]) -> dict[str, Any]:
+    return {"parameters": len(parameters), "numbers": count(sum(p.size for p in parameters))}

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from gradlab.diagnosis.record import Activation, Loss, NotFinite
 from gradlab.diagnosis.watching import by_hand, graph
-from gradlab.diagnosis.watching.sample import some
+from gradlab.diagnosis.watching.capture import capture
 from gradlab.diagnosis.watching.sites import site_of, user_frame
+from gradlab.diagnosis.watching.tensors import some
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
@@ -40,7 +41,7 @@ class Backwards:
         if one is None:
             if len(self.losses) >= _LOSSES:
                 return
-            one = self.losses[key] = Loss(site=None if frame is None else site_of(frame), shape=tuple(loss.shape))
+            one = self.losses[key] = Loss(site=None if frame is None else site_of(frame))
             watch.record.losses.append(one)
         one.count += 1
         value = loss.detach()
@@ -50,12 +51,13 @@ class Backwards:
             one.not_finite = step
             if watch.record.not_finite is None:
                 watch.record.not_finite = self._origin(loss, step)
-        calls = watch.calls.trained()
+        calls = watch.roots.trained()
+        watch.modules.trained()
         if watch.looking:
             self._look(one, loss, calls)
-        watch.calls.fed = set()
+        watch.roots.fed = set()
         watch.judges.recent = []
-        watch.calls.made = {}
+        watch.calls.makers = {}
         watch.updates.backward(accumulates)
         self._began = time.perf_counter()
 
@@ -69,11 +71,11 @@ class Backwards:
 
     def _look(self, one: Loss, loss: Tensor, calls: list[Any]) -> None:
         watch, step = self.watch, self.watch.step
-        found = graph.nodes_of(loss)
-        one.nodes.add(step, len(found))
-        one.carried.add(step, graph.carried(found, step))
+        operations = graph.nodes_of(loss)
+        one.nodes.add(step, len(operations))
+        one.carried.add(step, graph.carried(operations, step))
         names = set()
-        for node in reversed(found):  # from the input on: so they are listed
+        for node in reversed(operations):  # from the input on: so they are listed
             variable = getattr(node, "variable", None)
             name = self.name(variable) if isinstance(variable, Tensor) else None
             if name is not None:
@@ -83,44 +85,44 @@ class Backwards:
         one.parameters |= names
         readable = not watch.saved_hooks
         if readable and not calls:
-            watch.calls.bare(one, graph.data(found))
+            watch.roots.bare(one, graph.data(operations))
         if readable and not watch.judges.recent:
             outputs = {call.shown[0]: call.shown[1] for call in calls if call.shown is not None}
             for number, pair in enumerate(islice(by_hand.pairs(loss, outputs), _TERMS)):
                 watch.judges.by_hand(number, pair, one.site, calls)
-        if len(found) <= 5000:
-            seen = graph.read(step, found, self.name, watch.calls.made, readable)
+        if len(operations) <= 5000:
+            seen = graph.read(step, operations, self.name, watch.calls.makers, readable)
             one.last_graph = seen
             if len(one.graphs) < _GRAPHS:
                 one.graphs.append(seen)
-        if readable and len(found) <= 5000:
-            self._activations(one, found)
-        for node in found:
+        if readable and len(operations) <= 5000:
+            self._activations(one, operations)
+        for node in operations:
             kind = type(node)
             if hasattr(kind, "_forward_cls"):
                 watch.record.custom_functions.setdefault(kind._forward_cls.__name__, kind._forward_cls)
-        watch.calls.capture(calls, loss, step, set(found))
+        capture(watch, calls, loss, set(operations))
 
     def name(self, leaf: Tensor) -> str | None:
         """Of a parameter; an input of a root whose gradient is wanted too (physics, attacks) is none."""
         watch = self.watch
-        fed = id(leaf) in watch.calls.fed and not watch.parameters.known(leaf) and not watch.updates.has(leaf)
+        fed = id(leaf) in watch.roots.fed and not watch.parameters.known(leaf) and not watch.updates.has(leaf)
         return None if fed else watch.parameters.name(leaf)
 
     # -- activations ----------------------------------------------------------------------------------------------
 
-    def _activations(self, one: Loss, found: list[Any]) -> None:
+    def _activations(self, one: Loss, operations: list[Any]) -> None:
         count: dict[str, int] = {}
-        after = _with_parameters(found)
+        after = _with_parameters(operations)
         # From the input to the loss, so that their numbers do not change when a loss gets further terms.
-        for node in reversed(found):
+        for node in reversed(operations):
             kind = _KINDS.get(graph.short(node))
             if kind is None:
                 continue
             count[kind] = count.get(kind, 0) + 1
             if count[kind] > 64:
                 continue
-            where = self.watch.calls.made.get(node) or f"{kind} #{count[kind]}"
+            where = self.watch.calls.makers.get(node) or f"{kind} #{count[kind]}"
             result = graph.saved(node, "_saved_result")
             if result is None or result.numel() == 0 or not result.is_floating_point():
                 continue
@@ -137,7 +139,6 @@ class Backwards:
         if seen.kind == "relu":
             active = _active(result)
             seen.units = len(active)
-            seen.zero.add(step, float((some(result) == 0).float().mean()))
             if seen.units <= _UNITS:
                 window = self._active.setdefault(id(seen), [])
                 if window and window[0].shape[0] != seen.units:
@@ -161,17 +162,17 @@ class Backwards:
         for name, tensor in watch.parameters.living():
             if tensor.is_floating_point() and not bool(tensor.detach().isfinite().all()):
                 return NotFinite(step=step, what="parameter", where=name)
-        for call in watch.calls.pending.values():
+        for call in watch.roots.pending.values():
             for value in (*call.args, *call.kwargs.values()):
                 if isinstance(value, Tensor) and value.is_floating_point() and not bool(value.isfinite().all()):
                     return NotFinite(step=step, what="input", where=call.root.name)
         if not watch.saved_hooks:
             for node in reversed(graph.nodes_of(loss)):
-                told = _bad(node)
-                if told:
-                    module = watch.calls.made.get(node, "")
+                detail = _bad(node)
+                if detail:
+                    module = watch.calls.makers.get(node, "")
                     return NotFinite(
-                        step=step, what="loss", where=module, operation=graph.short(node), module=module, detail=told
+                        step=step, what="loss", where=module, operation=graph.short(node), module=module, detail=detail
                     )
         return NotFinite(step=step, what="loss")
 
@@ -206,9 +207,9 @@ def _active(result: Tensor) -> Tensor:
     return result.amax((0, *range(2, result.ndim))) > 0
 
 
-def _with_parameters(found: list[Any]) -> set[Any]:
+def _with_parameters(operations: list[Any]) -> set[Any]:
     """Nodes between which and the loss a parameter is used: hidden, not at the output."""
-    waiting = [node for node in found if _takes_parameter(node)]
+    waiting = [node for node in operations if _takes_parameter(node)]
     hidden: set[Any] = set()
     while waiting:
         for source, _ in waiting.pop().next_functions:

@@ -47,18 +47,18 @@ def pairs(loss: Tensor, outputs: Mapping[Any, Tensor]) -> Iterator[Pair]:
     binary = False
     for node, plain in terms:
         name = short(node)
-        found: Pair | None = None
+        pair: Pair | None = None
         if name in _TORCH:
-            found = _told(node, name, outputs)
+            pair = _told(node, name, outputs)
         elif name in ("Pow", "Abs") or (name == "Mul" and _squared(node)):
-            found = _difference(node, name, outputs)
+            pair = _difference(node, name, outputs)
         elif name in ("Gather", "Index") and plain:
-            found = _chosen(node, name, outputs, "Logsumexp" in names)
+            pair = _chosen(node, name, outputs, "Logsumexp" in names)
         elif name == "Mul" and plain:
-            found = _weighed(node, outputs, "Softplus" in names)
-        if found is not None and found.predicted.numel() > 1 and not (binary and "binary" in found.kind):
-            binary = binary or "binary" in found.kind  # its other half says the same of 1 - y
-            yield found
+            pair = _weighed(node, outputs, "Softplus" in names)
+        if pair is not None and pair.predicted.numel() > 1 and not (binary and "binary" in pair.kind):
+            binary = binary or "binary" in pair.kind  # its other half says the same of 1 - y
+            yield pair
 
 
 def _terms(loss: Any, outputs: Mapping[Any, Tensor]) -> Iterator[tuple[Any, bool]]:
@@ -160,10 +160,10 @@ def _scores(node: Any, outputs: Mapping[Any, Tensor]) -> tuple[str, Tensor] | No
     """What a node has of classes, and the function that would take it."""
     if node is None:
         return None
-    given = _output(node, outputs)
-    if given is not None:
-        below = given.ndim > 1 and bool((given.exp().sum(-1) - 1).abs().max() < 1e-3)
-        return ("nll_loss", given) if below else None
+    output = _output(node, outputs)
+    if output is not None:
+        below = output.ndim > 1 and bool((output.exp().sum(-1) - 1).abs().max() < 1e-3)
+        return ("nll_loss", output) if below else None
     name = short(node)
     if name == "LogSoftmax":
         logits = _output(node.next_functions[0][0], outputs)

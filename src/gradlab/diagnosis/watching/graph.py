@@ -1,39 +1,34 @@
 """The graph of a loss, read off autograd: which operations, in which order, from which parameters."""
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from gradlab.diagnosis.record import Graph, Node
+from gradlab.diagnosis.record import COUNTED, Graph, Node
 
-_MOST = 20_000
 _MARK = "gradlab: first seen at step"
-# Tensors that a node keeps for its backward pass, by what they are: results first, as rules speak of results.
-_SAVED = ("_saved_result", "_saved_self", "_saved_input", "_saved_log_sum_exp", "_saved_other")
 
 
 def nodes_of(loss: Tensor) -> list[Any]:
     """Autograd's own nodes, from the loss towards its leaves, each once."""
     if loss.grad_fn is None:
         return []
-    found, known = [loss.grad_fn], {loss.grad_fn: 0}
-    for node in found:
-        if len(found) >= _MOST:
+    operations, known = [loss.grad_fn], {loss.grad_fn: 0}
+    for node in operations:
+        if len(operations) >= COUNTED:
             break
         for source, _ in node.next_functions:
             if source is not None and source not in known:
-                known[source] = len(found)
-                found.append(source)
-    return found
+                known[source] = len(operations)
+                operations.append(source)
+    return operations
 
 
-def carried(found: list[Any], step: int) -> int:
+def carried(operations: list[Any], step: int) -> int:
     """How many operations were already there at an earlier step; those that are new are marked."""
     count = 0
-    for node in found:
+    for node in operations:
         if not hasattr(node, "variable"):
             count += node.metadata.setdefault(_MARK, step) < step
     return count
@@ -50,33 +45,27 @@ def short(node: Any) -> str:
 
 
 def read(
-    step: int,
-    found: list[Any],
-    name_of: Callable[[Tensor], str | None],
-    made_by: Mapping[Any, str],
-    with_saved: bool,
+    step: int, operations: list[Any], name_of: Callable[[Tensor], str | None], makers: Mapping[Any, str], saves: bool
 ) -> Graph:
     """The graph as plain data."""
-    number = {node: i for i, node in enumerate(found)}
+    number = {node: i for i, node in enumerate(operations)}
     nodes = []
-    for node in found:
+    for node in operations:
         name = short(node)
         one = Node(
             name=name,
             inputs=[number[source] for source, _ in node.next_functions if source is not None and source in number],
             shape=_shape(node),
-            module=made_by.get(node),
+            module=makers.get(node),
         )
         if name == "struct torch::autograd::AccumulateGrad" or hasattr(node, "variable"):
             one.name, one.parameter = "AccumulateGrad", name_of(node.variable)
             one.shape = tuple(node.variable.shape)
         else:
             one.dim, one.axes = axis(node), _moved(node, name, len(one.shape))
-            if with_saved and len(found) <= 2000:
-                one.low, one.high = _range(node)
-                if name == "Mul" and len(one.inputs) == 1:
-                    factor = saved(node, "_saved_other", "_saved_self")
-                    one.other = None if factor is None else tuple(factor.shape)
+            if saves and name == "Mul" and len(one.inputs) == 1 and len(operations) <= 2000:
+                factor = saved(node, "_saved_other", "_saved_self")
+                one.other = None if factor is None else tuple(factor.shape)
         nodes.append(one)
     return Graph(step=step, nodes=nodes)
 
@@ -123,18 +112,10 @@ def saved(node: Any, *names: str) -> Tensor | None:
     return None
 
 
-def data(found: list[Any]) -> Tensor | None:
+def data(operations: list[Any]) -> Tensor | None:
     """What goes into the first product with a parameter: the input, where no module was given it."""
-    for node in reversed(found):
+    for node in reversed(operations):
         name = short(node)
         if name in ("Mm", "Addmm", "Bmm") and node.next_functions[1 if name == "Addmm" else 0][0] is None:
             return saved(node, "_saved_mat1" if name == "Addmm" else "_saved_self")
     return None
-
-
-def _range(node: Any) -> tuple[float, float]:
-    tensor = saved(node, *_SAVED)
-    if tensor is None or tensor.numel() == 0 or not tensor.is_floating_point() or tensor.layout != torch.strided:
-        return math.nan, math.nan
-    low, high = torch.aminmax(tensor.detach())
-    return float(low), float(high)

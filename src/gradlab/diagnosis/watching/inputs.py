@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from gradlab.diagnosis.record import Inputs
+from gradlab.diagnosis.record import COLUMNS, Inputs
 
-_LOOKS, _WIDTH, _KEPT = 20, 4096, 1_000_000
+_LOOKS, _KEPT = 20, 1_000_000
 
 
 class Columns:
@@ -31,7 +31,7 @@ class Columns:
         if not values.is_floating_point():
             values = values.double()
         flat = _columns(values).double().cpu()
-        if flat.shape[1] > _WIDTH:
+        if flat.shape[1] > COLUMNS:
             return
         finite = flat.isfinite()
         if not bool(finite.all()):
@@ -56,12 +56,12 @@ class Columns:
     def _twins(self, flat: Tensor) -> None:
         """Columns that are equal, and not constant."""
         groups: dict[bytes, int] = {}
-        found = set()
+        equal = set()
         for number, column in enumerate(flat.T.contiguous().numpy()):
             first = groups.setdefault(column.tobytes(), number)
             if first != number and column.min() != column.max():
-                found.add((first, number))
-        self._equal = found if self._equal is None else self._equal & found
+                equal.add((first, number))
+        self._equal = equal if self._equal is None else self._equal & equal
         self.inputs.duplicated = sorted(self._equal)[:10]
 
 

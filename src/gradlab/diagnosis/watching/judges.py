@@ -17,7 +17,7 @@ from gradlab.diagnosis.watching.by_hand import Pair
 from gradlab.diagnosis.watching.sites import caller
 
 if TYPE_CHECKING:
-    from gradlab.diagnosis.watching.calls import Call
+    from gradlab.diagnosis.watching.roots import Call
     from gradlab.diagnosis.watching.watch import Watch
 
 LOSSES = (
@@ -66,14 +66,14 @@ class Judges:
         return judged
 
     def _call(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        given = dict(zip(("input", "target"), args, strict=False)) | kwargs
-        x, y = given.get("input"), given.get("target")
+        arguments = dict(zip(("input", "target"), args, strict=False)) | kwargs
+        x, y = arguments.get("input"), arguments.get("target")
         if not isinstance(x, Tensor) or not isinstance(y, Tensor) or not isinstance(result, Tensor) or result.is_meta:
             return
         training = torch.is_grad_enabled() and x.requires_grad
         options = {k: v for k, v in kwargs.items() if k not in ("input", "target")}
         value = result.detach()
-        if given.get("reduction", "mean") == "sum":
+        if arguments.get("reduction", "mean") == "sum":
             value = value / max(1, y.numel())
         self._judge(kind, caller(), training, x, y, value, options)
 
@@ -116,16 +116,11 @@ class Judges:
         if one.first_targets is None and y.numel() <= 20_000:
             one.first_targets = y.detach().cpu().clone()
         one.input_shape, one.target_shape = tuple(x.shape), tuple(y.shape)
-        one.target_dtype = str(y.dtype).removeprefix("torch.")
         x, y = x.detach(), y.detach()
         one.values.add(watch.step, float(value.float().mean()))
         if x.numel() == 0 or not x.is_floating_point():
             return one
-        low, high = torch.aminmax(x)
-        one.input_low, one.input_high = min(one.input_low, float(low)), max(one.input_high, float(high))
-        std, mean = torch.std_mean(x.float(), correction=0)
-        one.input_mean.add(watch.step, float(mean))
-        one.input_std.add(watch.step, float(std))
+        one.input_low = min(one.input_low, float(x.amin()))
         if kind in _OF_CLASSES and x.ndim >= 2 and not y.is_floating_point():
             self._classes(one, x, y, int(options.get("ignore_index", -100)))
         elif kind in _BINARY and x.shape == y.shape:
@@ -136,7 +131,7 @@ class Judges:
             self._total(one, y)
         if training:
             self.recent.append((x, kind, y, options))
-            self._example(y, list(watch.calls.pending.values()))
+            self._example(y, list(watch.roots.pending.values()))
         return one
 
     def _classes(self, one: Judged, x: Tensor, y: Tensor, ignored: int) -> None:
@@ -147,8 +142,6 @@ class Judges:
             return
         counted = y != ignored
         y, predicted = y[counted], predicted[counted]
-        if len(one.label_runs) < 200:
-            one.label_runs.append((len(torch.unique(y)), y.numel()))
         self._count(one, y, predicted)
         total = sum(one.targets.values())
         if total:
@@ -159,8 +152,6 @@ class Judges:
         y, predicted = y.reshape(-1)[:most], predicted.reshape(-1)[:most]
         new = tuple(Counter(t.tolist()) for t in (y, predicted, y[y == predicted]))
         one.targets.update(new[0])
-        one.predicted.update(new[1])
-        one.right.update(new[2])
         looks = self._recent_sums.setdefault(id(one), [])
         looks.append(new)  # type: ignore[arg-type]
         del looks[: -max(5, len(looks) // 10) or None]
@@ -176,7 +167,6 @@ class Judges:
         self._sums[id(one)] = count, total, squares
         mean = total / count
         variance = max(0.0, squares / count - mean * mean)
-        one.target_mean, one.target_std = mean, math.sqrt(variance)
         if one.kind in _BINARY:
             p = min(max(mean, 1e-12), 1 - 1e-12)
             one.constant_loss = -(p * math.log(p) + (1 - p) * math.log(1 - p))
@@ -212,5 +202,5 @@ class Judges:
 def original(kind: str) -> Callable[..., Any]:
     """The function as torch has it, also while it is wrapped."""
     function = getattr(F, kind)
-    found: Callable[..., Any] = getattr(function, "__wrapped__", function)
-    return found
+    unwrapped: Callable[..., Any] = getattr(function, "__wrapped__", function)
+    return unwrapped

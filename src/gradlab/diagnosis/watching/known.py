@@ -17,8 +17,8 @@ class Known(Generic[Fact]):
         self._facts: dict[int, tuple[weakref.ref[Any], Fact]] = {}
 
     def get(self, thing: object) -> Fact | None:
-        found = self._facts.get(id(thing))
-        return None if found is None else found[1]
+        entry = self._facts.get(id(thing))
+        return None if entry is None else entry[1]
 
     def __setitem__(self, thing: object, fact: Fact) -> None:
         key, facts = id(thing), self._facts
@@ -45,8 +45,8 @@ class Stored(Generic[Fact]):
         self._facts: dict[int, tuple[StorageWeakRef, Fact]] = {}
 
     def get(self, tensor: Tensor) -> Fact | None:
-        found = self._facts.get(tensor.untyped_storage()._cdata)
-        return None if found is None else found[1]
+        entry = self._facts.get(tensor.untyped_storage()._cdata)
+        return None if entry is None else entry[1]
 
     def __setitem__(self, tensor: Tensor, fact: Fact) -> None:
         storage = tensor.untyped_storage()

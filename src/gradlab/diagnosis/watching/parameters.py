@@ -10,7 +10,7 @@ from torch.nn.parameter import is_lazy
 
 from gradlab.diagnosis.record import Parameter, Record
 from gradlab.diagnosis.watching.known import Known
-from gradlab.diagnosis.watching.sites import caller, name_in, user_frame
+from gradlab.diagnosis.watching.sites import name_in, user_frame
 
 _SAMPLE = 64
 _MOST = 5000
@@ -55,7 +55,6 @@ class Parameters:
             dtype=str(tensor.dtype).removeprefix("torch."),
             owner=owner,
             registered=registered,
-            site=None,
             loaded=tensor in self._loaded,
             asked=tensor in self._asked,
         )
@@ -91,13 +90,11 @@ class Parameters:
         known = self._names.get(tensor)
         if known is not None:
             return known
-        told = name_in(user_frame(), tensor) or f"tensor {len(self._tensors)}"
-        if self._takes_the_place(tensor, told):
-            self._bind(told, tensor)
-            return told
-        name = self.add(tensor, told, "Tensor")
-        self.record.parameters[name].site = caller()
-        return name
+        candidate = name_in(user_frame(), tensor) or f"tensor {len(self._tensors)}"
+        if self._takes_the_place(tensor, candidate):
+            self._bind(candidate, tensor)
+            return candidate
+        return self.add(tensor, candidate, "Tensor")
 
     def used(self, module: nn.Module, with_gradients: bool) -> None:
         """A module has run, at a look."""

@@ -188,7 +188,7 @@ class Patches:
             if (watch.looking or not torch.is_grad_enabled()) and not torch.compiler.is_compiling():
                 p = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
                 training = args[2] if len(args) > 2 else kwargs.get("training", True)
-                watch.safely(watch.calls.dropped, p, training)
+                watch.safely(watch.modules.dropped, p, training)
             return function(*args, **kwargs)
 
         return dropout
@@ -198,8 +198,8 @@ class Patches:
 
         @functools.wraps(function)
         def train(module: Any, mode: bool = True) -> Any:
-            if module in watch.calls.roots:
-                watch.safely(watch.calls.switched, module, mode)
+            if module in watch.roots.known:
+                watch.safely(watch.roots.switched, module, mode)
             return function(module, mode)
 
         return train
@@ -262,7 +262,5 @@ class Patches:
     def _warned(
         self, shown: Any, message: Any, category: Any, filename: str, lineno: int, *rest: Any, **more: Any
     ) -> None:
-        if str(message).startswith(_ABOUT_OUR_HOOKS):
-            return
-        self.watch.safely(self.watch.warned, message)
-        shown(message, category, filename, lineno, *rest, **more)
+        if not str(message).startswith(_ABOUT_OUR_HOOKS):
+            shown(message, category, filename, lineno, *rest, **more)

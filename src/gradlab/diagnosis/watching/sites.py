@@ -55,7 +55,7 @@ def caller() -> Site | None:
 
 
 def site_of(frame: FrameType) -> Site:
-    return Site(_short(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
+    return Site(_short(frame.f_code.co_filename), frame.f_lineno)
 
 
 @lru_cache(maxsize=4096)
@@ -89,10 +89,10 @@ def name_in(frame: FrameType | None, wanted: Any) -> str | None:
 
 def _locals(frame: FrameType) -> dict[str, Any]:
     """A copy. Of a function, Python before 3.13 would keep what it gives, and with it all that the variables held."""
-    given = frame.f_locals
-    known = dict(given)
-    if sys.version_info < (3, 13) and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(given) <= _UNSHARED:
-        given.clear()
+    variables = frame.f_locals
+    known = dict(variables)
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(variables) <= _UNSHARED:
+        variables.clear()
     return known
 
 

@@ -124,9 +124,6 @@ class Updates:
             for name in one.seen.parameters:
                 if name in record.parameters and record.parameters[name].optimizer is None:
                     record.parameters[name].optimizer = one.seen.number
-        for loss in record.losses:
-            owners = {record.parameters[n].optimizer for n in loss.parameters if n in record.parameters}
-            loss.optimizers = {owner for owner in owners if owner is not None}
 
     def has(self, leaf: Tensor) -> bool:
         """Whether an optimiser has it."""
@@ -161,8 +158,6 @@ class Updates:
             if tensor.grad is not None and not tensor.grad.is_sparse:
                 gradient = float(torch.linalg.vector_norm(tensor.grad.detach().float()))
                 record.gradient.add(step, gradient)
-                if math.isnan(record.first_gradient):
-                    record.first_gradient = gradient / math.sqrt(max(1, tensor.numel()))
                 squares += gradient * gradient
             group = groups.get(id(tensor), {})
             decay = float(group.get("weight_decay") or 0.0)

@@ -19,10 +19,12 @@ from gradlab.diagnosis.watching import graph
 from gradlab.diagnosis.watching.backwards import Backwards
 from gradlab.diagnosis.watching.calls import Calls
 from gradlab.diagnosis.watching.judges import Judges
+from gradlab.diagnosis.watching.modules import Modules
 from gradlab.diagnosis.watching.pace import Pace
 from gradlab.diagnosis.watching.parameters import Parameters
 from gradlab.diagnosis.watching.patches import Patches
-from gradlab.diagnosis.watching.sites import caller, is_users, site_of
+from gradlab.diagnosis.watching.roots import Roots
+from gradlab.diagnosis.watching.sites import is_users, site_of
 from gradlab.diagnosis.watching.updates import Updates, tensors_of
 
 _READINGS = 64  # lines of a script
@@ -54,6 +56,8 @@ class Watch:
         self.pace = Pace()
         self.parameters = Parameters(self.record)
         self.calls = Calls(self)
+        self.roots = Roots(self)
+        self.modules = Modules(self)
         self.judges = Judges(self)
         self.updates = Updates(self)
         self.backwards = Backwards(self)
@@ -98,9 +102,9 @@ class Watch:
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
         place = f" ({trace.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno})" if trace else ""
-        told = f"watching, {getattr(function, '__qualname__', function)}{place}: {type(error).__name__}: {error}"
-        if told not in self.faults and len(self.faults) < 20:
-            self.faults.append(told)
+        fault = f"watching, {getattr(function, '__qualname__', function)}{place}: {type(error).__name__}: {error}"
+        if fault not in self.faults and len(self.faults) < 20:
+            self.faults.append(fault)
 
     # -- the clock ------------------------------------------------------------------------------------------------
 
@@ -117,7 +121,7 @@ class Watch:
         if one is None:
             return
         number = one.seen.number
-        self.calls.stepped(number, tensors_of(optimizer))
+        self.roots.stepped(number, tensors_of(optimizer))
         self._turn = [*self._turn[-31:], number]
         # Until the rarest of those that take turns has had its own: three steps of one and one of another make four.
         rarest = min(map(self._turn.count, set(self._turn)))
@@ -129,7 +133,8 @@ class Watch:
             self.record.worked.add(self.step, now - self._working_since)
         self._idle_since, self._working_since = now, None
         self.step += 1
-        self.calls.unwind()
+        self.calls.stack.clear()
+        self.roots.next_step()
         self.looking = self.pace.due(self.step, together)
         looks = self.record.looks
         if self.looking and len(looks) < 10_000:
@@ -155,7 +160,6 @@ class Watch:
                 if isinstance(leaf := getattr(node, "variable", None), Tensor):
                     self.backwards.name(leaf)
         if self.updates.by_hand():
-            self.record.by_hand = True
             self._advance(1)
 
     def stop_if_enough(self) -> None:
@@ -180,10 +184,6 @@ class Watch:
         if torch.is_grad_enabled() and self.step:
             self.record.loader_seconds += seconds
 
-    def warned(self, message: Any) -> None:
-        if len(self.record.warnings) < 100:
-            self.record.warnings.append((str(message), caller()))
-
     def loaded(self, module: nn.Module) -> None:
         self.parameters.loaded(module)
 
@@ -193,7 +193,7 @@ class Watch:
         record.steps = self.step
         self.updates.name_all()
         self.parameters.look_for_changes()
-        record.shared = self.calls.shared()
+        record.shared = self.roots.shared()
 
 
 def _transforming() -> bool:

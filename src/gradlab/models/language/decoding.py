@@ -3,14 +3,16 @@
 One token is so little work that calling modules, and checking shapes that cannot have changed, would take longer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias
+from inspect import unwrap
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
+from torch.nn.modules import module as torch_modules
 
 from gradlab.nn.attention import MultiheadAttention, ScaledDotAttention
 from gradlab.nn.attention.cache import LayerCache, StaticCache
@@ -18,68 +20,78 @@ from gradlab.nn.blocks import blocks
 from gradlab.nn.normalisation import LayerNorm
 from gradlab.nn.transformer import MLP, DecoderLayer, GatedMLP
 
+if TYPE_CHECKING:
+    from gradlab.models.language.transformer import TransformerLanguageModel
+
 Map: TypeAlias = Callable[[Tensor], Tensor]
 
+_OF_TORCH: tuple[type[nn.Module], ...] = (nn.Linear, nn.Embedding, nn.Dropout, nn.Identity)
+_FORWARDS: dict[type, Any] = {c: c.forward for c in (*_OF_TORCH, *blocks.things().values()) if isinstance(c, type)}  # type: ignore[attr-defined]
 
-class Decoding(StaticCache):
+
+class DecodingCache(StaticCache):
     """A cache that reads by itself what the model would read with it, faster.
 
-    It is for a model in evaluation mode, whose weights it shares; no gradient passes. Parts that it does not know, or
-    that have hooks, are called as they are.
+    It is for a model in evaluation mode, as it is when the cache is made; weights are shared, and no gradient passes.
+    What is not exactly a class known here, or has a hook in it, is called as it is.
     """
 
-    def __init__(
-        self,
-        embedding: nn.Embedding,
-        position: nn.Module | None,
-        layers: Sequence[DecoderLayer],
-        norm: nn.Module,
-        head: Tensor,
-        max_length: int,
-    ):
-        super().__init__(len(layers), max_length)
-        self._embedding, self._head = embedding.weight, head
-        self._position = None if position is None else bare(position)
+    def __init__(self, model: "TransformerLanguageModel", max_length: int):
+        from gradlab.models.language.transformer import TransformerLanguageModel
+
+        super().__init__(len(model.layers), max_length)
+        self._model = model
+        self._by_itself = _is_itself(model, TransformerLanguageModel.forward) and is_plain(model.dropout)
+        self._embed, self._norm = bare(model.embedding), bare(model.norm)
+        self._position = None if model.position is None else bare(model.position)
+        layers = cast(list[DecoderLayer], list(model.layers))
         self._layers = [_layer(layer, cache) for layer, cache in zip(layers, self.layers, strict=True)]
-        self._norm = bare(norm)
 
     @torch.inference_mode()
     def read(self, tokens: Int64[Tensor, "batch new"], last: int) -> Float[Tensor, "batch last vocabulary"]:
         """The logits behind the last so many of the new tokens."""
-        x = F.embedding(tokens, self._embedding)
+        if not self._by_itself:
+            logits: Tensor = self._model(tokens, cache=self)
+            return logits[:, -last:]
+        x = self._embed(tokens)
         if self._position is not None:
             x = self._position(x, self.length)
         for layer in self._layers:
             x = layer(x)
         if last < x.shape[1]:
             x = x[:, -last:]
-        return F.linear(self._norm(x), self._head)
+        return F.linear(self._norm(x), self._model.output_weight)
+
+
+def is_plain(module: nn.Module) -> bool:
+    """Whether a module computes what its class is known to: nothing in it is of another class, hooked or replaced."""
+    return all(_is_itself(part, _FORWARDS.get(type(part))) for part in module.modules())
+
+
+def _is_itself(module: nn.Module, forward: Any) -> bool:
+    hooks = (module._forward_hooks, module._forward_pre_hooks)
+    everywhere = (torch_modules._global_forward_hooks, torch_modules._global_forward_pre_hooks)
+    same = forward is not None and getattr(module.forward, "__func__", None) is forward
+    return same and not any((*hooks, *everywhere))
 
 
 def bare(module: nn.Module) -> Callable[..., Tensor]:
-    """The function of a module, in evaluation mode, without what calling it costs."""
-    if _hooked(module):
+    """The function of a plain module, in evaluation mode, without what calling it costs; of others, the module."""
+    if not is_plain(module):
         return module
-    kind = type(module)
-    if isinstance(module, nn.Linear) and kind is nn.Linear:
+    if type(module) is nn.Linear:
         return _linear(module.weight, module.bias)
-    if isinstance(module, LayerNorm):
+    if type(module) is LayerNorm:
         shape, weight, bias, eps = module.normalized_shape, module.weight, module.bias, module.eps
         return lambda x: torch.layer_norm(x, shape, weight, bias, eps)
-    if isinstance(module, MLP):
+    if type(module) is MLP:
         first, bend, second = bare(module.linear1), bare(module.activation), bare(module.linear2)
         return lambda x: second(bend(first(x)))
-    if isinstance(module, GatedMLP):
+    if type(module) is GatedMLP:
         gate, bend = bare(module.gate), bare(module.activation)
         first, second = bare(module.linear1), bare(module.linear2)
         return lambda x: second(bend(gate(x)).mul_(first(x)))
-    if kind in blocks.values():  # its forward pass, before its shapes are checked
-        return partial(getattr(kind.forward, "__wrapped__", kind.forward), module)
-    return module
-
-
-def _hooked(module: nn.Module) -> bool:
-    return bool(module._forward_hooks or module._forward_pre_hooks)
+    return partial(unwrap(type(module).forward), module)  # before its shapes are checked
 
 
 def _linear(weight: Tensor, bias: Tensor | None) -> Map:
@@ -87,9 +99,12 @@ def _linear(weight: Tensor, bias: Tensor | None) -> Map:
 
 
 def _layer(layer: DecoderLayer, cache: LayerCache) -> Map:
+    if type(layer) is not DecoderLayer or layer.cross or not is_plain(layer):
+        return partial(layer, cache=cache)
     attend, mlp = _attention(layer.attention, cache), bare(layer.mlp)
     norm1, norm2 = bare(layer.norm1), bare(layer.norm2)
 
+    # In place, since nobody else can have what plain parts return.
     def before(x: Tensor) -> Tensor:
         x = x + attend(norm1(x))
         return x.add_(mlp(norm2(x)))
@@ -104,13 +119,13 @@ def _layer(layer: DecoderLayer, cache: LayerCache) -> Map:
 def _attention(attention: nn.Module, cache: LayerCache) -> Map:
     """Causal attention of the new positions to all there are; by softmax it is done here."""
     as_it_is = partial(attention, is_causal=True, cache=cache)
-    if not isinstance(attention, MultiheadAttention) or attention.score_bias is not None or _hooked(attention):
+    if type(attention) is not MultiheadAttention or attention.score_bias is not None:
         return as_it_is
-    inner = attention.attention
-    if type(inner) is not ScaledDotAttention:
+    inner, position = attention.attention, attention.position
+    if type(inner) is not ScaledDotAttention or not isinstance(position, nn.Module | None):
         return as_it_is
     project, out = _linear(attention.in_proj_weight, attention.in_proj_bias), bare(attention.out_proj)
-    turn = bare(attention.position) if isinstance(attention.position, nn.Module) else attention.position
+    turn = None if position is None else bare(position)
     sizes = 3, attention.num_heads, attention.head_dim
 
     def attend(x: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """The encoder-only transformer, in which every token sees all others, and two heads for it: BERT and a classifier."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import torch
@@ -9,12 +9,13 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
+from gradlab.models.language.settings import Bend, NormName, TransformerSizes
 from gradlab.models.registry import models
-from gradlab.nn.activations import GELU
-from gradlab.nn.normalisation import LayerNorm
+from gradlab.nn.activations import GELU, activations
+from gradlab.nn.normalisation import last_axis_norms
 from gradlab.nn.position import LearnedPosition
 from gradlab.nn.transformer import MLP, EncoderLayer
-from gradlab.registry import Count, Fraction
+from gradlab.registry import Natural, Part, Positive, Schema
 from gradlab.specs import Tokens
 
 Numbers = Int64[Tensor, "batch length"]
@@ -23,25 +24,29 @@ Pooling = Literal["first", "mean"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncoderKnobs:
+class EncoderKnobs(TransformerSizes):
     """What a recipe may set of an encoder."""
 
-    layers: Annotated[Count, "encoder layers"] = 4
-    heads: Annotated[Count, "of each attention"] = 4
-    dim: Annotated[Count, "features of a token, a multiple of heads"] = 128
-    hidden: Annotated[Count | None, "features between the maps of an MLP; default 4 dim"] = None
-    dropout: Annotated[Fraction, "probability of dropping a feature"] = 0.0
+    norm: NormName = "layer"
     norm_first: Annotated[bool, "normalise before each part, not after the sum as BERT does"] = False
+    activation: Bend = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderSettings(EncoderKnobs):
     """All that an encoder is built by: the last four are there for weights of others, which were trained with them."""
 
-    eps: float = 1e-12
-    types: int = 0
-    padding: int | None = 0
+    eps: Positive = 1e-12
+    types: Natural = 0
+    padding: Natural | None = 0
     approximate: Literal["none", "tanh"] = "none"
+
+    def make_norm(self, features: int) -> nn.Module:
+        norm: nn.Module = last_axis_norms.build(Part(self.norm), normalized_shape=features, eps=self.eps)
+        return norm
+
+    def make_activation(self) -> nn.Module:
+        return GELU(self.approximate) if self.activation is None else activations.build(self.activation)
 
 
 class TransformerEncoder(nn.Module):
@@ -64,16 +69,13 @@ class TransformerEncoder(nn.Module):
     def __init__(self, vocabulary: int, context: int, **settings: Any):
         super().__init__()
         self.vocabulary, self.context = vocabulary, context
-        self.settings = chosen = EncoderSettings(**settings)
+        self.settings: EncoderSettings = Schema(EncoderSettings).read(settings, "model")
+        chosen = self.settings
         self.dim = chosen.dim
-
-        def make_norm(features: int) -> LayerNorm:
-            return LayerNorm(features, chosen.eps)
-
         self.embedding = nn.Embedding(vocabulary, chosen.dim)
         self.position = LearnedPosition(context, chosen.dim)
         self.types = nn.Embedding(chosen.types, chosen.dim) if chosen.types else None
-        self.norm = make_norm(chosen.dim)
+        self.norm = chosen.make_norm(chosen.dim)
         self.dropout = nn.Dropout(chosen.dropout)
         self.layers = nn.ModuleList(
             EncoderLayer(
@@ -81,8 +83,8 @@ class TransformerEncoder(nn.Module):
                 chosen.heads,
                 dropout=chosen.dropout,
                 norm_first=chosen.norm_first,
-                mlp=MLP(chosen.dim, chosen.hidden, activation=GELU(chosen.approximate)),
-                norm=make_norm,
+                mlp=MLP(chosen.dim, chosen.hidden, activation=chosen.make_activation()),
+                norm=chosen.make_norm,
             )
             for _ in range(chosen.layers)
         )
@@ -125,8 +127,8 @@ class MaskedLanguageModel(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.dense = nn.Linear(encoder.dim, encoder.dim)
-        self.activation = GELU(encoder.settings.approximate)
-        self.norm = LayerNorm(encoder.dim, encoder.settings.eps)
+        self.activation = encoder.settings.make_activation()
+        self.norm = encoder.settings.make_norm(encoder.dim)
         self.bias = nn.Parameter(torch.zeros(encoder.vocabulary))
         _small_weights(self.dense)
 
@@ -187,7 +189,7 @@ def _small_weights(module: nn.Module) -> None:
 @models.register("bert")
 def bert(inputs: Tokens, outputs: int, *, settings: EncoderKnobs) -> nn.Module:
     """A transformer that fills in hidden tokens: every place sees all others. The token 0 is padding, and not seen."""
-    return MaskedLanguageModel(TransformerEncoder(inputs.vocabulary, inputs.context, **asdict(settings)))
+    return MaskedLanguageModel(TransformerEncoder(inputs.vocabulary, inputs.context, **vars(settings)))
 
 
 @models.register("bert-classifier")
@@ -199,5 +201,5 @@ def bert_classifier(
     pooling: Annotated[Pooling, "what stands for the text: its first token, or the mean of all"] = "first",
 ) -> nn.Module:
     """A transformer encoder that sorts texts into classes. The token 0 is padding, and not seen."""
-    encoder = TransformerEncoder(inputs.vocabulary, inputs.context, **asdict(settings))
+    encoder = TransformerEncoder(inputs.vocabulary, inputs.context, **vars(settings))
     return TextClassifier(encoder, outputs, pooling=pooling, dropout=settings.dropout)

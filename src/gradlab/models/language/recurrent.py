@@ -1,6 +1,6 @@
 """Recurrent language models: all that was read is in a state of fixed size."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast
 
 import torch
@@ -9,10 +9,11 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
+from gradlab.models.language.settings import Layers
 from gradlab.models.registry import models
 from gradlab.nn.recurrent import GRU, LSTM, RNN
 from gradlab.nn.recurrent.cache import StateCache
-from gradlab.registry import Count, Fraction
+from gradlab.registry import Count, Fraction, Schema
 from gradlab.specs import Tokens
 
 Cell = Literal["rnn", "lstm", "gru"]
@@ -23,7 +24,7 @@ class RecurrentSettings:
     """What a recurrent language model is built by."""
 
     cell: Annotated[Cell, "the kind of recurrent layer"] = "lstm"
-    layers: Annotated[Count, "recurrent layers, one above the other"] = 2
+    layers: Annotated[Layers, "recurrent layers, one above the other"] = 2
     dim: Annotated[Count, "features of a token"] = 128
     hidden: Annotated[Count | None, "units of a layer; default dim"] = None
     dropout: Annotated[Fraction, "probability of dropping a feature, between layers too"] = 0.0
@@ -50,16 +51,17 @@ class RecurrentLanguageModel(nn.Module):
     def __init__(self, vocabulary: int, **settings: Any):
         super().__init__()
         self.vocabulary = vocabulary
-        self.settings = chosen = RecurrentSettings(**settings)
+        self.settings: RecurrentSettings = Schema(RecurrentSettings).read(settings, "model")
+        chosen = self.settings
         dim = chosen.dim
         hidden = dim if chosen.hidden is None else chosen.hidden
         if chosen.tied and hidden != dim:
             raise GradlabError(f"model.tied=true needs model.hidden ({hidden}) to be model.dim ({dim}).")
         self.embedding = nn.Embedding(vocabulary, dim)
-        made = {"rnn": RNN, "lstm": LSTM, "gru": GRU}[chosen.cell]
+        kind = {"rnn": RNN, "lstm": LSTM, "gru": GRU}[chosen.cell]
         # One by one: of several layers together, cuDNN would draw the dropout between them from a state of its own,
         # which no checkpoint can hold.
-        self.layers = nn.ModuleList(made(hidden if i else dim, hidden, batch_first=True) for i in range(chosen.layers))
+        self.layers = nn.ModuleList(kind(hidden if i else dim, hidden, batch_first=True) for i in range(chosen.layers))
         self.dropout = nn.Dropout(chosen.dropout)
         self.head = None if chosen.tied else nn.Linear(hidden, vocabulary)
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if chosen.tied else None
@@ -100,4 +102,4 @@ class RecurrentLanguageModel(nn.Module):
 @models.register("rnn")
 def rnn(inputs: Tokens, outputs: int, *, settings: RecurrentSettings) -> nn.Module:
     """A recurrent language model: RNN, LSTM or GRU."""
-    return RecurrentLanguageModel(inputs.vocabulary, **asdict(settings))
+    return RecurrentLanguageModel(inputs.vocabulary, **vars(settings))

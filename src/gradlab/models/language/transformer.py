@@ -1,60 +1,52 @@
 """The decoder-only transformer: GPT-2 and Llama are two settings of it."""
 
+import inspect
 import math
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal, cast
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
-from gradlab.models.language.decoding import Decoding
+from gradlab.models.language.decoding import DecodingCache
+from gradlab.models.language.settings import Bend, NormName, TransformerSizes
 from gradlab.models.registry import models
-from gradlab.nn.activations import GELU
-from gradlab.nn.attention import LinearAttention, MultiheadAttention, PerformerAttention
+from gradlab.nn.activations import GELU, activations
+from gradlab.nn.attention import MultiheadAttention
 from gradlab.nn.attention.cache import StaticCache
-from gradlab.nn.normalisation import LayerNorm, RMSNorm
+from gradlab.nn.attention.multihead import attentions
+from gradlab.nn.normalisation import last_axis_norms
 from gradlab.nn.position import ALiBi, LearnedPosition, RelativePosition, RotaryPosition, SinusoidalPosition
 from gradlab.nn.transformer import MLP, DecoderLayer, GatedMLP
-from gradlab.registry import Count, Fraction
+from gradlab.registry import Part, Positive, Schema
 from gradlab.specs import Tokens
 
-AttentionName = Literal["softmax", "linear", "performer"]
 PositionName = Literal["none", "learned", "sinusoidal", "rotary", "alibi", "relative"]
 Tied = Annotated[bool, "the last map is the table of embeddings"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecoderSizes:
-    """How large a decoder is."""
-
-    layers: Annotated[Count, "decoder layers"] = 4
-    heads: Annotated[Count, "of each attention"] = 4
-    dim: Annotated[Count, "features of a token, a multiple of heads"] = 128
-    hidden: Annotated[Count | None, "features between the maps of an MLP; default 4 dim, or 8/3 dim if gated"] = None
-    dropout: Annotated[Fraction, "probability of dropping a feature"] = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class DecoderKnobs(DecoderSizes):
+class DecoderKnobs(TransformerSizes):
     """What a recipe may set of a decoder; the defaults are the shape of GPT-2, at a small size."""
 
-    attention: Annotated[AttentionName, "linear and performer cost no square of the length"] = "softmax"
+    attention: Annotated[str, attentions, "of a head; linear and performer cost no square of the length"] = "scaled_dot"
     position: Annotated[PositionName, "how a token's place is told"] = "learned"
-    norm: Annotated[Literal["layer", "rms"], "the normalisation"] = "layer"
+    norm: NormName = "layer"
     norm_first: Annotated[bool, "normalise before each part, not after the sum"] = True
-    gated: Annotated[bool, "MLPs with a SiLU gate"] = False
+    gated: Annotated[bool, "MLPs with a gate"] = False
     tied: Tied = True
     bias: Annotated[bool, "in linear maps"] = True
+    activation: Bend = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderSettings(DecoderKnobs):
     """All that a decoder is built by: the last three are there for weights of others, which were trained with them."""
 
-    eps: float = 1e-5
-    rotary_base: float = 10000.0
+    eps: Positive = 1e-5
+    rotary_base: Positive = 10000.0
     approximate: Literal["none", "tanh"] = "none"
 
 
@@ -80,10 +72,12 @@ class TransformerLanguageModel(nn.Module):
     def __init__(self, vocabulary: int, context: int, **settings: Any):
         super().__init__()
         self.vocabulary, self.context = vocabulary, context
-        self.settings = chosen = DecoderSettings(**settings)
+        self.settings: DecoderSettings = Schema(DecoderSettings).read(settings, "model")
+        chosen = self.settings
         # Tokens beyond which it has no positions, or none that it has learned to read.
         self.limit = context if chosen.position in ("learned", "sinusoidal", "rotary") else None
-        if chosen.attention != "softmax" and chosen.position in ("alibi", "relative"):
+        takes_bias = "bias" in inspect.signature(attentions[chosen.attention].forward).parameters  # type: ignore[attr-defined]
+        if chosen.position in ("alibi", "relative") and not takes_bias:
             raise GradlabError(
                 f"model.position={chosen.position} is added to scores, which {chosen.attention} attention has not."
             )
@@ -114,16 +108,16 @@ class TransformerLanguageModel(nn.Module):
         x = self.dropout(x)
         for i, layer in enumerate(self.layers):
             x = layer(x, cache=None if cache is None else cache[i])
-        return F.linear(self.norm(x), self._head)
+        return F.linear(self.norm(x), self.output_weight)
 
     @property
-    def _head(self) -> Tensor:
+    def output_weight(self) -> Tensor:
+        """W, which may be the table of embeddings."""
         return self.embedding.weight if self.head is None else self.head.weight
 
-    def new_cache(self, batch: int, max_length: int) -> Decoding:
+    def new_cache(self, batch: int, max_length: int) -> DecodingCache:
         """A cache that has read nothing; it has room for `max_length` tokens of each row."""
-        layers = cast(list[DecoderLayer], list(self.layers))
-        return Decoding(self.embedding, self.position, layers, self.norm, self._head, max_length)
+        return DecodingCache(self, max_length)
 
 
 def _layer(settings: DecoderSettings, context: int) -> DecoderLayer:
@@ -139,33 +133,32 @@ def _layer(settings: DecoderSettings, context: int) -> DecoderLayer:
 
 
 def _norm(settings: DecoderSettings, features: int) -> nn.Module:
-    return LayerNorm(features, settings.eps) if settings.norm == "layer" else RMSNorm(features, settings.eps)
+    norm: nn.Module = last_axis_norms.build(Part(settings.norm), normalized_shape=features, eps=settings.eps)
+    return norm
 
 
 def _attention(settings: DecoderSettings, context: int) -> MultiheadAttention:
-    head_dim, rotary = settings.dim // settings.heads, settings.position == "rotary"
+    head_dim, fused = settings.dim // settings.heads, settings.attention == "scaled_dot"
     return MultiheadAttention(
         settings.dim,
         settings.heads,
-        settings.dropout if settings.attention == "softmax" else 0.0,
+        settings.dropout if fused else 0.0,
         settings.bias,
-        attention=_inner(settings.attention, head_dim),
-        position=RotaryPosition(head_dim, settings.rotary_base, layout="halves") if rotary else None,
+        attention=None if fused else attentions.build(Part(settings.attention), head_dim),
+        position=RotaryPosition(head_dim, settings.rotary_base, layout="halves")
+        if settings.position == "rotary"
+        else None,
         score_bias=_score_bias(settings, context),
     )
 
 
 def _mlp(settings: DecoderSettings) -> nn.Module:
     options: dict[str, Any] = {"bias": settings.bias, "dropout": settings.dropout}
+    if settings.activation is not None:
+        options["activation"] = activations.build(settings.activation)
     if settings.gated:
         return GatedMLP(settings.dim, settings.hidden, **options)
-    return MLP(settings.dim, settings.hidden, activation=GELU(settings.approximate), **options)
-
-
-def _inner(name: AttentionName, head_dim: int) -> nn.Module | None:
-    if name == "softmax":
-        return None
-    return LinearAttention() if name == "linear" else PerformerAttention(head_dim)
+    return MLP(settings.dim, settings.hidden, **{"activation": GELU(settings.approximate), **options})
 
 
 def _score_bias(settings: DecoderSettings, context: int) -> nn.Module | None:
@@ -183,4 +176,4 @@ def _added_position(settings: DecoderSettings, context: int) -> nn.Module | None
 @models.register("gpt")
 def gpt(inputs: Tokens, outputs: int, *, settings: DecoderKnobs) -> nn.Module:
     """A decoder-only transformer language model; the defaults are the shape of GPT-2, at a small size."""
-    return TransformerLanguageModel(inputs.vocabulary, inputs.context, **asdict(settings))
+    return TransformerLanguageModel(inputs.vocabulary, inputs.context, **vars(settings))

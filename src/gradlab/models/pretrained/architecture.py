@@ -137,13 +137,13 @@ class Architecture:
         return {**values, "dropout": self._dropout(config, where) if dropout is None else dropout}
 
     def _dropout(self, config: Config, where: str) -> float:
-        found = {name: config.get(name, default) for name, default in self.dropouts.items()}
-        if len({*found.values()}) > 1:
-            told = ", ".join(f"{name}={value}" for name, value in found.items())
-            raise GradlabError(f"{where}: {told}. The model here has one probability for all: give it as dropout=….")
-        value = next(iter(found.values()))
+        dropouts = {name: config.get(name, default) for name, default in self.dropouts.items()}
+        if len({*dropouts.values()}) > 1:
+            listed = ", ".join(f"{name}={value}" for name, value in dropouts.items())
+            raise GradlabError(f"{where}: {listed}. The model here has one probability for all: give it as dropout=….")
+        value = next(iter(dropouts.values()))
         if not isinstance(value, (int, float)) or not 0 <= value < 1:
-            raise GradlabError(f"{where}: {next(iter(found))}={value} must be a probability below 1.")
+            raise GradlabError(f"{where}: {next(iter(dropouts))}={value} must be a probability below 1.")
         return float(value)
 
     def layered(self, layers: int) -> Iterator[Row]:

@@ -1,6 +1,5 @@
 """GPT-2 and Llama, as Hugging Face names their settings and weights."""
 
-from dataclasses import asdict
 from typing import Any, Literal
 
 from torch import nn
@@ -18,7 +17,7 @@ GELUName = Literal["gelu_new", "gelu_pytorch_tanh", "gelu"]
 def _described(model: TransformerLanguageModel) -> Values:
     first: Any = model.layers[0]
     sizes = {"vocabulary": model.vocabulary, "context": model.context}
-    return {**sizes, **asdict(model.settings), "hidden": first.mlp.hidden}
+    return {**sizes, **vars(model.settings), "hidden": first.mlp.hidden}
 
 
 def _gpt2(values: Values) -> nn.Module:
@@ -80,8 +79,8 @@ def _described_llama(model: TransformerLanguageModel) -> Values:
 
 def _with_rotation(config: Config) -> Config:
     """With the settings of the rotation beside the others; older files have them there, but for a scaling."""
-    found = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    rotation = found if isinstance(found, dict) else {"rope_type": found}
+    settings = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    rotation = settings if isinstance(settings, dict) else {"rope_type": settings}
     return {**config, "rope_type": rotation.get("type", "default"), **rotation}
 
 

@@ -1,7 +1,6 @@
 """BERT and its heads, as Hugging Face names their settings and weights."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -50,7 +49,7 @@ def _encoder_rows(ours: str) -> tuple[Row, ...]:
 def _described(encoder: TransformerEncoder) -> Values:
     first: Any = encoder.layers[0]
     sizes = {"vocabulary": encoder.vocabulary, "context": encoder.context, "hidden": first.mlp.hidden}
-    return {**asdict(encoder.settings), **sizes, "types": encoder.settings.types or _TYPES}
+    return {**vars(encoder.settings), **sizes, "types": encoder.settings.types or _TYPES}
 
 
 def _state(model: MaskedLanguageModel | TextClassifier) -> dict[str, Tensor]:
@@ -67,6 +66,7 @@ _SHARED: Mapping[str, Any] = {
     "state": _state,
 }
 _FIXED = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
+_NEEDS = {"norm": "layer", "norm_first": False, "activation": None}
 _POSITIONS = "bert.embeddings.position_ids"  # 0, 1, 2, …
 
 
@@ -79,7 +79,7 @@ MASKED = Architecture(
     name="BertForMaskedLM",
     settings=_SETTINGS,
     fixed={**_FIXED, "tie_word_embeddings": True},
-    needs={"norm_first": False},
+    needs=_NEEDS,
     rows=(
         *_encoder_rows("encoder."),
         *affine("dense", "cls.predictions.transform.dense"),
@@ -122,7 +122,7 @@ CLASSIFIER = Architecture(
         Setting("pooled_dropout", "classifier_dropout", Fraction | None, None),
     ),
     fixed=_FIXED,
-    needs={"norm_first": False, "pooling": "first"},
+    needs={**_NEEDS, "pooling": "first"},
     rows=(*_encoder_rows("encoder."), *affine("pooler", "bert.pooler.dense"), *affine("head", "classifier")),
     build=_classifier,
     describe=_described_classifier,
@@ -135,7 +135,7 @@ ENCODER = Architecture(
     name="BertModel",
     settings=_SETTINGS,
     fixed=_FIXED,
-    needs={"norm_first": False},
+    needs=_NEEDS,
     rows=_encoder_rows(""),
     build=lambda values: TransformerEncoder(**values),
     describe=_described,

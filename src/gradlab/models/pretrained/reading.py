@@ -1,6 +1,5 @@
 """From a folder of Hugging Face to a model of ours."""
 
-import json
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -8,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from gradlab.errors import GradlabError, one_line
+from gradlab.errors import GradlabError
+from gradlab.files import Damaged, interpreting, read_json
+from gradlab.files.formats import Index
+from gradlab.files.tensors import load_tensors
 from gradlab.models.pretrained.architecture import Architecture, Config
 from gradlab.models.pretrained.decoders import GPT2, LLAMA
 from gradlab.models.pretrained.encoders import CLASSIFIER, ENCODER, MASKED
+from gradlab.printable import listed, printable
 
 Shapes = dict[str, tuple[int, ...]]
 ARCHITECTURES = {each.name: each for each in (GPT2, LLAMA, MASKED, CLASSIFIER, ENCODER)}
@@ -24,7 +25,9 @@ WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "c
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}  # of norms, in files made from TensorFlow's
+_MOST_LAYERS = 10_000  # which would take minutes to build, for nothing: no file has weights for them
 _NAMED = 3  # tensors that a message names
+_SAVE_AGAIN = "Save the model again, in the format safetensors."
 
 
 def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.Module:
@@ -41,10 +44,13 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
     path = Path(folder)
     config = read_config(path)
     architecture = architecture_of(config, path)
-    values = architecture.arguments(config, str(path / CONFIG), dropout)
-    heads, key_heads = values["heads"], values.get("key_heads") or values["heads"]
-    with torch.device("meta"), _Undrawn():
-        model = architecture.build(values)
+    with interpreting(path / CONFIG, _SAVE_AGAIN):
+        values = architecture.arguments(config, str(path / CONFIG), dropout)
+        heads, key_heads = values["heads"], values.get("key_heads") or values["heads"]
+        if values["layers"] > _MOST_LAYERS:
+            raise ValueError(f"{values['layers']:,} layers")
+        with torch.device("meta"), _Undrawn():
+            model = architecture.build(values)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     rows = [row for row in architecture.layered(values["layers"]) if row.ours in shapes]
     wanted: Shapes = {}
@@ -68,51 +74,36 @@ class _Undrawn(TorchFunctionMode):
 
 def read_config(folder: Path) -> Config:
     """What config.json holds."""
-    return _read_json(folder / CONFIG)
+    return read_json(folder / CONFIG, dict[str, Any], _SAVE_AGAIN)
 
 
 def architecture_of(config: Config, folder: Path) -> Architecture:
     """The architecture that a config names, if it is one of ours."""
     names = config.get("architectures")
-    name = names[0] if isinstance(names, list) and names else None
+    name = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
     if name not in ARCHITECTURES:
-        told = f"the architecture {name}" if name else "no architecture"
+        named = f"the architecture {printable(name, 100)}" if name else "no architecture"
         raise GradlabError(
-            f"{folder / CONFIG} names {told}, which gradlab cannot read. It reads: {', '.join(ARCHITECTURES)}."
+            f"{folder / CONFIG} names {named}, which gradlab cannot read. It reads: {', '.join(ARCHITECTURES)}."
         )
     return ARCHITECTURES[name]
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise GradlabError(f"{path} cannot be read: {error.strerror}.") from None
-    except ValueError as error:
-        raise GradlabError(f"{path} is damaged: {one_line(error)}.") from None
-    if not isinstance(content, dict):
-        raise GradlabError(f"{path} is damaged: it must hold a JSON object.")
-    return content
 
 
 def _read(folder: Path) -> dict[str, Tensor]:
     """The tensors of all files, as these name them."""
     files = [folder / WEIGHTS]
     if not files[0].exists() and (folder / INDEX).exists():
-        places = _read_json(folder / INDEX).get("weight_map")
-        if not isinstance(places, dict) or not all(Path(str(name)).name == name for name in places.values()):
-            raise GradlabError(f"{folder / INDEX} is damaged: its weight_map must name files of its folder.")
-        files = [folder / name for name in sorted({*places.values()})]
+        places = read_json(folder / INDEX, Index, _SAVE_AGAIN)["weight_map"].values()
+        if any(Path(name).name != name or not name for name in places):
+            raise Damaged(folder / INDEX, "its weight_map must name files of its folder", _SAVE_AGAIN)
+        files = [folder / name for name in sorted({*places})]
     tensors: dict[str, Tensor] = {}
     for file in files:
         if not file.exists():
             pickles = [*folder.glob("*.bin")]
             hint = f" {pickles[0].name} is a pickle, which may run any code and is not read." if pickles else ""
-            raise GradlabError(f"{file} is missing.{hint} Save the model again, in the format safetensors.")
-        try:
-            tensors |= load_file(file)
-        except (OSError, SafetensorError) as error:
-            raise GradlabError(f"{file} is damaged: {one_line(error)}.") from None
+            raise GradlabError(f"{file} is missing.{hint} {_SAVE_AGAIN}")
+        tensors |= load_tensors(file, _SAVE_AGAIN)
     return tensors
 
 
@@ -135,28 +126,27 @@ def _checked(tensors: dict[str, Tensor], architecture: Architecture, wanted: Sha
 
     def refuse(names: list[str], what: str) -> None:
         if names:
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             raise GradlabError(
-                f"The weights in {folder} do not fit its config.json: {what} {', '.join(names[:_NAMED])}{more}."
+                f"The weights in {folder} do not fit its config.json: {what} {listed(names, _NAMED, 200)}."
             )
 
     def size(shape: Sequence[int]) -> str:
         return " × ".join(map(str, shape))
 
     refuse([name for name in wanted if name not in tensors], "there is no")
-    found = {name: tensors[name] for name in wanted}
+    chosen = {name: tensors[name] for name in wanted}
     refuse(
-        [f"{n} is {size(t.shape)} instead of {size(wanted[n])}" for n, t in found.items() if t.shape != wanted[n]],
+        [f"{n} is {size(t.shape)} instead of {size(wanted[n])}" for n, t in chosen.items() if t.shape != wanted[n]],
         "the shape of",
     )
-    refuse([f"{n} is {t.dtype}" for n, t in found.items() if t.dtype not in _DTYPES], "the type of")
+    refuse([f"{n} is {t.dtype}" for n, t in chosen.items() if t.dtype not in _DTYPES], "the type of")
     others = {n: t for n, t in tensors.items() if n not in wanted and not _matches(n, architecture.unused)}
     copies = architecture.copies
     refuse([n for n in others if n not in copies], f"a {architecture.name} has no")
     refuse(
         [n for n, t in others.items() if not torch.equal(t, tensors[copies[n]])], "tied to another, but not equal is"
     )
-    return found
+    return chosen
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

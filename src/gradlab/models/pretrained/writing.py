@@ -1,16 +1,14 @@
 """From a model of ours to a folder of Hugging Face."""
 
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
+from gradlab.files import write_folder
+from gradlab.files.tensors import save_tensors
 from gradlab.models.language import MaskedLanguageModel, TextClassifier, TransformerLanguageModel
 from gradlab.models.pretrained.architecture import Architecture, Config
 from gradlab.models.pretrained.decoders import GPT2, LLAMA
@@ -37,21 +35,20 @@ def save_pretrained(model: nn.Module, folder: str | Path, *, tokenizer: str | No
 def _architecture(model: nn.Module) -> Architecture:
     """The architecture that a model is of, or the setting that keeps it from being one."""
     if isinstance(model, TransformerLanguageModel):
-        found = LLAMA if model.settings.position == "rotary" else GPT2
+        nearest = LLAMA if model.settings.position == "rotary" else GPT2
     elif isinstance(model, MaskedLanguageModel | TextClassifier):
-        found = MASKED if isinstance(model, MaskedLanguageModel) else CLASSIFIER
+        nearest = MASKED if isinstance(model, MaskedLanguageModel) else CLASSIFIER
     else:
         kinds = "TransformerLanguageModel, MaskedLanguageModel and TextClassifier"
         raise GradlabError(f"A {type(model).__name__} has no format of Hugging Face here. These have one: {kinds}.")
-    values = found.describe(model)
-    for name, value in found.needs.items():
+    values = nearest.describe(model)
+    for name, value in nearest.needs.items():
         if values[name] != value:
-            told = f"{name}={_plain(values[name])}"
             raise GradlabError(
-                f"The model has no format of Hugging Face: the nearest is {found.name}, which has {name}="
-                f"{_plain(value)}, and this model has {told}."
+                f"The model has no format of Hugging Face: the nearest is {nearest.name}, which has {name}="
+                f"{_plain(value)}, and this model has {name}={_plain(values[name])}."
             )
-    return found
+    return nearest
 
 
 def _plain(value: Any) -> str:
@@ -83,15 +80,8 @@ def _weights(architecture: Architecture, model: nn.Module) -> dict[str, Tensor]:
 def _write(folder: Path, files: dict[str, str], weights: dict[str, Tensor]) -> Path:
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise GradlabError(f"{folder} exists already. Name another folder.")
-    temporary = folder.with_name(f".{folder.name}-{os.getpid()}")
-    try:
-        temporary.mkdir(parents=True)
+    with write_folder(folder) as new:
         for name, text in files.items():
-            (temporary / name).write_text(text, encoding="utf-8")
-        save_file(weights, temporary / WEIGHTS, metadata={"format": "pt"})
-        shutil.copymode(temporary / CONFIG, temporary / WEIGHTS)  # which is written readable to nobody else
-        temporary.rename(folder)
-    except (OSError, SafetensorError) as error:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise GradlabError(f"{folder} cannot be written: {error}.") from None
+            (new / name).write_bytes(text.encode())
+        save_tensors(new / WEIGHTS, weights, metadata={"format": "pt"})
     return folder

@@ -1,22 +1,26 @@
 """Attention by dot products: of the scores that need no parameters the fastest, on PyTorch's fused kernels."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from gradlab.errors import GradlabError
 from gradlab.nn.activations import Argmax
 from gradlab.nn.attention.masks import Mask, for_scores, masked_softmax, without_later_keys
 from gradlab.nn.attention.scores import Attention, Pooled, Values, Weights
 from gradlab.nn.blocks import block
+from gradlab.registry import Finite, Fraction
 
 Bias = Float[Tensor, "*#batch #n #m"]
+_ARGMAX = Argmax()
 
 
-@block("attention.scaled_dot")
+@block(
+    "attention.scaled_dot",
+    flops="2·n·m·d + 2·n·m·e",
+    memory="O(n), and O(n·m) where PyTorch has no fused kernel: on the CPU if d ≠ e",
+    letters="n queries and m keys of d entries and values of e",
+)
 class ScaledDotAttention(Attention):
     r"""A mean of the values, weighted by the softmax of how far each key points the way the query does.
 
@@ -27,10 +31,7 @@ class ScaledDotAttention(Attention):
     looks at a later key, where the last query stands at the last key, as it must when keys come from a cache. In
     training, weights are dropped with the probability `dropout`. Vaswani et al. 2017, arXiv:1706.03762.
 
-    FLOPs: 2·n·m·d + 2·n·m·e
-    Memory: O(n), and O(n·m) where PyTorch has no fused kernel: on the CPU if d ≠ e
-
-    with n queries and m keys of d entries and values of e. `weights` gives the weights, at a cost of O(n·m) memory.
+    `weights` gives the weights, at a cost of O(n·m) memory.
 
     >>> query, keys = torch.tensor([[1.0, 0.0]]), torch.tensor([[9.0, 0.0], [0.0, 9.0]])
     >>> ScaledDotAttention()(query, keys, torch.tensor([[10.0], [20.0]]))
@@ -39,12 +40,8 @@ class ScaledDotAttention(Attention):
     tensor([[0.9983, 0.0017]])
     """
 
-    def __init__(self, scale: float | None = None, dropout: float = 0.0):
+    def __init__(self, scale: Finite | None = None, dropout: Fraction = 0.0):
         super().__init__()
-        if scale is not None and not math.isfinite(scale):
-            raise GradlabError(f"attention.scaled_dot: scale must be a finite number, got {scale}.")
-        if not 0 <= dropout < 1:
-            raise GradlabError(f"attention.scaled_dot: dropout must be a probability below 1, got {dropout}.")
         self.scale, self.dropout = scale, dropout
 
     def score(self, queries: Tensor, keys: Tensor) -> Weights:
@@ -103,16 +100,18 @@ class ScaledDotAttention(Attention):
         pooled = pooled.reshape(*queries.shape[:-1], values.shape[-1])
         return pooled if seen is None else pooled.masked_fill(~seen, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"scale={self.scale}, dropout={self.dropout}"
-
 
 def _four_axes(x: Tensor) -> Tensor:
     """PyTorch's fused kernels take tensors of four axes: batch, heads, length, size."""
     return x.flatten(0, -4) if x.ndim > 4 else x[(None,) * (4 - x.ndim)]
 
 
-@block("attention.dot")
+@block(
+    "attention.dot",
+    flops="2·n·m·d + 2·n·m·e",
+    memory="O(n), and O(n·m) where PyTorch has no fused kernel: on the CPU if d ≠ e",
+    letters="n queries and m keys of d entries and values of e",
+)
 class DotAttention(ScaledDotAttention):
     r"""Attention by the dot product itself, as it is written before the root is put in.
 
@@ -120,11 +119,6 @@ class DotAttention(ScaledDotAttention):
 
     The variance of a score is d, so for long vectors the softmax takes nearly all from one key, and passes little
     gradient: `attention.scaled_dot` has the scale that mends it.
-
-    FLOPs: 2·n·m·d + 2·n·m·e
-    Memory: O(n), and O(n·m) where PyTorch has no fused kernel: on the CPU if d ≠ e
-
-    with n queries and m keys of d entries and values of e.
 
     >>> entries = torch.eye(6)
     >>> DotAttention().weights(entries[3:4], entries)[0, 3]
@@ -134,11 +128,13 @@ class DotAttention(ScaledDotAttention):
     def __init__(self) -> None:
         super().__init__(scale=1.0)
 
-    def extra_repr(self) -> str:
-        return ""
 
-
-@block("attention.hard")
+@block(
+    "attention.hard",
+    flops="2·n·m·d + 2·n·m·e",
+    memory="O(n·m)",
+    letters="n queries and m keys of d entries and values of e",
+)
 class HardAttention(Attention):
     r"""The value of the key that fits best: a table that is looked up.
 
@@ -146,11 +142,6 @@ class HardAttention(Attention):
 
     It is the limit of softmax(β Q Kᵀ) V as β → ∞, which divides the weight among keys that fit equally well. No
     gradient reaches queries and keys.
-
-    FLOPs: 2·n·m·d + 2·n·m·e
-    Memory: O(n·m)
-
-    with n queries and m keys of d entries and values of e.
 
     >>> query, keys = torch.tensor([[1.0, 0.0]]), torch.tensor([[9.0, 0.0], [0.0, 9.0]])
     >>> HardAttention()(query, keys, torch.tensor([[10.0], [20.0]]))
@@ -165,9 +156,9 @@ class HardAttention(Attention):
         if not scores.shape[-1]:
             return scores
         if mask is None:
-            return Argmax()(scores)  # type: ignore[no-any-return]
+            return _ARGMAX(scores)  # type: ignore[no-any-return]
         hidden = ~for_scores(mask, scores.shape)
-        return Argmax()(scores.masked_fill(hidden, torch.finfo(scores.dtype).min)).masked_fill(hidden, 0.0)  # type: ignore[no-any-return]
+        return _ARGMAX(scores.masked_fill(hidden, torch.finfo(scores.dtype).min)).masked_fill(hidden, 0.0)  # type: ignore[no-any-return]
 
     def forward(
         self,

@@ -7,9 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from gradlab.errors import GradlabError
 from gradlab.nn.blocks import block
-from gradlab.nn.sizes import at_least
+from gradlab.registry import Count, Positive
 
 
 class PositiveMap(nn.Module, ABC):
@@ -23,7 +22,7 @@ class PositiveMap(nn.Module, ABC):
         return self.log(x).exp().to(x.dtype)
 
 
-@block("feature.elu")
+@block("feature.elu", flops="O(n·d)", memory="O(n·d)")
 class ELUFeatures(PositiveMap):
     r"""Each entry made positive: the features of the linear transformer.
 
@@ -31,9 +30,6 @@ class ELUFeatures(PositiveMap):
 
     Its kernel does not approximate the exponential one; it is another. It is not worked out as the formula is written,
     which rounds to 0 below -17 in float32. Katharopoulos et al. 2020, arXiv:2006.16236.
-
-    FLOPs: O(n·d)
-    Memory: O(n·d)
 
     >>> ELUFeatures()(torch.tensor([-1.0, 0.0, 2.0]))
     tensor([0.3679, 1.0000, 3.0000])
@@ -54,9 +50,8 @@ class RandomFeatures(nn.Module):
 
     omega: Tensor
 
-    def __init__(self, dim: int, num_features: int = 256, *, orthogonal: bool = False):
+    def __init__(self, dim: Count, num_features: Count = 256, *, orthogonal: bool = False):
         super().__init__()
-        at_least(1, "random features", dim=dim, num_features=num_features)
         self.dim, self.num_features, self.orthogonal = dim, num_features, orthogonal
         self.register_buffer("omega", torch.empty(num_features, dim))
         self.redraw()
@@ -64,6 +59,8 @@ class RandomFeatures(nn.Module):
     @torch.no_grad()
     def redraw(self, generator: torch.Generator | None = None) -> None:
         """New directions, from torch's own source of random numbers or from another."""
+        if self.omega.is_meta:  # where there are no numbers, and drawing some would load the compiler
+            return
         device = self.omega.device if generator is None else generator.device
 
         def normal(*shape: int) -> Tensor:
@@ -77,11 +74,8 @@ class RandomFeatures(nn.Module):
             directions = q.flatten(0, 1)[: self.num_features] * directions.norm(dim=1, keepdim=True)
         self.omega.copy_(directions)
 
-    def extra_repr(self) -> str:
-        return f"{self.dim}, {self.num_features}, orthogonal={self.orthogonal}"
 
-
-@block("feature.positive")
+@block("feature.positive", flops="2·n·d·k", memory="O(n·k)")
 class PositiveFeatures(RandomFeatures, PositiveMap):
     r"""Random features whose dot product is the exponential kernel of attention on average: those of the Performer.
 
@@ -90,9 +84,6 @@ class PositiveFeatures(RandomFeatures, PositiveMap):
 
     One direction alone estimates the kernel with the variance exp(-‖x‖²-‖y‖²) (e²ˢ - eˢ), where s = ‖x + y‖²: long
     vectors need very many. All features are positive, as weights must be. Choromanski et al. 2020, arXiv:2009.14794.
-
-    FLOPs: 2·n·d·k
-    Memory: O(n·k)
 
     >>> features = PositiveFeatures(3, num_features=5)
     >>> bool((features(torch.randn(2, 3)) > 0).all())
@@ -114,7 +105,7 @@ class PositiveFeatures(RandomFeatures, PositiveMap):
         return super().forward(x)
 
 
-@block("feature.cosh")
+@block("feature.cosh", flops="2·n·d·k", memory="O(n·k)")
 class CoshFeatures(PositiveFeatures):
     r"""Positive random features for each direction and its opposite, which varies less than twice as many directions.
 
@@ -125,9 +116,6 @@ class CoshFeatures(PositiveFeatures):
     One direction alone estimates the kernel with the variance exp(-‖x‖²-‖y‖²) (½e²ˢ + ½ - eˢ), where s = ‖x + y‖²: less
     than half of that of `feature.positive`. There are 2 k features, those of one sign before those of the other.
     Choromanski et al. 2020, arXiv:2009.14794.
-
-    FLOPs: 2·n·d·k
-    Memory: O(n·k)
 
     >>> CoshFeatures(3, num_features=5)(torch.randn(2, 3)).shape
     torch.Size([2, 10])
@@ -142,7 +130,7 @@ class CoshFeatures(PositiveFeatures):
         return torch.cat([up, -up], -1)
 
 
-@block("feature.fourier")
+@block("feature.fourier", flops="2·n·d·k", memory="O(n·k)")
 class FourierFeatures(RandomFeatures):
     r"""Random waves whose dot product is the Gaussian kernel on average.
 
@@ -153,17 +141,12 @@ class FourierFeatures(RandomFeatures):
     There are 2 k features, all cosines before all sines, and their length is exactly 1. They may be negative: a kernel
     machine does not mind, attention would. Rahimi & Recht 2007, Random features for large-scale kernel machines.
 
-    FLOPs: 2·n·d·k
-    Memory: O(n·k)
-
     >>> FourierFeatures(3, num_features=5)(torch.randn(2, 3)).norm(dim=-1)
     tensor([1.0000, 1.0000])
     """
 
-    def __init__(self, dim: int, num_features: int = 256, gamma: float = 1.0, *, orthogonal: bool = False):
+    def __init__(self, dim: Count, num_features: Count = 256, gamma: Positive = 1.0, *, orthogonal: bool = False):
         super().__init__(dim, num_features, orthogonal=orthogonal)
-        if gamma <= 0:
-            raise GradlabError(f"feature.fourier: gamma must be positive, got {gamma}.")
         self.gamma = gamma
         self.out_features = 2 * num_features
 
@@ -171,9 +154,6 @@ class FourierFeatures(RandomFeatures):
         wide = _wide(x)
         angles = sqrt(2 * self.gamma) * wide @ self.omega.to(wide.dtype).T
         return (torch.cat([angles.cos(), angles.sin()], -1) / sqrt(self.num_features)).to(x.dtype)
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, gamma={self.gamma}"
 
 
 def _wide(x: Tensor) -> Tensor:

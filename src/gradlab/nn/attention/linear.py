@@ -1,16 +1,15 @@
 """Attention at a cost that grows with the length and not with its square: the sums over the keys are taken first."""
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from gradlab.errors import unknown
 from gradlab.nn.attention.features import CoshFeatures, ELUFeatures, PositiveFeatures, PositiveMap
 from gradlab.nn.attention.masks import for_scores
 from gradlab.nn.blocks import block
-from gradlab.nn.sizes import at_least
+from gradlab.registry import Count
 
 Form = Literal["positive", "cosh"]
 
@@ -28,7 +27,12 @@ class State(NamedTuple):
     """The logarithm of the largest feature yet: what is divided by it neither overflows nor vanishes as a whole."""
 
 
-@block("attention.linear")
+@block(
+    "attention.linear",
+    flops="4·n·d² + 2·n·d, and with `is_causal` 4·n·c·d more",
+    memory="O(n·d), and with `is_causal` O(n·c + n·d²/c) more",
+    letters="n queries, n keys and d entries in each of them, in their features and in the values",
+)
 class LinearAttention(nn.Module):
     r"""Attention whose weights are dot products of features, so that the sums over keys are the same for all queries.
 
@@ -43,11 +47,6 @@ class LinearAttention(nn.Module):
     n² weights. A query without keys gets zeros. All sums are in float32 or wider. Katharopoulos et al. 2020,
     arXiv:2006.16236.
 
-    FLOPs: 4·n·d² + 2·n·d, and with `is_causal` 4·n·c·d more
-    Memory: O(n·d), and with `is_causal` O(n·c + n·d²/c) more
-
-    with n queries, n keys and d entries in each of them, in their features and in the values.
-
     >>> q, k, v = torch.randn(3, 2, 100, 8)
     >>> attention = LinearAttention()
     >>> outputs = attention(q, k, v, is_causal=True)
@@ -58,9 +57,8 @@ class LinearAttention(nn.Module):
     True
     """
 
-    def __init__(self, feature_map: PositiveMap | None = None, *, chunk_size: int = 64):
+    def __init__(self, feature_map: PositiveMap | None = None, *, chunk_size: Count = 64):
         super().__init__()
-        at_least(1, "attention.linear", chunk_size=chunk_size)
         self.feature_map: PositiveMap = ELUFeatures() if feature_map is None else feature_map
         self.chunk_size = chunk_size
 
@@ -116,11 +114,12 @@ class LinearAttention(nn.Module):
             state = _add(state, chunk)
         return torch.cat(outputs, -2)
 
-    def extra_repr(self) -> str:
-        return f"chunk_size={self.chunk_size}"
 
-
-@block("attention.performer")
+@block(
+    "attention.performer",
+    flops='8·n·d·k + 2·n·k, and with `is_causal` in chunks of c 2·n·c·(k + d) more; k counts twice with `form="cosh"`',
+    memory="O(n·k + k·d)",
+)
 class PerformerAttention(LinearAttention):
     r"""Softmax attention, estimated at linear cost with random features of its exponential kernel.
 
@@ -130,9 +129,6 @@ class PerformerAttention(LinearAttention):
 
     `form` chooses between `feature.positive` and `feature.cosh`; k is `num_features`. Numerator and divisor are right
     on average, and the error of their quotient falls as 1/√k. Choromanski et al. 2020, arXiv:2009.14794.
-
-    FLOPs: 8·n·d·k + 2·n·k, and with `is_causal` in chunks of c 2·n·c·(k + d) more; k counts twice with `form="cosh"`
-    Memory: O(n·k + k·d)
 
     >>> q, k, v = torch.randn(3, 100, 16) / 2
     >>> wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v)
@@ -145,17 +141,15 @@ class PerformerAttention(LinearAttention):
 
     def __init__(
         self,
-        dim: int,
-        num_features: int = 256,
+        dim: Count,
+        num_features: Count = 256,
         *,
         form: Form = "positive",
         orthogonal: bool = True,
-        chunk_size: int = 64,
+        chunk_size: Count = 64,
     ):
-        if form not in get_args(Form):
-            raise unknown("form of random features", form, get_args(Form))
-        made = {"positive": PositiveFeatures, "cosh": CoshFeatures}[form]
-        super().__init__(made(dim, num_features, orthogonal=orthogonal), chunk_size=chunk_size)
+        features = PositiveFeatures if form == "positive" else CoshFeatures
+        super().__init__(features(dim, num_features, orthogonal=orthogonal), chunk_size=chunk_size)
         self.dim, self.num_features, self.form, self.orthogonal = dim, num_features, form, orthogonal
 
     def forward(

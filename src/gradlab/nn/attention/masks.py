@@ -42,7 +42,7 @@ def without_later_keys(mask: Mask | None, n: int, m: int, device: torch.device) 
     return causal if mask is None else mask & causal
 
 
-@block("attention.masked_softmax")
+@block("attention.masked_softmax", flops="O(n·m)", memory="O(n·m)")
 def masked_softmax(scores: Float[Tensor, "*batch n m"], mask: Mask | None = None) -> Float[Tensor, "*batch n m"]:
     r"""The softmax over the entries where the mask is true, and 0 at the others.
 
@@ -51,9 +51,6 @@ def masked_softmax(scores: Float[Tensor, "*batch n m"], mask: Mask | None = None
 
     Hidden scores are set to the lowest number of their dtype: a constant such as -10⁶ would win against scores below
     it, and is -∞ in float16. Where a row has no true entry all its weights are 0, and so are its gradients.
-
-    FLOPs: O(n·m)
-    Memory: O(n·m)
 
     >>> masked_softmax(torch.zeros(2, 3), torch.tensor([[True, True, False], [False, False, False]])).tolist()
     [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]

@@ -12,8 +12,11 @@ from torch import Tensor, nn
 from gradlab.errors import GradlabError
 from gradlab.nn.attention.dot_product import ScaledDotAttention
 from gradlab.nn.attention.masks import for_scores, without_later_keys
-from gradlab.nn.blocks import ShapeError, block
-from gradlab.nn.sizes import at_least
+from gradlab.nn.blocks import Family, ShapeError, block
+from gradlab.registry import Count, Fraction
+
+attentions = Family("attention.{}", "dim", "query_dim", "key_dim", "hidden_dim", "rank", old={"softmax": "scaled_dot"})
+"""Those of one head, built of the number of its features."""
 
 Positions = Callable[[Tensor, int], Tensor]
 ScoreBias = Callable[[int, int], Tensor]
@@ -31,7 +34,12 @@ class Cache(Protocol):
         """Take in new keys and values, and give all there are, on the axis before the last."""
 
 
-@block("attention.multihead")
+@block(
+    "attention.multihead",
+    flops="8·n·d² + 4·n²·d",
+    memory="O(n·d), and O(n²·h) if the `attention` is not fused or the weights are asked for",
+    letters="n positions that look at themselves",
+)
 class MultiheadAttention(nn.Module):
     r"""Attention in h subspaces at once, whose results lie side by side and are mixed by one more affine map.
 
@@ -49,9 +57,6 @@ class MultiheadAttention(nn.Module):
     numbers of queries and keys that gives what is added to the scores. The last query stands at the last key. With a
     `cache`, the keys are those after its own, and it gives all of them. Vaswani et al. 2017, arXiv:1706.03762.
 
-    FLOPs: 8·n·d² + 4·n²·d, for n positions that look at themselves
-    Memory: O(n·d), and O(n²·h) if the `attention` is not fused or the weights are asked for
-
     >>> attention = MultiheadAttention(8, num_heads=2)
     >>> x = torch.randn(1, 5, 8)
     >>> attention(x).shape, attention.weights(x, is_causal=True).shape
@@ -60,12 +65,12 @@ class MultiheadAttention(nn.Module):
 
     def __init__(
         self,
-        embed_dim: int,
-        num_heads: int,
-        dropout: float = 0.0,
+        embed_dim: Count,
+        num_heads: Count,
+        dropout: Fraction = 0.0,
         bias: bool = True,
-        kdim: int | None = None,
-        vdim: int | None = None,
+        kdim: Count | None = None,
+        vdim: Count | None = None,
         *,
         attention: Callable[..., Tensor] | None = None,
         position: Positions | None = None,
@@ -74,7 +79,6 @@ class MultiheadAttention(nn.Module):
         super().__init__()
         self.embed_dim, self.num_heads = embed_dim, num_heads
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
-        at_least(1, "attention.multihead", embed_dim=embed_dim, num_heads=num_heads, kdim=self.kdim, vdim=self.vdim)
         if embed_dim % num_heads:
             raise GradlabError(
                 f"attention.multihead: embed_dim must be a multiple of num_heads, got {embed_dim} and {num_heads}."
@@ -84,9 +88,9 @@ class MultiheadAttention(nn.Module):
             raise GradlabError(f"attention.multihead: dropout={dropout} has no effect, the attention has its own.")
         self.attention = ScaledDotAttention(dropout=dropout) if attention is None else attention
         self.position, self.score_bias = position, score_bias
-        taken = inspect.signature(getattr(self.attention, "forward", self.attention)).parameters
-        self._takes_causal = "is_causal" in taken
-        if score_bias is not None and "bias" not in taken:
+        accepted = inspect.signature(getattr(self.attention, "forward", self.attention)).parameters
+        self._takes_causal = "is_causal" in accepted
+        if score_bias is not None and "bias" not in accepted:
             raise GradlabError("attention.multihead: score_bias needs an attention that takes a bias.")
         if self._packed:
             self.in_proj_weight = nn.Parameter(torch.empty(3 * embed_dim, embed_dim))
@@ -116,8 +120,8 @@ class MultiheadAttention(nn.Module):
         q, k = self._turned(q, k, start=0 if cache is None else cache.length)
         if cache is not None:
             k, v = cache.append(k, v)
-        mask, told = self._told(q, k, mask, is_causal)
-        pooled: Tensor = self.attention(q, k, v, mask, **told)
+        mask, options = self._options(q, k, mask, is_causal)
+        pooled: Tensor = self.attention(q, k, v, mask, **options)
         mixed: Tensor = self.out_proj(pooled.transpose(-3, -2).flatten(-2))
         return mixed
 
@@ -132,14 +136,14 @@ class MultiheadAttention(nn.Module):
         """What each key counts for each query in each head, if the `attention` has weights to show."""
         q, k = self._heads(query, self._instead(key, query, "key", self.kdim))
         q, k = self._turned(q, k)
-        mask, told = self._told(q, k, mask, is_causal)
-        return self.attention.weights(q, k, mask, **told)  # type: ignore[union-attr]
+        mask, options = self._options(q, k, mask, is_causal)
+        return self.attention.weights(q, k, mask, **options)  # type: ignore[union-attr]
 
-    def _instead(self, given: Tensor | None, other: Tensor, name: str, size: int) -> Tensor:
+    def _instead(self, tensor: Tensor | None, other: Tensor, name: str, size: int) -> Tensor:
         """What stands in for a key or a value that is not given, if it has as many features."""
-        if given is None and other.shape[-1] != size:
+        if tensor is None and other.shape[-1] != size:
             raise ShapeError(f"attention.multihead: {name} must be given, since {name[0]}dim={size}.")
-        return other if given is None else given
+        return other if tensor is None else tensor
 
     def _heads(self, *inputs: Tensor) -> list[Tensor]:
         """Inputs as the heads see them, (…, heads, length, d/h): queries, keys and, if there are three, values."""
@@ -166,19 +170,18 @@ class MultiheadAttention(nn.Module):
             return q, k
         return self.position(q, start + k.shape[-2] - q.shape[-2]), self.position(k, start)
 
-    def _told(self, q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tensor | None, dict[str, Any]]:
-        """The mask for all heads, and what else the attention is told."""
+    def _options(
+        self, q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool
+    ) -> tuple[Tensor | None, dict[str, Any]]:
+        """The mask for all heads, and the other arguments of the attention."""
         n, m = q.shape[-2], k.shape[-2]
-        told: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if mask is not None:
             mask = for_scores(mask, torch.Size([*q.shape[:-3], n, m])).unsqueeze(-3)
         if is_causal and self._takes_causal:
-            told["is_causal"] = True
+            options["is_causal"] = True
         elif is_causal:
             mask = without_later_keys(mask, n, m, q.device)
         if self.score_bias is not None:
-            told["bias"] = self.score_bias(n, m)
-        return mask, told
-
-    def extra_repr(self) -> str:
-        return f"{self.embed_dim}, num_heads={self.num_heads}, bias={self.in_proj_bias is not None}"
+            options["bias"] = self.score_bias(n, m)
+        return mask, options

@@ -4,26 +4,29 @@ There is nothing to learn but the `width`: keys and values are the examples, and
 known near it. Where no key is near enough to count, the answer is 0, as for a query that may look nowhere.
 """
 
-import math
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gradlab.errors import GradlabError
 from gradlab.nn.attention.masks import Mask, for_scores
 from gradlab.nn.attention.scores import Attention, Pooled, Values, Weights
 from gradlab.nn.blocks import block
+from gradlab.registry import Positive
+
+_COST: dict[str, Any] = {
+    "flops": "2·n·m·e, and distances at 3·n·m·d that no counter counts",
+    "memory": "O(n·m)",
+    "letters": "n queries and m keys of d entries and values of e",
+}
 
 
 class KernelAttention(Attention):
     """What kernels have in common: they see differences of queries and keys, in units of their width."""
 
-    def __init__(self, width: float = 1.0):
+    def __init__(self, width: Positive = 1.0):
         super().__init__()
-        if not (width > 0 and math.isfinite(width)):
-            raise GradlabError(f"{type(self).__name__}: width must be a positive number, got {width}.")
         self.width = width
 
     def distances(self, queries: Tensor, keys: Tensor) -> Weights:
@@ -53,11 +56,8 @@ class KernelAttention(Attention):
     ) -> Pooled:
         return self.weights(queries, keys, mask) @ values
 
-    def extra_repr(self) -> str:
-        return f"width={self.width}"
 
-
-@block("attention.gaussian")
+@block("attention.gaussian", **_COST)
 class GaussianAttention(KernelAttention):
     r"""Kernel regression with the bell curve: every key counts, near ones most.
 
@@ -67,11 +67,6 @@ class GaussianAttention(KernelAttention):
     w is `width`. Since ‖q - k‖² = ‖q‖² - 2 qᵀk + ‖k‖², the weights are softmax(qᵀk/w² - ‖k‖²/2w²): where keys are
     equally long, it is attention by dot products. They are computed as a softmax, so far from all keys the nearest
     decides.
-
-    FLOPs: 2·n·m·e, and distances at 3·n·m·d that no counter counts
-    Memory: O(n·m)
-
-    with n queries and m keys of d entries and values of e.
 
     >>> x, y = torch.tensor([[0.0], [1.0], [2.0]]), torch.tensor([[0.0], [10.0], [20.0]])
     >>> GaussianAttention(width=0.5)(torch.tensor([[0.5], [100.0]]), x, y)
@@ -86,7 +81,7 @@ class GaussianAttention(KernelAttention):
         return Attention.weights(self, queries, keys, mask).to(queries.dtype)
 
 
-@block("attention.boxcar")
+@block("attention.boxcar", **_COST)
 class BoxcarAttention(KernelAttention):
     r"""Kernel regression with a sharp edge: the plain mean of the values whose keys are within reach.
 
@@ -94,11 +89,6 @@ class BoxcarAttention(KernelAttention):
        \alpha(q, k) = \begin{cases} 1 & \lVert q - k \rVert \le w \\ 0 & \lVert q - k \rVert > w \end{cases} $$
 
     w is `width`. With no key within reach, the answer is 0. No gradient reaches queries and keys.
-
-    FLOPs: 2·n·m·e, and distances at 3·n·m·d that no counter counts
-    Memory: O(n·m)
-
-    with n queries and m keys of d entries and values of e.
 
     >>> x, y = torch.tensor([[0.0], [1.0], [2.0]]), torch.tensor([[0.0], [10.0], [20.0]])
     >>> BoxcarAttention()(torch.tensor([[1.5], [100.0]]), x, y).tolist()
@@ -109,7 +99,7 @@ class BoxcarAttention(KernelAttention):
         return (distance <= 1).to(distance.dtype)
 
 
-@block("attention.epanechnikov")
+@block("attention.epanechnikov", **_COST)
 class EpanechnikovAttention(KernelAttention):
     r"""Kernel regression with a parabola: of all kernels, it estimates a density with the least squared error.
 
@@ -119,11 +109,6 @@ class EpanechnikovAttention(KernelAttention):
     w is `width`. The distance is squared; with the distance itself it is `attention.triangular`. With no key within
     reach, the answer is 0. Epanechnikov 1969.
 
-    FLOPs: 2·n·m·e, and distances at 3·n·m·d that no counter counts
-    Memory: O(n·m)
-
-    with n queries and m keys of d entries and values of e.
-
     >>> EpanechnikovAttention().weights(torch.tensor([[0.0]]), torch.tensor([[0.0], [0.5], [9.0]]))
     tensor([[0.5714, 0.4286, 0.0000]])
     """
@@ -132,7 +117,7 @@ class EpanechnikovAttention(KernelAttention):
         return torch.relu(1 - distance.square())
 
 
-@block("attention.triangular")
+@block("attention.triangular", **_COST)
 class TriangularAttention(KernelAttention):
     r"""Kernel regression with a tent: what a key counts falls evenly with its distance.
 
@@ -141,11 +126,6 @@ class TriangularAttention(KernelAttention):
 
     w is `width`. Some books print it under the name of `attention.epanechnikov`, whose distance is squared. With no key
     within reach, the answer is 0.
-
-    FLOPs: 2·n·m·e, and distances at 3·n·m·d that no counter counts
-    Memory: O(n·m)
-
-    with n queries and m keys of d entries and values of e.
 
     >>> TriangularAttention().weights(torch.tensor([[0.0]]), torch.tensor([[0.0], [0.5], [9.0]]))
     tensor([[0.6667, 0.3333, 0.0000]])

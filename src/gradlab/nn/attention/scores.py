@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from gradlab.nn.attention.masks import Mask, masked_softmax
 from gradlab.nn.blocks import block
-from gradlab.nn.sizes import at_least
+from gradlab.registry import Count
 
 Values = Float[Tensor, "*batch m e"]
 Weights = Float[Tensor, "*batch n m"]
@@ -30,7 +30,12 @@ class Attention(nn.Module):
         return masked_softmax(self.score(queries, keys), mask)
 
 
-@block("attention.general")
+@block(
+    "attention.general",
+    flops="2·n·d·c + 2·n·m·c + 2·n·m·e",
+    memory="O(n·m + n·c)",
+    letters="n queries of d entries, m keys of c and values of e",
+)
 class GeneralAttention(Attention):
     r"""Scores by a matrix that is learned, so that queries and keys may differ in length.
 
@@ -38,18 +43,12 @@ class GeneralAttention(Attention):
 
     With W = I they are dot products. Luong et al. 2015, arXiv:1508.04025.
 
-    FLOPs: 2·n·d·c + 2·n·m·c + 2·n·m·e
-    Memory: O(n·m + n·c)
-
-    with n queries of d entries, m keys of c and values of e.
-
     >>> GeneralAttention(3, 4)(torch.zeros(2, 3), torch.zeros(5, 4), torch.arange(10.0).reshape(5, 2)).tolist()
     [[4.0, 5.0], [4.0, 5.0]]
     """
 
-    def __init__(self, query_dim: int, key_dim: int):
+    def __init__(self, query_dim: Count, key_dim: Count):
         super().__init__()
-        at_least(1, "attention.general", query_dim=query_dim, key_dim=key_dim)
         self.query_dim, self.key_dim = query_dim, key_dim
         self.weight = nn.Parameter(torch.empty(query_dim, key_dim))
         nn.init.normal_(self.weight, std=(query_dim * key_dim) ** -0.5)
@@ -66,11 +65,13 @@ class GeneralAttention(Attention):
     ) -> Pooled:
         return attend(self.score(queries, keys), values, mask)
 
-    def extra_repr(self) -> str:
-        return f"{self.query_dim}, {self.key_dim}"
 
-
-@block("attention.reduced_rank")
+@block(
+    "attention.reduced_rank",
+    flops="2·n·d·r + 2·m·c·r + 2·n·m·r + 2·n·m·e",
+    memory="O(n·m + n·r + m·r)",
+    letters="n queries of d entries, m keys of c, values of e and r = `rank`",
+)
 class ReducedRankAttention(Attention):
     r"""General scores whose matrix is a product of two thin ones: dot products of what both are projected to.
 
@@ -79,19 +80,13 @@ class ReducedRankAttention(Attention):
     U is `query_weight`, V is `key_weight`, both with `rank` rows, so that there are r (d + c) numbers to learn and not
     d c, and the matrix of all scores has at most this rank. The heads of a transformer score in this way.
 
-    FLOPs: 2·n·d·r + 2·m·c·r + 2·n·m·r + 2·n·m·e
-    Memory: O(n·m + n·r + m·r)
-
-    with n queries of d entries, m keys of c, values of e and r = `rank`.
-
     >>> attention = ReducedRankAttention(8, 8, rank=2)
     >>> torch.linalg.matrix_rank(attention.score(torch.randn(5, 8), torch.randn(5, 8)), rtol=1e-5).item()
     2
     """
 
-    def __init__(self, query_dim: int, key_dim: int, rank: int):
+    def __init__(self, query_dim: Count, key_dim: Count, rank: Count):
         super().__init__()
-        at_least(1, "attention.reduced_rank", query_dim=query_dim, key_dim=key_dim, rank=rank)
         self.query_dim, self.key_dim, self.rank = query_dim, key_dim, rank
         self.query_weight = nn.Parameter(torch.empty(rank, query_dim))
         self.key_weight = nn.Parameter(torch.empty(rank, key_dim))
@@ -110,11 +105,13 @@ class ReducedRankAttention(Attention):
     ) -> Pooled:
         return attend(self.score(queries, keys), values, mask)
 
-    def extra_repr(self) -> str:
-        return f"{self.query_dim}, {self.key_dim}, rank={self.rank}"
 
-
-@block("attention.additive")
+@block(
+    "attention.additive",
+    flops="2·n·d·h + 2·m·c·h + 2·n·m·h + 2·n·m·e",
+    memory="O(n·m·h)",
+    letters="n queries of d entries, m keys of c, values of e and h = `hidden_dim`",
+)
 class AdditiveAttention(Attention):
     r"""Scores by a small network on each pair of query and key.
 
@@ -123,19 +120,14 @@ class AdditiveAttention(Attention):
     It is a multilayer perceptron without biases on the two laid end to end. Each pair has h hidden units, so it needs h
     times the memory of a product. Bahdanau et al. 2014, arXiv:1409.0473.
 
-    FLOPs: 2·n·d·h + 2·m·c·h + 2·n·m·h + 2·n·m·e
-    Memory: O(n·m·h)
-
-    with n queries of d entries, m keys of c, values of e and h = `hidden_dim`. A, B and w are `query_weight`,
-    `key_weight` and `score_weight`.
+    A, B and w are `query_weight`, `key_weight` and `score_weight`.
 
     >>> AdditiveAttention(3, 4, 8)(torch.zeros(2, 3), torch.zeros(5, 4), torch.arange(10.0).reshape(5, 2)).tolist()
     [[4.0, 5.0], [4.0, 5.0]]
     """
 
-    def __init__(self, query_dim: int, key_dim: int, hidden_dim: int):
+    def __init__(self, query_dim: Count, key_dim: Count, hidden_dim: Count):
         super().__init__()
-        at_least(1, "attention.additive", query_dim=query_dim, key_dim=key_dim, hidden_dim=hidden_dim)
         self.query_dim, self.key_dim, self.hidden_dim = query_dim, key_dim, hidden_dim
         self.query_weight = nn.Parameter(torch.empty(hidden_dim, query_dim))
         self.key_weight = nn.Parameter(torch.empty(hidden_dim, key_dim))
@@ -155,6 +147,3 @@ class AdditiveAttention(Attention):
         mask: Mask | None = None,
     ) -> Pooled:
         return attend(self.score(queries, keys), values, mask)
-
-    def extra_repr(self) -> str:
-        return f"{self.query_dim}, {self.key_dim}, {self.hidden_dim}"

@@ -4,10 +4,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from gradlab.nn.blocks import block
-from gradlab.nn.recurrent.settings import Bias, Nonlinearity, check_settings, check_state, keep_one_bias
+from gradlab.nn.recurrent.settings import Bias, Nonlinearity, check_state, keep_one_bias
+from gradlab.registry import Count
 
 
-@block("recurrent.rnn_cell")
+@block(
+    "recurrent.rnn_cell", flops="2·n·h·(d + h)", memory="O(n·h)", letters="n examples of d features and h hidden units"
+)
 class RNNCell(nn.RNNCell):
     r"""One step of the plain recurrence: the new state is a bent affine map of the input and the state before.
 
@@ -17,11 +20,6 @@ class RNNCell(nn.RNNCell):
     biases add, and `bias="one"` leaves c out. `nonlinearity="relu"` takes ReLU for tanh. Without h it is 0. Elman 1990,
     doi:10.1207/s15516709cog1402_1.
 
-    FLOPs: 2·n·h·(d + h)
-    Memory: O(n·h)
-
-    n is the number of examples, d of features, h of hidden units.
-
     >>> import torch
     >>> cell = RNNCell(3, 2)
     >>> h = cell(torch.ones(5, 3))
@@ -29,8 +27,7 @@ class RNNCell(nn.RNNCell):
     torch.Size([5, 2])
     """
 
-    def __init__(self, input_size: int, hidden_size: int, bias: Bias = True, nonlinearity: Nonlinearity = "tanh"):
-        check_settings(self, {"input_size": input_size, "hidden_size": hidden_size}, bias, nonlinearity=nonlinearity)
+    def __init__(self, input_size: Count, hidden_size: Count, bias: Bias = True, nonlinearity: Nonlinearity = "tanh"):
         super().__init__(input_size, hidden_size, bool(bias), nonlinearity)
         if bias == "one":
             keep_one_bias(self)
@@ -41,7 +38,9 @@ class RNNCell(nn.RNNCell):
         return super().forward(x, h)
 
 
-@block("recurrent.lstm_cell")
+@block(
+    "recurrent.lstm_cell", flops="8·n·h·(d + h)", memory="O(n·h)", letters="n examples of d features and h hidden units"
+)
 class LSTMCell(nn.LSTMCell):
     r"""One step of the long short-term memory: a cell is kept, added to and shown, as three gates allow.
 
@@ -60,19 +59,13 @@ class LSTMCell(nn.LSTMCell):
     biases, PyTorch up to 2.13 cannot compile it for CUDA. Hochreiter & Schmidhuber 1997,
     doi:10.1162/neco.1997.9.8.1735.
 
-    FLOPs: 8·n·h·(d + h)
-    Memory: O(n·h)
-
-    n is the number of examples, d of features, h of hidden units.
-
     >>> import torch
     >>> h, c = LSTMCell(3, 2)(torch.ones(5, 3))
     >>> h.shape, c.shape
     (torch.Size([5, 2]), torch.Size([5, 2]))
     """
 
-    def __init__(self, input_size: int, hidden_size: int, bias: Bias = True):
-        check_settings(self, {"input_size": input_size, "hidden_size": hidden_size}, bias)
+    def __init__(self, input_size: Count, hidden_size: Count, bias: Bias = True):
         super().__init__(input_size, hidden_size, bool(bias))
         if bias == "one":
             keep_one_bias(self)
@@ -87,7 +80,9 @@ class LSTMCell(nn.LSTMCell):
         return super().forward(x, state)
 
 
-@block("recurrent.gru_cell")
+@block(
+    "recurrent.gru_cell", flops="6·n·h·(d + h)", memory="O(n·h)", letters="n examples of d features and h hidden units"
+)
 class GRUCell(nn.GRUCell):
     r"""One step of the gated recurrent unit: each unit moves from its state to a candidate, as far as a gate allows.
 
@@ -103,18 +98,12 @@ class GRUCell(nn.GRUCell):
     n, one of which is inside the product with r; `bias="one"` leaves c out. Without h it is 0. Cho et al. 2014,
     arXiv:1406.1078, have W (r ⊙ h) for r ⊙ (W h).
 
-    FLOPs: 6·n·h·(d + h)
-    Memory: O(n·h)
-
-    n is the number of examples, d of features, h of hidden units.
-
     >>> import torch
     >>> GRUCell(3, 2)(torch.ones(5, 3)).shape
     torch.Size([5, 2])
     """
 
-    def __init__(self, input_size: int, hidden_size: int, bias: Bias = True):
-        check_settings(self, {"input_size": input_size, "hidden_size": hidden_size}, bias)
+    def __init__(self, input_size: Count, hidden_size: Count, bias: Bias = True):
         super().__init__(input_size, hidden_size, bool(bias))
         if bias == "one":
             keep_one_bias(self)

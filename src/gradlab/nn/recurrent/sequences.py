@@ -9,7 +9,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from gradlab.errors import GradlabError
 from gradlab.nn.blocks import ShapeError, block
-from gradlab.nn.recurrent.settings import Bias, Nonlinearity, check_settings, check_state, keep_one_bias
+from gradlab.nn.recurrent.settings import Bias, Nonlinearity, check_state, keep_one_bias
+from gradlab.registry import Count, Probability
 
 
 class Recurrent(nn.RNNBase):
@@ -53,7 +54,12 @@ class Recurrent(nn.RNNBase):
         check_state(self, [hx], num_states=num_states, batch=batch, hidden_size=hidden_size)
 
 
-@block("recurrent.rnn")
+@block(
+    "recurrent.rnn",
+    flops="2·n·b·k·h·(d + h + (l - 1)·(k·h + h))",
+    memory="O(n·b·k·h·l)",
+    letters="n steps of b sequences, d features, h hidden units, l layers and k directions",
+)
 class RNN(Recurrent, nn.RNN):
     r"""The plain recurrent network: each layer reads the one below, and its own state of the step before.
 
@@ -74,11 +80,7 @@ class RNN(Recurrent, nn.RNN):
     torch.compile breaks its graph here: the fused kernel runs as it is. Elman 1990, doi:10.1207/s15516709cog1402_1; two
     directions: Schuster & Paliwal 1997, doi:10.1109/78.650093.
 
-    FLOPs: 2·n·b·k·h·(d + h + (l - 1)·(k·h + h))
-    Memory: O(n·b·k·h·l)
-
-    n is the number of steps, b of sequences, d of features, h of hidden units, l of layers, k of directions. One step
-    waits for the other: the time is O(n), whatever the number of processors.
+    One step waits for the other: the time is O(n), whatever the number of processors.
 
     >>> outputs, last = RNN(3, 2, num_layers=2)(torch.ones(7, 5, 3), lengths=torch.tensor([7, 1, 4, 2, 2]))
     >>> outputs.shape, last.shape
@@ -87,18 +89,18 @@ class RNN(Recurrent, nn.RNN):
 
     def __init__(
         self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
+        input_size: Count,
+        hidden_size: Count,
+        num_layers: Count = 1,
         nonlinearity: Nonlinearity = "tanh",
         bias: Bias = True,
         batch_first: bool = False,
-        dropout: float = 0.0,
+        dropout: Probability = 0.0,
         bidirectional: bool = False,
     ):
-        sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
-        check_settings(self, sizes, bias, dropout, nonlinearity)
-        super().__init__(*sizes.values(), nonlinearity, bool(bias), batch_first, dropout, bidirectional)
+        super().__init__(
+            input_size, hidden_size, num_layers, nonlinearity, bool(bias), batch_first, dropout, bidirectional
+        )
         if bias == "one":
             keep_one_bias(self)
 
@@ -115,7 +117,12 @@ class RNN(Recurrent, nn.RNN):
         return outputs, last
 
 
-@block("recurrent.lstm")
+@block(
+    "recurrent.lstm",
+    flops="8·n·b·k·h·(d + h + (l - 1)·(k·h + h))",
+    memory="O(n·b·k·h·l)",
+    letters="n steps of b sequences, d features, h hidden units, l layers and k directions",
+)
 class LSTM(Recurrent, nn.LSTM):
     r"""The long short-term memory over sequences: each layer reads the one below, and its own state and cell before.
 
@@ -128,11 +135,6 @@ class LSTM(Recurrent, nn.LSTM):
     torch.compile breaks its graph here: the fused kernel runs as it is. Hochreiter & Schmidhuber 1997,
     doi:10.1162/neco.1997.9.8.1735.
 
-    FLOPs: 8·n·b·k·h·(d + h + (l - 1)·(k·h + h))
-    Memory: O(n·b·k·h·l)
-
-    n is the number of steps, b of sequences, d of features, h of hidden units, l of layers, k of directions.
-
     >>> outputs, (h, c) = LSTM(3, 2, bidirectional=True, batch_first=True)(torch.ones(5, 7, 3))
     >>> outputs.shape, h.shape, c.shape
     (torch.Size([5, 7, 4]), torch.Size([2, 5, 2]), torch.Size([2, 5, 2]))
@@ -140,17 +142,15 @@ class LSTM(Recurrent, nn.LSTM):
 
     def __init__(
         self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
+        input_size: Count,
+        hidden_size: Count,
+        num_layers: Count = 1,
         bias: Bias = True,
         batch_first: bool = False,
-        dropout: float = 0.0,
+        dropout: Probability = 0.0,
         bidirectional: bool = False,
     ):
-        sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
-        check_settings(self, sizes, bias, dropout)
-        super().__init__(*sizes.values(), bool(bias), batch_first, dropout, bidirectional)
+        super().__init__(input_size, hidden_size, num_layers, bool(bias), batch_first, dropout, bidirectional)
         if bias == "one":
             keep_one_bias(self)
 
@@ -174,7 +174,12 @@ class LSTM(Recurrent, nn.LSTM):
         return outputs, last
 
 
-@block("recurrent.gru")
+@block(
+    "recurrent.gru",
+    flops="6·n·b·k·h·(d + h + (l - 1)·(k·h + h))",
+    memory="O(n·b·k·h·l)",
+    letters="n steps of b sequences, d features, h hidden units, l layers and k directions",
+)
 class GRU(Recurrent, nn.GRU):
     r"""The gated recurrent unit over sequences: each layer reads the one below, and its own state before.
 
@@ -185,11 +190,6 @@ class GRU(Recurrent, nn.GRU):
 
     torch.compile breaks its graph here: the fused kernel runs as it is. Cho et al. 2014, arXiv:1406.1078.
 
-    FLOPs: 6·n·b·k·h·(d + h + (l - 1)·(k·h + h))
-    Memory: O(n·b·k·h·l)
-
-    n is the number of steps, b of sequences, d of features, h of hidden units, l of layers, k of directions.
-
     >>> outputs, last = GRU(3, 2)(torch.ones(7, 5, 3))
     >>> torch.equal(outputs[-1], last[0])
     True
@@ -197,17 +197,15 @@ class GRU(Recurrent, nn.GRU):
 
     def __init__(
         self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
+        input_size: Count,
+        hidden_size: Count,
+        num_layers: Count = 1,
         bias: Bias = True,
         batch_first: bool = False,
-        dropout: float = 0.0,
+        dropout: Probability = 0.0,
         bidirectional: bool = False,
     ):
-        sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
-        check_settings(self, sizes, bias, dropout)
-        super().__init__(*sizes.values(), bool(bias), batch_first, dropout, bidirectional)
+        super().__init__(input_size, hidden_size, num_layers, bool(bias), batch_first, dropout, bidirectional)
         if bias == "one":
             keep_one_bias(self)
 

@@ -1,37 +1,17 @@
-"""What the constructors and the calls of all recurrent blocks check, and the bias that can be left out."""
+"""What the recurrent blocks share: the types of their settings, the bias that can be left out, the check of a state."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from gradlab.errors import GradlabError
 from gradlab.nn.blocks import ShapeError
 
 Bias = bool | Literal["one"]
 """Two biases, as PyTorch has them; one, as equations have it; or none."""
 
 Nonlinearity = Literal["tanh", "relu"]
-
-
-def check_settings(
-    block: nn.Module,
-    sizes: Mapping[str, int],
-    bias: Bias,
-    dropout: float = 0.0,
-    nonlinearity: Nonlinearity = "tanh",
-) -> None:
-    name = type(block).__name__
-    for key, value in sizes.items():
-        if value < 1:
-            raise GradlabError(f"{name}: {key} must be at least 1, got {value}.")
-    if bias not in (True, False, "one"):
-        raise GradlabError(f"{name}: bias must be True (two of them), 'one' or False, got {bias!r}.")
-    if not 0 <= dropout <= 1:
-        raise GradlabError(f"{name}: dropout must be a probability from 0 to 1, got {dropout}.")
-    if nonlinearity not in ("tanh", "relu"):
-        raise GradlabError(f"{name}: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}.")
 
 
 def keep_one_bias(block: nn.Module) -> None:

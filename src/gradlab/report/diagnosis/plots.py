@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradlab.diagnosis.finding import Finding, Verdict
+from gradlab.diagnosis.progress import constant_loss
 from gradlab.diagnosis.record import Loss, Record
 from gradlab.diagnosis.series import Series
-from gradlab.report.charts import GOOD, PALETTE, SOFT, TRAIN, VALIDATION, Trace, axis, chart, charts, label
+from gradlab.report import charts as draw
+from gradlab.report.charts import LOGARITHMIC, PALETTE, POOR, TRAIN, VALIDATION, Trace, axis, chart, charts, label
 from gradlab.report.markup import Html, join, section
 
 _POINTS = 400  # of a line: more are not seen apart
 _LINES = 40  # of a chart
 _NAMED = len(PALETTE)  # lines that are told apart by a colour each, and named in a legend
 _BY_DEPTH = ["#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377"]  # from the input to the loss
-_HEALTHY = (3e-4, 3e-3)  # updates of about a thousandth of the weights, half a decade either way
 
-_LOGARITHMIC: dict[str, Any] = {"type": "log"}
 _SHARE: dict[str, Any] = {"range": [-0.02, 1.02], "tickformat": ".0%"}
 
 Lines = Sequence[tuple[str, Series]]
@@ -24,43 +24,45 @@ Lines = Sequence[tuple[str, Series]]
 
 def sections_of(record: Record, verdict: Verdict) -> Html:
     """Those that have something to draw."""
-    made = {
+    sections = {
         "The course of the training": [*_losses(record, verdict), *_optimisers(record)],
         "Layer by layer": [*_gradients(record), *_updates(record), *_activations(record), *_through_time(record)],
     }
-    return join(section(title, charts(*figures)) for title, figures in made.items() if figures)
+    return join(section(title, charts(*figures)) for title, figures in sections.items() if figures)
 
 
 def _losses(record: Record, verdict: Verdict) -> list[Html]:
     several = len(record.losses) > 1
-    trained = [(_named(loss, several), loss.values) for loss in record.losses if loss.values]
+    trained = [(_loss_name(loss, several), loss.values) for loss in record.losses if loss.values]
     if not trained:
         return []
     traces = _traces(trained) if several else [_trace(*trained[0], TRAIN)]
     judged = [(f"{j.kind}, gradients off", j.values) for j in record.judged if not j.training and j.values]
-    for (name, values), colour in zip(judged, [VALIDATION, *reversed(PALETTE)], strict=False):
-        dots = {"mode": "lines+markers", "marker": {"color": colour, "size": 5}}
-        traces.append(_trace(name, values, colour) | dots)
-    causes = [f for f in verdict.findings if f.severity != "note" and f.follows_from is None]
-    shapes, annotations = _marks([f for f in causes if f.since_step > 0])
-    constant = record.constant_loss()
+    for (name, values), color in zip(judged, [VALIDATION, *reversed(PALETTE)], strict=False):
+        traces.append(_trace(name, values, color, mode="lines+markers", marker={"color": color, "size": 5}))
+    causes = [f for f in verdict.findings if f.severity != "note" and f.follows_from is None and f.since_step > 0]
+    shapes = [draw.level(f.since_step, across="y", color=POOR) for f in causes]
+    constant = constant_loss(record)
     notes = ["What backward() was called on."]
     if math.isfinite(constant):
-        shapes.append(_level(constant, SOFT))
+        shapes.append(draw.level(constant))
         notes.append("Dotted, level: what the best constant prediction would give.")
     if judged:
         notes.append("With gradients off: what a loss function gave in evaluation.")
     if (first := min((s.not_finite for s in record.losses if s.not_finite is not None), default=None)) is not None:
         notes.append(f"From step {first:,} on it was not a number.")
-    return [_over_steps("Loss", "loss", traces, " ".join(notes), shapes=shapes, annotations=annotations, height=360)]
+    marks = [_mark(f, i) for i, f in enumerate(causes)]
+    return [_over_steps("Loss", "loss", traces, " ".join(notes), shapes=shapes, annotations=marks, height=360)]
 
 
-def _named(loss: Loss, several: bool) -> str:
-    return f"loss at {_short(str(loss.site))}" if several and loss.site is not None else "loss"
+def _loss_name(loss: Loss, several: bool) -> str:
+    return f"loss at {str(loss.site).rsplit('/', 1)[-1]}" if several and loss.site is not None else "loss"
 
 
-def _short(place: str) -> str:
-    return place.rsplit("/", 1)[-1]
+def _mark(finding: Finding, place: int) -> dict[str, Any]:
+    """The name of a finding where it begins."""
+    at = {"x": finding.since_step, "yref": "paper", "y": 1 - 0.07 * place, "xanchor": "left", "yanchor": "top"}
+    return {**at, "xshift": 4, "text": label(finding.slug), "showarrow": False, "font": {"color": POOR, "size": 11}}
 
 
 def _gradients(record: Record) -> list[Html]:
@@ -78,9 +80,7 @@ def _updates(record: Record) -> list[Html]:
         "How far one step moves each weight, relative to its size. Around 0.001 (the band) is a good rule of thumb: "
         "far above, steps are rash; far below, the layer hardly learns."
     )
-    band = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": _HEALTHY[0], "y1": _HEALTHY[1]}
-    shape = {**band, "fillcolor": GOOD, "opacity": 0.16, "line": {"width": 0}, "layer": "below"}
-    return _by_layer("Update-to-weight ratio", "‖update‖ / ‖weight‖", lines, note, shapes=[shape])
+    return _by_layer("Update-to-weight ratio", "‖update‖ / ‖weight‖", lines, note, shapes=[draw.healthy_updates()])
 
 
 def _layers(record: Record) -> list[str]:
@@ -91,20 +91,16 @@ def _layers(record: Record) -> list[str]:
 
 def _activations(record: Record) -> list[Html]:
     seen = sorted(record.activations, key=lambda a: a.order)
-    parts = [
-        ("Dead units", "share of units", "Units that were 0 for every example of the last looks.", "dead"),
-        (
-            "Saturated outputs",
-            "share of outputs",
-            "Within 1 % of where a tanh or sigmoid ends: no slope there.",
-            "saturated",
-        ),
+    dead = [(f"{a.where} ({a.kind})", a.dead) for a in seen]
+    saturated = [(f"{a.where} ({a.kind})", a.saturated) for a in seen]
+    words = {
+        "dead": "Units that were 0 for every example of the last looks.",
+        "saturated": "Within 1 % of where a tanh or sigmoid ends: no slope there.",
+    }
+    return [
+        *_by_layer("Dead units", "share of units", dead, words["dead"], _SHARE),
+        *_by_layer("Saturated outputs", "share of outputs", saturated, words["saturated"], _SHARE),
     ]
-    made = []
-    for title, y, note, what in parts:
-        lines = [(f"{a.where} ({a.kind})", getattr(a, what)) for a in seen]
-        made += _by_layer(title, y, lines, note, _SHARE)
-    return made
 
 
 def _optimisers(record: Record) -> list[Html]:
@@ -112,31 +108,19 @@ def _optimisers(record: Record) -> list[Html]:
     names = [f"{o.kind} {o.number}" if several else o.kind for o in record.optimizers]
     rates = [(n, o.rate) for n, o in zip(names, record.optimizers, strict=True) if o.rate]
     norms = [(n, o.gradient) for n, o in zip(names, record.optimizers, strict=True) if o.gradient]
-    made = []
+    figures = []
     if rates:
         note = "The size of a step, after any schedule; of several groups the largest."
-        made.append(
-            _over_steps(
-                "Learning rate",
-                "learning rate",
-                _traces(rates),
-                note,
-                scale={"rangemode": "tozero"},
-                showlegend=several,
-            )
-        )
+        layout: dict[str, Any] = {"scale": {"rangemode": "tozero"}, "showlegend": several}
+        figures.append(_over_steps("Learning rate", "learning rate", _traces(rates), note, **layout))
     if norms:
         limits = [c.limit for c in record.clippings if not c.by_value]
-        note = "Over all parameters of an optimiser, as it finds it." + (
-            " Dotted: where it is clipped." if limits else ""
+        note = (
+            f"Over all parameters of an optimiser, as it finds it.{' Dotted: where it is clipped.' if limits else ''}"
         )
-        shapes = [_level(limit, SOFT) for limit in limits]
-        made.append(
-            _over_steps(
-                "Norm of the whole gradient", "‖gradient‖", _traces(norms), note, shapes=shapes, showlegend=several
-            )
-        )
-    return made
+        layout = {"shapes": [draw.level(limit) for limit in limits], "showlegend": several}
+        figures.append(_over_steps("Norm of the whole gradient", "‖gradient‖", _traces(norms), note, **layout))
+    return figures
 
 
 def _through_time(record: Record) -> list[Html]:
@@ -149,7 +133,7 @@ def _through_time(record: Record) -> list[Html]:
 
 
 def _by_layer(
-    title: str, y: str, lines: Lines, note: str, scale: dict[str, Any] = _LOGARITHMIC, **layout: Any
+    title: str, y: str, lines: Lines, note: str, scale: dict[str, Any] = LOGARITHMIC, **layout: Any
 ) -> list[Html]:
     """A line for each layer; nothing where none was seen."""
     shown = [(name, series) for name, series in lines if series]
@@ -164,21 +148,14 @@ def _by_layer(
 
 
 def _traces(lines: Lines) -> list[Trace]:
-    colours = PALETTE if len(lines) <= _NAMED else _ramp(len(lines))
-    return [_trace(name, series, colour) for (name, series), colour in zip(lines, colours, strict=False)]
+    colors = PALETTE if len(lines) <= _NAMED else _ramp(len(lines))
+    return [_trace(name, series, color) for (name, series), color in zip(lines, colors, strict=False)]
 
 
-def _trace(name: str, series: Series, colour: str) -> Trace:
+def _trace(name: str, series: Series, color: str, **options: Any) -> Trace:
     steps, values = series.thinned(_POINTS)
-    return {
-        "name": label(name),
-        "x": steps,
-        "y": [float(f"{v:.4g}") for v in values],
-        "mode": "lines" if len(steps) > 1 else "markers",
-        "line": {"color": colour, "width": 1.8},
-        "marker": {"color": colour},
-        "hovertemplate": "%{fullData.name}<br>step %{x}: %{y:.4~g}<extra></extra>",
-    }
+    hover = "%{fullData.name}<br>step %{x}: %{y:.4~g}<extra></extra>"
+    return draw.line(name, steps, [float(f"{v:.4g}") for v in values], color, hover, 1.8, **options)
 
 
 def _ramp(number: int) -> list[str]:
@@ -201,55 +178,9 @@ def _over_steps(
     scale: dict[str, Any] | None = None,
     **layout: Any,
 ) -> Html:
-    scale = scale or _scale(traces)
+    values = [v for trace in traces for v in trace["y"]]
+    scale = scale or draw.scale(values)
     if scale.get("type") == "log":
+        scale = draw.log_scale(values)
         traces = [trace | {"y": [v if v > 0 else None for v in trace["y"]]} for trace in traces]
-        scale = {**scale, **_ticks(traces)}
     return chart(title, traces, note, xaxis=axis(x, rangemode="tozero"), yaxis=axis(y, **scale), **layout)
-
-
-def _scale(traces: list[Trace]) -> dict[str, Any]:
-    """Logarithmic where two orders of magnitude or more would not be seen otherwise."""
-    values = [v for trace in traces for v in trace["y"] if math.isfinite(v)]
-    low, high = min(values, default=0.0), max(values, default=0.0)
-    if 0 < 100 * low < high:
-        return _LOGARITHMIC
-    return {"rangemode": "tozero"} if low >= 0 else {}
-
-
-def _ticks(traces: list[Trace]) -> dict[str, Any]:
-    """At 1 and 3 of every decade; of many decades at 1 alone, or at 1 of every second, third, …"""
-    values = [v for trace in traces for v in trace["y"] if v is not None and math.isfinite(v)]
-    low, high = (math.floor(math.log10(end(values, default=1))) for end in (min, max))
-    every, digits = max(1, (high - low) // 6), (1, 3) if high - low < 3 else (1,)
-    ticks = [float(f"{digit}e{decade}") for decade in range(low - 1, high + 2, every) for digit in digits]
-    return {"tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
-
-
-def _level(value: float, colour: str) -> dict[str, Any]:
-    line = {"color": colour, "width": 1.5, "dash": "dot"}
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": value, "y1": value, "line": line}
-
-
-def _marks(findings: Sequence[Finding]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Where findings begin, as lines across a chart with their names."""
-    line = {"color": "var(--poor)", "width": 1.5, "dash": "dot"}
-    shapes = [
-        {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": f.since_step, "x1": f.since_step, "line": line}
-        for f in findings
-    ]
-    notes = [
-        {
-            "x": f.since_step,
-            "yref": "paper",
-            "y": 1 - 0.07 * i,
-            "text": label(f.slug),
-            "showarrow": False,
-            "xanchor": "left",
-            "yanchor": "top",
-            "xshift": 4,
-            "font": {"color": "var(--poor)", "size": 11},
-        }
-        for i, f in enumerate(findings)
-    ]
-    return shapes, notes

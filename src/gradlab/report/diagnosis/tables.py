@@ -1,6 +1,6 @@
 """Every parameter and module with its figures."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from gradlab.diagnosis.record import Module, Parameter, Record
 from gradlab.diagnosis.series import Series
@@ -8,12 +8,13 @@ from gradlab.report.markup import Html, fold, join, section, table, tag
 from gradlab.wording import count, number
 
 _ROWS = 300  # of a table
+_FEW = 24  # rows that need not be opened
 
 
 def section_of(record: Record) -> Html:
     """Nothing where neither was seen."""
-    made = [*_parameters(record), *_modules(record)]
-    return section("Parameters and modules", *made) if made else Html()
+    parts = [*_parameters(record), *_modules(record)]
+    return section("Parameters and modules", *parts) if parts else Html()
 
 
 def _parameters(record: Record) -> Iterator[Html]:
@@ -36,40 +37,37 @@ def _parameters(record: Record) -> Iterator[Html]:
             count(p.size),
             _figure(p.std),
             _figure(p.gradient.median()),
-            _figure(record.update_ratio(p.name)),
+            _figure(p.typical_update),
             _course(p.weight),
-            _remarks(p, by_hand=not record.optimizers),
+            _parameter_remarks(p, by_hand=not record.optimizers),
         ]
         for p in list(record.parameters.values())[:_ROWS]
     ]
-    note = "Gradients and updates are medians over the looks."
-    body = [table(columns, rows, class_="layers"), tag("figcaption", note + _left_out(len(record.parameters)))]
-    few = len(rows) <= 24
-    yield tag("figure", *body) if few else fold(f"{len(record.parameters):,} parameters", *body)
+    body = _body(columns, rows, "Gradients and updates are medians over the looks.", len(record.parameters))
+    yield tag("figure", *body) if len(rows) <= _FEW else fold(f"{len(record.parameters):,} parameters", *body)
 
 
 def _modules(record: Record) -> Iterator[Html]:
     if not record.modules:
         return
-    columns = ["module", "made at", "mean", "std", "std, first → last", ""]
+    columns = ["module", "mean", "std", "std, first → last", ""]
     rows = [
         [
             join([m.path or "(the root)", tag("div", m.kind, class_="quiet")]),
-            str(m.site).rsplit("/", 1)[-1] if m.site else "–",
             _figure(m.mean.median()),
             _figure(m.std.median()),
             _course(m.std),
-            _modes(m),
+            _module_remarks(m),
         ]
         for m in list(record.modules.values())[:_ROWS]
     ]
     note = "Mean and standard deviation are those of the outputs in training, medians over the looks."
-    body = [table(columns, rows, class_="layers"), tag("figcaption", note + _left_out(len(record.modules)))]
-    yield fold(f"{len(record.modules):,} modules", *body)
+    yield fold(f"{len(record.modules):,} modules", *_body(columns, rows, note, len(record.modules)))
 
 
-def _left_out(rows: int) -> str:
-    return f" The first {_ROWS} of {rows:,} are shown." if rows > _ROWS else ""
+def _body(columns: list[str], rows: Sequence[Sequence[str]], note: str, total: int) -> list[Html]:
+    more = f" The first {_ROWS} of {total:,} are shown." if total > _ROWS else ""
+    return [table(columns, rows, class_="layers"), tag("figcaption", note + more)]
 
 
 def _figure(value: float) -> str:
@@ -80,8 +78,8 @@ def _course(series: Series) -> str:
     return f"{number(series.first)} → {number(series.last)}" if series else "–"
 
 
-def _remarks(parameter: Parameter, by_hand: bool) -> Html:
-    said = {
+def _parameter_remarks(parameter: Parameter, by_hand: bool) -> Html:
+    remarks = {
         "frozen": not parameter.requires_grad,
         "not registered": not parameter.registered,
         "in no optimiser": parameter.optimizer is None and parameter.requires_grad and not by_hand,
@@ -90,13 +88,17 @@ def _remarks(parameter: Parameter, by_hand: bool) -> Html:
         "loaded": parameter.loaded,
         "equal rows at the start": parameter.rows_equal and len(parameter.shape) > 1,
     }
-    return join(tag("span", text, class_="remark") for text, holds in said.items() if holds)
+    return _remarks(remarks)
 
 
-def _modes(module: Module) -> Html:
-    said = {
+def _module_remarks(module: Module) -> Html:
+    remarks = {
         "not registered": not module.registered,
         "trained in eval mode": module.trained_in_eval > 0,
         "judged in train mode": module.judged_in_train > 0,
     }
-    return join(tag("span", text, class_="remark") for text, holds in said.items() if holds)
+    return _remarks(remarks)
+
+
+def _remarks(remarks: Mapping[str, bool]) -> Html:
+    return join(tag("span", text, class_="remark") for text, holds in remarks.items() if holds)

@@ -1,6 +1,6 @@
 """What the reports of all studies share: the top, the figures in cards, the table of trainings, what to do next."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +25,6 @@ def cards(*content: Html) -> Html:
     return tag("div", *content, class_="figures")
 
 
-def card(name: str, value: str, beside: Mapping[str, str], verdict: str = "") -> Html:
-    """One figure, large, and smaller ones below it; the verdict is `better`, `poor` or none."""
-    return tag(
-        "div",
-        tag("div", name, class_="name"),
-        tag("div", value, class_="value"),
-        tag("dl", *(part for key, text in beside.items() for part in (tag("dt", key), tag("dd", text)))),
-        class_=f"figure {verdict}".strip(),
-    )
-
-
 def grid(*figures: Html, width: int = 300) -> Html:
     """Many small figures, as many in a row as fit."""
     columns = f"repeat(auto-fill, minmax(min(100%, {width}px), 1fr))"
@@ -58,9 +47,3 @@ def _link(member: Member, text: str) -> str:
     if member.diverged:
         return text
     return tag("a", text, href=f"{member.name}/report.html", style="color: var(--accent)")
-
-
-def go_on(commands: Mapping[str, str]) -> Html:
-    """Commands to copy."""
-    lines = [part for words, line in commands.items() for part in (tag("p", words, class_="quiet"), tag("pre", line))]
-    return section("Go on from here", tag("div", *lines, class_="commands"))

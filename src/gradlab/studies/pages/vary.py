@@ -5,10 +5,10 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from gradlab.report.charts import ACCENT, INK, PALETTE, TRAIN, VALIDATION, Trace, axis, chart, charts, label
-from gradlab.report.markup import Html, section, tag
+from gradlab.report.markup import Html, card, go_on, section, tag
 from gradlab.studies.knobs import typed
 from gradlab.studies.members import Member
-from gradlab.studies.pages.frame import card, cards, go_on, grid, trainings
+from gradlab.studies.pages.frame import cards, grid, trainings
 from gradlab.studies.pages.frame import report as frame
 from gradlab.wording import duration, name_of, number
 

@@ -1,0 +1,114 @@
+"""How far a training came: what most measurements need before they are called a fault."""
+
+import math
+
+from gradlab.diagnosis.record import Judged, Loss, Record
+from gradlab.diagnosis.series import median
+
+HALF, MUCH, MOST, NEARLY_ALL = 0.5, 0.7, 0.8, 0.9
+"""Shares of a loss that may be left, for `poor`."""
+
+_SAME = 0.97  # of the loss of a constant prediction: no less is no better than it
+_FALLING = 0.97  # of the lowest loss in the first two thirds of a log: below it, the training is still under way
+_FRESH = 0.8  # of the loss of a constant prediction: no model that knows nothing is better than that
+_SHOT_UP = 3.0  # times the first loss
+
+
+def poor(record: Record, share: float) -> bool:
+    """Whether a training has failed, or more than this share of its loss is left."""
+    return stuck(record) or left(record) > share
+
+
+def stuck(record: Record, loss: Loss | None = None) -> bool:
+    """Whether a training has failed to learn."""
+    loss = loss or record.main
+    if loss is None:
+        return False
+    if loss.not_finite is not None or (record.not_finite is not None and record.not_finite.what != "input"):
+        return True
+    if len(loss.values) < 10 or without_aim(record):
+        return False
+    if record.logged:
+        first = loss.values.first
+        return first > 0 and (unlearnt(record) or (loss.values.largest > 1.5 * first and left(record) > 0.9))
+    # Before any step; the median of a few, unless they have shot up already.
+    start, end = min(loss.start, max(loss.values.first, 0.3 * loss.start)), loss.end
+    if not (math.isfinite(start) and math.isfinite(end)):
+        return True
+    if start > 0 and loss.values.largest > _SHOT_UP * start and end > 0.5 * start:
+        return True
+    return left(record, loss) > _SAME if _constant(record) else start > 0 and end > 0.9 * start
+
+
+def unlearnt(record: Record) -> bool:
+    """Of a log: whether the loss has come no further than a constant prediction's and does not fall any more, or has
+    exploded on its way. A line is a mean over many steps, so that the loss before the first step is the beginning."""
+    loss = record.main
+    if loss is None or not loss.values:
+        return False
+    if loss.values.largest > _SHOT_UP * loss.values.first and left(record) > 0.5:
+        return True
+    before = min(loss.values.values[: 2 * len(loss.values) // 3], default=math.inf)
+    return record.has_floor and loss.end > _FALLING * before and left(record) > _SAME
+
+
+def left(record: Record, loss: Loss | None = None) -> float:
+    """The share of the loss that is still there: of the best constant prediction's, where it is known, else of the
+    first steps'. Below zero (log-densities, rewards) nothing can be said, and it is 0."""
+    loss = loss or record.main
+    if loss is None or not loss.values:
+        return 0.0
+    if loss.not_finite is not None:
+        return math.inf
+    if without_aim(record):
+        return 0.0
+    judged = _constant(record)
+    if judged is None:
+        start = loss.values.first if record.logged else loss.start
+        return loss.end / start if start > 0 and loss.end > 0 else 0.0
+    # Of all steps, in units of the loss function: parts of an accumulated batch are divided by their number.
+    known = dict(judged.values)
+    scale = median([value / known[step] for step, value in loss.values if known.get(step, 0.0) > 0])
+    share = loss.end / scale / judged.constant_loss if scale > 0 else 0.0
+    if record.logged and _FRESH * judged.constant_loss < judged.values.first < judged.constant_loss:
+        # A fresh model was a little better than a constant by chance; one that was far better had learnt before.
+        share *= judged.constant_loss / judged.values.first
+    return share
+
+
+def without_aim(record: Record) -> bool:
+    """Whether the loss need not fall: that of players who work against each other, or of an agent."""
+    return adversarial(record) or self_made(record)
+
+
+def adversarial(record: Record) -> bool:
+    """Whether optimisers take turns on losses of their own, so that none of them need fall."""
+    return len(record.losses) > 1 and sum(o.steps > 0.05 * record.steps for o in record.optimizers) > 1
+
+
+def self_made(record: Record) -> bool:
+    """Whether what is trained is also called without gradients in most steps, as by an agent that acts: its targets
+    move with it."""
+    return record.steps >= 20 and any(r.trained and evaluated_often(record, r.judged_steps) for r in record.roots)
+
+
+def evaluated_often(record: Record, steps: int) -> bool:
+    """Whether so many steps with calls without gradients belong to the training: targets, generators, teachers."""
+    return steps > 0.3 * max(1, record.steps)
+
+
+def constant_loss(record: Record) -> float:
+    """What the best constant prediction would give, if the loss is one of torch's and the only one; else NaN."""
+    judged = _constant(record)
+    return judged.constant_loss if judged else math.nan
+
+
+def _constant(record: Record) -> Judged | None:
+    """The only loss function of the training, if it is known what the best constant prediction gives."""
+    known = [j for j in record.judged if j.training and j.count > 0]
+    if len(known) != 1 or len(record.losses) != 1 or len(known[0].values) < 5:
+        return None
+    one = known[0]
+    # Weights and smoothing make another constant the best, of another loss.
+    plain = not any(one.settings.get(name) for name in ("weight", "pos_weight", "label_smoothing"))
+    return one if plain and math.isfinite(one.constant_loss) and one.constant_loss > 1e-6 else None

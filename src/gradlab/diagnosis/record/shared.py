@@ -1,0 +1,33 @@
+"""Rows that were both trained on and evaluated on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(kw_only=True)
+class Shared:
+    """Rows that a root was judged on, beside those that it or another root was trained on."""
+
+    trained: int
+    """Different rows."""
+    values: int
+    """How many numbers make a row."""
+    continuous: bool
+    """Whether they are real numbers, which do not meet by chance."""
+    batches: int = 0
+    """Those in which some rows, but not nearly all, were training rows; with their rows, and the training rows."""
+    rows: int = 0
+    shared: int = 0
+    clear: int = 0
+    """Batches without any training row."""
+    known: int = 0
+    """Batches of nothing but training rows."""
+    all_there: bool = False
+    """Whether nearly all training rows were among them."""
+    by_chance: float = 0.0
+    """The share of training rows that there would be if all were drawn alike, by how often rows meet in a batch."""
+    stream: bool = False
+    """Whether new rows came all the time in training."""
+    again: float = 0.0
+    """Of the rows that came more than once where new ones came all the time, the share among those judged on."""

@@ -1,0 +1,135 @@
+"""What goes in: scales that drown each other, columns that say nothing, columns that say the same."""
+
+import math
+from collections.abc import Iterator
+
+from gradlab.diagnosis.finding import Spot
+from gradlab.diagnosis.progress import HALF, constant_loss, poor
+from gradlab.diagnosis.record import Inputs, Record, Root
+from gradlab.diagnosis.rules.base import Case, Rule, at
+
+
+def _tables(record: Record) -> Iterator[tuple[Root, Inputs]]:
+    """Inputs of real numbers, with figures of their columns."""
+    for root in record.roots:
+        for inputs in root.inputs:
+            if root.trained and inputs.std and inputs.dtype.startswith(("float", "bfloat")):
+                yield root, inputs
+
+
+def _input_of(root: Root) -> Spot:
+    return at(f"the input of {root.name}", root.site, ", called at ")
+
+
+@Rule(
+    slug="unnormalized_input",
+    title="inputs are on very different or very large scales",
+    meaning="The largest column drowns the others, and the slope along it is so steep that no rate suits all.",
+    evidence=(
+        "Column {column} has mean {mean} and deviation {deviation}; the scales of the {columns} columns that vary lie "
+        "between {smallest} and {largest}. The first loss was {first_loss}."
+    ),
+    remedy="x = (x - x_train.mean(0)) / x_train.std(0)  # with the training part's figures, for all parts",
+)
+def unnormalized_input(record: Record) -> Iterator[Case]:
+    loss = record.main
+    for root, inputs in _tables(record):
+        scales = [max(abs(m), s) for m, s in zip(inputs.mean, inputs.std, strict=True)]
+        varied = [scale for scale, s in zip(scales, inputs.std, strict=True) if s > 0]
+        if not varied or loss is None:
+            continue
+        largest, smallest = max(varied), min(varied)
+        apart = largest / smallest > 1e3 and largest > 10 and len(varied) > 1
+        if not (apart or largest > 50):
+            continue
+        constant = constant_loss(record)
+        rough = math.isfinite(constant) and loss.start > 10 * constant
+        harm = (poor(record, HALF) or rough) and not _normalised_first(record, root)
+        worst = scales.index(max(scales))
+        yield Case(
+            ("error", 0.94) if harm else ("note", 0.4),
+            _input_of(root),
+            series=loss.values,
+            column=worst,
+            mean=inputs.mean[worst],
+            deviation=inputs.std[worst],
+            columns=len(varied),
+            smallest=smallest,
+            largest=largest,
+            first_loss=loss.values.first,
+        )
+        return
+
+
+def _normalised_first(record: Record, root: Root) -> bool:
+    """Whether the first module that runs in a root is a normalisation."""
+    first = next((m for m in record.modules.values() if m.root == root.name and m.leaf), None)
+    return first is not None and "Norm" in first.kind
+
+
+@Rule(
+    slug="constant_feature",
+    title="many input columns are constant",
+    meaning="A column that never changes says nothing: something before the model has wiped it out.",
+    evidence=(
+        "{constant} of {columns} columns have one value in (nearly) all rows looked at, such as column {column}: mean "
+        "{mean}, deviation {deviation}."
+    ),
+    remedy="print(x.std(0))  # find where they become constant: an integer division, a wrong fill, a cast",
+)
+def constant_feature(record: Record) -> Iterator[Case]:
+    for root, inputs in _tables(record):
+        columns = len(inputs.std)
+        flat = [i for i, (low, high) in enumerate(zip(inputs.low, inputs.high, strict=True)) if low == high]
+        if len(flat) < 0.3 * columns:
+            flat = _nearly_constant(inputs)
+        if columns < 3 or inputs.rows < 100 or len(flat) < 0.3 * columns:
+            continue
+        share = len(flat) / columns
+        bad = poor(record, HALF)
+        yield Case(
+            ("error" if share >= 0.5 else "warning", min(0.95, 0.6 + 0.35 * share)) if bad else ("note", 0.4),
+            _input_of(root),
+            constant=len(flat),
+            columns=columns,
+            column=flat[0],
+            mean=inputs.mean[flat[0]],
+            deviation=inputs.std[flat[0]],
+        )
+        return
+
+
+def _nearly_constant(inputs: Inputs) -> list[int]:
+    """Columns in which one value stands in all but a fiftieth of the rows, if nearly all columns are such."""
+    sample = inputs.sample
+    if sample is None or sample.ndim != 2 or len(sample) < 50:
+        return []
+    same = (sample == sample.mode(0).values).float().mean(0)
+    columns = [i for i, share in enumerate(same.tolist()) if share > 0.98]
+    # Words of a bag are rare, each of them; a table of measurements is not like that.
+    return columns if len(columns) >= 0.8 * len(same) else []
+
+
+@Rule(
+    slug="duplicated_feature",
+    title="input columns are copies of each other",
+    meaning="A copy adds nothing and makes the weights of both arbitrary.",
+    evidence="Columns {first} and {second} were equal in all {rows:,} rows looked at; there are {copies} such copies.",
+    remedy="x = x[:, keep]  # each column once",
+)
+def duplicated_feature(record: Record) -> Iterator[Case]:
+    for root, inputs in _tables(record):
+        columns, copies = len(inputs.std), len({b for _, b in inputs.duplicated})
+        if columns < 4 or not copies or inputs.rows < 50:
+            continue
+        bad = poor(record, HALF) and copies >= min(0.4 * columns, 9)
+        first, second = inputs.duplicated[0]
+        yield Case(
+            ("warning", 0.75) if bad else ("note", 0.5),
+            _input_of(root),
+            first=first,
+            second=second,
+            rows=inputs.rows,
+            copies=copies,
+        )
+        return

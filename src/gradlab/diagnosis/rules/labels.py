@@ -1,0 +1,247 @@
+"""Targets: in order, of one class only, padding, or nothing to do with their inputs."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from gradlab.diagnosis.progress import MOST, left, poor
+from gradlab.diagnosis.record import Judged, Record
+from gradlab.diagnosis.rules.base import ANY, LOOKS, Case, Rule, at
+
+
+@Rule(
+    slug="unshuffled_data",
+    title="the training data comes sorted by label",
+    meaning="Each batch teaches one class and unteaches the others.",
+    evidence=(
+        "The labels of a batch have an entropy of {within:.2f} nats, those of all batches {overall:.2f}: the commonest "
+        "labels of consecutive batches are {commonest}, …"
+    ),
+    remedy="DataLoader(dataset, batch_size=…, shuffle=True)  # or a new torch.randperm in every epoch",
+)
+def unshuffled_data(record: Record) -> Iterator[Case]:
+    for judged in record.judged:
+        batches = [b for b in judged.batch_labels if len(b) >= 4]
+        of_rows = len(judged.target_shape) == 1 and _one_per_row(record, judged)
+        if not judged.training or len(batches) < LOOKS or not of_rows:
+            continue
+        # The first batches may all be of one class, while later ones are not: all that was seen counts.
+        everything = judged.targets or sum(map(Counter, batches), Counter())
+        overall = _entropy(everything)
+        within = sum(_entropy(Counter(b)) for b in batches) / len(batches)
+        expected = overall * (1 - 1 / min(len(b) for b in batches))
+        if len(everything) < 2 or overall < 0.3 or within > 0.35 * expected:
+            continue
+        yield Case(
+            ("error", 0.94),
+            "the training batches",
+            at("loss", judged.site),
+            series=record.main.values if record.main else None,
+            within=within,
+            overall=overall,
+            commonest=", ".join(str(Counter(b).most_common(1)[0][0]) for b in batches[:8]),
+        )
+        return
+
+
+def _entropy(counts: Counter[int]) -> float:
+    total = sum(counts.values())
+    return -sum(n / total * math.log(n / total) for n in counts.values()) if total else 0.0
+
+
+def _one_per_row(record: Record, judged: Judged) -> bool:
+    """Whether targets are labels of examples, not of the places of a sequence."""
+    rows = {inputs.shape[0] for root in record.roots for inputs in root.inputs if inputs.shape}
+    return not rows or judged.target_shape[0] in rows
+
+
+@Rule(
+    slug="class_imbalance",
+    title="only the common class is ever predicted",
+    meaning="The loss is small because rare cases are rare, and the model has learnt to ignore them.",
+    evidence=(
+        "{targets:.1%} of the targets are class {common}; in the last looks {predicted:.1%} of the predictions were, "
+        "and {recognised} of {others} others were recognised."
+    ),
+    remedy=(
+        "nn.CrossEntropyLoss(weight=total / (classes * counts))  # or pos_weight, or a WeightedRandomSampler; and "
+        "report recall"
+    ),
+    topic="loss.cross_entropy",
+)
+def class_imbalance(record: Record) -> Iterator[Case]:
+    for judged in record.judged:
+        counts, recent = judged.targets, judged.recent_targets
+        if not judged.training or not 2 <= len(counts) <= 50 or record.steps < 50:
+            continue
+        common, most = counts.most_common(1)[0]
+        rare = counts.total() - most
+        if most < 5 * rare or rare < 10 or any(judged.settings.get(k) for k in ("weight", "pos_weight")):
+            continue
+        others = recent.total() - recent[common]
+        recognised = sum(judged.recent_right[c] for c in recent if c != common)
+        predicted = judged.recent_predicted[common] / max(1, judged.recent_predicted.total())
+        if others < 3 or recognised > 0.2 * others or predicted < 0.97:
+            continue
+        yield Case(
+            ("error", 0.92),
+            at("loss", judged.site),
+            since=judged.values.steps[0],
+            targets=most / counts.total(),
+            common=common,
+            predicted=predicted,
+            recognised=recognised,
+            others=others,
+        )
+        return
+
+
+@Rule(
+    slug="unmasked_padding",
+    title="padding counts in the loss",
+    meaning="Most of what is learnt, and of what the loss says, is to predict the padding.",
+    evidence=(
+        "{share:.0%} of the targets are a run of {value} that ends the row, of different lengths in different rows, "
+        "and all of them are counted."
+    ),
+    remedy="nn.CrossEntropyLoss(ignore_index={value})",
+)
+def unmasked_padding(record: Record) -> Iterator[Case]:
+    for judged in record.judged:
+        targets, settings = judged.first_targets, judged.settings
+        if not judged.training or targets is None or targets.is_floating_point() or settings.get("reduction") == "none":
+            continue
+        rows = _as_sequences(record, targets)
+        padding = None if rows is None else _padding(rows)
+        if padding is None or padding[0] == int(settings.get("ignore_index", -100)) or settings.get("weight"):
+            continue
+        value, share = padding
+        if share >= 0.25:
+            yield Case(("error", 0.9), at("loss", judged.site), series=judged.values, share=share, value=value)
+            return
+
+
+def _as_sequences(record: Record, targets: Tensor) -> Tensor | None:
+    """Targets by rows; a flat list has the rows of the model's input."""
+    if targets.ndim == 2:
+        return targets
+    shapes = (inputs.shape[:2] for root in record.roots for inputs in root.inputs if len(inputs.shape) >= 2)
+    fits = (shape for shape in shapes if math.prod(shape) == len(targets) and shape[1] > 1)
+    shape = next(fits, None) if targets.ndim == 1 else None
+    return None if shape is None else targets.reshape(shape)
+
+
+def _padding(rows: Tensor) -> tuple[int, float] | None:
+    """The value that ends most rows, in runs of several lengths, and the share of all places that its runs take."""
+    if len(rows) < 4 or rows.shape[1] < 3:
+        return None
+    value = int(torch.mode(rows[:, -1]).values)
+    runs = (rows.flip(1) == value).long().cumprod(1).sum(1)
+    # Runs of chance are short: of a padding, many rows have at least two.
+    often = float((runs > 0).float().mean()) >= 0.5 and float((runs >= 2).float().mean()) > 0.4
+    return (value, float(runs.sum()) / rows.numel()) if often and len(torch.unique(runs)) > 2 else None
+
+
+_ONE_ORDER = "order = torch.randperm(n); x, y = x[order], y[order]  # one permutation for both; check the files' order"
+_COLUMNS = 40
+
+
+@Rule(
+    slug="label_misalignment",
+    title="labels have nothing to do with their inputs",
+    meaning="There is nothing to learn: rows and labels were shuffled or shifted apart, or labels are noise.",
+    remedy=_ONE_ORDER,
+    follows=ANY,
+)
+def label_misalignment(record: Record) -> Iterator[Case]:
+    if not poor(record, MOST) or record.steps < 50 or not any(j.training for j in record.judged):
+        return
+    bad = poor(record, 0.93)
+    pairs = _examples(record)
+    if pairs is None or len(pairs[0]) < 100:
+        if bad:
+            yield from _only_by_heart(record)
+        return
+    x, y, classes = pairs
+    recognised, chance, sigma = _neighbours(x, y, classes)
+    # Of a table with few columns, neighbours tell as well as anything; then a training may also have learnt by heart.
+    few = x.shape[1] <= _COLUMNS and len(x) >= 500
+    if recognised > chance + (3 if bad else 1) * sigma or not (bad or few):
+        return
+    what = (
+        "recognise {recognised:.1%} of the labels; always saying the commonest gives {chance:.1%}"
+        if classes
+        else "explain {recognised:.1%} of the targets' variance"
+    )
+    yield Case(
+        ("warning", 0.72),
+        "the pairs of inputs and targets",
+        at("loss", record.judged[0].site),
+        series=record.main.values if record.main else None,
+        evidence=(
+            f"The nearest neighbours among {{examples:,}} examples {what}; {{left:.0%}} of a constant prediction's "
+            "loss was left at the end."
+        ),
+        examples=len(x),
+        recognised=recognised,
+        chance=chance,
+        left=left(record),
+    )
+
+
+def _only_by_heart(record: Record) -> Iterator[Case]:
+    """Without examples to compare: one batch can be learnt by heart, all of them cannot be learnt."""
+    probed = record.probed.by_heart
+    if probed is None or probed[1] > 0.3 * probed[0] or record.main is None:
+        return
+    start, end, steps = probed
+    yield Case(
+        ("warning", 0.6),
+        "the pairs of inputs and targets",
+        at("backward()", record.main.site),
+        series=record.main.values,
+        evidence=(
+            "A copy learnt one batch by heart (from {batch_start} to {batch_end} in {steps} steps), but the training "
+            "stayed at {end}: what is true of one batch is not of the next."
+        ),
+        batch_start=start,
+        batch_end=end,
+        steps=steps,
+        end=record.main.end,
+    )
+
+
+def _examples(record: Record) -> tuple[Tensor, Tensor, bool] | None:
+    """Different inputs with a target each, of the commonest shape; and whether the targets are classes."""
+    shapes = Counter((x.shape[1:], y.shape[1:], y.dtype) for x, y in record.examples)
+    wanted, count = shapes.most_common(1)[0] if shapes else (None, 0)
+    if count < 2:
+        return None
+    pairs = [(x, y) for x, y in record.examples if (x.shape[1:], y.shape[1:], y.dtype) == wanted]
+    x = torch.cat([x.reshape(len(x), -1).float() for x, _ in pairs])
+    y = torch.cat([y.reshape(len(y), -1) for _, y in pairs])
+    if y.shape[1] != 1 or x.shape[1] > 20_000:
+        return None
+    first: dict[bytes, int] = {}
+    for i, row in enumerate(torch.cat([x, y.float()], 1).numpy()):
+        first.setdefault(row.tobytes(), i)
+    rows = torch.tensor(list(first.values()))[:1500]
+    x, y = x[rows], y[rows, 0]
+    return x, y, not y.is_floating_point() or len(torch.unique(y)) <= 10
+
+
+def _neighbours(x: Tensor, y: Tensor, classes: bool) -> tuple[float, float, float]:
+    """How well nine neighbours tell a left-out example; what chance gives; and the deviation of chance."""
+    x = (x - x.mean(0)) / x.std(0).clamp(min=1e-6)
+    distances = torch.cdist(x, x).fill_diagonal_(math.inf)
+    near = distances.topk(min(9, len(x) - 1), largest=False).indices
+    if classes:
+        share = float((torch.mode(y[near], 1).values == y).float().mean())
+        chance = float(torch.bincount(y.long() - y.long().min()).max()) / len(y)
+        return share, chance, math.sqrt(chance * (1 - chance) / len(y))
+    guess = y.float()[near].mean(1)
+    explained = 1 - float((guess - y).square().mean() / y.float().var().clamp(min=1e-12))
+    return explained, 0.0, 1.5 / math.sqrt(len(y))

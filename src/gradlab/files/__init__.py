@@ -1,0 +1,54 @@
+"""The one place that writes files and reads them again: whole or not at all, and never trusted."""
+
+from gradlab.files.reading import (
+    Damaged,
+    check_content,
+    interpreting,
+    parse_json,
+    parse_toml,
+    read_bytes,
+    read_json,
+    read_text,
+    read_toml,
+)
+from gradlab.files.sums import SUMS, check_sums, sha256, write_sums
+from gradlab.files.writing import (
+    clear_leftovers,
+    delete,
+    flush,
+    json_text,
+    new_file,
+    remove,
+    reserve,
+    write_errors,
+    write_file,
+    write_folder,
+    write_json,
+)
+
+__all__ = [
+    "SUMS",
+    "Damaged",
+    "check_content",
+    "check_sums",
+    "clear_leftovers",
+    "delete",
+    "flush",
+    "interpreting",
+    "json_text",
+    "new_file",
+    "parse_json",
+    "parse_toml",
+    "read_bytes",
+    "read_json",
+    "read_text",
+    "read_toml",
+    "remove",
+    "reserve",
+    "sha256",
+    "write_errors",
+    "write_file",
+    "write_folder",
+    "write_json",
+    "write_sums",
+]

@@ -1,0 +1,179 @@
+"""What is inspected: any module on a batch, or a run on the user's input or on examples that it held out."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gradlab.data import Batch, Context, Examples, Preprocessing, Tokenizer
+from gradlab.data.batch import size
+from gradlab.errors import GradlabError, unknown
+from gradlab.probes.attention import attention_maps
+from gradlab.probes.inspection import Inspection
+from gradlab.probes.layers import layer_values
+from gradlab.probes.maps import feature_maps
+from gradlab.probes.recording import LossFunction, Recording, record
+from gradlab.probes.recurrence import recurrences
+from gradlab.probes.surprise import surprises
+from gradlab.run import Run
+from gradlab.tasks import Classify, Losses, Supervised, Task
+from gradlab.tasks.objective import named
+from gradlab.wording import counted
+
+_EXAMPLES, _TEXTS = 32, 8  # of a split, by default
+_MOST_EXAMPLES = 256  # of a user's file
+_MOST_TOKENS = 512  # of a user's text
+
+
+def inspect_model(model: nn.Module, x: Any, y: Any = None, loss: str | LossFunction | None = None) -> Inspection:
+    """A module on a batch. With targets, the loss is by default cross-entropy for classes and else squared error."""
+    if x is None:
+        raise GradlabError("To look inside a module, give it a batch: probe(model, x), or probe(model, x, y).")
+    x, y = (torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in (x, y))
+    return _inspection(record(model, x, y, _loss(y, loss)), type(model).__name__, "one batch", x, [])
+
+
+def inspect_run(run: Run, inputs: Any = None, split: str | None = None, examples: int | None = None) -> Inspection:
+    """A run on raw inputs (for a language model, on a text), or on examples of a split: default validation."""
+    if examples is not None and examples < 1:
+        raise GradlabError(f"At least one example is needed, got {examples}.")
+    if inputs is not None and split is not None:
+        raise GradlabError("An input and a split are two things to look at: give one of them.")
+    if inputs is None:
+        return _on_split(run, split, examples)
+    return _on_text(run, inputs) if isinstance(run.preprocessing, Context) else _on_inputs(run, inputs, examples)
+
+
+def _on_split(run: Run, split: str | None, examples: int | None) -> Inspection:
+    dataset, task = run.dataset, run.task
+    name = split or ("validation" if len(dataset.validation) else "test")
+    is_text = isinstance(run.preprocessing, Context)
+    batch = _some(dataset.split(name), examples or (_TEXTS if is_text else _EXAMPLES), task)
+    if batch is None:
+        raise GradlabError(f"{run.path} has no examples in its {name} split.")
+    what = f"{counted(size(batch), 'text' if is_text else 'example')} of the {name} split"
+    if not isinstance(task, Supervised):
+        seen = record(run.model, batch, loss=_mean_of, call=lambda: task.forward(run.model, batch))
+        return _inspection(seen, run.recipe.name, what, batch, [])
+    x, y = batch["inputs"], batch["targets"]
+    return _of_run(run, record(run.model, x, y, _loss_of(run)), what, x, [])
+
+
+def _some(split: Any, count: int, task: Task) -> Batch | None:
+    """Examples of a split, evenly spread, or the first of one that is read batch by batch."""
+    if not len(split):
+        return None
+    if isinstance(split, Examples):
+        some: Batch = task.encoded(split.sample(count)).batch(slice(None))
+        return some
+    return {name: part[:count] for name, part in next(iter(split.batches(count))).items()}
+
+
+def _on_text(run: Run, text: Any) -> Inspection:
+    if not isinstance(text, str):
+        raise GradlabError(f"{run.path} is a language model: its input is a text, got {type(text).__name__}.")
+    tokens = torch.from_numpy(run.tokenizer.encode(text, unknown="refuse"))
+    if not len(tokens):
+        raise GradlabError("The text is empty. Give at least one character.")
+    notes = []
+    most = min(getattr(run.model, "limit", None) or _MOST_TOKENS, _MOST_TOKENS)
+    if len(tokens) > most:
+        notes.append(f"The text has {len(tokens):,} tokens; the model was shown the last {most}.")
+    x = tokens[-most:][None]
+    following = x[:, 1:]
+    loss = _loss_of(run) if following.numel() else None
+    if loss is None:
+        notes.append("One token foretells nothing that could be checked: there is no loss, and so no gradient.")
+    seen = record(run.model, x, following, loss)
+    return _of_run(run, seen, f"a text of {counted(x.shape[1], 'token')}", x, notes)
+
+
+def _on_inputs(run: Run, inputs: Any, examples: int | None) -> Inspection:
+    preprocessing = run.preprocessing
+    assert isinstance(preprocessing, Preprocessing)
+    values = run.reader.read(str(inputs)).values if isinstance(inputs, (str, Path)) else np.asarray(inputs)
+    outputs = run.outputs(values[: examples or _MOST_EXAMPLES])  # which refuses what cannot be an input
+    x = preprocessing(values[: len(outputs)])
+    notes = []
+    if len(values) > len(outputs):
+        notes.append(f"There are {len(values):,} inputs; the model was shown the first {len(outputs)}.")
+    if isinstance(run.task, Classify):
+        notes.append("The loss, and so the gradient, is that of the classes it predicts: the true ones are not known.")
+        seen = record(run.model, x, run.task.class_logits(outputs).argmax(1), _loss_of(run))
+    else:
+        notes.append("The true values are not known: there is no loss, and so no gradient.")
+        seen = record(run.model, x)
+    return _of_run(run, seen, counted(len(x), "given input"), x, notes)
+
+
+def _of_run(run: Run, seen: Recording, on: str, x: Tensor, notes: list[str]) -> Inspection:
+    text: dict[str, Any] = {}
+    if isinstance(run.preprocessing, Context):
+        tokens, following = surprises(seen.output[0].detach(), x[0], partial(_token_text, run.tokenizer))
+        text = {"tokens": tokens, "following": following}
+    return _inspection(seen, run.recipe.name, on, x, notes, **text)
+
+
+def _inspection(seen: Recording, name: str, on: str, x: Any, notes: list[str], **text: Any) -> Inspection:
+    layers = layer_values(seen)
+    maps = attention_maps(seen)
+    hidden = {f"The attention {a.name} has no weights to show: {a.reason}." for a in maps if a.weights is None}
+    if not layers:
+        notes = [*notes, "The model has no layers that compute: there are no activations to show."]
+    return Inspection(
+        name=name,
+        on=on,
+        inputs=x,
+        loss=seen.loss,
+        layers=layers,
+        attention=maps,
+        recurrences=recurrences(seen),
+        feature_maps=feature_maps(seen),
+        notes=[*notes, *sorted(hidden)],
+        **text,
+    )
+
+
+def _mean_of(losses: list[Losses]) -> Tensor:
+    """The sum of the mean losses of all objectives."""
+    pairs = [pair for one in losses for pair in named(one, "loss").values()]
+    return torch.stack([total / count for total, count in pairs]).sum()
+
+
+def _loss_of(run: Run) -> LossFunction | None:
+    """The mean loss of a task that compares outputs with targets; of a text, where the next token is known."""
+    task = run.task
+    if not isinstance(task, Supervised):
+        return None
+
+    def loss(output: Tensor, y: Tensor) -> Tensor:
+        known = output[:, : y.shape[1]] if isinstance(run.preprocessing, Context) else output
+        total, count = task.loss(known, y)
+        return total / count
+
+    return loss
+
+
+def _loss(y: Any, loss: str | LossFunction | None) -> LossFunction | None:
+    by_name: dict[str, LossFunction] = {"cross_entropy": _cross_entropy, "mse": F.mse_loss}
+    if loss is None and isinstance(y, Tensor):
+        return F.mse_loss if y.is_floating_point() else _cross_entropy
+    if isinstance(loss, str):
+        if loss not in by_name:
+            raise unknown("loss", loss, by_name)
+        return by_name[loss]
+    return loss
+
+
+def _cross_entropy(output: Tensor, y: Tensor) -> Tensor:
+    """Classes on the last axis, as models of sequences give them too."""
+    return F.cross_entropy(output.reshape(-1, output.shape[-1]), y.reshape(-1))
+
+
+def _token_text(tokenizer: Tokenizer, token: int) -> str:
+    special = {number: name for name, number in tokenizer.special.items()}
+    return special.get(token) or tokenizer.tokens[token].decode(errors="backslashreplace")

@@ -1,0 +1,40 @@
+"""Malformed inputs of every family: a few hundred each time, and with `-m slow` 20,000. See fuzz.py."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from families import FAMILIES
+from fuzz import try_all
+from trial import prepare
+
+EACH = 30
+SLOW = 20_000 // len(FAMILIES) + 1
+_TOGETHER = 250
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sound")
+    prepare(folder)
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_malformed_inputs_end_in_a_message(family, home, tmp_path):
+    failures = try_all([(family, seed) for seed in range(EACH)], home, tmp_path)
+    assert not failures, "\n".join(map(str, failures))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("first", range(EACH, SLOW, _TOGETHER))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_many_malformed_inputs_end_in_a_message(family, first, home, tmp_path):
+    failures = try_all([(family, seed) for seed in range(first, min(first + _TOGETHER, SLOW))], home, tmp_path)
+    assert not failures, "\n".join(map(str, failures))
