@@ -13,6 +13,7 @@ from gradlab.scratch import dense, functions
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, Fault, conform, example, law
 from gradlab.verification.comparing import difference, excess, gradients
+from gradlab.verification.subject import Incomparable
 
 KINKS = (0.0,)  # where ReLU and its kin have no slope
 
@@ -254,7 +255,10 @@ def the_middle_is_not_above_the_mean_of_the_ends(case: Case) -> float:
 def with_the_maps_x_and_ax_it_is_leaky_relu(case: Case) -> float:
     """max(x, a x) is ReLU for a = 0, and leaky for 0 < a < 1"""
     slope, d = case.real("slope", 0, 0.9), case.integer("in_features", 1, 4)
-    block, x = case.build(in_features=d, out_features=d, pieces=2), case.tensor("x", 4, d)
+    settings = {"out_features": case.integer("out_features", d, d), "pieces": case.integer("pieces", 2, 2)}
+    if [*settings.values()] != [d, 2]:
+        raise Incomparable("this is about two maps, to as many outputs as inputs")
+    block, x = case.build(in_features=d, **settings), case.tensor("x", 4, d)
     case.set(block, weight=torch.stack([torch.eye(d), slope * torch.eye(d, dtype=x.dtype)]), bias=0.0)
     return difference(block(x), nn.functional.leaky_relu(x, slope))
 

@@ -253,6 +253,8 @@ def vectors_do_not_meet_in_training_or_at_test_time(case: Case) -> float:
 
 # Laws of groups
 
+over_the_batch = Fault(forward=lambda self, x: F.batch_norm(x, None, None, self.weight, self.bias, True, eps=self.eps))
+
 
 def _interleaved(self: Any, x: Tensor) -> Any:
     """Takes channels that are far apart for one group, and not neighbours."""
@@ -269,10 +271,7 @@ def groups_do_not_meet(case: Case) -> float:
     return difference(block(changed)[:, :size], block(x)[:, :size])
 
 
-@law(
-    "norm.group",
-    fault=Fault(forward=lambda self, x: F.batch_norm(x, None, None, self.weight, self.bias, True, eps=self.eps)),
-)
+@law("norm.group", fault=over_the_batch)
 def one_group_is_layer_norm_and_one_for_each_channel_instance_norm(case: Case) -> float:
     """f(x) = γ x̂ + β, where x̂ is LayerNorm of the whole example, or of each channel of it"""
     if "num_groups" in case.subject.fixed:

@@ -187,11 +187,8 @@ def wrong_matrix(change: Callable[[Tensor], Tensor]) -> Fault:
 
 def wrong_setting(**settings: Any) -> dict[str, Callable[..., Any]]:
     """Both kinds of layer, with this setting in place of the one they are built with."""
-
-    def deaf(block: Any) -> Callable[..., Any]:
-        return lambda **own: block(**{**own, **settings})
-
-    return {name: deaf(find_block(name)) for name in BOTH}
+    kinds = {name: find_block(name) for name in BOTH}
+    return {name: lambda kind=kind, **own: kind(**own | settings) for name, kind in kinds.items()}
 
 
 def corr(x: Tensor, weight: Tensor, padding: Sequence[int] = (0, 0)) -> Tensor:
@@ -324,8 +321,7 @@ def one_kernel_for_all_channels_sees_their_sum(case: Case) -> float:
 @law(*BOTH, fault=mirrored)
 def with_the_kernel_flipped_it_is_convolution(case: Case) -> float:
     """corr(x, flip w) = x ∗ w = F⁻¹(F x · F w), where both overlap entirely"""
-    layer = draw(case, bias=False, channels=1)
-    layer = layer.only(in_channels=1, out_channels=1, stride=1, padding=0, dilation=1)
+    layer = draw(case, bias=False, channels=1).only(in_channels=1, out_channels=1, stride=1, padding=0, dilation=1)
     x, w = layer.input(case).detach(), layer.weight.detach().clone()
     case.set(layer.block, weight=flipped(w))
     sizes = x.shape[2:]
@@ -338,8 +334,7 @@ def with_the_kernel_flipped_it_is_convolution(case: Case) -> float:
 @law(*BOTH, fault=Fault(forward=lambda self, x: self.right(x).relu()))
 def the_order_of_two_convolutions_does_not_matter(case: Case) -> float:
     """f ∗ (g ∗ x) = (f ∗ g) ∗ x = g ∗ (f ∗ x): associative and commutative"""
-    f = draw(case, bias=False, channels=1)
-    f = f.only(in_channels=1, out_channels=1, stride=1, padding=0, dilation=1)
+    f = draw(case, bias=False, channels=1).only(in_channels=1, out_channels=1, stride=1, padding=0, dilation=1)
     other, frame = case.tensor("g", *f.weight.shape), [k - 1 for k in f["kernel_size"]]
     x = case.tensor("x", 1, 1, *(size + k for size, k in zip(f.sizes(case), frame, strict=True)))
     wider = corr(other, flipped(f.weight), frame)

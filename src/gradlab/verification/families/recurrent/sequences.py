@@ -183,7 +183,7 @@ def _set_gate(case: Case, run: Run, gate: int, value: float) -> None:
 @law(LSTM, fault=cells.gates_swapped, tolerance=0.0)
 def an_open_forget_gate_and_a_shut_input_gate_keep_the_cell(case: Case) -> float:
     """c_t = c₀ exactly, if f = 1 and i = 0"""
-    run = Run.drawn(case)
+    run = Run.drawn(case).only_forwards()
     _set_gate(case, run, 0, -1000.0)
     _set_gate(case, run, 1, 1000.0)
     x = run.inputs()
@@ -195,7 +195,7 @@ def an_open_forget_gate_and_a_shut_input_gate_keep_the_cell(case: Case) -> float
 @law(LSTM, fault=of_cells(cells.LSTM, cells.unbent))
 def the_cell_counts_steps_when_all_gates_are_open(case: Case) -> float:
     """c_t = t and h_t = tanh t, if i = f = o = g = 1: the cell has no bound"""
-    run = Run.drawn(case)
+    run = Run.drawn(case).only_forwards()
     for gate in range(4):
         _set_gate(case, run, gate, 1000.0)
     x = run.inputs()
@@ -207,7 +207,7 @@ def the_cell_counts_steps_when_all_gates_are_open(case: Case) -> float:
 @law(GRU, fault=cells.reweighted(_turn_update_gate_round))
 def an_open_update_gate_keeps_the_state(case: Case) -> float:
     """h_t = h₀ if z = 1"""
-    run = Run.drawn(case)
+    run = Run.drawn(case).only_forwards()
     _set_gate(case, run, 1, 1000.0)
     x = run.inputs()
     first = run.state(x)
@@ -267,12 +267,13 @@ def a_share_of_what_passes_to_the_next_layer_is_dropped(case: Case) -> float:
     """P(dropped) = p: 5 standard errors, which chance exceeds once in 1.7 million cases"""
     run = Run.drawn(case, num_layers=(2,), dropout=(0.2, 0.9)).only_forwards()
     p, (passing, *rest) = float(run.settings["dropout"]), run.names(1)
+    if run.num_layers < 2 or not 0 < p < 1:
+        raise Incomparable("this is about dropout between layers")
     hidden, gates = run.settings["hidden_size"], len(run.weights()[passing]) // run.settings["hidden_size"]
     # Of the first layer all states are the same; the second passes on which of them are 0.
     zeros = dict.fromkeys((*run.names(0), *rest), 0.0)
     case.set(run.block, **zeros | {"bias_ih_l0": 1.0, passing: torch.eye(hidden).repeat(gates, 1)})
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(case.integer("seed", 0, 10**6))
+    with case.seeded():
         outputs, _ = run(torch.zeros(1, 1000, run.settings["input_size"], dtype=torch.float64))
     dropped = (outputs == 0).to(outputs)
     return abs(float(dropped.mean()) - p) / sqrt(p * (1 - p) / dropped.numel())
