@@ -13,6 +13,7 @@ from gradlab.scratch import dense, functions
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, Fault, conform, example, law
 from gradlab.verification.comparing import difference, excess, gradients
+from gradlab.verification.subject import Incomparable
 
 KINKS = (0.0,)  # where ReLU and its kin have no slope
 
@@ -102,13 +103,12 @@ conform(
     twin_call=lambda x, slope: functions.prelu(x, slope.reshape(-1, *[1] * (len(x.shape) - 2))),
     peer=nn.PReLU,
 )
-conform("activation.maxout", _maxout, twin=dense.maxout, fault=Fault(forward=lambda self, x: self.right(x).relu()))
+conform("activation.maxout", _maxout, twin=dense.maxout)
 conform(
     "activation.softmax",
     _softmax,
     twin=functions.softmax,
     twin_call=lambda x, dim, temperature: functions.softmax(x / temperature, axis=dim),
-    fault=Fault(forward=lambda self, x: torch.softmax(x * self.temperature, -1)),
     peer={"torch.softmax": lambda call: (call.inputs[0] / call.options["temperature"]).softmax(call.options["dim"])},
 )
 # Whole numbers are among the scores, so that ties are met too.
@@ -144,14 +144,28 @@ def the_slope_at_zero_is_zero(case: Case) -> float:
     return float(gradients(case.build()(x), [x])[0].abs().max())
 
 
-@law("activation.sigmoid", fault=[wrong(lambda x: torch.sigmoid(2 * x)), wrong(lambda x: torch.sigmoid(x.abs()))])
+@law("activation.sigmoid", fault=wrong(lambda x: torch.sigmoid(x.abs())))
+def mirrored_inputs_give_complements(case: Case) -> float:
+    """σ(-x) = 1 - σ(x)"""
+    x, sigmoid = inputs(case), case.build()
+    return difference(sigmoid(-x), 1 - sigmoid(x))
+
+
+@law("activation.sigmoid", fault=wrong(lambda x: torch.sigmoid(2 * x)))
 def the_slope_is_the_value_times_its_complement(case: Case) -> float:
     """σ' = σ (1 - σ)"""
     x, y = _curve(case)
     return difference(_slope(y, x), y * (1 - y))
 
 
-@law("activation.tanh", fault=[wrong(lambda x: torch.tanh(2 * x)), wrong(lambda x: 2 * torch.sigmoid(x) - 1)])
+@law("activation.tanh", fault=wrong(lambda x: 2 * torch.sigmoid(x) - 1))
+def it_is_a_stretched_sigmoid(case: Case) -> float:
+    """tanh x = 2 σ(2x) - 1"""
+    x = inputs(case)
+    return difference(case.build()(x), 2 * ours.Sigmoid()(2 * x) - 1)
+
+
+@law("activation.tanh", fault=wrong(lambda x: torch.tanh(2 * x)))
 def the_slope_is_one_minus_the_square(case: Case) -> float:
     """tanh' = 1 - tanh²"""
     x, y = _curve(case)
@@ -237,11 +251,35 @@ def the_middle_is_not_above_the_mean_of_the_ends(case: Case) -> float:
     return excess(f((x + y) / 2), (f(x) + f(y)) / 2)
 
 
-@law(
-    "activation.softmax",
-    "activation.argmax",
-    fault=[wrong(torch.sigmoid), wrong(lambda x: x / x.sum(-1, keepdim=True))],
-)
+@law("activation.maxout", fault=Fault(forward=lambda self, x: self.right(x).relu()))
+def with_the_maps_x_and_ax_it_is_leaky_relu(case: Case) -> float:
+    """max(x, a x) is ReLU for a = 0, and leaky for 0 < a < 1"""
+    slope, d = case.real("slope", 0, 0.9), case.integer("in_features", 1, 4)
+    settings = {"out_features": case.integer("out_features", d, d), "pieces": case.integer("pieces", 2, 2)}
+    if [*settings.values()] != [d, 2]:
+        raise Incomparable("this is about two maps, to as many outputs as inputs")
+    block, x = case.build(in_features=d, **settings), case.tensor("x", 4, d)
+    case.set(block, weight=torch.stack([torch.eye(d), slope * torch.eye(d, dtype=x.dtype)]), bias=0.0)
+    return difference(block(x), nn.functional.leaky_relu(x, slope))
+
+
+@law("activation.softmax", "activation.argmax", fault=wrong(lambda x: x / x.sum(-1, keepdim=True)))
+def moving_all_inputs_alike_changes_nothing(case: Case) -> float:
+    """f(x + c) = f(x)"""
+    x, c, f = _scores(case), case.real("c", -50, 50), case.build()
+    return difference(f(x + c), f(x))
+
+
+@law("activation.softmax", fault=Fault(forward=lambda self, x: torch.softmax(x * self.temperature, -1)))
+def cold_weights_are_all_on_the_largest(case: Case) -> float:
+    """|softmax(x/T) - e_max| ≤ (n - 1) exp(-gap/T), so it tends to argmax as T → 0"""
+    x, temperature = case.distinct("x", case.integer("n", 2, 6)).detach(), case.real("temperature", 0.01, 1)
+    first, second, *_ = x.sort(descending=True).values
+    bound = (len(x) - 1) * torch.exp((second - first) / temperature)
+    return excess((case.build(temperature=temperature)(x) - ours.Argmax()(x)).abs(), bound)
+
+
+@law("activation.softmax", "activation.argmax", fault=wrong(torch.sigmoid))
 def the_weights_are_positive_and_sum_to_one(case: Case) -> float:
     """0 ≤ f(x)ᵢ ≤ 1,  Σᵢ f(x)ᵢ = 1"""
     y = case.build()(_scores(case))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from gradlab.nn.initialisation import fans, gain_of, normal_, variance_through, xavier_
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, conform, example, law
-from gradlab.verification.comparing import difference
+from gradlab.verification.comparing import difference, excess
 
 Fill = Callable[[Tensor], Any]
 
@@ -114,14 +114,22 @@ def with_relu_or_tanh_only_the_last_bias_learns(case: Case) -> float:
     return max(*(float(p.abs().max()) for p in others), float(last == 0))
 
 
-@law(
-    "init.uniform",
-    fault=[
-        lambda tensor, a, b: nn.init.normal_(tensor, (a + b) / 2, (b - a) / 2),
-        lambda tensor, a, b: nn.init.uniform_(tensor, a, a + 2 * (b - a)),
-    ],
-    **BY_CHANCE,
-)
+@law("init.zeros", fault=_tiny)
+def hidden_units_stay_alike(case: Case) -> float:
+    """wᵢ = wⱼ  ⟹  ∂L/∂wᵢ = ∂L/∂wⱼ, so that a hidden layer is as good as one unit"""
+    weight: Any = _learned(case, case.choice("activation", (nn.Sigmoid(), nn.Softplus())))[0].weight
+    return difference(weight, weight[:1].expand_as(weight))
+
+
+@law("init.uniform", fault=lambda tensor, a, b: nn.init.uniform_(tensor, a, a + 2 * (b - a)))
+def numbers_stay_in_the_range(case: Case) -> float:
+    """a ≤ w ≤ b"""
+    limits = _range(case)
+    values = _filled(case, _shape(case), case.build(**limits))
+    return max(excess(values, limits["b"]), excess(limits["a"] - values, 0.0))
+
+
+@law("init.uniform", fault=lambda tensor, a, b: nn.init.normal_(tensor, (a + b) / 2, (b - a) / 2), **BY_CHANCE)
 def the_variance_is_a_twelfth_of_the_squared_width(case: Case) -> float:
     """E w = (a + b) / 2,  Var w = (b - a)² / 12"""
     a, width = case.real("a", -2, 2), case.real("b - a", 0.1, 3)
@@ -166,6 +174,13 @@ def the_variance_is_that_between_forward_and_back(case: Case) -> float:
     gain = case.real("gain", 0.5, 2)
     values = _filled(case, _large(case), case.build(gain=gain))
     return _standard_errors(values, 0.0, gain * sqrt(2 / sum(fans(values))))
+
+
+@law("init.xavier", fault=_half_the_variance, **BY_CHANCE)
+def fifty_layers_with_the_right_gain_keep_the_variance(case: Case) -> float:
+    """n → n units with g = gain_of(f)  ⟹  Var z₅₀ ≈ Var z₀, for the identity and for tanh"""
+    activation: nn.Module = case.choice("activation", (nn.Identity(), nn.Tanh()))
+    return _drift(case, _width(case), activation, case.build(gain=gain_of(activation)), 3)
 
 
 @law("init.he", fault=lambda tensor, gain=2**0.5: normal_(tensor, std=gain / sqrt(fans(tensor)[1])), **BY_CHANCE)

@@ -144,7 +144,15 @@ def the_factored_form_is_the_normalised_kernel_matrix(case: Case) -> float:
     return difference(block(q, k, v), weights / weights.sum(-1, keepdim=True) @ v, [q, k, v])
 
 
-@law(*BOTH, fault=[Fault(forward=_forgets_earlier_chunks), causal(False)])
+@law(*BOTH, fault=causal(False))
+def the_causal_form_is_the_lower_triangle(case: Case) -> float:
+    """(tril(A) / tril(A)1) V, for any length and chunk"""
+    block, q, k, v = triple(case, n=case.integer("length", 1, 9))
+    weights = kernel(block, q, k).tril()
+    return difference(block(q, k, v, is_causal=True), weights / weights.sum(-1, keepdim=True) @ v, [q, k, v])
+
+
+@law(*BOTH, fault=Fault(forward=_forgets_earlier_chunks))
 def it_is_a_recurrent_network(case: Case) -> float:
     """causal: chunk by chunk = step by step, with the state S = Σ φ(k)vᵀ, z = Σ φ(k)"""
     block, q, k, v = triple(case, n=case.integer("length", 1, 9))

@@ -105,7 +105,6 @@ conform(
     _call(_channels, "weight", "bias", options=("num_groups", "eps")),
     twin=normalisation.group_norm,
     twin_call=lambda x, gain, shift, num_groups, eps: normalisation.group_norm(x, num_groups, gain, shift, eps),
-    fault=Fault(forward=lambda self, x: F.batch_norm(x, None, None, self.weight, self.bias, True, eps=self.eps)),
 )
 conform("norm.group", _call(_channels, affine=lambda case: case.flag("affine")), peer=nn.GroupNorm)
 conform("norm.batch", _call(_batch, "weight", "bias"), twin=normalisation.batch_norm)
@@ -145,7 +144,7 @@ def _torchs_batches(call: Call) -> list[Tensor]:
     return _steps(tied(kind(**call.settings), call.weights), call.inputs[0])
 
 
-conform("norm.batch", _at_test, twin=normalisation.batch_norm_at_test, fault=Fault(eval=lambda self: self))
+conform("norm.batch", _at_test, twin=normalisation.batch_norm_at_test)
 conform(
     "norm.batch",
     _statistics,
@@ -226,19 +225,21 @@ def each_vector_has_mean_0_and_a_variance_below_1(case: Case) -> float:
     return max(difference(y.mean(-1), torch.zeros_like(wanted)), difference(y.var(-1, correction=0), wanted))
 
 
-@law(
-    "norm.rms",
-    fault=[
-        over(lambda x: 0, lambda x: x.square().sum(-1, True)),
-        over(lambda x: 0, lambda x: x.var(-1, keepdim=True)),
-    ],
-)
+@law("norm.rms", fault=over(lambda x: 0, lambda x: x.square().sum(-1, True)))
 def each_vector_has_a_mean_square_below_1(case: Case) -> float:
     """γ = 1  ⟹  mean f(x)² = s / (s + ε) with s = mean x²"""
     x, settings = _vectors(case, fewest=2)
     block, square = case.build(**settings), _mean_square(x)
     case.set(block, weight=1.0)
     return difference(_mean_square(block(x)), square / (square + settings["eps"]))
+
+
+@law("norm.rms", fault=over(lambda x: 0, lambda x: x.var(-1, keepdim=True)))
+def of_a_centred_vector_it_is_layer_norm(case: Case) -> float:
+    """mean x = 0  ⟹  f(x) = LayerNorm(x) without its shift"""
+    x, settings = _vectors(case, fewest=2)
+    x, block = (x - _mean(x)).detach(), case.build(**settings)
+    return difference(block(x), case.weight(block) * F.layer_norm(x, x.shape[-1:], eps=settings["eps"]))
 
 
 @law("norm.layer", "norm.rms", fault=over(lambda x: x.mean(0, True), _mean_square))
@@ -251,6 +252,8 @@ def vectors_do_not_meet_in_training_or_at_test_time(case: Case) -> float:
 
 
 # Laws of groups
+
+over_the_batch = Fault(forward=lambda self, x: F.batch_norm(x, None, None, self.weight, self.bias, True, eps=self.eps))
 
 
 def _interleaved(self: Any, x: Tensor) -> Any:
@@ -266,6 +269,19 @@ def groups_do_not_meet(case: Case) -> float:
     block, size = case.build(**settings), settings["num_channels"] // settings["num_groups"]
     changed = torch.cat([x[:, :size], case.tensor("elsewhere", *x[:, size:].shape)], 1)
     return difference(block(changed)[:, :size], block(x)[:, :size])
+
+
+@law("norm.group", fault=over_the_batch)
+def one_group_is_layer_norm_and_one_for_each_channel_instance_norm(case: Case) -> float:
+    """f(x) = γ x̂ + β, where x̂ is LayerNorm of the whole example, or of each channel of it"""
+    if "num_groups" in case.subject.fixed:
+        raise Incomparable("its number of groups is fixed")
+    (x, settings), axis = _channels(case), 1 if case.flag("one group") else 2
+    block = case.build(**settings | {"num_groups": 1 if axis == 1 else settings["num_channels"]})
+    rows = x[..., None].flatten(axis)
+    unit = F.layer_norm(rows, rows.shape[-1:], eps=settings["eps"]).reshape(x.shape)
+    gain, shift = (w.reshape(-1, *[1] * (x.ndim - 2)) for w in case.weights(block, "weight", "bias").values())
+    return difference(block(x), gain * unit + shift)
 
 
 # Laws of batches
@@ -307,6 +323,16 @@ def the_output_has_mean_0_and_a_variance_below_1(case: Case) -> float:
     y, variance = _rows(block(x)), _rows(x).var(1, correction=0)
     wanted = gain**2 * variance / (variance + settings["eps"])
     return difference((y.mean(1), y.var(1, correction=0)), (shift, wanted))
+
+
+@law("norm.batch", fault=Fault(eval=lambda self: self))
+def at_test_time_it_is_affine_and_examples_do_not_meet(case: Case) -> float:
+    """f(½x + ½y) = ½f(x) + ½f(y),  f(x)ᵢ = f(xᵢ)"""
+    x, settings = _batch(case)
+    y, block = case.tensor("y", *x.shape), case.build(**settings).eval()
+    _running(case, block)
+    first = block(torch.cat([x[:1], y]))[:1]
+    return max(difference(block((x + y) / 2), (block(x) + block(y)) / 2), difference(block(x)[:1], first))
 
 
 @law("norm.batch", fault=lambda **settings: BatchNorm(**settings, affine=False))

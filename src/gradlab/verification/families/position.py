@@ -235,6 +235,14 @@ def rotations_add_up(case: Case) -> float:
     return difference(block(block(first, p), q), block(first, p + q))
 
 
+@law("position.rotary", fault=Fault(forward=_mixed))
+def scores_depend_on_the_distance_alone(case: Case) -> float:
+    """⟨R_p q, R_r k⟩ = ⟨q, R_(r-p) k⟩"""
+    d, p, away = case.integer("dim", 2, 8, multiple_of=2), case.integer("p", 0, 20), case.integer("r - p", 0, 20)
+    q, k, block = case.tensor("q", 1, d), case.tensor("k", 1, d), build(case, d)
+    return difference((block(q, p) * block(k, p + away)).sum(), (q * block(k, away)).sum())
+
+
 @law("position.rotary", fault=lambda dim, base, **_: ours.SinusoidalPosition(dim, base))
 def moving_all_positions_leaves_attention_as_it_is(case: Case) -> float:
     """attention(R_(p+s) Q, R_(p+s) K, V) = attention(R_p Q, R_p K, V)"""

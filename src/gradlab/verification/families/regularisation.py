@@ -197,7 +197,6 @@ conform(
     _called_with(_rows),
     twin=regularisation.max_norm,
     peer={"torch.renorm": lambda call: torch.renorm(call.inputs[0].detach(), 2, 0, call.inputs[1])},
-    fault=lambda weight, longest: longest * F.normalize(weight.flatten(1)).reshape(weight.shape),
     tolerance=1e-6,  # it adds 1e-7 to the length
 )
 conform("regularisation.label_smoothing", _called_with(_targets), twin=regularisation.label_smoothing)
@@ -238,13 +237,17 @@ def its_gradient_has_one_size_for_all_weights(case: Case) -> float:
     return difference(gradient, strength * weight.sign())
 
 
-@law(
-    "regularisation.weight_decay",
-    fault=[
-        lambda weight, update, lr, strength: weight - lr * update,
-        lambda weight, update, lr, strength: weight - lr * strength * weight.sign(),
-    ],
-)
+@law("regularisation.weight_decay", fault=lambda weight, update, lr, strength: weight - lr * strength * weight.sign())
+def without_a_gradient_all_weights_shrink_by_the_same_share(case: Case) -> float:
+    """u = 0  ⟹  after t steps  w = (1 - ηλ)ᵗ w₀"""
+    (weight, _, lr, strength), steps = _step(case), case.integer("steps", 1, 5)
+    moved = weight
+    for _ in range(steps):
+        moved = case.build()(moved, torch.zeros_like(moved), lr, strength)
+    return difference(moved, (1 - lr * strength) ** steps * weight)
+
+
+@law("regularisation.weight_decay", fault=lambda weight, update, lr, strength: weight - lr * update)
 def in_gradient_descent_it_is_an_l2_penalty(case: Case) -> float:
     """w - η ∇(L + λ/2 ‖w‖²) = (1 - ηλ) w - η ∇L"""
     weight, slope, lr, strength = _step(case)
@@ -252,6 +255,14 @@ def in_gradient_descent_it_is_an_l2_penalty(case: Case) -> float:
     (gradient,) = torch.autograd.grad(loss, weight, retain_graph=True)
     (penalised,) = torch.autograd.grad(loss + l2_penalty(weight, strength), weight)
     return difference(case.build()(weight, gradient, lr, strength), weight - lr * penalised)
+
+
+@law("regularisation.max_norm", fault=lambda w, longest: longest * F.normalize(w.flatten(1)).reshape(w.shape))
+def short_units_are_left_alone(case: Case) -> float:
+    """‖wᵢ‖ ≤ c  ⟹  f(w)ᵢ = wᵢ"""
+    weight, longest = _rows(case)
+    short = F.normalize(weight.detach().flatten(1)).reshape(weight.shape) * longest * case.real("share", 0.1, 0.99)
+    return difference(case.build()(short, longest), short)
 
 
 @law("regularisation.max_norm", fault=lambda weight, longest: weight.clamp(-longest, longest))

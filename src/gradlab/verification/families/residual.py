@@ -74,7 +74,6 @@ conform(
     _call("gate.weight", "gate.bias"),
     twin=residual.highway,
     twin_call=lambda x, w, b, *gate: residual.highway(x, Inner.twin(w, b), *gate),
-    fault=Fault(forward=lambda self, x: self.module(x).lerp(x, self.gate(x).sigmoid())),  # the gate is reversed
 )
 example("residual.add", call=lambda n, d: ({"module": nn.Linear(d, d)}, (torch.randn(n, d),)), n=5, d=4)
 example("residual.dense", call=lambda n, d, h: ({"module": nn.Linear(d, h)}, (torch.randn(n, d),)), n=5, d=4, h=3)
@@ -88,10 +87,15 @@ example(
 # Laws
 
 
-@law(
-    "residual.add",
-    fault=[Fault(forward=lambda self, x: self.module(x)), Fault(forward=lambda self, x: self.right(x) / 2)],
-)
+@law("residual.add", fault=Fault(forward=lambda self, x: self.right(x) / 2))
+def a_module_that_gives_nothing_leaves_the_identity(case: Case) -> float:
+    """F = 0  ⟹  f(x) = x"""
+    block, inner, x = _pair(case)
+    nn.init.zeros_(inner.linear.weight), nn.init.zeros_(inner.linear.bias)
+    return difference(block(x), x)
+
+
+@law("residual.add", fault=Fault(forward=lambda self, x: self.module(x)))
 def the_gradient_has_a_way_past_the_module(case: Case) -> float:
     """∂f/∂x = I + ∂F/∂x"""
     block, inner, x = _pair(case)
@@ -119,6 +123,14 @@ def the_output_is_between_the_input_and_the_modules(case: Case) -> float:
     block, inner, x = _pair(case)
     y, other = block(x), inner(x)
     return max(excess(torch.minimum(x, other) - y, 0.0), excess(y, torch.maximum(x, other)))
+
+
+@law("residual.highway", fault=Fault(forward=lambda self, x: self.module(x).lerp(x, self.gate(x).sigmoid())))
+def an_open_gate_leaves_the_module_and_a_closed_one_the_identity(case: Case) -> float:
+    """T → 1  ⟹  f(x) → H(x),  and  T → 0  ⟹  f(x) → x"""
+    (block, inner, x), is_open = _pair(case), case.flag("open")
+    case.set(block, **{"gate.weight": 0.0, "gate.bias": 50.0 if is_open else -50.0})
+    return difference(block(x), inner(x) if is_open else x)
 
 
 @law("residual.dense", fault=Fault(forward=lambda self, x: torch.cat([self.module(x), x], self.dim)))

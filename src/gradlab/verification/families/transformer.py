@@ -198,7 +198,6 @@ conform(
     fault=[
         Fault(_add=lambda self, x, part, norm: x + part(x)),
         Fault(forward=lambda self, x, mask=None: self.right(x)),
-        Fault(forward=lambda self, x, mask=None: self.right(x + torch.arange(x.shape[-2])[:, None], mask)),
     ],
 )
 conform(DECODER, _decoder(False, True), twin=transformer.decoder_layer, twin_call=_decoder_twin)
@@ -217,7 +216,6 @@ conform(
     fault=[
         Fault(encode=lambda self, source, mask=None: EncoderDecoder.encode(self, source.cumsum(1), mask)),
         Fault(forward=lambda self, source, target, *masks: self.right(source, target)),
-        Fault(decode=lambda self, t, *args, **more: EncoderDecoder.decode(self, t - t.mean(1, True), *args, **more)),
     ],
 )
 example(
@@ -260,6 +258,14 @@ def parts_that_give_nothing_leave_the_identity(case: Case) -> float:
     return difference(block(x), 1 * x, [x])
 
 
+@law(ENCODER, fault=Fault(forward=lambda self, x, mask=None: self.right(x + torch.arange(x.shape[-2])[:, None], mask)))
+def permuted_positions_give_permuted_results(case: Case) -> float:
+    """f(X[τ]) = f(X)[τ]"""
+    block, x = layer(case)
+    order = case.permutation("order", x.shape[1])
+    return difference(block(x[:, order]), block(x)[:, order])
+
+
 def _looks_ahead(self: Any, x: Tensor, *_: Any, **__: Any) -> Any:
     return self._add(self._add(x, self.attention, self.norm1), self.mlp, self.norm2)
 
@@ -288,11 +294,8 @@ def a_cache_changes_nothing(case: Case) -> float:
 @law("transformer.mlp", "transformer.gated_mlp", fault=Fault(forward=lambda self, x: self.right(x - x.mean(0))))
 def each_position_is_changed_by_itself(case: Case) -> float:
     """f(X)ᵢ = f(xᵢ)"""
-    d = case.integer("embed_dim", 1, 4)
-    block, x = (
-        case.build(embed_dim=d, hidden=case.integer("hidden", 1, 4)),
-        case.tensor("x", case.integer("n", 1, 4), d),
-    )
+    d, hidden = case.integer("embed_dim", 1, 4), case.integer("hidden", 1, 4)
+    block, x = case.build(embed_dim=d, hidden=hidden), case.tensor("x", case.integer("n", 1, 4), d)
     return difference(block(x), torch.cat([block(row[None]) for row in x]))
 
 
@@ -308,3 +311,12 @@ def a_target_may_be_given_step_by_step(case: Case) -> float:
     memory, caches = block.encode(source), [KeyValueCache() for _ in block.decoder]
     steps = [block.decode(target[:, i : i + 1], memory, caches=caches) for i in range(target.shape[1])]
     return difference(torch.cat(steps, 1), block(source, target))
+
+
+@law(BOTH, fault=Fault(decode=lambda self, t, *args: EncoderDecoder.decode(self, t - t.mean(1, True), *args)))
+def no_target_depends_on_a_later_one(case: Case) -> float:
+    """f(X, T)ᵢ is the same for whatever stands in T after i"""
+    block, source, target = pair(case)
+    cut = case.integer("cut", 1, target.shape[1])
+    other = torch.cat([target[:, :cut], case.tensor("other", *target[:, cut:].shape)], 1)
+    return difference(block(source, other)[:, :cut], block(source, target)[:, :cut])

@@ -13,7 +13,7 @@ from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Fault, conform, example, law
 from gradlab.verification.comparing import difference
 from gradlab.verification.families.attention.calling import built, look
-from gradlab.verification.families.attention.kinds import KERNELS
+from gradlab.verification.families.attention.kinds import KERNELS, sized
 
 GAUSSIAN, BOXCAR, EPANECHNIKOV, TRIANGULAR = KERNELS
 BOUNDED = KERNELS[1:]
@@ -83,14 +83,7 @@ conform(
     needs="statsmodels",
 )
 conform(BOXCAR, _call, peer={"sklearn.neighbors.RadiusNeighborsRegressor": _by_radius})
-example(
-    *KERNELS,
-    call=lambda n, m, d, e: ({"width": 3.1}, (torch.randn(n, d), torch.randn(m, d), torch.randn(m, e))),
-    n=3,
-    m=4,
-    d=5,
-    e=2,
-)
+example(*KERNELS, call=lambda **sizes: ({"width": 3.1}, sized(**sizes)[1][:3]), n=3, m=4, d=5, e=2)
 
 # Laws
 

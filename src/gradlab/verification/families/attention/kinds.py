@@ -18,6 +18,7 @@ from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, Fault, conform, example, law, peer
 from gradlab.verification.comparing import difference, excess, gradients
 from gradlab.verification.families.attention.calling import arguments, built, first, look, mask_name, takes
+from gradlab.verification.subject import Incomparable
 
 DOT, SCALED, HARD = "attention.dot", "attention.scaled_dot", "attention.hard"
 GENERAL, REDUCED, ADDITIVE = "attention.general", "attention.reduced_rank", "attention.additive"
@@ -129,24 +130,8 @@ def _twin(kind: Kind) -> Callable[..., scratch.Tensor]:
     return lambda q, *others, seen, **options: kind.twin(q + seen.shift, *others, **options)
 
 
-def _with_bias(self: Any, q: Tensor, k: Tensor) -> Any:
-    """A bias inside, as from layers with their default settings."""
-    hidden = (q @ self.query_weight.T)[..., :, None, :] + (k @ self.key_weight.T)[..., None, :, :]
-    return torch.tanh(hidden + 1) @ self.score_weight
-
-
-columns = Fault(forward=lambda self, q, k, v, mask=None: torch.softmax(self.score(q, k), -2) @ v)
 FAULTS: dict[str, Any] = {
-    DOT: columns,
-    SCALED: columns,
-    HARD: [lambda: ours.DotAttention(), Fault(score=lambda self, q, k: -ours.HardAttention.score(self, q, k))],
-    GENERAL: Fault(score=lambda self, q, k: ours.GeneralAttention.score(self, q, k) / math.sqrt(2)),
-    REDUCED: Fault(score=lambda self, q, k: ours.ReducedRankAttention.score(self, q, k).tanh()),
-    ADDITIVE: Fault(score=_with_bias),
-    "attention.gaussian": [
-        Fault(score=lambda self, q, k: -0.5 * self.distances(q, k)),  # the distance where its square belongs
-        Fault(score=lambda self, q, k: ours.GaussianAttention.score(self, q, k) * self.width),
-    ],
+    "attention.gaussian": Fault(score=lambda self, q, k: ours.GaussianAttention.score(self, q, k) * self.width),
     **dict.fromkeys(KERNELS[1:], lambda width: ours.EpanechnikovAttention()),  # in units of its own
 }
 for _name, _kind in KINDS.items():
@@ -188,9 +173,7 @@ def nearest_neighbour(case: Case) -> float:
     from sklearn.neighbors import KNeighborsRegressor
 
     m, d = case.integer("m", 1, 5), case.integer("d", 1, 3)
-    keys = F.normalize(
-        case.distinct("keys", m, d).detach() + 0.03, dim=-1
-    )  # of one length: the best fit is the nearest
+    keys = F.normalize(case.distinct("keys", m, d).detach() + 0.03, dim=-1)  # of one length: the best is the nearest
     q, v = case.tensor("queries", case.integer("n", 1, 3), d).detach() + 0.01, case.tensor("values", m, 2).detach()
     scores = (q @ keys.mT).topk(min(m, 2)).values
     if (scores[:, 0] - scores[:, -1]).min() < 1e-6 and m > 1:
@@ -199,16 +182,16 @@ def nearest_neighbour(case: Case) -> float:
     return difference(built(case)(q, keys, v), torch.from_numpy(near))
 
 
-def _example(n: int, m: int, d: int, e: int, c: int = 0, **more: int) -> Any:
+def sized(n: int, m: int, d: int, e: int, c: int = 0, **more: int) -> Any:
     """Of as many entries in a key as in a query, or of c."""
     dims = {"query_dim": d, "key_dim": c} if c else {}
     return dims | more, (torch.randn(n, d), torch.randn(m, c or d), torch.randn(m, e), causal_mask(n, m))
 
 
-example(DOT, SCALED, HARD, call=_example, n=3, m=4, d=5, e=2)
-example(GENERAL, call=_example, n=3, m=4, d=5, c=6, e=2)
-example(REDUCED, call=lambda r, **sizes: _example(**sizes, rank=r), n=3, m=4, d=5, c=6, e=2, r=2)
-example(ADDITIVE, call=lambda h, **sizes: _example(**sizes, hidden_dim=h), n=3, m=4, d=5, c=6, e=2, h=7)
+example(DOT, SCALED, HARD, call=sized, n=3, m=4, d=5, e=2)
+example(GENERAL, call=sized, n=3, m=4, d=5, c=6, e=2)
+example(REDUCED, call=lambda r, **sizes: sized(**sizes, rank=r), n=3, m=4, d=5, c=6, e=2, r=2)
+example(ADDITIVE, call=lambda h, **sizes: sized(**sizes, hidden_dim=h), n=3, m=4, d=5, c=6, e=2, h=7)
 
 # Laws of all kinds
 
@@ -218,11 +201,7 @@ def _numbered(x: Tensor) -> Tensor:
     return torch.arange(1.0, x.shape[-2] + 1, dtype=x.dtype)[:, None]
 
 
-@law(
-    *UNBOUNDED,
-    "attention.epanechnikov",
-    fault=Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k, v, mask) * k.shape[-2]),
-)
+@law(*UNBOUNDED, "attention.epanechnikov", fault=Fault(forward=lambda self, *qkv: self.right(*qkv) * qkv[1].shape[-2]))
 def the_result_lies_between_the_values(case: Case) -> float:
     """minⱼ vⱼ ≤ o ≤ maxⱼ vⱼ in each coordinate: o is in the convex hull of the values"""
     seen = scene(case, 2)
@@ -232,18 +211,20 @@ def the_result_lies_between_the_values(case: Case) -> float:
     return max(excess(low - result, 0.0), excess(result - high, 0.0))
 
 
-@law(
-    *UNBOUNDED,
-    fault=[
-        Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k, v * _numbered(v), mask)),
-        Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k[..., :1, :], v[..., :1, :])),
-    ],
-)
+@law(*UNBOUNDED, fault=Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k, v * _numbered(v), mask)))
 def the_order_of_keys_is_nothing(case: Case) -> float:
     """att(Q, K[τ], V[τ]) = att(Q, K, V)"""
     seen = scene(case, 2)
     order = case.permutation("τ", seen.keys.shape[-2])
     return difference(seen(keys=seen.keys[..., order, :], values=seen.values[..., order, :]), seen())
+
+
+@law(*UNBOUNDED, fault=Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k[..., :1, :], v[..., :1, :])))
+def equal_keys_give_the_mean_of_the_values(case: Case) -> float:
+    """k₁ = … = kₘ ⇒ o = (1/m) Σⱼ vⱼ: average pooling"""
+    seen = scene(case, 2)
+    result = seen(keys=seen.keys[..., :1, :].expand_as(seen.keys))
+    return difference(result, seen.values.mean(-2, keepdim=True).expand_as(result))
 
 
 @law(*UNBOUNDED, fault=Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k, v, mask) * _numbered(q)))
@@ -285,6 +266,82 @@ def a_query_that_may_look_nowhere_gets_zero(case: Case) -> float:
     return difference((result, *gradients(result, seen.leaves)), tuple(map(torch.zeros_like, (result, *seen.leaves))))
 
 
+# Laws of some kinds
+
+
+@law(DOT, SCALED, fault=Fault(forward=lambda self, q, k, v, mask=None: torch.softmax(self.score(q, k), -2) @ v))
+def columns_and_rows_give_the_same(case: Case) -> float:
+    """H = V softmax(β Kᵀ Q), columns for positions, is the transpose of the row form"""
+    seen = scene(case, 2)
+    q, k, v = (x.mT for x in seen.leaves)
+    weights = torch.softmax(scale_of(case, seen.settings, q.shape[-2]) * (k.mT @ q), -2)
+    return difference(seen().mT, v @ weights)
+
+
+@law(HARD, fault=Fault(score=lambda self, q, k: -ours.HardAttention.score(self, q, k)))
+def it_is_where_sharper_and_sharper_attention_tends(case: Case) -> float:
+    """|softmax(β Q Kᵀ) V - hard| ≤ 2 (m - 1) e^(-β gap) max|v|, so β → ∞ gives it"""
+    seen, beta = scene(case, 2), case.real("β", 1, 40)
+    q, k, v = seen.leaves
+    scores = (q @ k.mT).detach()
+    top = scores.amax(-1, keepdim=True)
+    gap = torch.where(scores < top - 1e-9, top - scores, torch.inf).amin(-1, keepdim=True)  # ties share the weight
+    bound = 2 * (k.shape[-2] - 1) * torch.exp(-beta * gap) * v.detach().abs().amax()
+    return excess((seen() - ours.ScaledDotAttention(scale=beta)(q, k, v)).abs() - 1e-12, bound)
+
+
+@law(HARD, fault=lambda: ours.DotAttention())
+def a_key_looks_its_value_up(case: Case) -> float:
+    """att(eᵢ, I, V) = vᵢ: a table"""
+    values = case.tensor("values", case.integer("m", 2, 5), case.integer("e", 1, 3))
+    keys = torch.eye(len(values), dtype=values.dtype)
+    return difference(built(case)(keys, keys, values), values)
+
+
+@law(GENERAL, fault=Fault(score=lambda self, q, k: ours.GeneralAttention.score(self, q, k) / math.sqrt(2)))
+def with_the_identity_it_is_the_dot_product(case: Case) -> float:
+    """W = a I ⇒ s = a qᵀk"""
+    d, a = case.integer("query_dim", 1, 4), case.real("a", -2, 2)
+    if case.integer("key_dim", d, d) != d:
+        raise Incomparable("this is about keys as long as queries")
+    block = built(case, query_dim=d, key_dim=d)
+    case.set(block, weight=a * torch.eye(d, dtype=torch.float64))
+    q, k, v = (case.tensor(name, 3, d) for name in ("queries", "keys", "values"))
+    return difference(look(block, q, k, v), ours.DotAttention()(a * q, k, v))
+
+
+@law(REDUCED, fault=Fault(score=lambda self, q, k: ours.ReducedRankAttention.score(self, q, k).tanh()))
+def it_is_general_with_a_product_for_its_matrix(case: Case) -> float:
+    """(U q)ᵀ (V k) = qᵀ (Uᵀ V) k, whose matrix has at most rank r"""
+    seen = scene(case, 2)
+    u, v = case.weights(seen.block, "query_weight", "key_weight").values()
+    return difference(seen(), torch.softmax(seen.queries @ (u.T @ v) @ seen.keys.mT, -1) @ seen.values)
+
+
+def _with_bias(self: Any, q: Tensor, k: Tensor) -> Any:
+    """A bias inside, as from layers with their default settings."""
+    hidden = (q @ self.query_weight.T)[..., :, None, :] + (k @ self.key_weight.T)[..., None, :, :]
+    return torch.tanh(hidden + 1) @ self.score_weight
+
+
+@law(ADDITIVE, fault=Fault(score=_with_bias))
+def it_is_a_network_of_one_hidden_layer_on_the_pair(case: Case) -> float:
+    """s = wᵀ tanh([A B] [q; k]), without biases"""
+    seen = scene(case, 2)
+    a, b, w = case.weights(seen.block, "query_weight", "key_weight", "score_weight").values()
+    q, k = seen.queries[..., :, None, :], seen.keys[..., None, :, :]
+    pairs = torch.cat([q.expand(-1, -1, k.shape[-2], -1), k.expand(-1, q.shape[-3], -1, -1)], -1)
+    return difference(seen(), torch.softmax(torch.tanh(pairs @ torch.cat([a, b], 1).T) @ w, -1) @ seen.values)
+
+
+@law("attention.gaussian", fault=Fault(score=lambda self, q, k: -0.5 * self.distances(q, k)))  # not squared
+def it_is_a_dot_product_that_knows_how_long_keys_are(case: Case) -> float:
+    """α = softmax(qᵀk/w² - ‖k‖²/2w²), and so dot product attention if all keys are of one length"""
+    seen = scene(case, 2)
+    scores = (seen.queries + seen.shift) @ seen.keys.mT - seen.keys.square().sum(-1)[..., None, :] / 2
+    return difference(seen(), torch.softmax(scores / seen.settings["width"] ** 2, -1) @ seen.values)
+
+
 # Causal attention by dot products
 
 
@@ -318,13 +375,10 @@ for _name in (DOT, SCALED):
     conform(_name, _causal, twin=attention.causal_mask, twin_call=_causal_twin, fault=fault)
 
 
-@law(
-    DOT,
-    SCALED,
-    fault=Fault(forward=lambda self, q, k, v: F.scaled_dot_product_attention(q, k, v, scale=1 / (q.shape[-1] + 1))),
-    tolerance=5.0,
-    most_cases=3,
-)
+scaled_by_d = Fault(forward=lambda self, q, k, v: F.scaled_dot_product_attention(q, k, v, scale=1 / (q.shape[-1] + 1)))
+
+
+@law(DOT, SCALED, fault=scaled_by_d, tolerance=5.0, most_cases=3)
 def the_variance_of_a_score_is_known(case: Case) -> float:
     """Var(qᵀk) = d, so Var(qᵀk/√d) = 1, for entries of variance 1; 5 standard errors: one false alarm in 10⁶"""
     d, pairs = case.integer("d", 1, 16), 20_000

@@ -7,7 +7,7 @@ from gradlab.nn.attention.masks import causal_mask
 from gradlab.scratch import functions
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, conform, example, law
-from gradlab.verification.comparing import difference
+from gradlab.verification.comparing import difference, gradients
 
 BLOCK = "attention.masked_softmax"
 
@@ -36,13 +36,15 @@ def _torchs(scores: Tensor, mask: Tensor) -> Tensor:
     return torch.masked.softmax(scores, -1, mask=mask.expand_as(scores)).masked_fill(~mask, 0.0)
 
 
-@law(
-    BLOCK,
-    fault=[
-        lambda scores, mask: torch.softmax(scores, -1).masked_fill(~mask, 0.0),
-        lambda scores, mask: torch.softmax(scores + mask * 10.0, -1),
-    ],
-)
+@law(BLOCK, fault=lambda scores, mask: torch.softmax(scores + mask * 10.0, -1))
+def hidden_scores_have_no_gradient(case: Case) -> float:
+    """∂α/∂s = 0 where the mask is false"""
+    scores, mask = _scores(case)
+    (gradient,) = gradients(case.build()(scores, mask), [scores])
+    return float((gradient * ~mask).abs().max())
+
+
+@law(BLOCK, fault=lambda scores, mask: torch.softmax(scores, -1).masked_fill(~mask, 0.0))
 def the_visible_scores_have_their_own_softmax(case: Case) -> float:
     """α[mask] = softmax(s[mask]), and α = 0 elsewhere"""
     scores, mask = _scores(case)

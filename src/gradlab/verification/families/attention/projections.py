@@ -11,21 +11,9 @@ from gradlab.verification.subject import Incomparable
 T = TypeVar("T")
 
 PACKED = ("in_proj_", "in_proj.", "qkv.", "qkv_proj.", "to_qkv.", "c_attn.")
-USUAL = (
-    "{q}_proj",
-    "{query}",
-    "{query}_proj",
-    "W_{q}",
-    "W_{Q}",
-    "w_{q}",
-    "w{q}",
-    "W{Q}",
-    "to_{q}",
-    "{q}_linear",
-    "{q}",
-)
+USUAL = "{q}_proj {query} {query}_proj W_{q} W_{Q} w_{q} w{q} W{Q} to_{q} {q}_linear {q}"
 QUERY, KEY, VALUE = (
-    [name.format(query=word, q=word[0], Q=word[0].upper()) + "." for name in USUAL]
+    [name.format(query=word, q=word[0], Q=word[0].upper()) + "." for name in USUAL.split()]
     for word in ("query", "key", "value")
 )
 OUTPUT = "out_proj o_proj out output proj c_proj to_out to_out.0 fc_out W_o W_O w_o wo WO out_linear"

@@ -18,7 +18,7 @@ from gradlab.scratch import convolution as twins
 from gradlab.scratch.functions import pad
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Fault, conform, example, law
-from gradlab.verification.comparing import difference
+from gradlab.verification.comparing import difference, excess
 from gradlab.verification.families.maps.dense import has_bias
 from gradlab.verification.subject import Incomparable
 
@@ -187,29 +187,61 @@ def wrong_matrix(change: Callable[[Tensor], Tensor]) -> Fault:
 
 def wrong_setting(**settings: Any) -> dict[str, Callable[..., Any]]:
     """Both kinds of layer, with this setting in place of the one they are built with."""
+    kinds = {name: find_block(name) for name in BOTH}
+    return {name: lambda kind=kind, **own: kind(**own | settings) for name, kind in kinds.items()}
 
-    def deaf(block: Any) -> Callable[..., Any]:
-        return lambda **own: block(**{**own, **settings})
 
-    return {name: deaf(find_block(name)) for name in BOTH}
+def corr(x: Tensor, weight: Tensor, padding: Sequence[int] = (0, 0)) -> Tensor:
+    """Cross-correlation of one or two axes, with nothing else to it."""
+    return F.conv1d(x, weight, padding=padding[-1]) if x.ndim == 3 else F.conv2d(x, weight, padding=tuple(padding))
 
 
 def flipped(kernel: Tensor) -> Tensor:
     return kernel.flip(*range(2, kernel.ndim))
 
 
-@law(*BOTH, fault=[wrong_matrix(lambda matrix: matrix.flip(0, 1)), wrong_matrix(lambda matrix: matrix + 0.01)])
-def it_is_a_product_with_its_matrix(case: Case) -> float:
-    """conv(x) = A x + b, gradients included"""
-    layer = draw(case, *VARIED)
-    x = layer.input(case)
+mirrored = Fault(forward=lambda self, x: self._conv_forward(x, flipped(self.weight), self.bias))
+
+
+def _matrix(layer: Layer, x: Tensor) -> Tensor:
     if not hasattr(layer.block, "as_matrix"):
         raise Incomparable("it has no as_matrix")
-    by_matrix = x.flatten(1) @ layer.block.as_matrix(*x.shape[2:]).T
+    matrix: Tensor = layer.block.as_matrix(*x.shape[2:])
+    return matrix
+
+
+@law(*BOTH, fault=[wrong_matrix(lambda matrix: matrix.flip(0, 1)), wrong_matrix(lambda matrix: matrix + 0.01)])
+def it_is_a_product_with_its_matrix(case: Case) -> float:
+    """conv(x) = A x + b with a sparse A, in whose rows at most c k / g entries are not 0; gradients included"""
+    layer = draw(case, *VARIED)
+    x = layer.input(case)
+    matrix = _matrix(layer, x)
+    by_matrix = x.flatten(1) @ matrix.T
     if layer.settings["bias"]:
         bias = layer.parameters[1]
         by_matrix = by_matrix + bias.repeat_interleave(by_matrix.shape[1] // len(bias))
-    return difference(layer(x).flatten(1), by_matrix, [x, *layer.parameters])
+    dense = excess((matrix != 0).sum(1).double(), layer.weight[0].numel())
+    return max(dense, difference(layer(x).flatten(1), by_matrix, [x, *layer.parameters]))
+
+
+@law("conv.conv1d", fault=wrong_matrix(lambda matrix: matrix.flip(0, 1)))
+def with_one_channel_the_matrix_is_a_toeplitz_band(case: Case) -> float:
+    """A[i, i + u] = w[u], and 0 outside of the band"""
+    layer = draw(case, channels=1).only(in_channels=1, out_channels=1, stride=1, padding=0, dilation=1)
+    matrix = _matrix(layer, layer.input(case))
+    band = torch.zeros_like(matrix)
+    for u, w in enumerate(layer.weight.flatten().tolist()):
+        band.diagonal(u).fill_(w)
+    return difference(matrix, band)
+
+
+@law(*BOTH, fault=mirrored)
+def a_kernel_as_large_as_the_input_is_a_dense_layer(case: Case) -> float:
+    """conv(x) = W x + b if x has the size of the kernel"""
+    layer = draw(case).only(padding=0, dilation=1, groups=1)
+    x = case.tensor("x", case.integer("batch", 1, 3), layer.settings["in_channels"], *layer["kernel_size"])
+    weight, *bias = layer.parameters
+    return difference(layer(x).flatten(1), F.linear(x.flatten(1), weight.flatten(1), *bias))
 
 
 @law(*BOTH, fault=wrong_setting(groups=1))
@@ -265,38 +297,31 @@ def _interleaved(self: Any, x: Tensor) -> Any:
     return self._conv_forward(dealt, self.weight, self.bias)
 
 
-@law(
-    *BOTH,
-    fault=[
-        Fault(forward=_interleaved),
-        Fault(forward=lambda self, x: self._conv_forward(x, self.weight / self.in_channels, self.bias)),
-    ],
-)
+@law(*BOTH, fault=Fault(forward=_interleaved))
 def each_group_sees_its_own_channels(case: Case) -> float:
     """conv(x) = (conv₁(x₁), …, conv_g(x_g)), where x₁ are the first c / g channels"""
     layer = draw(case, "groups", bias=False, channels=6).only(stride=1, padding=0, dilation=1)
     x, groups = layer.input(case), layer.settings["groups"]
-    parts, corr = (
-        zip(x.chunk(groups, 1), layer.weight.chunk(groups), strict=True),
-        F.conv1d if x.ndim == 3 else F.conv2d,
-    )
+    parts = zip(x.chunk(groups, 1), layer.weight.chunk(groups), strict=True)
     return difference(layer(x), torch.cat([corr(channels, kernels) for channels, kernels in parts], 1))
+
+
+@law(*BOTH, fault=Fault(forward=lambda self, x: self._conv_forward(x, self.weight / self.in_channels, self.bias)))
+def one_kernel_for_all_channels_sees_their_sum(case: Case) -> float:
+    """conv(x) = corr(Σ_c x_c, w) if W_{o,c} = w for all c, and b = 0"""
+    layer = draw(case, bias=False, channels=3).only(stride=1, padding=0, dilation=1, groups=1)
+    x, kernel = layer.input(case), layer.weight.detach()[:, :1].clone()
+    case.set(layer.block, weight=kernel.expand_as(layer.weight))
+    return difference(layer(x), corr(x.sum(1, keepdim=True), kernel))
 
 
 # The convolution of mathematics, of which this one is the mirror image
 
 
-@law(
-    *BOTH,
-    fault=[
-        Fault(forward=lambda self, x: self._conv_forward(x, flipped(self.weight), self.bias)),
-        Fault(forward=lambda self, x: self.right(x).relu()),
-    ],
-)
+@law(*BOTH, fault=mirrored)
 def with_the_kernel_flipped_it_is_convolution(case: Case) -> float:
     """corr(x, flip w) = x ∗ w = F⁻¹(F x · F w), where both overlap entirely"""
-    layer = draw(case, bias=False, channels=1)
-    layer = layer.only(in_channels=1, out_channels=1, stride=1, padding=0, dilation=1)
+    layer = draw(case, bias=False, channels=1).only(in_channels=1, out_channels=1, stride=1, padding=0, dilation=1)
     x, w = layer.input(case).detach(), layer.weight.detach().clone()
     case.set(layer.block, weight=flipped(w))
     sizes = x.shape[2:]
@@ -304,3 +329,13 @@ def with_the_kernel_flipped_it_is_convolution(case: Case) -> float:
     around = torch.fft.ifftn(torch.fft.fftn(x, dim=axes) * torch.fft.fftn(w[0, 0], s=sizes, dim=axes), dim=axes).real
     inside = tuple(slice(k - 1, None) for k in layer["kernel_size"])  # before it, the kernel reaches round the end
     return difference(layer(x), around[(..., *inside)])
+
+
+@law(*BOTH, fault=Fault(forward=lambda self, x: self.right(x).relu()))
+def the_order_of_two_convolutions_does_not_matter(case: Case) -> float:
+    """f ∗ (g ∗ x) = (f ∗ g) ∗ x = g ∗ (f ∗ x): associative and commutative"""
+    f = draw(case, bias=False, channels=1).only(in_channels=1, out_channels=1, stride=1, padding=0, dilation=1)
+    other, frame = case.tensor("g", *f.weight.shape), [k - 1 for k in f["kernel_size"]]
+    x = case.tensor("x", 1, 1, *(size + k for size, k in zip(f.sizes(case), frame, strict=True)))
+    wider = corr(other, flipped(f.weight), frame)
+    return difference((f(corr(x, other)),) * 2, (corr(f(x), other), corr(x, wider)))

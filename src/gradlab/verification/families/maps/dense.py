@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from gradlab.scratch import dense
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, Fault, conform, example, law
-from gradlab.verification.comparing import difference
+from gradlab.verification.comparing import cotangent, difference, gradients
 
 
 def has_bias(case: Case) -> bool:
@@ -56,8 +56,6 @@ conform(
     fault=[
         Fault(forward=lambda self, x: self.right(x) + (0 if self.bias is None else self.bias)),
         Fault(forward=lambda self, x: self.right(x - x.mean(0, keepdim=True))),
-        Fault(forward=_averaging),
-        Fault(forward=lambda self, x: self.right(x).relu()),
     ],
 )
 conform("dense.linear", _linear_call(1), peer=nn.Linear)
@@ -73,6 +71,36 @@ example(
 )
 
 # Laws
+
+bent = Fault(forward=lambda self, x: self.right(x).relu())
+
+
+@law("dense.linear", fault=bent)
+def without_a_bias_it_is_linear(case: Case) -> float:
+    """f(r x + s y) = r f(x) + s f(y) if b = 0"""
+    f, x, (_, *bias) = _linear(case)
+    case.set(f, **{"bias": 0.0} if bias else {})
+    r, s, y = case.real("r", -3, 3), case.real("s", -3, 3), case.tensor("y", *x.shape)
+    return difference(f(r * x + s * y), r * f(x) + s * f(y))
+
+
+@law("dense.linear", fault=bent)
+def two_affine_maps_are_one(case: Case) -> float:
+    """A₂(A₁ x + b₁) + b₂ = (A₂ A₁) x + (A₂ b₁ + b₂)"""
+    f, x, (weight, *bias) = _linear(case)
+    second = case.tensor("A₂", case.integer("outputs of the second", 1, 4), len(weight))
+    moved = case.tensor("b₂", len(second))
+    return difference(f(x) @ second.T + moved, x @ (second @ weight).T + sum((second @ b for b in bias), moved))
+
+
+@law("dense.linear", fault=Fault(forward=_averaging))
+def the_gradient_of_the_weight_is_a_sum_of_outer_products(case: Case) -> float:
+    """∂L/∂W = Σᵢ (∂L/∂yᵢ) xᵢᵀ,  ∂L/∂b = Σᵢ ∂L/∂yᵢ"""
+    f, x, parameters = _linear(case, fewest_axes=2)
+    y, rows = f(x), x.reshape(-1, x.shape[-1])
+    dy = cotangent(y).reshape(len(rows), -1)
+    outer_products = [torch.outer(slope, row) for slope, row in zip(dy, rows, strict=True)]
+    return difference(gradients(y, parameters), [sum(outer_products), dy.sum(0)][: len(parameters)])
 
 
 @law("dense.linear", fault=Fault(forward=lambda self, x: self.right(x.sort(-1).values)))

@@ -75,7 +75,7 @@ FAULTS: dict[str, list[Any]] = {
     "filter.mean_blur": [*COMMON, lambda: ours.GaussianBlur()],
     "filter.gaussian_blur": COMMON,
     "filter.sharpen": COMMON,
-    "filter.sobel": [black_border, Fault(forward=lambda self, x: self.right(x) * (1 if self.direction == "x" else -1))],
+    "filter.sobel": [Fault(forward=lambda self, x: self.right(x) * (1 if self.direction == "x" else -1))],
 }
 for _name, (_twin, _peer) in PEERS.items():
     conform(_name, _call, twin=_twin, peer=_peer, fault=FAULTS[_name])
@@ -91,6 +91,13 @@ def a_constant_picture_stays_as_it_is(case: Case) -> float:
     """f(c) = c: the kernel sums to 1, and the border adds no black"""
     x = torch.full_like(_pictures(case), case.real("c", 0.1, 5))
     return difference(case.build()(x), x)
+
+
+@law("filter.sobel", fault=black_border)
+def a_constant_picture_gives_zero(case: Case) -> float:
+    """f(c) = 0: the kernel sums to 0"""
+    x = torch.full_like(_pictures(case), case.real("c", 0.1, 5))
+    return difference(case.build(**_settings(case))(x), torch.zeros_like(x))
 
 
 @law(*ALL, fault=Fault(forward=lambda self, x: self.right(x.mean(1, keepdim=True).expand_as(x))))

@@ -76,9 +76,8 @@ def _first_of_each_window(self: Any, x: Tensor) -> Tensor:
 
 
 common = [Fault(forward=lambda self, x: _pooled("max", x - x.mean(), self)), Fault(forward=_first_of_each_window)]
-average = Fault(forward=lambda self, x: _pooled("avg", x, self))
-conform("pool.max1d", _call, twin=twins.max_pool1d, peer=nn.MaxPool1d, fault=[*common, average])
-conform("pool.max2d", _call, twin=twins.max_pool2d, peer=nn.MaxPool2d, fault=[*common, average])
+conform("pool.max1d", _call, twin=twins.max_pool1d, peer=nn.MaxPool1d, fault=common)
+conform("pool.max2d", _call, twin=twins.max_pool2d, peer=nn.MaxPool2d, fault=common)
 conform("pool.average1d", _call, twin=twins.average_pool1d, peer=nn.AvgPool1d, fault=common)
 conform("pool.average2d", _call, twin=twins.average_pool2d, peer=nn.AvgPool2d, fault=common)
 SIZES = {"n": 2, "c": 3, "m": 4, "k": 2}
@@ -86,6 +85,14 @@ example(MAX[0], AVERAGE[0], call=lambda n, c, m, k: ({"kernel_size": k}, (torch.
 example(MAX[1], AVERAGE[1], call=lambda n, c, m, k: ({"kernel_size": k}, (torch.randn(n, c, m * k, m * k),)), **SIZES)
 
 # Laws
+
+
+@law(*MAX, fault=Fault(forward=lambda self, x: _pooled("avg", x, self)))
+def the_gradient_goes_to_the_largest_entry(case: Case) -> float:
+    """∂f/∂x is 1 at the largest entry of a window, else 0"""
+    pool = draw(case).without_frame()
+    x = case.distinct("x", 1, 1, *pool.kernel)
+    return difference(torch.autograd.grad(pool(x).sum(), x), [(x == x.max()).to(x)])
 
 
 def _framed_by_zeros(self: Any, x: Tensor) -> Any:

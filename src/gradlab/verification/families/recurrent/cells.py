@@ -41,9 +41,8 @@ def reweighted(change: Callable[[str, Tensor], Tensor]) -> Fault:
 
     def forward(self: Any, *args: Any) -> Any:
         weights = {name: change(name, weight) for name, weight in self.named_parameters()}
-        return functional_call(
-            type(self).__bases__[0](self.input_size, self.hidden_size, bias=self.bias), weights, args
-        )
+        own = type(self).__bases__[0](self.input_size, self.hidden_size, bias=self.bias)
+        return functional_call(own, weights, args)
 
     return Fault(forward=forward)
 
@@ -93,10 +92,7 @@ TWINS: dict[str, tuple[Any, int, Any]] = {
     LSTM: (recurrent.lstm_cell, 2, nn.LSTMCell),
     GRU: (recurrent.gru_cell, 1, nn.GRUCell),
 }
-FAULTS = {
-    RNN: reweighted(lambda name, weight: weight.T if name.startswith("weight_hh") else weight),
-    GRU: Fault(forward=_bias_outside_the_reset),
-}
+FAULTS = {GRU: Fault(forward=_bias_outside_the_reset)}
 for _name, (_function, _states, _kind) in TWINS.items():
     conform(_name, _call, twin=_function, twin_call=_twin(_function, _states), peer=_torchs(_kind), fault=FAULTS)
 
@@ -118,6 +114,7 @@ def _swap_input_and_forget_gate(name: str, weight: Tensor) -> Tensor:
 
 biases_cancel = reweighted(lambda name, weight: -weight if name.startswith("bias_hh") else weight)
 gates_swapped = reweighted(_swap_input_and_forget_gate)
+transposed = reweighted(lambda name, weight: weight.T if name.startswith("weight_hh") else weight)
 
 
 def sums(cell: Any, x: Tensor, h: Tensor) -> Tensor:
@@ -171,6 +168,22 @@ def two_biases_are_their_sum(case: Case) -> float:
     before = cell(x, state)
     case.set(cell, bias_ih=cell.bias_ih + cell.bias_hh, bias_hh=0.0)
     return difference(cell(x, state), before)
+
+
+@law(RNN, fault=transposed)
+def it_is_one_matrix_on_input_and_state_together(case: Case) -> float:
+    """h' = tanh((U W) (x; h) + b + c)"""
+    cell, x, h = _cell(case, hidden=2)
+    matrix = torch.cat([cell.weight_ih, cell.weight_hh], 1)
+    return difference(cell(x, h), torch.tanh(torch.cat([x, h], 1) @ matrix.T + cell.bias_ih + cell.bias_hh))
+
+
+@law(RNN, fault=transposed)
+def the_jacobian_of_a_step_is_a_scaled_matrix(case: Case) -> float:
+    """∂h'/∂h = diag(1 - h'²) W"""
+    cell, x, h = _cell(case, hidden=2)
+    jacobian = torch.func.jacrev(lambda h: cell(x[:1], h[None])[0])(h[0])
+    return difference(jacobian, (1 - cell(x, h)[0] ** 2)[:, None] * cell.weight_hh)
 
 
 @law(LSTM, fault=gates_swapped)

@@ -17,16 +17,7 @@ from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Fault, conform, example, law, tied
 from gradlab.verification.comparing import cotangent, difference, excess, gradients
 from gradlab.verification.families.recurrent import cells
-from gradlab.verification.families.recurrent.drawing import (
-    KINDS,
-    SEQUENCES,
-    Run,
-    joined,
-    parts,
-    pick,
-    stepped,
-    whole,
-)
+from gradlab.verification.families.recurrent.drawing import KINDS, SEQUENCES, Run, joined, parts, pick, stepped, whole
 from gradlab.verification.subject import Incomparable
 
 RNN, LSTM, GRU = SEQUENCES
@@ -116,10 +107,8 @@ def of_cells(cell: str, fault: Fault) -> Fault:
     """A block over sequences, made of a cell with a fault."""
 
     def forward(self: Any, x: Tensor, state: Any = None) -> Any:
-        faulty, weights = (
-            fault.of(cell)(self.input_size, self.hidden_size),
-            {k: getattr(self, f"{k}_l0") for k in KINDS},
-        )
+        faulty = fault.of(cell)(self.input_size, self.hidden_size)
+        weights = {kind: getattr(self, f"{kind}_l0") for kind in KINDS}
         return stepped(lambda step, state: functional_call(faulty, weights, (step, state)), x, state)
 
     return Fault(forward=forward)
@@ -167,11 +156,7 @@ def _every_step_alone(self: Any, x: Tensor, state: Any = None) -> Any:
         Fault(forward=_every_step_alone),
         Fault(forward=lambda self, x, state=None: self.right(x - x.mean(0), state)),
         Fault(forward=lambda self, x, state=None: self.right(x)),
-        {
-            RNN: cells.biases_cancel,
-            LSTM: [cells.biases_cancel, of_cells(cells.LSTM, cells.unbent)],
-            GRU: cells.reweighted(_turn_update_gate_round),
-        },
+        dict.fromkeys((RNN, LSTM), cells.biases_cancel),
     ],
 )
 def a_run_is_its_cell_step_by_step(case: Case) -> float:
@@ -198,7 +183,7 @@ def _set_gate(case: Case, run: Run, gate: int, value: float) -> None:
 @law(LSTM, fault=cells.gates_swapped, tolerance=0.0)
 def an_open_forget_gate_and_a_shut_input_gate_keep_the_cell(case: Case) -> float:
     """c_t = c₀ exactly, if f = 1 and i = 0"""
-    run = Run.drawn(case)
+    run = Run.drawn(case).only_forwards()
     _set_gate(case, run, 0, -1000.0)
     _set_gate(case, run, 1, 1000.0)
     x = run.inputs()
@@ -207,14 +192,32 @@ def an_open_forget_gate_and_a_shut_input_gate_keep_the_cell(case: Case) -> float
     return difference(last, first)
 
 
-@law(
-    RNN,
-    GRU,
-    fault={
-        GRU: of_cells(cells.GRU, cells.adds_the_candidate),
-        RNN: Fault(forward=lambda self, *args: [2 * value for value in self.right(*args)]),
-    },
-)
+@law(LSTM, fault=of_cells(cells.LSTM, cells.unbent))
+def the_cell_counts_steps_when_all_gates_are_open(case: Case) -> float:
+    """c_t = t and h_t = tanh t, if i = f = o = g = 1: the cell has no bound"""
+    run = Run.drawn(case).only_forwards()
+    for gate in range(4):
+        _set_gate(case, run, gate, 1000.0)
+    x = run.inputs()
+    outputs, (_, last) = run(x)
+    steps = torch.arange(1.0, len(x) + 1, dtype=x.dtype)[:, None, None]
+    return difference((last, outputs), (torch.full_like(last, len(x)), steps.tanh().expand_as(outputs)))
+
+
+@law(GRU, fault=cells.reweighted(_turn_update_gate_round))
+def an_open_update_gate_keeps_the_state(case: Case) -> float:
+    """h_t = h₀ if z = 1"""
+    run = Run.drawn(case).only_forwards()
+    _set_gate(case, run, 1, 1000.0)
+    x = run.inputs()
+    first = run.state(x)
+    return difference(run(x, first)[1], first)
+
+
+doubled = Fault(forward=lambda self, *args: [2 * value for value in self.right(*args)])
+
+
+@law(RNN, GRU, fault={GRU: of_cells(cells.GRU, cells.adds_the_candidate), RNN: doubled})
 def states_stay_within_one(case: Case) -> float:
     """|h_t| ≤ 1"""
     run = Run.drawn(case)
@@ -264,12 +267,13 @@ def a_share_of_what_passes_to_the_next_layer_is_dropped(case: Case) -> float:
     """P(dropped) = p: 5 standard errors, which chance exceeds once in 1.7 million cases"""
     run = Run.drawn(case, num_layers=(2,), dropout=(0.2, 0.9)).only_forwards()
     p, (passing, *rest) = float(run.settings["dropout"]), run.names(1)
+    if run.num_layers < 2 or not 0 < p < 1:
+        raise Incomparable("this is about dropout between layers")
     hidden, gates = run.settings["hidden_size"], len(run.weights()[passing]) // run.settings["hidden_size"]
     # Of the first layer all states are the same; the second passes on which of them are 0.
     zeros = dict.fromkeys((*run.names(0), *rest), 0.0)
     case.set(run.block, **zeros | {"bias_ih_l0": 1.0, passing: torch.eye(hidden).repeat(gates, 1)})
-    with torch.random.fork_rng(devices=()):
-        torch.manual_seed(case.integer("seed", 0, 10**6))
+    with case.seeded():
         outputs, _ = run(torch.zeros(1, 1000, run.settings["input_size"], dtype=torch.float64))
     dropped = (outputs == 0).to(outputs)
     return abs(float(dropped.mean()) - p) / sqrt(p * (1 - p) / dropped.numel())
