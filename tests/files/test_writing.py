@@ -4,7 +4,6 @@ import errno
 import json
 import math
 import os
-import resource
 import signal
 import stat
 import subprocess
@@ -18,7 +17,6 @@ from gradlab.files import (
     clear_leftovers,
     json_text,
     read_bytes,
-    reserve,
     write_errors,
     write_file,
     write_folder,
@@ -162,22 +160,6 @@ def test_what_a_live_process_writes_is_left_alone(tmp_path):
         write_file(tmp_path / "file", "content")
         (new / "file").write_text("content")
     assert names(tmp_path) == ["file", "one"]
-
-
-def test_room_is_reserved_or_refused(tmp_path):
-    reserve(tmp_path / "map", 5000)
-    status = (tmp_path / "map").stat()
-    assert status.st_size == 5000
-    assert status.st_blocks * 512 >= 5000
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
-    try:
-        with pytest.raises(OSError, match="File too large"):
-            reserve(tmp_path / "map", 20_000)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
 
 
 def test_json_knows_no_nan(tmp_path):

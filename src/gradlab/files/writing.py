@@ -228,14 +228,3 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def reserve(path: Path, size: int) -> None:
-    """Make a file of that size whose every block is on the disk, before it is mapped into memory.
-
-    A map of a file with holes ends the process when the disk is full; this is an error of writing.
-    """
-    with path.open("wb") as file:
-        if hasattr(os, "posix_fallocate") and size:
-            os.posix_fallocate(file.fileno(), 0, size)
-        file.truncate(size)
