@@ -254,7 +254,7 @@ def test_commands_that_are_told_name_the_file(quick: ForkServer, trained: Path, 
     assert "gradlab evaluate run --code mine.py" in page
     run = Path(shutil.copytree(trained, tmp_path / "runs" / "stopped"))
     (run / "result.json").unlink()
-    [listed] = ended_well(quick("runs", "--json", cwd=tmp_path)).json
+    [listed] = ended_well(quick("runs", "--json", cwd=tmp_path)).json["runs"]
     assert listed["state"] == "not finished: gradlab resume runs/stopped --code mine.py"
 
 

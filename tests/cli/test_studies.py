@@ -57,7 +57,7 @@ def test_folds_as_json_are_one_object_and_a_folder_below_runs(quick: ForkServer,
     assert re.fullmatch(r"runs/moons-mlp-folds-[0-9a-f]{4}", printed["out"])
     assert printed == study_of(tmp_path / printed["out"])["result"]
     assert len(printed["folds"]) == 2
-    listed = quick("runs", printed["out"], "--json", cwd=tmp_path).json
+    listed = quick("runs", printed["out"], "--json", cwd=tmp_path).json["runs"]
     assert {run["state"] for run in listed} == {"finished"}
     assert quick("runs", "--json", cwd=tmp_path).json == []  # a study is no run of its own
 

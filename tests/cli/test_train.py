@@ -81,9 +81,9 @@ OVERRIDES = {
     "train.log_every": ("3", 3),
     "train.optimizer.beta1": ("0.8", 0.8),
     "model.hidden": ("32,16", [32, 16]),
-    "model.activation": ("leaky-relu", "leaky-relu"),
+    "model.activation": ("leaky-relu", "leaky_relu"),
     "model.dropout": ("0.25", 0.25),
-    "model.batch_norm": ("true", True),
+    "model.norm": ("batch", "batch"),
     "data.validation": ("0.1", 0.1),
 }
 

@@ -173,7 +173,7 @@ def test_a_watch_that_fails_changes_nothing_for_the_script(monkeypatch):
 SABOTAGE = """
 from gradlab.diagnosis.rules.base import rule
 
-@rule("broken", title="", meaning="")
+@rule("broken", title="", meaning="", evidence="", remedy="")
 def broken(record):
     raise KeyError
 

@@ -464,7 +464,7 @@ def test_a_run_that_says_nonsense_of_its_code_is_told(quick: ForkServer, tmp_pat
     assert quick("train", "mine.py", "--out", "run", "--json", cwd=tmp_path).code == 0
     environment = json.loads((tmp_path / "run" / "environment.json").read_text())
     (tmp_path / "run" / "environment.json").write_text(json.dumps({**environment, "code": ["mine.py"]}))
-    check_refused(quick("evaluate", "run", "--code", "mine.py", cwd=tmp_path), "environment.json is damaged", "mine.py")
+    check_refused(quick("evaluate", "run", "--code", "mine.py", cwd=tmp_path), "environment.json is damaged: code")
 
 
 def test_a_failing_worker_of_a_sweep_tells_the_line(tmp_path: Path) -> None:

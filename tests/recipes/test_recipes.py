@@ -75,5 +75,5 @@ def test_a_file_that_cannot_be_read_is_told(name):
 
 def test_a_file_that_is_no_text_is_told(tmp_path):
     (tmp_path / "mine.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(GradlabError, match=r"mine\.toml cannot be read"):
+    with pytest.raises(GradlabError, match=r"mine\.toml is damaged"):
         find(str(tmp_path / "mine.toml"))

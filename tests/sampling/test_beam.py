@@ -239,16 +239,16 @@ def test_more_beams_than_tokens_are_no_error():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"size": 0}, r"beam: size must be a whole number of at least 1, got 0\."),
-        ({"size": 2.0}, "beam: size must be a whole number"),
-        ({"size": 2, "n_best": 0}, "beam: n_best must be a whole number of at least 1"),
+        ({"size": 0}, r"beam: size must be int ≥ 1, got 0\."),
+        ({"size": 2.0}, "beam: size must be int"),
+        ({"size": 2, "n_best": 0}, "beam: n_best must be int ≥ 1"),
         ({"size": 2, "n_best": 3}, r"beam: n_best=3 are more than the 2 kept ones\."),
         ({"size": 3, "groups": 2, "diversity": 1.0}, "beam: size must be a multiple of groups, got 3 and 2"),
         ({"size": 4, "groups": 2}, "beam: diversity must be a number above 0 with several groups, got 0.0"),
         ({"size": 4, "diversity": 1.0}, "beam: diversity must be 0 with one group, got 1.0"),
         ({"size": 4, "stop": "early"}, "There is no rule to stop 'early'. Valid: bound, count, estimate, length"),
         ({"size": 4, "length_penalty": math.nan}, "beam: length_penalty must be a finite number, got nan"),
-        ({"size": 4, "finished": 0}, "beam: finished must be a whole number of at least 1, got 0"),
+        ({"size": 4, "finished": 0}, "beam: finished must be int ≥ 1, got 0"),
     ],
 )
 def test_settings_that_mean_nothing_are_told(settings, message):

@@ -96,7 +96,7 @@ def test_too_many_positions_or_other_rows_are_told():
     assert cache.length == 2
     with pytest.raises(GradlabError, match=r"A cache of 2 rows got keys of 1\."):
         cache.append(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 1, 4))
-    with pytest.raises(GradlabError, match="StaticCache: num_layers must be a whole number of at least 1, got 0"):
+    with pytest.raises(GradlabError, match="StaticCache: num_layers must be int ≥ 1, got 0"):
         StaticCache(0, 3)
 
 

@@ -142,9 +142,9 @@ def test_a_cache_that_cannot_go_back_is_told():
 
 
 def test_settings_that_mean_nothing_are_told():
-    with pytest.raises(GradlabError, match="draft: ahead must be a whole number of at least 1, got 0"):
+    with pytest.raises(GradlabError, match="draft: ahead must be int ≥ 1, got 0"):
         Draft(TinyGPT(), ahead=0)
-    with pytest.raises(GradlabError, match="lookup: longest must be a whole number of at least 1, got 0"):
+    with pytest.raises(GradlabError, match="lookup: longest must be int ≥ 1, got 0"):
         Lookup(0)
     with pytest.raises(GradlabError, match="speculate: one row at a time, got 2"):
         list(speculate(TinyGPT(), Lookup(), Page([[1], [2]], 3)))

@@ -15,17 +15,17 @@ TOKENS = torch.tensor([[1, 2], [3, 4]])
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"beam": 0}, "beam: size must be a whole number of at least 1, got 0"),
+        ({"beam": 0}, "beam: size must be int ≥ 1, got 0"),
         ({"temperature": -0.5}, r"temperature must be a number above 0 \(0 is greedy decoding\), got -0\.5"),
-        ({"top_k": 0}, "top_k must be a whole number of at least 1, got 0"),
+        ({"top_k": 0}, "top_k must be int ≥ 1, got 0"),
         ({"top_p": 0.0}, "top_p must be above 0 and at most 1, got 0.0"),
         ({"top_p": 1.5}, "top_p must be above 0 and at most 1, got 1.5"),
         ({"temperature": 0, "top_p": 1.5}, "top_p must be above 0"),
         ({"min_p": 2.0}, "min_p must be from 0 to 1, got 2.0"),
         ({"repetition_penalty": -1.0}, "repetition_penalty must be a number above 0"),
-        ({"max_new_tokens": 0}, "max_new_tokens must be a whole number of at least 1, got 0"),
-        ({"max_new_tokens": -3}, "max_new_tokens must be a whole number of at least 1, got -3"),
-        ({"max_new_tokens": 2.5}, "max_new_tokens must be a whole number of at least 1, got 2.5"),
+        ({"max_new_tokens": 0}, "max_new_tokens must be int ≥ 1, got 0"),
+        ({"max_new_tokens": -3}, "max_new_tokens must be int ≥ 1, got -3"),
+        ({"max_new_tokens": 2.5}, "max_new_tokens must be int ≥ 1, got 2.5"),
         (
             {"tokens": torch.zeros(2, 0, dtype=torch.int64)},
             r"tokens must hold at least one token .* got shape \(2, 0\)",

@@ -130,24 +130,6 @@ def test_taking_a_checkpoint_changes_nothing(make_training, run, save_at):
     assert plain.record.lines == watched.record.lines
 
 
-def test_a_training_that_never_found_a_best_ends_with_its_last_weights_also_when_restored(make_training, run, save_at):
-    class Blind(nn.Module):
-        """Learns, but gives no numbers when it is judged."""
-
-        def __init__(self):
-            super().__init__()
-            torch.manual_seed(0)
-            self.map = nn.Linear(4, 3)
-
-        def forward(self, x):
-            return self.map(x) if self.training else self.map(x) * torch.nan
-
-    saver = save_at(4)
-    whole = run(make_training(model=Blind(), observers=[saver], epochs=2))
-    assert whole.best_weights is None
-    assert_same_bits(weights(run(make_training(model=Blind(), epochs=2), saver.checkpoint)), weights(whole))
-
-
 def test_a_loop_written_by_hand_reaches_the_same_weights(make_training, run, examples):
     plan = {"optimizer": "adam", "lr": 0.01, "weight_decay": 0.01, "decay_all": True, "clip": 0.5, "epochs": 4}
     ours = run(make_training(seed=9, validation=None, **plan))

@@ -499,6 +499,12 @@ def test_the_weights_of_the_best_score_are_kept(make_training, run, higher, scor
     assert_same_bits(weights(training), weights(same))
 
 
+def test_where_no_score_is_a_number_the_last_weights_are_kept(make_training, run):
+    training = run(judged(make_training, [math.nan] * 4))
+    assert training.best_weights is None
+    assert_same_bits(weights(training), weights(run(make_training(task=Minimises(classes), steps=3, validation=None))))
+
+
 def test_patience_is_lost_where_the_score_does_not_rise(make_training, run):
     training = run(judged(make_training, [0.1, 0.2, 0.3, 0.3, 0.2, 0.9, 0.9], patience=2))
     assert (training.progress.ended, training.progress.step, training.progress.best_step) == ("patience", 4, 2)

@@ -6,6 +6,7 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -115,7 +116,7 @@ def _read(open_file: Callable[[], IO[bytes]], size: int, what: str, texts: bool 
         return array
 
 
-def _check_header(file: IO[bytes], size: int, what: str, texts: bool = False) -> bool:
+def _check_header(file: IO[bytes] | BufferedIOBase, size: int, what: str, texts: bool = False) -> bool:
     """Whether an array of so many bytes is stored column by column; refused where it is not what its header says."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

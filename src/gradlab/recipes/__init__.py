@@ -1,6 +1,7 @@
 """Named experiments. Importing this room loads neither torch nor scikit-learn."""
 
 import inspect
+import os
 from pathlib import Path
 
 from gradlab import owners
@@ -21,7 +22,7 @@ def find(name: str) -> Recipe:
     if name in book:
         return _made(name)
     path = Path(name)
-    if path.suffix == ".toml" or path.is_file():
+    if path.suffix == ".toml" or os.path.isfile(path):
         return Recipe.read(path)
     raise unknown("recipe", name, book.names())
 

@@ -12,6 +12,7 @@ report.html        what happened, for people
 """
 
 import math
+import os
 import secrets
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -85,7 +86,7 @@ class Run:
 
         Of files of the user's that registered parts of the recipe, copies and sums are kept; they are never run.
         """
-        if path.exists():
+        if os.path.exists(path):  # unlike path.exists(), of a name that no file can have too
             raise GradlabError(f"{path} exists already. Name another folder, or go on with: gradlab resume {path}")
         own = {"code": {code.path.name: code.sha256 for code in codes}} if codes else {}
         texts = {
