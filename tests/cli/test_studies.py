@@ -59,7 +59,7 @@ def test_folds_as_json_are_one_object_and_a_folder_below_runs(quick: ForkServer,
     assert len(printed["folds"]) == 2
     listed = quick("runs", printed["out"], "--json", cwd=tmp_path).json["runs"]
     assert {run["state"] for run in listed} == {"finished"}
-    assert quick("runs", "--json", cwd=tmp_path).json == []  # a study is no run of its own
+    assert quick("runs", "--json", cwd=tmp_path).json == {"runs": []}  # a study is no run of its own
 
 
 def test_killed_folds_go_on_to_the_same_bits(tmp_path: Path) -> None:

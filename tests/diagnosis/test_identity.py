@@ -171,9 +171,9 @@ def test_a_watch_that_fails_changes_nothing_for_the_script(monkeypatch):
 
 
 SABOTAGE = """
-from gradlab.diagnosis.rules.base import rule
+from gradlab.diagnosis.rules.base import Rule
 
-@rule("broken", title="", meaning="", evidence="", remedy="")
+@Rule(slug="broken", title="", meaning="")
 def broken(record):
     raise KeyError
 

@@ -197,7 +197,7 @@ def test_train_tells_and_its_run_remembers(tmp_path, capsys):
     assert gl.load_run(tmp_path / "run").findings[0].slug == "lr_too_high"
     report = (run.path / "report.html").read_text()
     assert "What the doctor says" in report
-    assert "the learning rate is far too high" in report
+    assert "The learning rate is far too high" in report
     assert "finding error" in report
 
 
