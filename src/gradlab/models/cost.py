@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.utils.rnn import PackedSequence
 from torch.overrides import TorchFunctionMode
 
 from gradlab.nn.modes import evaluating
@@ -23,7 +24,7 @@ def parameter_count(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
-def forward_flops(model: nn.Module, inputs: Tensor) -> int:
+def forward_flops(model: nn.Module, inputs: Tensor | PackedSequence) -> int:
     """Floating-point operations of one forward pass: two per multiply-add of products and convolutions, the rest free.
 
     On these, equal to `torch.utils.flop_counter.FlopCounterMode`, which imports the compiler: a second at start. It is
