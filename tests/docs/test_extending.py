@@ -10,38 +10,16 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
-TEXT = PAGE.read_text()
-NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
+sys.path.insert(0, str(Path(__file__).parent))
 
+from page import Page, figures, shape
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, flags=re.M | re.S)
+PAGE = Page(Path(__file__).parents[2] / "docs" / "extending.md")
 
 
 def pieces() -> list[str]:
     """Of the file mine.py: what registers something."""
-    return [block for block in blocks("python") if "@gl.register" in block]
-
-
-def shape(line: str) -> str:
-    """A line with its numbers, and the spaces that align them, taken out."""
-    return " ".join(NUMBER.sub("#", line).split())
-
-
-def figures(line: str) -> list[float]:
-    return [float(n.replace(",", "")) for n in NUMBER.findall(line)]
-
-
-def shown() -> list[tuple[str, list[str]]]:
-    """Each command of the page with the lines that stand under it."""
-    found: list[tuple[str, list[str]]] = []
-    for line in "".join(blocks("console")).splitlines():
-        if line.startswith("$ "):
-            found.append((line[2:], []))
-        elif line.strip() and line.strip() != "...":
-            found[-1][1].append(line)
-    return found
+    return [block for block in PAGE.blocks("python") if "@gl.register" in block]
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +36,12 @@ def gradlab(command: list[str], folder: Path, **extra: str) -> subprocess.Comple
 
 def test_the_page_has_its_file_and_its_commands() -> None:
     assert len(pieces()) == 6
-    commands = [command.split()[1] for command, _ in shown()]
+    commands = [command.split()[1] for command, _ in PAGE.shown()]
     assert {"train", "evaluate", "probe", "resume"} <= set(commands)
 
 
 def test_the_commands_print_what_stands_under_them(folder: Path) -> None:
-    for command, lines in shown():
+    for command, lines in PAGE.shown():
         done = gradlab(command.split(), folder)
         assert done.returncode == (2 if lines[0].startswith("gradlab: ") else 0), f"{command}: {done.stderr}"
         printed: dict[str, list[list[float]]] = {}
@@ -79,7 +57,7 @@ def test_the_commands_print_what_stands_under_them(folder: Path) -> None:
 def test_the_python_runs_after_the_commands(folder: Path) -> None:
     if not (folder / "halves").exists():
         assert gradlab(["gradlab", "train", "mine.py", "--out", "halves"], folder).returncode == 0
-    [snippet] = [block for block in blocks("python") if "@gl.register" not in block]
+    [snippet] = [block for block in PAGE.blocks("python") if "@gl.register" not in block]
     done = subprocess.run([sys.executable, "-c", snippet], cwd=folder, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert re.match(r"0\.\d+ Sequential", done.stdout)
@@ -87,7 +65,7 @@ def test_the_python_runs_after_the_commands(folder: Path) -> None:
 
 
 def test_the_entry_point_brings_the_recipe(folder: Path, tmp_path: Path) -> None:
-    [(group, points)] = tomllib.loads(blocks("toml")[0])["project"]["entry-points"].items()
+    [(group, points)] = tomllib.loads(PAGE.blocks("toml")[0])["project"]["entry-points"].items()
     [(name, module)] = points.items()
     (tmp_path / f"{module}.py").write_text((folder / "mine.py").read_text())
     info = tmp_path / f"{name}-1.0.dist-info"
@@ -100,7 +78,7 @@ def test_the_entry_point_brings_the_recipe(folder: Path, tmp_path: Path) -> None
 
 
 def test_every_file_that_the_page_links_to_exists() -> None:
-    links = re.findall(r"\]\((\.\./[^)#]+)\)", TEXT)
+    links = re.findall(r"\]\((\.\./[^)#]+)\)", PAGE.path.read_text())
     assert len(links) == 5
     for link in links:
-        assert (PAGE.parent / link).exists(), link
+        assert (PAGE.path.parent / link).exists(), link

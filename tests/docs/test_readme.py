@@ -8,47 +8,23 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
-TEXT = README.read_text()
+sys.path.insert(0, str(Path(__file__).parent))
 
+from page import Page, figures, shape
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, flags=re.M | re.S)
+PAGE = Page(Path(__file__).parents[2] / "README.md")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("readme")
-    shutil.copytree(README.parent / "examples", folder / "examples")
+    shutil.copytree(PAGE.path.parent / "examples", folder / "examples")
     return folder
 
 
-NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
-
-
-def shape(line: str) -> str:
-    """A line with its numbers, and the spaces that align them, taken out."""
-    return " ".join(NUMBER.sub("#", line).split())
-
-
-def figures(line: str) -> list[float]:
-    return [float(n.replace(",", "")) for n in NUMBER.findall(line)]
-
-
-def shown() -> list[tuple[str, list[str]]]:
-    """Each command of the README with the lines that stand under it."""
-    found: list[tuple[str, list[str]]] = []
-    for line in "".join(blocks("console")).splitlines():
-        if line.startswith("$ "):
-            found.append((line[2:], []))
-        elif line.strip() and line.strip() != "...":
-            found[-1][1].append(line)
-    return found
-
-
 def test_the_commands_print_what_stands_under_them(folder):
-    assert len(shown()) >= 5
-    for command, lines in shown():
+    assert len(PAGE.shown()) >= 5
+    for command, lines in PAGE.shown():
         done = subprocess.run(
             [sys.executable, "-m", *command.split()], cwd=folder, capture_output=True, text=True, timeout=120
         )
@@ -66,14 +42,14 @@ def test_the_commands_print_what_stands_under_them(folder):
 
 def test_the_python_runs(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    found = blocks("python")
+    found = PAGE.blocks("python")
     assert found
     for block in found:
         exec(compile(block, "README.md", "exec"), {})
 
 
 def test_every_file_that_the_readme_links_to_exists():
-    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", TEXT)
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", PAGE.path.read_text())
     assert links
     for link in links:
-        assert (README.parent / link).exists(), link
+        assert (PAGE.path.parent / link).exists(), link

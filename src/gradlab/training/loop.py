@@ -93,9 +93,7 @@ class Training:
         moved = {name for player in self.players for name in player.optimizer.parameters.names}
         self.parameters = Parameters(model, moved=moved.__contains__)
         self.average = Average(self.parameters, plan.ema) if plan.ema is not None else None
-        self.layers = {
-            n: p.detach() for n, p in zip(self.parameters.names, self.parameters.tensors, strict=True) if p.ndim >= 2
-        }
+        self.layers = {name: p.detach() for name, p in self.parameters.by_name.items() if p.ndim >= 2}
         self.weight_norms: dict[str, float] = {}  # of the layers, before the last step that was logged
         self.progress = Progress()
         self.best_weights: Weights | None = None
@@ -218,7 +216,7 @@ class Training:
         if frozen is not None:
             self.progress.step = frozen
             raise NonFinite
-        for name in not_finite(dict(zip(self.parameters.names, self.parameters.tensors, strict=True))):
+        for name in not_finite(self.parameters.by_name):
             raise NumericalError(
                 f"The weights {name} are not finite after step {self.progress.step}, though the gradients were: the "
                 f"update overflowed. Lower train.lr (now {self.plan.lr:g}), the weight decay or train.l1."

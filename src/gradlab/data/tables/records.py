@@ -158,7 +158,7 @@ class Records:
             if number:
                 return f"{self.path}, line {number}: the byte {error.object[error.start]:#04x} is not {encoding}."
         except UnicodeError:
-            pass
+            pass  # an encoding that knows no single bytes: no line can be named
         return f"{self.path} is not {encoding}."
 
 

@@ -35,6 +35,10 @@ class Parameters:
         self.decays = [weight_decay if penalised else 0.0 for penalised in self.penalised]
         self.multiples = [1.0] * len(self.tensors)
 
+    @property
+    def by_name(self) -> dict[str, Tensor]:
+        return dict(zip(self.names, self.tensors, strict=True))
+
     def set(self, chosen: Callable[[str], bool], *, decay: float | None = None, multiple: float | None = None) -> int:
         """A weight decay, or a multiple of the rate, of their own for some parameters; how many those are."""
         members = [i for i, name in enumerate(self.names) if chosen(name)]
