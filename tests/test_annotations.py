@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 ROOMS = ["nn", "models", "tasks", "data", "sampling"]
 # Their `Task` and `Reader` are protocols, which beartype cannot look into.
@@ -27,6 +29,7 @@ def checked_modules():
     return [name for name in found if name not in UNCHECKED]
 
 
+@pytest.mark.slow
 def test_the_rooms_pass_their_tests_with_annotations_checked():
     hook = f"--jaxtyping-packages={','.join(checked_modules())},beartype.beartype"
     options = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile=few"]

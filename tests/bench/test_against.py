@@ -79,6 +79,7 @@ def test_gradlab_does_the_same_as_itself(case):
     assert lower <= here.cpu <= upper
 
 
+@pytest.mark.slow
 def test_an_old_worker_understands_the_question_and_its_own_figures_are_told(old):
     table = compare(SMALL["digits"], participants(old), 1, quiet)
     here, there = (next(r for r in table.rows if r.contestant == name) for name in ("gradlab", "checkout"))
@@ -122,6 +123,7 @@ def test_a_checkout_that_fails_is_named_with_its_case(tmp_path, worker, case, wo
         compare(SMALL[case], both, 1, quiet)
 
 
+@pytest.mark.slow
 def test_a_checkout_without_benchmarks_is_refused(tmp_path):
     (tmp_path / "src" / "gradlab").mkdir(parents=True)
     (tmp_path / "src" / "gradlab" / "__init__.py").touch()

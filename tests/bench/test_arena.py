@@ -49,6 +49,7 @@ def test_the_faster_one_has_the_lower_median():
     assert faster({"a": [1.0, 9.0, 9.0], "b": [5.0, 5.0, 5.0], "c": [0.0]}, ["a", "b"]) == "b"
 
 
+@pytest.mark.slow
 def test_a_missing_contestant_is_said(monkeypatch):
     monkeypatch.setitem(ENTRIES, "keras", replace(ENTRIES["keras"], requires="no_such_library"))
     small = replace(CASES["digits"], rows=64, epochs=1)
@@ -57,6 +58,7 @@ def test_a_missing_contestant_is_said(monkeypatch):
     assert [row.contestant for row in table.rows if row.contestant == "keras"] == []
 
 
+@pytest.mark.slow
 def test_a_contestant_that_breaks_is_said():
     # torch takes a rate of 0, scikit-learn does not.
     case = replace(CASES["digits"], rows=64, epochs=1, lr=0.0)
@@ -65,6 +67,7 @@ def test_a_contestant_that_breaks_is_said():
     assert [row.contestant for row in table.rows if row.contestant == "scikit-learn"] == []
 
 
+@pytest.mark.slow
 def test_nothing_is_compared_without_the_tutorial_loop():
     impossible = replace(CASES["digits"], model="lenet")  # 8×8 pixels are not 28×28
     with pytest.raises(GradlabError, match="'tutorial' failed: ValueError: cannot reshape"):

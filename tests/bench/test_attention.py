@@ -67,6 +67,7 @@ def test_a_step_without_memory_is_the_last(monkeypatch):
     assert growth.ended == "memory"
 
 
+@pytest.mark.slow
 def test_written_out_softmax_runs_out_of_the_memory_that_suffices_for_linear_attention():
     assert measure_point("written-out", 2048, "cpu", memory=0.15).milliseconds is None
     fits = measure_point("linear", 2048, "cpu", memory=0.15)

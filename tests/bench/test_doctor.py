@@ -118,11 +118,13 @@ def test_scripts_run_under_the_doctor_and_are_counted_apart(corpus):
     assert (repaired.form, repaired.alarms, repaired.difference, repaired.failures) == ("repaired", [], None, [])
 
 
+@pytest.mark.slow
 def test_only_some_scripts_run(corpus):
     (part,) = bench_doctor(corpus, lambda text: None, only=["missing_zero_grad"], held_out="no", jobs=1)
     assert {o.name for o in part.outcomes} == {"lines/line"}
 
 
+@pytest.mark.slow
 def test_no_script_sees_what_another_has_done(tmp_path):
     script = tmp_path / "state.py"
     script.write_text(
@@ -284,6 +286,7 @@ def test_rounds_must_be_positive():
         bench_doctor_overhead(0, pytest.fail)
 
 
+@pytest.mark.slow
 def test_the_timed_scripts_train(tmp_path):
     for name in ("mlp", "cnn"):
         told = doctor_overhead._run([str(Path(doctor_overhead.__file__).with_name("doctor_loops.py")), name, "6"])

@@ -1,5 +1,6 @@
 """How the tests run the command line, as processes of their own, and how they read what those leave on disk."""
 
+import atexit
 import fcntl
 import hashlib
 import json
@@ -8,10 +9,12 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,59 +51,128 @@ def environment(**extra: str) -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k not in printing} | extra
 
 
-def start(*arguments: object, cwd: Path, **options: Any) -> subprocess.Popen[str]:
-    """`gradlab ARGUMENTS`, running."""
-    command = [sys.executable, "-m", "gradlab", *map(str, arguments)]
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, cwd=cwd, **({"env": environment()} | pipes | options))
-
-
-def finish(process: subprocess.Popen[str]) -> Finished:
-    """Wait for a started command."""
-    try:
-        out, err = process.communicate(timeout=TIMEOUT)
-    finally:
-        process.kill()
-    return Finished(process.returncode, out, err)
-
-
-def gradlab(*arguments: object, cwd: Path, **options: Any) -> Finished:
-    """`gradlab ARGUMENTS` from its start to its end."""
-    return finish(start(*arguments, cwd=cwd, **options))
-
-
 class ForkServer:
     """Runs commands in forked children of one process that has torch loaded already.
 
-    The same `main`, a process for each command, its own streams and exit code; only the second that loading torch
-    takes is spared, which makes long tables of inputs affordable.
+    The same `main`, a process for each command, its own streams and exit code; only the seconds that loading torch and
+    scikit-learn take are spared, which makes long tables of inputs, and many kills, affordable.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self) -> None:
         script = Path(__file__).with_name("forkserver.py")
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.process = subprocess.Popen([sys.executable, str(script)], env=environment(), cwd=folder, **pipes)
-        self.streams = folder / "out", folder / "err"
+        self.folder = tempfile.TemporaryDirectory(prefix="forkserver-")
+        self.process = subprocess.Popen([sys.executable, str(script)], env=environment(), cwd=self.folder.name, **pipes)
+        self.jobs = 0
 
-    def __call__(self, *arguments: object, cwd: Path, env: Mapping[str, str] = {}) -> Finished:
+    def ask(self, request: Any) -> Any:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def start(
+        self, arguments: Sequence[object], cwd: Path, env: Mapping[str, str], file_size: int | None = None
+    ) -> "Forked":
+        self.jobs += 1
+        streams = [Path(self.folder.name, f"{self.jobs}.{stream}") for stream in ("out", "err")]
         job = {
             "arguments": [str(a) for a in arguments],
             "cwd": str(cwd),
-            "streams": [str(s) for s in self.streams],
+            "streams": [str(s) for s in streams],
             "environment": dict(env),
+            "file_size": file_size,
         }
-        self.process.stdin.write(json.dumps(job) + "\n")
-        self.process.stdin.flush()
-        code = int(self.process.stdout.readline())
-        out, err = (stream.read_text() for stream in self.streams)
-        return Finished(code, out, err)
+        return Forked(self, self.ask(job), streams)
+
+    def __call__(self, *arguments: object, cwd: Path, env: Mapping[str, str] = {}) -> Finished:
+        return finish(self.start(arguments, cwd, environment(**env)))
 
     def close(self) -> None:
         with self.process:
             assert self.process.stdin is not None
             self.process.stdin.close()
+        self.folder.cleanup()
+
+
+class Forked:
+    """A command in a forked child, with as much of a Popen as the tests use."""
+
+    def __init__(self, server: ForkServer, pid: int, streams: list[Path]):
+        self.server, self.pid, self.streams = server, pid, streams
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            self.returncode = self.server.ask(self.pid)
+        return self.returncode
+
+    def wait(self, timeout: float) -> int:
+        deadline = time.monotonic() + timeout
+        while self.poll() is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("gradlab", timeout)
+            time.sleep(0.005)
+        assert self.returncode is not None
+        return self.returncode
+
+    def communicate(self, timeout: float) -> tuple[str, str]:
+        self.wait(timeout)
+        out, err = (stream.read_text() for stream in self.streams)
+        for stream in self.streams:
+            stream.unlink()
+        return out, err
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+Process = subprocess.Popen[str] | Forked
+
+
+@cache
+def fork_server() -> ForkServer:
+    """The one of this process."""
+    server = ForkServer()
+    atexit.register(server.close)
+    return server
+
+
+def start(*arguments: object, cwd: Path, env: Mapping[str, str] | None = None, file_size: int | None = None) -> Forked:
+    """`gradlab ARGUMENTS`, running; with `file_size`, none of its files grows beyond so many bytes."""
+    return fork_server().start(arguments, cwd, environment() if env is None else env, file_size)
+
+
+def start_fresh(*arguments: object, cwd: Path, **options: Any) -> subprocess.Popen[str]:
+    """The same in a process that loads Python and torch itself."""
+    command = [sys.executable, "-m", "gradlab", *map(str, arguments)]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=cwd, **({"env": environment()} | pipes | options))
+
+
+def finish(process: Process) -> Finished:
+    """Wait for a started command."""
+    try:
+        out, err = process.communicate(timeout=TIMEOUT)
+    finally:
+        process.kill()
+    assert process.returncode is not None
+    return Finished(process.returncode, out, err)
+
+
+def gradlab(*arguments: object, cwd: Path, env: Mapping[str, str] | None = None) -> Finished:
+    """`gradlab ARGUMENTS` from its start to its end."""
+    return finish(start(*arguments, cwd=cwd, env=env))
+
+
+def fresh(*arguments: object, cwd: Path, **options: Any) -> Finished:
+    """The same in a process that loads Python and torch itself."""
+    return finish(start_fresh(*arguments, cwd=cwd, **options))
 
 
 @contextmanager
@@ -182,10 +254,9 @@ def flip_byte(path: Path, position: int | None = None) -> None:
     path.write_bytes(content)
 
 
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str], patience: float = 60.0) -> bool:
+def wait_until(condition: Callable[[], bool], process: Process, patience: float = 60.0) -> bool:
     """Poll closely until the condition holds (True) or the process has ended (False)."""
     deadline = time.monotonic() + patience
-    time.sleep(0.5)  # no command has loaded torch so soon
     while not condition():
         if process.poll() is not None:
             return False
@@ -214,8 +285,6 @@ def kill_after(run: Path, count: int, *arguments: object, cwd: Path) -> Finished
 
 
 @pytest.fixture(scope="session")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
-    """`quick(*arguments, cwd=…)`: a command without the wait for torch."""
-    server = ForkServer(tmp_path_factory.mktemp("forkserver"))
-    yield server
-    server.close()
+def quick() -> ForkServer:
+    """`quick(*arguments, cwd=…, env={…})`: a command with some variables beside those of the tests."""
+    return fork_server()

@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from cli_helpers import Finished, ForkServer, check_refused, environment, finish, gradlab, start
+from cli_helpers import Finished, ForkServer, check_refused, environment, finish, fresh, start_fresh
 
 from gradlab.cli import diagnosing
 from gradlab.cli.diagnosing import before_the_script
@@ -78,7 +78,7 @@ def test_the_options_with_a_value_are_known() -> None:
 
 
 def test_a_healthy_script_prints_what_it_prints_alone(folder: Path) -> None:
-    ended = gradlab("doctor", "--json", "out.json", "--html", "out.html", "healthy.py", cwd=folder)
+    ended = fresh("doctor", "--json", "out.json", "--html", "out.html", "healthy.py", cwd=folder)
     assert ended.code == 0, ended.err
     assert ended.out == by_python("healthy.py", cwd=folder).out
     assert "Looks healthy" in ended.err
@@ -169,7 +169,7 @@ def test_the_script_meets_its_process_as_python_makes_it(folder: Path) -> None:
     clean = environment()
     clean.pop("OMP_NUM_THREADS", None)
     alone = by_python("train.py", cwd=folder, env=clean)
-    ended = gradlab("doctor", "train.py", cwd=folder, env=clean)
+    ended = fresh("doctor", "train.py", cwd=folder, env=clean)
     assert alone.code == ended.code == 0, ended.err
     assert ended.out.splitlines()[0] == "False False 1"
     hide = str.maketrans("", "", "0123456789abcdefx")  # addresses of functions differ
@@ -179,6 +179,7 @@ def test_the_script_meets_its_process_as_python_makes_it(folder: Path) -> None:
     assert ours == theirs
 
 
+@pytest.mark.slow
 def test_workers_and_pickled_classes_work(folder: Path) -> None:
     (folder / "train.py").write_text(
         dedent("""
@@ -212,7 +213,7 @@ def test_workers_and_pickled_classes_work(folder: Path) -> None:
             print(type(torch.load("net.pt", weights_only=False)))
         """)
     )
-    ended = gradlab("doctor", "train.py", cwd=folder)
+    ended = fresh("doctor", "train.py", cwd=folder)
     assert ended.code == 0, ended.err
     assert ended.out == by_python("train.py", cwd=folder).out
     assert "16 steps watched" in ended.err
@@ -222,7 +223,7 @@ def test_ctrl_c_stops_the_script_and_the_verdict_follows(folder: Path) -> None:
     (folder / "train.py").write_text(
         HEALTHY.replace("range(60)", "range(10**9)").replace("loss.item())", "loss.item(), flush=True)")
     )
-    process = start("doctor", "train.py", cwd=folder)
+    process = start_fresh("doctor", "train.py", cwd=folder)
     assert process.stdout is not None
     for _ in range(100):
         process.stdout.readline()
@@ -287,11 +288,11 @@ def test_a_file_that_may_not_be_written_is_told_before_the_run(quick: ForkServer
 
 def test_a_script_without_torch_is_told(folder: Path) -> None:
     (folder / "train.py").write_text("print('no network here')")
-    ended = gradlab("doctor", "--json", "out.json", "train.py", cwd=folder)
+    ended = fresh("doctor", "--json", "out.json", "train.py", cwd=folder)
     check_refused(ended, "train.py used no torch")
     assert ended.out == "no network here\n"
     assert json.loads((folder / "out.json").read_text())["healthy"] is False
-    assert gradlab("doctor", "--exit-code", "script", "train.py", cwd=folder).code == 0
+    assert fresh("doctor", "--exit-code", "script", "train.py", cwd=folder).code == 0
 
 
 @pytest.mark.parametrize(

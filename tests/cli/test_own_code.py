@@ -19,6 +19,7 @@ from cli_helpers import (
     check_same,
     contents,
     environment,
+    fresh,
     gradlab,
     kill_after,
     line_count,
@@ -134,7 +135,7 @@ def test_a_part_of_ones_own_goes_into_a_recipe_of_ours(quick: ForkServer, tmp_pa
 
 def test_a_file_that_gives_nothing_to_a_run_is_not_kept_in_it(quick: ForkServer, work: Path) -> None:
     command = ("train", "iris-softmax", "train.epochs=1", "--code", "mine.py", "--out", "run", "--json")
-    ended_well(gradlab(*command, cwd=work))  # a process of its own, where the file is what loads gradlab's parts
+    ended_well(fresh(*command, cwd=work))  # a process of its own, where the file is what loads gradlab's parts
     assert not (work / "run" / "code").exists()
     ended_well(quick("evaluate", "run", cwd=work))
 
@@ -505,6 +506,7 @@ class TellApart(Supervised):
     assert states["24 examples by heart"] == states["inputs matter"] == "passed"
 
 
+@pytest.mark.slow
 def test_two_workers_sweep_a_recipe_of_ones_own(work: Path) -> None:
     command = ("sweep", "mine.py", "model.width=2:8", "train.epochs=2", "--trials", "4", "--jobs", "2")
     ended = gradlab(*command, "--out", "search", "--json", cwd=work)
@@ -544,12 +546,12 @@ def test_an_installed_package_brings_recipes_and_parts(tmp_path: Path) -> None:
     package.mkdir()
     work.mkdir()
     env = installed(package, "pairs", "pairs_for_gradlab", PAIRS)
-    listed = ended_well(gradlab("recipes", "--json", cwd=work, env=env)).json
+    listed = ended_well(fresh("recipes", "--json", cwd=work, env=env)).json
     assert listed["my-pairs"] == "Which views are of the same thing?"
     assert "digits-mlp" in listed
-    ended_well(gradlab("train", "my-pairs", "--out", "run", "--json", cwd=work, env=env))
+    ended_well(fresh("train", "my-pairs", "--out", "run", "--json", cwd=work, env=env))
     assert not (work / "run" / "code").exists()  # a package has versions; it is not the user's file
-    said = ended_well(gradlab("evaluate", "run", "--json", cwd=work, env=env)).json
+    said = ended_well(fresh("evaluate", "run", "--json", cwd=work, env=env)).json
     assert said["found"] == result(work / "run")["test"]["found"]
     check_refused(gradlab("evaluate", "run", cwd=work), "There is no task 'match'")
 
@@ -567,7 +569,7 @@ def test_packages_that_fail_are_told_and_skipped(tmp_path: Path) -> None:
     package.mkdir()
     for name, (text, _) in BROKEN.items():
         env = installed(package, name, f"{name}_parts", text)
-    ended = gradlab("recipes", "--json", cwd=tmp_path, env=env)
+    ended = fresh("recipes", "--json", cwd=tmp_path, env=env)
     assert ended.code == 0, ended.err
     assert "digits-mlp" in ended.json
     told = sorted(ended.err.splitlines())
@@ -575,4 +577,4 @@ def test_packages_that_fail_are_told_and_skipped(tmp_path: Path) -> None:
         assert line.startswith(f"gradlab: {name} brings parts by {name}_parts, which failed: ")
         assert words in line
     # Who asks for names of ours alone is not bothered.
-    ended_well(gradlab("train", "iris-softmax", "train.epochs=1", "--json", cwd=tmp_path, env=env))
+    ended_well(fresh("train", "iris-softmax", "train.epochs=1", "--json", cwd=tmp_path, env=env))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import Finished, ForkServer, check_refused, gradlab
+from cli_helpers import Finished, ForkServer, check_refused, fresh
 from PIL import Image
 
 
@@ -95,7 +95,7 @@ def test_a_run_outlives_its_data_and_the_cache_and_being_moved(
 
 def test_a_process_of_its_own_says_the_same(quick: ForkServer, trained: Path) -> None:
     new = (trained / "new-name").read_text()
-    ended = gradlab("predict", "run", new, "--json", cwd=trained)
+    ended = fresh("predict", "run", new, "--json", cwd=trained)
     assert ended.code == 0, ended.err
     expected = quick("predict", "run", new, "--json", cwd=trained).json["predictions"]
     for ours, theirs in zip(ended.json["predictions"], expected, strict=True):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import ForkServer, check_refused, check_same, contents, gradlab
+from cli_helpers import ForkServer, check_refused, check_same, contents, fresh, gradlab
 from PIL import Image
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 
@@ -41,7 +41,7 @@ def test_evaluate_reproduces_the_figures_of_the_result(quick: ForkServer, run: P
 
 
 def test_evaluate_in_a_process_of_its_own_says_the_same(digits: Path) -> None:
-    ended = gradlab("evaluate", "digits", "--json", cwd=digits.parent)
+    ended = fresh("evaluate", "digits", "--json", cwd=digits.parent)
     assert ended.code == 0, ended.err
     said = ended.json
     assert said.pop("baselines")["majority class"]["accuracy"] < 0.2

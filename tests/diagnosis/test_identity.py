@@ -54,7 +54,7 @@ def called(arguments, cwd):
     ("name", "options", "code"),
     [
         ("own_names", ["--json", "-x", "--", "two words"], 0),
-        ("leaves", [], 3),
+        pytest.param("leaves", [], 3, marks=pytest.mark.slow),
         ("raises", [], 1),
         pytest.param("processes", [], 0, marks=pytest.mark.slow),
         pytest.param("workers", ["spawn"], 0, marks=pytest.mark.slow),

@@ -1,6 +1,5 @@
 """What docs/extending.md says, done: its file, its commands and its Python, and figures as it shows them."""
 
-import json
 import os
 import re
 import subprocess
@@ -12,7 +11,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from page import Page, figures, shape
+from cli_helpers import environment, fresh, gradlab
+from page import Page
 
 PAGE = Page(Path(__file__).parents[2] / "docs" / "extending.md")
 
@@ -29,11 +29,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def gradlab(command: list[str], folder: Path, **extra: str) -> subprocess.CompletedProcess[str]:
-    run = [sys.executable, "-m", *command]
-    return subprocess.run(run, cwd=folder, capture_output=True, text=True, timeout=120, env=os.environ | extra)
-
-
 def test_the_page_has_its_file_and_its_commands() -> None:
     assert len(pieces()) == 6
     commands = [command.split()[1] for command, _ in PAGE.shown()]
@@ -41,22 +36,12 @@ def test_the_page_has_its_file_and_its_commands() -> None:
 
 
 def test_the_commands_print_what_stands_under_them(folder: Path) -> None:
-    for command, lines in PAGE.shown():
-        done = gradlab(command.split(), folder)
-        assert done.returncode == (2 if lines[0].startswith("gradlab: ") else 0), f"{command}: {done.stderr}"
-        printed: dict[str, list[list[float]]] = {}
-        for line in (done.stdout + done.stderr).splitlines():
-            printed.setdefault(shape(line), []).append(figures(line))
-        for line in lines:
-            assert shape(line) in printed, f"{command} does not print: {line}\n{done.stdout}{done.stderr}"
-            # Another processor may round another way; what the page claims holds all the same.
-            close = [pytest.approx(values, abs=0.03, rel=0.1) for values in printed[shape(line)]]
-            assert figures(line) in close, f"{command} prints other figures than: {line}: {printed[shape(line)]}"
+    PAGE.check_commands(folder)
 
 
 def test_the_python_runs_after_the_commands(folder: Path) -> None:
     if not (folder / "halves").exists():
-        assert gradlab(["gradlab", "train", "mine.py", "--out", "halves"], folder).returncode == 0
+        assert gradlab("train", "mine.py", "--out", "halves", cwd=folder).code == 0
     [snippet] = [block for block in PAGE.blocks("python") if "@gl.register" not in block]
     done = subprocess.run([sys.executable, "-c", snippet], cwd=folder, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -73,8 +58,8 @@ def test_the_entry_point_brings_the_recipe(folder: Path, tmp_path: Path) -> None
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    listed = gradlab(["gradlab", "recipes", "--json"], tmp_path, PYTHONPATH=path)
-    assert json.loads(listed.stdout)["digit-halves"] == "Which two halves are of the same digit?"
+    listed = fresh("recipes", "--json", cwd=tmp_path, env=environment(PYTHONPATH=path))
+    assert listed.json["digit-halves"] == "Which two halves are of the same digit?"
 
 
 def test_every_file_that_the_page_links_to_exists() -> None:

@@ -1,11 +1,14 @@
 """What docs/verify.md says, done."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from page import run
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "verify.md").read_text()
@@ -14,9 +17,9 @@ CONSOLE = re.findall(r"^```console\n\$ (.*?)\n(.*?)^```", TEXT, flags=re.M | re.
 
 @pytest.mark.parametrize(("command", "shown"), CONSOLE)
 def test_the_commands_print_what_stands_under_them_in_that_order(command, shown):
-    done = subprocess.run([sys.executable, "-m", *command.split()], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == (0 if ":Right" in command else 3), done.stderr
-    printed = iter([_plain(line) for line in done.stdout.splitlines()])
+    ended = run(command, ROOT)
+    assert ended.code == (0 if ":Right" in command else 3), ended.err
+    printed = iter([_plain(line) for line in ended.out.splitlines()])
     for line in shown.splitlines():
         if line != "...":
             assert _plain(line) in printed, f"not printed, or not in this order: {line}"

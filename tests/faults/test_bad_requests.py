@@ -227,3 +227,8 @@ def test_running_out_of_memory_is_told_in_a_line(quick: ForkServer, tmp_path: Pa
 def test_a_key_of_a_task_that_is_not_decided_yet_is_answered_with_what_to_do(quick: ForkServer, tmp_path: Path) -> None:
     ended = quick("train", "npz", "--data", "x.npz", "task.label_smoothing=0.1", cwd=tmp_path)
     check_refused(ended, "label_smoothing", "task=classify")
+
+
+@pytest.mark.parametrize("arguments", [["train", "data.folds=LONG"], ["evaluate", "LONG"], ["predict", "LONG", "1"]])
+def test_a_name_longer_than_any_file_has_is_refused(quick: ForkServer, tmp_path: Path, arguments: list[str]) -> None:
+    check_refused(quick(*(a.replace("LONG", "9" * 5000) for a in arguments), cwd=tmp_path))

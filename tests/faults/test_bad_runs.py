@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cli_helpers import ForkServer, check_refused, contents, gradlab
+from cli_helpers import ForkServer, check_refused, contents, fresh
 
 COMMANDS = {
     "resume": ["resume", "RUN"],
@@ -30,7 +30,7 @@ def test_what_is_not_a_run_is_named(quick: ForkServer, finished: Path, tmp_path:
 
 
 def test_a_process_of_its_own_refuses_a_missing_run_too(tmp_path: Path) -> None:
-    check_refused(gradlab("resume", "missing", cwd=tmp_path), "missing")
+    check_refused(fresh("resume", "missing", cwd=tmp_path), "missing")
 
 
 DAMAGE = {

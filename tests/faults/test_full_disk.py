@@ -20,12 +20,7 @@ from cli_helpers import (
     wait_until,
 )
 
-
-def at_most(size: int) -> Callable[[], None]:
-    """No file of the process may grow beyond so many bytes: writes then fail as on a full disk."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
+# No file of a process may grow beyond so many bytes: writes then fail as on a full disk.
 LARGE = 30_000  # less than a checkpoint of the digits takes, more than its other files
 
 
@@ -66,7 +61,7 @@ def test_resuming_without_room_keeps_the_checkpoint_it_came_from(
     size = (stopped / "metrics.jsonl").stat().st_size
     (stopped / "metrics.jsonl").write_text("")
     assert size > LARGE
-    ended = gradlab("resume", "run", cwd=stopped.parent, preexec_fn=at_most(LARGE))
+    ended = finish(start("resume", "run", cwd=stopped.parent, file_size=LARGE))
     check_refused(ended, "checkpoint", "gradlab resume run", code=1)
     assert [path.name for path in checkpoints(stopped)] == before
     check_sound(stopped)
@@ -77,7 +72,7 @@ def test_resuming_without_room_keeps_the_checkpoint_it_came_from(
 
 def test_a_first_checkpoint_without_room_says_that_there_is_none(quick: ForkServer, tmp_path: Path) -> None:
     arguments = ["train", "digits-softmax", "train.steps=8", "train.checkpoint_every=4", "--json", "--out"]
-    ended = gradlab(*arguments, "run", cwd=tmp_path, preexec_fn=at_most(2000))
+    ended = finish(start(*arguments, "run", cwd=tmp_path, file_size=2000))
     check_refused(ended, "step 4", "none", "gradlab resume run", code=1)
     assert checkpoints(tmp_path / "run") == []
     assert quick("resume", "run", "--json", cwd=tmp_path).code == 0
@@ -90,7 +85,7 @@ def test_a_metrics_log_that_finds_no_room_ends_the_run_and_loses_nothing(quick: 
         "train", "moons-mlp", "model.hidden=4", "train.steps=120", "train.log_every=1", "train.checkpoint_every=7",
         "--json", "--out",
     ]  # fmt: skip
-    ended = gradlab(*arguments, "run", cwd=tmp_path, preexec_fn=at_most(15_000))
+    ended = finish(start(*arguments, "run", cwd=tmp_path, file_size=15_000))
     check_refused(ended, "metrics.jsonl", "gradlab resume run", code=1)
     run = tmp_path / "run"
     assert checkpoints(run)
@@ -103,7 +98,7 @@ def test_a_metrics_log_that_finds_no_room_ends_the_run_and_loses_nothing(quick: 
 
 def test_a_report_that_finds_no_room_leaves_the_result(quick: ForkServer, tmp_path: Path) -> None:
     arguments = ["train", "iris-softmax", "train.epochs=2", "--out", "run"]
-    ended = gradlab(*arguments, cwd=tmp_path, preexec_fn=at_most(500_000))
+    ended = finish(start(*arguments, cwd=tmp_path, file_size=500_000))
     check_refused(ended, "report.html", code=1)
     run = tmp_path / "run"
     result = json.loads((run / "result.json").read_text())

@@ -20,6 +20,7 @@ from cli_helpers import (
     losses,
     signal_after,
     start,
+    start_fresh,
     wait_until,
 )
 
@@ -93,12 +94,16 @@ def test_a_second_ctrl_c_in_the_middle_of_a_step_spoils_nothing(quick: ForkServe
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs to see what a process has loaded")
 @pytest.mark.parametrize(
     ("library", "number"),
-    [("libtorch_cpu", signal.SIGINT), ("sklearn/utils", signal.SIGTERM), ("libtorch_cpu", signal.SIGHUP)],
+    [
+        ("sklearn/utils", signal.SIGTERM),
+        pytest.param("libtorch_cpu", signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param("libtorch_cpu", signal.SIGHUP, marks=pytest.mark.slow),
+    ],
 )
 def test_a_signal_while_torch_or_the_data_are_loaded_leaves_no_traceback(
     tmp_path: Path, library: str, number: signal.Signals
 ) -> None:
-    process = start("train", "moons-mlp", "train.epochs=500", "--out", "run", cwd=tmp_path)
+    process = start_fresh("train", "moons-mlp", "train.epochs=500", "--out", "run", cwd=tmp_path)
     maps = Path(f"/proc/{process.pid}/maps")
     assert wait_until(lambda: library in maps.read_text(), process)
     process.send_signal(number)
@@ -110,7 +115,7 @@ def test_a_signal_while_torch_or_the_data_are_loaded_leaves_no_traceback(
 def test_a_terminal_that_is_lost_leaves_the_run_saved(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "start_new_session": True}
-    process = start(*LONG_STEPS[:-2], "--out", "run", cwd=tmp_path, **streams)
+    process = start_fresh(*LONG_STEPS[:-2], "--out", "run", cwd=tmp_path, **streams)
     os.close(theirs)
     run = tmp_path / "run"
     assert wait_until(lambda: line_count(run) >= 5, process)
@@ -122,8 +127,11 @@ def test_a_terminal_that_is_lost_leaves_the_run_saved(tmp_path: Path) -> None:
     assert not (run / "result.json").exists()
 
 
+@pytest.mark.slow
 def test_a_hangup_is_ignored_under_nohup(quick: ForkServer, tmp_path: Path) -> None:
-    process = start(*LONG_STEPS, "run", cwd=tmp_path, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process = start_fresh(
+        *LONG_STEPS, "run", cwd=tmp_path, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    )
     assert wait_until(lambda: line_count(tmp_path / "run") >= 5, process)
     process.send_signal(signal.SIGHUP)
     assert finish(process).code == 0
@@ -149,7 +157,7 @@ def test_a_second_process_on_one_run_is_refused_and_the_first_goes_on(
 
 
 def test_a_reader_that_leaves_does_not_cause_a_traceback(tmp_path: Path) -> None:
-    process = start("recipes", "digits-mlp", "--json", cwd=tmp_path)
+    process = start_fresh("recipes", "digits-mlp", "--json", cwd=tmp_path)
     assert process.stdout is not None
     process.stdout.close()
     assert process.stderr is not None

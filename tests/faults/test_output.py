@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import ForkServer, check_refused, gradlab
+from cli_helpers import ForkServer, check_refused, fresh, gradlab
 
 FAILING = {
     "train": ["train", "digits-mpl"],
@@ -114,13 +114,13 @@ def test_a_name_that_is_no_utf8(quick: ForkServer, tmp_path: Path) -> None:
     assert "UTF-8" in refused.json["error"]
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("latin-1", marks=pytest.mark.slow)])
 def test_a_terminal_without_all_characters(tmp_path: Path, encoding: str) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C"}
     for arguments in (["train", "iris-softmax", "train.epochs=1", "--out", "run"], ["evaluate", "run", "--json"]):
-        ended = gradlab(*arguments, cwd=tmp_path, env=environment, encoding=encoding)
+        ended = fresh(*arguments, cwd=tmp_path, env=environment, encoding=encoding)
         assert ended.code == 0, ended.err
-    assert gradlab("recipes", "digits-mlp", "--json", cwd=tmp_path, env=environment, encoding=encoding).json["recipe"]
+    assert fresh("recipes", "digits-mlp", "--json", cwd=tmp_path, env=environment, encoding=encoding).json["recipe"]
 
 
 def test_a_password_in_an_address_is_not_told(quick: ForkServer, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def member(rank: int, count: int, port: int) -> dict[str, str]:
     return {name: str(value) for name, value in told.items()} | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 
 
-def begin(*commands: list[str], cwd: Path) -> list[subprocess.Popen[str]]:
+def begin(*commands: list[str], cwd: Path) -> list[Process]:
     """Processes that train together, each with a command of its own."""
     port = free_port()
     settings = (member(rank, len(commands), port) for rank in range(len(commands)))

@@ -110,6 +110,7 @@ def wrapped_alone() -> Any:
     return alone | {"lines": lines, "weights": {f"module.{n}": v for n, v in alone["weights"].items()}}
 
 
+@pytest.mark.slow
 def test_three_processes_train_as_one_does_though_a_batch_has_only_two_examples(three: list[dict[str, Any]]) -> None:
     check_close(check_agree(three, "small_last_batches"), one("small_last_batches"))
 

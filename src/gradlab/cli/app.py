@@ -1,5 +1,6 @@
 """The application: its commands, and how failures are told."""
 
+import errno
 import os
 import shlex
 import sys
@@ -93,6 +94,8 @@ def _run(arguments: list[str]) -> None:
     except Exception as error:
         if process.interrupt.raised:
             fail("interrupted", 130)
+        if isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP):  # wherever it is looked for
+            fail(f"{printable(str(error.filename), 60)} cannot be the name of a file: {error.strerror}.", 2)
         if is_out_of_memory(error):
             fail("out of memory. Lower train.batch_size, raise train.accumulate, or take a smaller model.", 1)
         if message := owners.blame(error):

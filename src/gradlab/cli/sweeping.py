@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,7 @@ def sweep(
     device
         Where to train; auto takes a GPU where there is one.
     """
-    if "=" in name and not Path(name).is_file():  # the default recipe's name was left out
+    if "=" in name and not isfile(name):  # the default recipe's name was left out
         name, knobs = DEFAULT, (name, *knobs)
     load_code(code)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from pathlib import Path
+from os.path import isfile
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -112,7 +112,7 @@ def train(
         Train with each value of a knob: `KEY=V1,V2,…`, or `KEY=1:9` for whole numbers; lists are parted by slashes.
         May be given twice, for every pair of values.
     """
-    if "=" in name and not Path(name).is_file():  # the default recipe's name was left out
+    if "=" in name and not isfile(name):  # the default recipe's name was left out
         name, overrides = DEFAULT, (name, *overrides)
     load_code(code)
     screen = console(plain)

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 from dataclasses import dataclass
+from os.path import isfile
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -61,7 +62,7 @@ def read_inputs(source: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     numbers = _numbers(source)
     if numbers is not None:
         values = np.array(numbers)
-    elif Path(source).is_file():
+    elif isfile(source):
         values = _read_file(Path(source), shape)
     else:
         raise GradlabError(

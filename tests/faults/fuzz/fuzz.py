@@ -5,10 +5,14 @@ Each is drawn from its family and its number, so that what is printed as failed 
 
 import argparse
 import collections
+import contextlib
+import itertools
 import sys
 import tempfile
-from functools import partial
-from multiprocessing import get_context
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -16,13 +20,34 @@ sys.path.insert(0, str(Path(__file__).parent))
 from families import FAMILIES
 from trial import Failure, attempt, prepare
 
-KINDS = ("traceback", "hang", "exit code", "output", "result")
-_TOGETHER = 25
+KINDS = ("traceback", "hang", "exit code", "output", "result", "crash")
+_TOGETHER = 200  # inputs that one process tries
+Inputs = list[tuple[str, int]]
 
 
-def try_all(inputs: list[tuple[str, int]], home: Path, work: Path) -> list[Failure]:
-    failures = [attempt(family, seed, home, work / f"{family}-{seed}") for family, seed in inputs]
-    return [failure for failure in failures if failure is not None]
+def try_all(inputs: Inputs, home: Path, work: Path, results: Connection) -> None:
+    """In a process of its own: sends what became of each."""
+    for family, seed in inputs:
+        results.send(attempt(family, seed, home, work / f"{family}-{seed}"))
+
+
+def failures_of(inputs: Inputs, home: Path, work: Path) -> Iterator[Failure | None]:
+    """What became of each, also of one that ends its process."""
+    while inputs:
+        results, sender = Pipe(duplex=False)
+        process = get_context("spawn").Process(target=try_all, args=(inputs, home, work, sender))
+        process.start()
+        sender.close()
+        done = 0
+        with contextlib.suppress(EOFError):
+            while done < len(inputs):
+                yield results.recv()
+                done += 1
+        process.join()
+        if done < len(inputs):
+            yield Failure(*inputs[done], "crash", f"exit code {process.exitcode}")
+            done += 1
+        inputs = inputs[done:]
 
 
 def main() -> None:
@@ -42,12 +67,17 @@ def main() -> None:
         work.mkdir()
         prepare(home)
         counts = collections.Counter[tuple[str, str]]()
-        with get_context("spawn").Pool(asked.jobs, maxtasksperchild=8) as pool:
-            for number, failures in enumerate(pool.imap(partial(try_all, home=home, work=work), parts), 1):
-                for failure in failures:
+        tried = itertools.count(1)
+
+        def look_at(part: Inputs) -> None:
+            for failure in failures_of(part, home, work):
+                if failure is not None:
                     counts[failure.family, failure.kind] += 1
                     print(failure, flush=True)
-                print(f"\r{min(number * _TOGETHER, len(inputs)):,} of {len(inputs):,}", end="", file=sys.stderr)
+                print(f"\r{next(tried):,} of {len(inputs):,}", end="", file=sys.stderr)
+
+        with ThreadPoolExecutor(asked.jobs) as pool:
+            list(pool.map(look_at, parts))
     print(f"\n{'family':<12} {'inputs':>7} " + " ".join(f"{kind:>10}" for kind in KINDS))
     for family in [*families, "all"]:
         tried = len(inputs) if family == "all" else len(seeds)

@@ -36,7 +36,7 @@ class Failure:
     family: str
     seed: int
     kind: str
-    """traceback, hang, exit code, output or result"""
+    """traceback, hang, exit code, output, result or crash"""
     words: str
 
     def __str__(self) -> str:
@@ -122,7 +122,6 @@ def _run(attempt: Attempt) -> tuple[int, str, str]:
 def attempt(family: str, seed: int, home: Path, folder: Path) -> Failure | None:
     """Draw the input of a seed, try it, and say what went wrong, if anything did."""
     folder.mkdir()
-    cache = folder / "cache" if family == "caches" else home / "cache"
 
     def failed(kind: str, words: str) -> Failure:
         arguments = " ".join(drawn.arguments)[:300] if drawn else ""
@@ -135,7 +134,7 @@ def attempt(family: str, seed: int, home: Path, folder: Path) -> Failure | None:
     before = signal.signal(signal.SIGVTALRM, stop)
     try:
         drawn = FAMILIES[family](random.Random(f"{family}:{seed}"), home, folder)
-        with _in(folder, cache):
+        with _in(folder, folder / "cache"):
             signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS)
             try:
                 code, out, errors = _run(drawn)

@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ class TableReader:
     def read(self, source: str) -> Reading:
         """From a CSV file, a JSON file with a list of objects, or the values of one row with commas between them."""
         path = Path(source)
-        if _is_file(path):
+        if isfile(path):  # False of a row longer than any name of a file
             return self._from_objects(path) if path.suffix.lower() == ".json" else self._from_file(path)
         if path.suffix.lower() in (".csv", ".json"):
             raise GradlabError(f"{source} is not a file.")
@@ -120,10 +121,3 @@ class TableReader:
                 )
             encoded.append(values)
         return np.stack(encoded, axis=1)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # many values are longer than any name of a file
-        return False
