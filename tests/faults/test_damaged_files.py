@@ -169,3 +169,13 @@ def test_a_tokenizer(tmp_path: Path, kind: str) -> None:
     check_everywhere(
         tmp_path / "tokenizer.json", lambda: Tokenizer.load(tmp_path / "tokenizer.json").encode(text), least=30
     )
+
+
+def test_a_tokenizer_whose_numbers_would_take_all_memory(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    Tokenizer.train("char", ["ab"]).save(path)
+    content = json.loads(path.read_text())
+    content["model"]["vocab"]["a"] = 2**33  # the library would end the process
+    path.write_text(json.dumps(content))
+    with pytest.raises(GradlabError, match="tokenizer.json is damaged: it has the number 8,589,934,592"):
+        Tokenizer.load(path)

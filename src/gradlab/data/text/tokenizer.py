@@ -25,6 +25,7 @@ Unknown = Literal["mark", "refuse"]
 
 _PART = 2**13  # characters that the library is given at once: it runs over parts in parallel, and slower over long ones
 _ADVICE = "It must be a tokenizer.json."
+_LARGEST = 2**24  # number in a tokenizer.json: the library takes memory for so many tokens before it looks at them
 _NAMED = 10  # unknown characters or words that are named
 
 
@@ -72,7 +73,8 @@ class Tokenizer:
     def from_json(cls, text: str, where: str = "The tokenizer") -> "Tokenizer":
         import tokenizers
 
-        parse_json(text, dict[str, Any], where, _ADVICE)
+        if (number := _largest(parse_json(text, dict[str, Any], where, _ADVICE))) > _LARGEST:
+            raise Damaged(where, f"it has the number {number:,}", _ADVICE)
         try:
             tokenizer = cls(tokenizers.Tokenizer.from_str(text))
             with contextlib.suppress(GradlabError):  # of a letter that it does not know
@@ -216,3 +218,10 @@ def _check(text: str) -> None:
         raise GradlabError(
             f"The text is not Unicode: it holds half a character at place {error.start} (from 0). Was it read as UTF-8?"
         ) from None
+
+
+def _largest(content: Any) -> int:
+    """The largest whole number anywhere in it."""
+    if isinstance(content, dict | list):
+        return max(map(_largest, content.values() if isinstance(content, dict) else content), default=0)
+    return content if isinstance(content, int) else 0
