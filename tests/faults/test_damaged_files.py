@@ -177,5 +177,5 @@ def test_a_tokenizer_whose_numbers_would_take_all_memory(tmp_path: Path) -> None
     content = json.loads(path.read_text())
     content["model"]["vocab"]["a"] = 2**33  # the library would end the process
     path.write_text(json.dumps(content))
-    with pytest.raises(GradlabError, match="tokenizer.json is damaged: it has the number 8,589,934,592"):
+    with pytest.raises(GradlabError, match=r"tokenizer.json is damaged: it has the number 8,589,934,592"):
         Tokenizer.load(path)
