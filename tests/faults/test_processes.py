@@ -14,6 +14,7 @@ import pytest
 from cli_helpers import (
     Finished,
     ForkServer,
+    Process,
     check_refused,
     check_same,
     check_sound,
