@@ -22,7 +22,7 @@ from gradlab.errors import GradlabError, unknown
 from gradlab.files import json_text, read_json
 from gradlab.wording import counted
 
-_FORMAT = 1  # of what is in the cache: a change here makes files be converted anew
+_FORMAT = 2  # of what is in the cache: a change here makes files be converted anew
 _VALUES = "values.npy"  # of all columns, until it is known which are used
 _LARGE = 2**26  # bytes above which the user is told what takes so long
 
@@ -108,11 +108,11 @@ class _Conversion:
         self.decimal = "," if self.records.separator == ";" else "."
         texts = {*settings["categories"], settings["group"]}
         self.surveys = [
-            Survey(name, self.decimal, True, {}) if name in texts else Survey(name, self.decimal)
+            Survey(name, self.decimal, True, {}, []) if name in texts else Survey(name, self.decimal)
             for name in self.records.names
         ]
         self._read()
-        if any(len(each.forms) > 1 for each in self.surveys):
+        while any(len(each.forms) > 1 for each in self.surveys):  # at most twice: what fits not all becomes categories
             self.surveys = [each.again() for each in self.surveys]
             self._read()
         self.rows = self.surveys[0].present + self.surveys[0].missing
@@ -142,7 +142,7 @@ class _Conversion:
                         values[:, i] = column
                 texts = [i for i, each in enumerate(self.surveys) if each.as_text]
                 for i, column in zip(texts, block.texts(texts), strict=True):
-                    values[:, i] = self.surveys[i].add_texts(column, block)
+                    values[:, i] = self.surveys[i].add_texts(column, block, i)
                     if self.surveys[i].name == self.settings["group"]:
                         # Rows whose group is not known are one group: they may belong to any.
                         named = ["" if text in MISSING else text for text in column]

@@ -65,7 +65,8 @@ class TableReader:
         records = Records(path, "auto" if self.separator in SEPARATORS else self.separator, self.encoding)
         self.check_names(records.names, str(path))
         place = {name: i for i, name in enumerate(records.names)}
-        plain = [column for column in self.inputs if column.kind == "number"]
+        plain = [column for column in self.inputs if column.plain]
+        plain = [column for column in plain if column.decimal == plain[0].decimal]
         parts = []
         for block in records:
             columns, good = block.numbers([place[c.name] for c in plain], plain[0].decimal if plain else ".")
