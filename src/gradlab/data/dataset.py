@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from annotated_types import Ge
 
@@ -79,7 +80,7 @@ def prepare(
     limit: Limit = None,
     preprocess: Annotated[Method, "fitted on the training split"] = "standardise",
     one_hot: Annotated[list[str], "columns of categories, coded one-hot"] = [],  # noqa: B006
-    levels: Annotated[Count, "categories of a column that get a code of their own, the most frequent first"] = 100,
+    levels: Annotated[Count, "most categories of a column that is coded one-hot; of more, vectors are learned"] = 100,
     seed: SplitSeed = 0,
 ) -> Dataset:
     """Split, then fit the preprocessing on the training split and apply it to all three."""
@@ -91,8 +92,9 @@ def prepare(
     )
     codes = [*raw.categorical, *(c for c in one_hot if c not in raw.categorical)]
     preprocessing = Preprocessing.fit(
-        raw.inputs, preprocess, raw.features, codes, rows=train, levels=levels, missing=raw.missing
+        raw.inputs, preprocess, raw.features, codes, rows=train, levels=levels, missing=raw.missing, dates=raw.dates
     )
+    raw = replace(raw, notes=[*raw.notes, *_notes(raw, preprocessing, train)])
     resident = 4 * math.prod(preprocessing.output_shape) * len(raw.inputs) <= memory_for_data()
 
     def examples(rows: Rows) -> Examples:
@@ -107,8 +109,19 @@ def prepare(
         test=examples(tested),
         raw=raw,
         preprocessing=preprocessing,
-        targets=Targets.of(raw.targets[train], raw.classes),
+        targets=Targets.of(raw.targets[train], raw.classes, preprocessing.spec.embedded if raw.own_table else None),
     )
+
+
+def _notes(raw: Raw, preprocessing: Preprocessing, train: Rows) -> list[str]:
+    """What becomes of columns with many categories."""
+    notes = []
+    for name, known in preprocessing.embedded.items():
+        there = len(np.unique(raw.inputs[train, raw.features.index(name)]))
+        seldom = there - len(known)
+        merged = f"; the {seldom:,} that training has only once count as one" if seldom else ""
+        notes.append(f"{name!r} has {there:,} categories: a vector is learned for each{merged}.")
+    return notes
 
 
 def split_rows(

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from os.path import isfile
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,8 @@ class Reading:
 
 class Reader(Protocol):
     """How what a user names becomes raw inputs: the same for training and for prediction."""
+
+    kind: ClassVar[str]
 
     def read(self, source: str) -> Reading: ...
 

@@ -324,9 +324,10 @@ class Run:
         return figures
 
     def baselines(self, split: str = "test") -> dict[str, dict[str, float]]:
-        """The figures of the trivial predictors on a split, by name, the strongest last."""
+        """The figures of trivial predictors, and of other methods on a table, by name, the strongest last."""
         examples, train = self._encoded(split), self.task.encoded(self.dataset.train)
-        return compare(self.task.baselines(train, self.model), self.task, examples)
+        others = {**self.task.baselines(train, self.model), **self.task.references(train)}
+        return compare(others, self.task, examples)
 
     def _encoded(self, split: str) -> Examples:
         """A split with its targets as the loss takes them."""

@@ -17,6 +17,7 @@ from gradlab.tasks.calibration import calibrate
 from gradlab.tasks.constant import Constant
 from gradlab.tasks.metrics import Metric, class_metrics, viewed
 from gradlab.tasks.objective import Loss
+from gradlab.tasks.references import Reference, references
 from gradlab.tasks.task import Supervised, has_targets, tasks
 
 
@@ -93,6 +94,9 @@ class Classify(Supervised):
         """Log frequencies of the training classes: the majority class wins, and the loss is their cross-entropy."""
         frequency = torch.bincount(train.targets, minlength=len(self.classes)).float() + 1e-9
         return {"majority class": Constant(torch.log(frequency / frequency.sum()))}
+
+    def references(self, train: Examples) -> dict[str, Reference]:
+        return references(train, self.targets, self.outputs)
 
     def closing(self, model: nn.Module, splits: Mapping[str, Examples]) -> dict[str, Any]:
         """The temperature that makes its confidence right, fitted on the validation split."""

@@ -129,6 +129,10 @@ class Task:
         """
         return {}
 
+    def references(self, train: Any) -> Mapping[str, nn.Module]:
+        """What other methods learn of the same examples, by name: models too, which one should know of."""
+        return {}
+
     def closing(self, model: nn.Module, splits: Mapping[str, Any]) -> dict[str, Any]:
         """What else result.json says of a finished run, given its splits."""
         return {}

@@ -76,6 +76,7 @@ def csv(
         features=[c.name for c in inputs],
         classes=table.classes,
         categorical=[c.name for c in inputs if c.kind == "category"],
+        dates=[c.name for c in inputs if c.kind == "date"],
         missing=missing == "fill",
         groups=np.load(folder / "groups.npy", allow_pickle=False) if group else None,
         notes=table.notes,
