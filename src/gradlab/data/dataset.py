@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from annotated_types import Ge
 
@@ -24,6 +25,9 @@ Folds = Annotated[Annotated[int, Ge(2)] | None, "cut the examples into so many f
 Fold = Annotated[Natural, "which fold is the test split, from 0"]
 Limit = Annotated[Count | None, "use only this many training examples"]
 SplitSeed = Annotated[Seed, "of the splits and of generated data"]
+
+FILES = ("path", "validation_file", "test_file")
+"""Knobs of sources that name files, wherever a run is used from."""
 
 _TEST_SHARE = 0.2
 
@@ -114,7 +118,11 @@ def prepare(
 def split_rows(
     raw: Raw, *, validation: float, test: float | None, folds: int | None, fold: int, limit: int | None, seed: int
 ) -> tuple[Rows, Rows, Rows]:
-    """Which examples are for training, for validation and for test: each class in its share, and groups whole."""
+    """Which examples are for training, for validation and for test.
+
+    Each class is in all of them in its share, and groups are whole; or, where there are times, the latest are for test,
+    and the latest of the others for validation.
+    """
     if test is not None and (folds or raw.test_from is not None):
         reason = "data.folds says what it is" if folds else "this source comes with a test split of its own"
         raise GradlabError(f"data.test cannot be set: {reason}.")
@@ -122,6 +130,11 @@ def split_rows(
     if folds is None and fold:
         raise GradlabError(f"data.fold={fold} says nothing without data.folds.")
     if folds is not None:
+        if raw.times is not None:
+            raise GradlabError(
+                "data.folds cannot be set with data.time: most folds would be tested on rows that are earlier than "
+                "those they were trained on. Leave out one of them."
+            )
         if fold >= folds:
             raise GradlabError(f"data.fold={fold} is not one of the {folds} folds, which count from 0.")
         if labels is not None and raw.classes is not None:
@@ -135,9 +148,12 @@ def split_rows(
         fold=fold,
         seed=seed,
     )
-    train, validated, tested = divide(split, len(raw.inputs), labels, raw.groups)
+    train, validated, tested = divide(split, len(raw.inputs), labels, raw.groups, raw.times)
     if limit is not None and limit < len(train):
-        train = hold_out(train, limit / len(train), seed + 2, labels)[1]
+        if raw.times is not None:  # as if nothing had been recorded before
+            train = np.sort(train[np.argsort(raw.times[train], kind="stable")[-limit:]])
+        else:
+            train = hold_out(train, limit / len(train), seed + 2, labels)[1]
     return train, validated, tested
 
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from gradlab import owners, parallel
 from gradlab.data import Dataset, Examples, load, sources
-from gradlab.data.dataset import split_size
+from gradlab.data.dataset import FILES, split_size
 from gradlab.errors import GradlabError, is_out_of_memory, notice, one_line
 from gradlab.models import build_model, models
 from gradlab.models.cost import parameter_count
@@ -45,8 +45,9 @@ def resolve(recipe: Recipe) -> Recipe:
             f"The targets decide the task, so that it has no key {key!r} yet. Name it first: task=classify"
         )
     data = sources.resolve(recipe.data, "data")
-    if data.values.get("path") is not None:
-        data = replace(data, values={**data.values, "path": str(Path(data.values["path"]).absolute())})
+    named = {knob: data.values.get(knob) for knob in FILES}
+    files = {knob: str(Path(file).absolute()) for knob, file in named.items() if isinstance(file, str | Path)}
+    data = replace(data, values={**data.values, **files})
     return replace(
         recipe,
         data=data,
