@@ -56,7 +56,7 @@ def csv(
     files = {split: Path(name) for split, name in named.items() if name is not None}
     for split, file in files.items():
         if not file.is_file():
-            how = "--data FILE" if split == "train" else f"data.{split}_file=FILE"
+            how = "--data FILE" if split == "train" else f"data.{split}_file=FILE; of a run, beside --data FILE"
             raise GradlabError(f"{file} is not a file. Name a CSV file: {how}.")
     settings: dict[str, Any] = {
         "target": target,
