@@ -231,6 +231,22 @@ def test_numbers_that_are_classes_and_new_arrays(quick: ForkServer, tmp_path: Pa
     check_refused(quick("evaluate", "run", "--data", "x.npy", cwd=tmp_path), "arrays x and y")
 
 
+def test_whole_numbers_that_are_classes_of_a_table(quick: ForkServer, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = [f"{x:.3f},{rng.normal():.3f},{int(x > 0)}" for x in rng.normal(size=80)]
+    write(tmp_path / "train.csv", lines[:60], "x,z,y")
+    write(tmp_path / "new.csv", lines[60:], "x,z,y")
+    write(tmp_path / "points.csv", [f"{line}.0" for line in lines[60:]], "x,z,y")
+    asked = ["csv", "--data", "train.csv", "data.target=y", "train.epochs=10", "--json"]
+    for task in ("classify", "regress"):
+        assert quick("train", *asked, f"task={task}", "--out", task, cwd=tmp_path).code == 0
+        new, points = (quick("evaluate", task, "--data", f, "--json", cwd=tmp_path) for f in ("new.csv", "points.csv"))
+        assert new.code == 0, new.err
+        assert {**new.json, "data": ""} == {**points.json, "data": ""}
+        key = "accuracy" if task == "classify" else "r2"
+        assert new.json[key] > 0.4
+
+
 def test_new_pictures_are_in_a_folder_for_each_class(quick: ForkServer, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for folder, count in (("train", 12), ("new", 5)):

@@ -377,7 +377,7 @@ class Run:
         return compare(self.task.baselines(train, self.model), self.task, examples)
 
     def is_new(self, data: str | Path | None) -> bool:
-        """Whether data are other examples than the run's own, which it is then told to read from there."""
+        """Whether these are other examples than the run's own; its own, at another place, are read from there then."""
         if data is None or data == self._data_path:
             return False
         if str(data) in self._new:
