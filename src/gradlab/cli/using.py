@@ -60,15 +60,13 @@ def evaluate(
     opened = load_run(run, code=code)
     figures = opened.evaluate(split, data=data, threshold=threshold)
     baselines = opened.baselines(split, data=data)
-    on = (
-        {"data": data, "examples": len(opened.examples(data=data))}
-        if opened.is_new(data)
-        else {"split": split or "test"}
-    )
+    new = data is not None and opened.is_new(data)
+    name = Path(data).name if data is not None and new else split or "test"
     if as_json:
-        print_json({"run": run, **on, **figures, "baselines": baselines})
+        on = {"data": data, "examples": len(opened.examples(data=data))} if new else {"split": name}
+        at = {} if threshold is None else {"threshold": threshold}
+        print_json({"run": run, **on, **at, **figures, "baselines": baselines})
     else:
-        name = str(on.get("split") or Path(str(data)).name)
         console(plain).print(figures_table({name: figures} | baseline_columns(baselines, name)))
 
 

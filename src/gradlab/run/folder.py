@@ -30,7 +30,6 @@ from torch import Tensor, nn
 from gradlab import owners
 from gradlab.claims import claimed
 from gradlab.data import (
-    Beginning,
     Context,
     Dataset,
     Examples,
@@ -43,10 +42,7 @@ from gradlab.data import (
     reader_of,
 )
 from gradlab.data.dataset import split_size
-from gradlab.data.labelled import read_labelled
 from gradlab.data.moved import is_same, moved
-from gradlab.data.text.sequences import Padded, PaddedExamples
-from gradlab.data.text.source import new_text
 from gradlab.diagnosis.finding import Finding
 from gradlab.errors import GradlabError, TrainingError, notice, one_line
 from gradlab.files import (
@@ -66,6 +62,7 @@ from gradlab.owners import Code
 from gradlab.recipe import Recipe
 from gradlab.registry import Part
 from gradlab.run import checkpoint
+from gradlab.run.new_examples import new_examples
 from gradlab.specs import Array
 from gradlab.tasks import Task, compare, evaluate, predict, tasks, wants
 from gradlab.tasks.finite import check_losses, check_outputs
@@ -293,9 +290,9 @@ class Run:
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
         reader = self.reader
         values = reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
-        return check_outputs(predict(self.model, self._prepared(values)))
+        return check_outputs(predict(self.model, self.prepared(values)))
 
-    def _prepared(self, values: npt.NDArray[Any]) -> Any:
+    def prepared(self, values: npt.NDArray[Any]) -> Any:
         """Raw inputs as the model takes them, with values that training knew."""
         x = self.preprocessing(values)
         # Where a reader knows the categories by name, it has told of unknown ones itself.
@@ -397,22 +394,8 @@ class Run:
                 f"{data} has other examples than {self.path} was made of: all of them are evaluated. Leave out --split."
             )
         if str(data) not in self._new:
-            self._new[str(data)] = self.task.encoded(self._labelled(str(data)))
+            self._new[str(data)] = self.task.encoded(new_examples(self, str(data)))
         return self._new[str(data)]
-
-    def _labelled(self, data: str) -> Examples:
-        """New examples, prepared as the training examples were."""
-        seen_as = self.preprocessing
-        if isinstance(seen_as, Context) and not isinstance(seen_as, Beginning):
-            suffixes = self.recipe.data.values.get("suffixes", [".txt"])
-            return new_text(data, seen_as, self.targets.masked, suffixes)
-        if self.task.use != "predict":
-            raise GradlabError(f"{self.path} is evaluated on its own data alone, and {data} has other content.")
-        values, targets = read_labelled(self.reader, data, self.targets.classes)
-        inputs = self._prepared(values)
-        kind = PaddedExamples if isinstance(inputs, Padded) else Examples
-        whole = torch.int64 if self.targets.classes is not None else torch.float32
-        return kind.of(inputs, torch.from_numpy(targets).to(whole))
 
     def _encoded(self, split: str) -> Examples:
         """A split with its targets as the loss takes them."""
