@@ -82,11 +82,11 @@ def test_probabilities_are_named_by_their_classes(quick: ForkServer, houses: Pat
 
 
 def test_an_id_column_that_training_never_had(quick: ForkServer, houses: Path, tmp_path: Path) -> None:
-    lines = [f"{line},A-{i}" for i, line in enumerate((houses / "new.csv").read_text().split()[1:])]
+    lines = [f'{line},"Ä, ""{i:02}"""' for i, line in enumerate((houses / "new.csv").read_text().split()[1:])]
     write(tmp_path / "new.csv", lines, f"{COLUMNS},ticket")
     ended = quick("predict", houses / "sold", "new.csv", "--id", "ticket", "--csv", cwd=tmp_path)
     assert ended.code == 0, ended.err
-    assert [line["ticket"] for line in table(ended.out)] == [f"A-{i}" for i in range(80)]
+    assert [line["ticket"] for line in table(ended.out)] == [f'Ä, "{i:02}"' for i in range(80)]
     check_refused(quick("predict", houses / "sold", "new.csv", "--csv", cwd=tmp_path), "'ticket'", "Remove it")
     (tmp_path / "new.json").write_text(json.dumps(read(tmp_path / "new.csv")))
     from_json = quick("predict", houses / "sold", "new.json", "--id", "ticket", "--csv", cwd=tmp_path)
@@ -228,7 +228,8 @@ def test_numbers_that_are_classes_and_new_arrays(quick: ForkServer, tmp_path: Pa
     labels = [p["label"] for p in quick("predict", "run", "new.npz", "--json", cwd=tmp_path).json["predictions"]]
     assert ended.json["accuracy"] == pytest.approx(np.mean(np.array(labels) == y[80:].astype(str)))
     check_refused(quick("evaluate", "run", "--data", "other.npz", cwd=tmp_path), "3 is none of the classes", "1, 2")
-    check_refused(quick("evaluate", "run", "--data", "x.npy", cwd=tmp_path), "arrays x and y")
+    for other in ("x.npy", "."):
+        check_refused(quick("evaluate", "run", "--data", other, cwd=tmp_path), "arrays x and y")
 
 
 def test_whole_numbers_that_are_classes_of_a_table(quick: ForkServer, tmp_path: Path) -> None:

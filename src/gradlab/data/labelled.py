@@ -30,8 +30,8 @@ _FORMS = {
 
 def read_labelled(reader: Reader, source: str, classes: list[str] | None) -> Labelled:
     """Inputs as `predict` reads them, beside the targets that a run with these classes, or none, learned from."""
-    path = Path(source)
-    if path.is_dir() and not isinstance(reader, TableReader):
+    path, kind = Path(source), str(reader.describe()["kind"])
+    if path.is_dir() and kind in ("pictures", "texts"):
         return _from_folders(reader, path, classes)
     if reader.target is not None:
         return _from_table(reader, source, reader.target, classes)
@@ -41,7 +41,7 @@ def read_labelled(reader: Reader, source: str, classes: list[str] | None) -> Lab
         if len(targets) != len(values):
             raise GradlabError(f"{source} has {len(values)} inputs but {len(targets)} targets.")
         return values, _encoded(targets, classes, lambda row: f"{source}, row {row}")
-    form = _FORMS.get(str(reader.describe()["kind"]), "a file like the one it was trained on")
+    form = _FORMS.get(kind, "a file like the one it was trained on")
     raise GradlabError(f"{source} has no targets that this run knows of. It is evaluated on {form}.")
 
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def new_examples(run: "Run", data: str) -> Examples:
     """Examples with their targets, read and prepared as those that the run was trained on."""
-    seen_as, classes = run.preprocessing, run.targets.classes
-    if isinstance(seen_as, Context) and not isinstance(seen_as, Beginning):
-        return new_text(data, seen_as, run.targets.masked, run.recipe.data.values.get("suffixes", [".txt"]))
+    preparation, classes = run.preprocessing, run.targets.classes
+    if isinstance(preparation, Context) and not isinstance(preparation, Beginning):
+        return new_text(data, preparation, run.targets.masked, run.recipe.data.values.get("suffixes", [".txt"]))
     if run.task.use != "predict":
         raise GradlabError(f"{run.path} is evaluated on its own data alone, and {data} has other content.")
     values, targets = read_labelled(run.reader, data, classes)

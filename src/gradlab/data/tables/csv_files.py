@@ -290,8 +290,8 @@ class _Conversion:
         if self.classes is not None:  # the numbers 1 and 1.0 are the same class
             target = np.unique(target, return_inverse=True)[1].astype(np.int64)
         np.save(self.folder / "targets.npy", target)
-        for file, found in dividing.items():
-            np.save(self.folder / file, np.concatenate(found))
+        for file, columns in dividing.items():
+            np.save(self.folder / file, np.concatenate(columns))
         starts = self._starts(np.concatenate(kept), target)
         reader = TableReader(columns=self.columns, separator=self.records.separator, encoding=self.settings["encoding"])
         table = _Table(reader, self.classes, self.notes, starts)

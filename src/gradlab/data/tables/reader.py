@@ -72,19 +72,19 @@ class TableReader:
         place = {name: i for i, name in enumerate(records.names)}
         plain = [column for column in self.inputs if column.plain]
         plain = [column for column in plain if column.decimal == plain[0].decimal]
-        parts, handed, places = [], {name: list[str]() for name in beside}, list[str]()
+        parts, kept, places = [], {name: list[str]() for name in beside}, list[str]()
         for block in records:
             columns, good = block.numbers([place[c.name] for c in plain], plain[0].decimal if plain else ".")
             numbers = {c.name: values for c, values, all_good in zip(plain, columns, good, strict=True) if all_good}
             others = [c.name for c in self.inputs if c.name not in numbers]
             texts = dict(zip(others, block.texts([place[name] for name in others]), strict=True))
-            for name, kept in zip(beside, block.texts([place[name] for name in beside]), strict=True):
-                handed[name] += kept
+            for name, column in zip(beside, block.texts([place[name] for name in beside]), strict=True):
+                kept[name] += column
             places += (f"{path}, {block.where(i)}" for i in range(len(block) if beside else 0))
             parts.append(self.encode(texts, lambda i, block=block: f"{path}, {block.where(i)}", numbers))  # type: ignore[misc]
         if not parts:
             raise GradlabError(f"{path} has a line of column names, but no row below it.")
-        return Reading(np.concatenate(parts), None, handed, places)
+        return Reading(np.concatenate(parts), None, kept, places)
 
     def _from_objects(self, path: Path, beside: Sequence[str]) -> Reading:
         try:

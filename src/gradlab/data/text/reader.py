@@ -65,8 +65,8 @@ class TextReader:
         places: list[str] = []
         for block in records:
             places += (f"{path}, {block.where(row)}" for row in range(len(block)))
-            found = block.texts([records.names.index(name) for name in columns])
-            for column, texts in zip(columns.values(), found, strict=True):
+            read = block.texts([records.names.index(name) for name in columns])
+            for column, texts in zip(columns.values(), read, strict=True):
                 column += texts
         if not places:
             raise GradlabError(f"{path} has a line of column names, but no row below it.")
