@@ -26,6 +26,9 @@ Fold = Annotated[Natural, "which fold is the test split, from 0"]
 Limit = Annotated[Count | None, "use only this many training examples"]
 SplitSeed = Annotated[Seed, "of the splits and of generated data"]
 
+FILES = ("path", "validation_file", "test_file")
+"""Knobs of sources that name files, wherever a run is used from."""
+
 _TEST_SHARE = 0.2
 
 
@@ -109,7 +112,7 @@ def prepare(
         test=examples(tested),
         raw=raw,
         preprocessing=preprocessing,
-        targets=Targets.of(raw.targets[train], raw.classes, preprocessing.spec.embedded if raw.own_table else None),
+        targets=Targets.of(raw.targets[train], raw.classes, preprocessing.embedded_sizes if raw.own_table else None),
     )
 
 
@@ -127,7 +130,11 @@ def _notes(raw: Raw, preprocessing: Preprocessing, train: Rows) -> list[str]:
 def split_rows(
     raw: Raw, *, validation: float, test: float | None, folds: int | None, fold: int, limit: int | None, seed: int
 ) -> tuple[Rows, Rows, Rows]:
-    """Which examples are for training, for validation and for test: each class in its share, and groups whole."""
+    """Which examples are for training, for validation and for test.
+
+    Each class is in all of them in its share, and groups are whole; or, where there are times, the latest are for test,
+    and the latest of the others for validation.
+    """
     if test is not None and (folds or raw.test_from is not None):
         reason = "data.folds says what it is" if folds else "this source comes with a test split of its own"
         raise GradlabError(f"data.test cannot be set: {reason}.")
@@ -135,6 +142,11 @@ def split_rows(
     if folds is None and fold:
         raise GradlabError(f"data.fold={fold} says nothing without data.folds.")
     if folds is not None:
+        if raw.times is not None:
+            raise GradlabError(
+                "data.folds cannot be set with data.time: most folds would be tested on rows that are earlier than "
+                "those they were trained on. Leave out one of them."
+            )
         if fold >= folds:
             raise GradlabError(f"data.fold={fold} is not one of the {folds} folds, which count from 0.")
         if labels is not None and raw.classes is not None:
@@ -148,9 +160,12 @@ def split_rows(
         fold=fold,
         seed=seed,
     )
-    train, validated, tested = divide(split, len(raw.inputs), labels, raw.groups)
+    train, validated, tested = divide(split, len(raw.inputs), labels, raw.groups, raw.times)
     if limit is not None and limit < len(train):
-        train = hold_out(train, limit / len(train), seed + 2, labels)[1]
+        if raw.times is not None:  # as if nothing had been recorded before
+            train = np.sort(train[np.argsort(raw.times[train], kind="stable")[-limit:]])
+        else:
+            train = hold_out(train, limit / len(train), seed + 2, labels)[1]
     return train, validated, tested
 
 

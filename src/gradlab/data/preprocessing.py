@@ -141,10 +141,15 @@ class Preprocessing(Preparation):
         return (self.shape[0] - len(self.categories) + extra,)
 
     @property
+    def embedded_sizes(self) -> tuple[int, ...]:
+        """How many numbers each of the last columns may have."""
+        return tuple(len(known) + 1 for known in self.embedded.values())
+
+    @property
     def spec(self) -> specs.Array:
         """What one example is, as the model sees it."""
         if self.embedded:
-            return specs.Table(*self.output_shape, embedded=tuple(len(known) + 1 for known in self.embedded.values()))
+            return specs.Table(self.output_shape[0], self.embedded_sizes)
         return specs.Array.of(self.output_shape)
 
     def __call__(self, raw: Array, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -36,7 +36,7 @@ class Raw:
     otherwise numbers. Rows from `validation_from` and `test_from` on are the source's own splits. `categorical` names
     the features that are codes of categories, `dates` those that are days since 1970; with `missing`, NaN in an input
     stands for a value that is not known. Examples with equal `groups` belong together, and never go to different
-    splits. `notes` are what the user should know of what was read.
+    splits. With `times`, the later examples are held out. `notes` are what the user should know of what was read.
     """
 
     inputs: npt.NDArray[Any]
@@ -49,6 +49,7 @@ class Raw:
     dates: list[str] = field(default_factory=list)
     missing: bool = False
     groups: npt.NDArray[np.int64] | None = None
+    times: npt.NDArray[np.float64] | None = None
     notes: list[str] = field(default_factory=list)
     reader: "Reader | None" = None
     key: str = ""
@@ -69,8 +70,12 @@ class Raw:
                 f"The splits of a source begin in the order training, validation, test, within its {len(self.inputs)} "
                 f"examples; got validation_from={self.validation_from} and test_from={self.test_from}."
             )
-        if self.groups is not None and len(self.groups) != len(self.inputs):
-            raise GradlabError(f"There are {len(self.inputs)} inputs but {len(self.groups)} groups.")
+        for name in ("groups", "times"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.inputs):
+                raise GradlabError(f"There are {len(self.inputs)} inputs but {len(values)} {name}.")
+        if self.times is not None and self.groups is not None:
+            raise GradlabError("Examples are divided by groups or by times, not by both.")
         if self.features and len(self.features) != self.inputs.shape[1]:
             raise GradlabError(f"There are {len(self.features)} names of features for inputs of {self.inputs.shape}.")
         if self.classes is not None:
@@ -100,7 +105,7 @@ class Raw:
     @property
     def own_table(self) -> bool:
         """Whether it is a table of the user's own."""
-        return self.reader is not None and self.reader.kind == "table"
+        return getattr(self.reader, "kind", "") == "table"
 
     def wanted(self, wants: Wants | None) -> "Raw":
         """The same examples with targets of the kind a task asks for, where they can be read so."""

@@ -1,5 +1,6 @@
 """Columns with many categories, in front of any model of tables: a learned vector for each category."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -32,4 +33,4 @@ class EmbeddedTable(nn.Module):
 
 def _width(categories: int) -> int:
     """Some more numbers for more categories: between the logarithm, which could tell them apart, and the root."""
-    return min(32, round(2 * categories**0.33))
+    return min(32, round(2 * math.cbrt(categories)))

@@ -140,6 +140,10 @@ class Task:
     def check(self, model: nn.Module, train: Any) -> None:
         """Refuse a model that cannot learn this, before there is a run folder."""
 
+    def at_threshold(self, threshold: float) -> "Task":
+        """The same task, with the second of two classes predicted from this probability on."""
+        raise GradlabError("A threshold decides between two classes, but this run predicts something else.")
+
     def decode(self, output: Tensor) -> list[dict[str, Any]]:
         """Model outputs in the user's terms, one dictionary per example."""
         return [{"value": row} for row in output.tolist()]

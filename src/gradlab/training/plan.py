@@ -78,7 +78,8 @@ class Plan:
     def examples_per_step(self, examples: int) -> int:
         if self.batch_size == "auto":  # some 250 updates an epoch, in batches that are neither slow nor few
             least, most = _AUTO_BATCH
-            return min(examples, max(least, min(most, 2 ** round(math.log2(max(1, examples / 250))))))
+            fitting = 1 << round(math.log2(max(1, examples / 250)))
+            return min(examples, max(least, min(most, fitting)))
         return examples if self.batch_size == "full" else min(self.batch_size, examples)
 
     def batch_sizes(self, examples: int) -> list[int]:
