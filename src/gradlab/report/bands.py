@@ -62,8 +62,7 @@ class Band:
 def band_chart(title: str, y: str, curves: Sequence[Curve], color: str, noun: str, *, loss: bool = False) -> Html:
     """A chart over the steps of trainings, each of which is called a `noun`. A loss that falls far gets a log axis."""
     values = [value for curve in curves for value in curve.values]
-    log = loss and scale(values, _FAR)
-    logarithmic = log if log and "type" in log else {}
+    logarithmic = scale(values, _FAR) if loss else {}
     traces = band_traces(curves, color, noun, lowest=min(values) if logarithmic else -np.inf)
     return chart(title, traces, xaxis=axis("step", rangemode="tozero"), yaxis=axis(y, **logarithmic))
 

@@ -23,6 +23,8 @@ TRAIN, VALIDATION, GOOD, POOR = "var(--train)", "var(--validation)", "var(--good
 
 # Paul Tol's bright scheme: apart for colour-blind eyes too, and legible on light and dark.
 PALETTE = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#999999"]
+_BY_DEPTH = ["#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377"]  # from the input to the loss
+BY_DEPTH_NOTE = " From blue, near the input, to red, near the loss; point at a line to see its name."
 
 LOGARITHMIC: dict[str, Any] = {"type": "log"}
 _MOST_POINTS = 2000  # more are no longer seen apart, and make the page heavy
@@ -100,6 +102,27 @@ def healthy_updates() -> dict[str, Any]:
     return {**place, "fillcolor": GOOD, "opacity": 0.16, "line": {"width": 0}}
 
 
+# Colours of many lines.
+
+
+def has_legend(lines: int) -> bool:
+    """Whether lines are told apart by a colour each; a longer legend is not read."""
+    return lines <= len(PALETTE)
+
+
+def line_colors(lines: int) -> list[str]:
+    """A colour for each line; of many, in the order of the layers, a ramp from the input to the loss."""
+    if has_legend(lines):
+        return PALETTE
+    return [_between(i * (len(_BY_DEPTH) - 1) / (lines - 1)) for i in range(lines)]
+
+
+def _between(place: float) -> str:
+    first = min(int(place), len(_BY_DEPTH) - 2)
+    ends = [[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in _BY_DEPTH[first : first + 2]]
+    return "#" + "".join(f"{round(a + (b - a) * (place - first)):02x}" for a, b in zip(*ends, strict=True))
+
+
 # Whole figures.
 
 
@@ -141,14 +164,14 @@ def thinned(items: Sequence[T], most: int = _MOST_POINTS) -> list[T]:
 def scale(values: Iterable[float], times: float = 100) -> dict[str, Any]:
     """An axis for values: logarithmic where they span so many times the lowest, whose end would not be seen otherwise.
 
+    Else it spans the values alone: from zero on, curves that end near each other would be flat.
+
     >>> [scale(values).get("type", "linear") for values in ([2.3, 0.02], [2.3, 0.03], [1.0, 0.0])]
     ['log', 'linear', 'linear']
     """
     finite = [v for v in values if math.isfinite(v)]
     low, high = min(finite, default=0.0), max(finite, default=0.0)
-    if 0 < times * low < high:
-        return log_scale(finite)
-    return {"rangemode": "tozero"} if low >= 0 else {}
+    return log_scale(finite) if 0 < times * low < high else {}
 
 
 def log_scale(values: Iterable[float | None]) -> dict[str, Any]:

@@ -114,6 +114,12 @@ class Run:
         return read_json(self.path / "environment.json", EnvironmentFile)
 
     @property
+    def names(self) -> list[str]:
+        """What its user calls it: the folder, the file or folder of the data, the recipe."""
+        data = self.recipe.data.values.get("path")
+        return list(dict.fromkeys([self.path.resolve().name, *([Path(data).name] if data else []), self.recipe.name]))
+
+    @property
     def code(self) -> dict[str, str]:
         """The sums, by SHA-256, of the user's own files that registered parts of it, by their names."""
         return self.environment.get("code", {})
