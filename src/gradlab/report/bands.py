@@ -1,7 +1,9 @@
 """Several curves of one figure in one chart: each of them thin, their mean, and a band of one standard deviation."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +26,13 @@ class Curve:
     name: str
     steps: list[float]
     values: list[float]
+
+    @classmethod
+    def of(cls, name: str, log: Iterable[Mapping[str, Any]], split: str, figure: str) -> "Curve":
+        """A figure of a metrics log, where it is defined. That of the untrained model would dwarf the rest."""
+        trained = [line for line in log if line["split"] == split and line["step"] > 0]
+        lines = [line for line in trained if math.isfinite(line.get(figure, math.nan))]
+        return cls(name=name, steps=[line["step"] for line in lines], values=[line[figure] for line in lines])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
