@@ -58,7 +58,9 @@ def block_page(block: Explanation) -> Html:
 def autodiff_page(autodiff: Autodiff) -> Html:
     """The whole page of the glass engine."""
     top = _top("autodiff", SUMMARY)
-    picture = tag("figure", Html(autodiff.picture), tag("figcaption", "Blue: values. Red: gradients."), class_="graph")
+    words = "From the inputs at the left to the loss at the right. Blue: values. Red: gradients; constants have none."
+    scroll = tag("div", Html(autodiff.picture), class_="scroll")
+    picture = tag("figure", scroll, tag("figcaption", words), class_="graph")
     codes = tag("div", _code(autodiff.gate), _code(autodiff.backward), class_="beside")
     parts = [_equation(EQUATION), picture, *(tag("p", step) for step in STEPS), section("The code", codes)]
     return page("autodiff", join([*top, *parts]), charts=False, style=_style())
