@@ -102,7 +102,7 @@ def _heights(columns: list[Column], links: Links) -> dict[Any, float]:
     near = {n: [a for a, b in links if b == n] + [b for a, b in links if a == n] for n in heights}
     for sweep in range(SWEEPS):
         for column in columns if sweep % 2 else columns[::-1]:
-            wanted = [np.mean([heights[m] for m in near[n]]) if near[n] else heights[n] for n in column]
+            wanted = [float(np.mean([heights[m] for m in near[n] or [n]])) for n in column]
             heights |= zip(column, spread(wanted), strict=True)
     top = min(heights.values())
     return {node: height - top for node, height in heights.items()}
