@@ -43,7 +43,7 @@ def inline(latex: str) -> str:
     r"""The equation in one line, as it stands in a sentence.
 
     >>> inline(r"\sqrt{\tfrac1n \sum (\hat y - y)^2}"), inline(r"e^{w·x + \log m}")
-    ('√(1/n ∑ (ŷ − y)²)', 'e^(w·x+log m)')
+    ('√(1/n ∑ (ŷ − y)²)', 'e^(w·x + log m)')
     """
     whole = Element("mrow")
     whole.append(_flat(tree(latex)))

@@ -73,8 +73,8 @@ def _tick(value: float, ends: Mapping[str, float], x: float, y: float, anchor: s
 def ticks(low: float, high: float) -> list[float]:
     """Round numbers from one end to the other: multiples of 1, 2 or 5 times a power of ten.
 
-    >>> ticks(-4, 4), ticks(0, 0.9)
-    ([-4.0, -2.0, 0.0, 2.0, 4.0], [0.0, 0.2, 0.4, 0.6, 0.8])
+    >>> ticks(-100, 150), ticks(0, 0.9)
+    ([-100.0, -50.0, 0.0, 50.0, 100.0, 150.0], [0.0, 0.2, 0.4, 0.6, 0.8])
     """
     decade = 10.0 ** math.floor(math.log10(high - low))
     step = next(s * decade for s in (0.1, 0.2, 0.5, 1, 2, 5) if (high - low) / (s * decade) <= _TICKS)
