@@ -133,9 +133,14 @@ def test_mistakes_of_a_table_show_dates_amounts_and_the_line_of_the_file(train, 
     assert "Run · loans.csv · tiny" in page.text
 
 
-def test_axes_of_scores_follow_the_scores(digits_page):
+def test_axes_of_scores_follow_the_scores(digits, digits_page):
     for name in ("Loss", "Accuracy", "Macro F1"):
-        assert "rangemode" not in digits_page.figures[name]["layout"]["yaxis"]
+        axis = digits_page.figures[name]["layout"]["yaxis"]
+        figure = {"Loss": "loss", "Accuracy": "accuracy", "Macro F1": "f1"}[name]
+        values = [line[figure] for line in digits.metrics if line["step"] and figure in line]
+        low, high = axis["range"]
+        assert low < min(values) < max(values) < high, "after the first step"
+        assert high - low < 1.2 * (max(values) - min(values))
 
 
 def test_untrained_weights_are_not_praised(train, read):

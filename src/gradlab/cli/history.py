@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gradlab.cli.output import console, print_json, say, table
-from gradlab.cli.training import Json, Plain
+from gradlab.cli.training import Flag, Json, Plain
 from gradlab.errors import GradlabError
 from gradlab.files import read_json
 from gradlab.files.formats import EnvironmentFile, Result
@@ -16,21 +16,31 @@ from gradlab.wording import as_typed, duration, number
 _FIGURES = ("steps", "seconds", "parameters", "validation", "test")
 
 
-def runs(folder: str = "runs", /, *, plain: Plain = False, as_json: Json = False) -> None:
+def runs(folder: str = "runs", /, *, watch: Flag = False, plain: Plain = False, as_json: Json = False) -> None:
     """List the runs in a folder, newest first.
 
     Examples to copy:
 
     - `gradlab runs`
     - `gradlab runs experiments --json`
+    - `gradlab runs --watch`: how those that are being trained get on, until Ctrl-C
 
     Parameters
     ----------
     folder
         Where to look.
+    watch
+        Go on looking, and show the steps and losses of runs that are being trained.
     """
     if not Path(folder).is_dir():
         raise GradlabError(f"There is no folder {folder} here. `gradlab train` makes runs/ for its first run.")
+    if watch and as_json:
+        raise GradlabError("--watch is for people, and never ends. For scripts: gradlab runs --json, again and again.")
+    if watch:
+        from gradlab.cli.watching import watch_runs
+
+        watch_runs(Path(folder), console(plain))
+        return
     summaries = [read(path.parent) for path in Path(folder).glob("*/recipe.toml")]
     newest_first = sorted(summaries, key=lambda summary: summary["started"], reverse=True)
     if as_json:

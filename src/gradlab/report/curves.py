@@ -1,5 +1,6 @@
 """How the run went: loss and metrics over the epochs, and the signs of a healthy training."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from gradlab.report import charts as draw
@@ -21,7 +22,7 @@ _FROM_ZERO: dict[str, Any] = {"type": "linear", "rangemode": "tozero"}
 def learning_section(run: "Run") -> Html:
     """Loss and every metric, on training examples and on the validation split."""
     log, criterion = _log(run), run.task.criterion
-    words = [f"The best step is the one with the {_best(criterion)}."]
+    words = [f"The best step is the one with the {_best(criterion)}. The untrained model may lie outside of a chart."]
     if log["train-sample"]:
         sample = "The train sample is as many training examples as the validation split has"
         words.insert(0, f"{sample}, judged at the same moments.")
@@ -52,7 +53,15 @@ def _progress(log: Log, metric: str, criterion: "Criterion") -> Html:
         traces += [_best_step(best, metric)] if metric in best else []
     name = name_of(metric)
     scale = draw.scale(_values(traces)) if metric == "loss" else {}
-    return _over_epochs(name[0].upper() + name[1:], name, traces, scale)
+    return _over_epochs(name[0].upper() + name[1:], name, traces, scale or _trained_range(log, metric))
+
+
+def _trained_range(log: Log, metric: str) -> dict[str, Any]:
+    """From the lowest to the highest figure after the first step: that of the untrained model would dwarf the rest."""
+    lines = [line for split in ("train", "train-sample", "validation") for line in log[split] if line["step"]]
+    values = [line[metric] for line in lines if math.isfinite(line.get(metric, math.nan))]
+    room = 0.06 * (max(values) - min(values)) if values else 0.0
+    return {"range": [min(values) - room, max(values) + room]} if room else {}
 
 
 def health_section(run: "Run") -> Html:
