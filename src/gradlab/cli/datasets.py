@@ -12,7 +12,6 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
-from gradlab.wording import quantity
 
 if TYPE_CHECKING:
     from gradlab.data.overview import Feature, Overview
@@ -174,9 +173,7 @@ def show_overview(screen: Console, name: str, overview: "Overview") -> None:
 
 
 def _spread(feature: "Feature") -> list[str]:
-    if feature.categories is not None:
-        return ["", f"{feature.categories} values", ""]
-    return [quantity(v) for v in (feature.low, feature.mean, feature.high)]
+    return ["", f"{feature.categories} values", ""] if feature.categories is not None else feature.ends
 
 
 def _where(name: str) -> dict[str, Any]:

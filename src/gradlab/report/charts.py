@@ -27,6 +27,8 @@ _BY_DEPTH = ["#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377"]  
 BY_DEPTH_NOTE = " From blue, near the input, to red, near the loss; point at a line to see its name."
 
 LOGARITHMIC: dict[str, Any] = {"type": "log"}
+_DAY = 86_400_000  # milliseconds
+_EXACT = 2**40  # whole numbers beyond which halves are soon not told apart
 _MOST_POINTS = 2000  # more are no longer seen apart, and make the page heavy
 _HEALTHY = (3e-4, 3e-3)  # updates of about a thousandth of the weights, half a decade either way
 
@@ -126,14 +128,30 @@ def _between(place: float) -> str:
 # Whole figures.
 
 
-def histogram(title: str, values: Any, note: str, bins: int = 40, **layout: Any) -> Html:
+def histogram(title: str, values: Any, note: str, bins: int = 40, dates: bool = False, **layout: Any) -> Html:
+    """How many values lie where; dates are days since 1970."""
     try:
-        heights, edges = np.histogram(values, bins=bins if len(values) else 1)
+        heights, edges = np.histogram(values, bins=_edges(np.asarray(values), bins))
     except ValueError:  # they lie so near each other that no edges fit between them
         heights, edges = np.array([len(values)]), np.array([np.min(values), np.max(values)])
     middles, widths = (edges[1:] + edges[:-1]) / 2, 0.94 * np.diff(edges)
-    trace = bars(middles, heights, "around %{x:.4~g}: %{y}<extra></extra>", width=widths)
+    if dates:  # plotly counts milliseconds
+        trace = bars(middles * _DAY, heights, "around %{x|%Y-%m-%d}: %{y}<extra></extra>", width=widths * _DAY)
+        layout["xaxis"] = {**layout.get("xaxis", {}), "type": "date"}
+    else:
+        trace = bars(middles, heights, "around %{x:.4~g}: %{y}<extra></extra>", width=widths)
     return chart(title, [trace], note, showlegend=False, **layout)
+
+
+def _edges(values: Any, bins: int) -> Any:
+    """How many bins; of whole numbers their edges, so that each bin holds as many whole numbers as every other."""
+    if not len(values):
+        return 1
+    if (values != np.round(values)).any() or np.abs(values).max() > _EXACT:
+        return bins
+    low, high = values.min(), values.max()
+    step = math.ceil((high - low + 1) / bins)
+    return np.arange(low - 0.5, high + 0.5 + step, step)
 
 
 def count_bars(title: str, names: Iterable[str], counts: Any, note: str, bar: int = 24, **layout: Any) -> Html:
