@@ -9,6 +9,7 @@ metrics.jsonl      one line per log point
 checkpoints/       step-NNNNNNNN/: model, optimizer and best weights, state.json, SHA256SUMS
 result.json        final figures
 report.html        what happened, for people
+tensorboard/       the figures of metrics.jsonl as event files (train.log=tensorboard)
 live.html          what is happening, where somebody watched (`gradlab report RUN --watch`)
 """
 
