@@ -194,3 +194,33 @@ def test_what_cannot_be_shown_is_told(
 ) -> None:
     check_refused(quick("data", "show", *arguments, cwd=tmp_path), *words)
     assert [path.name for path in tmp_path.iterdir()] == ["houses.csv"]
+
+
+def test_dates_are_dates_and_whole_numbers_have_bins_of_their_own(quick: ForkServer, tmp_path: Path) -> None:
+    rows = [f"2020-01-{1 + i % 31:02},{i % 6},{i * 7 % 300},{i / 7},{i % 2}" for i in range(400)]
+    (tmp_path / "t.csv").write_text("day,children,age,size,bought\n" + "\n".join(rows))
+    out = shown(quick("data", "show", "csv", "--data", "t.csv", "target=bought", "--out", "t.html", cwd=tmp_path))
+    assert re.search(r"^ *day +date +2020-01-01 +2020-01-\d\d +2020-01-31 +0 *$", out, re.MULTILINE)
+    check_page(tmp_path / "t.html", "2020-01-01 to 2020-01-31, mean 2020-01-")
+    drawn = {
+        title: json.loads(figure)
+        for title, figure in re.findall(
+            r'<h3>([^<]*)</h3><div class="chart".*?<script type="application/json">(.*?)</script>',
+            (tmp_path / "t.html").read_text(),
+        )
+    }
+    children = drawn["children"]["data"][0]
+    assert children["x"] == [0, 1, 2, 3, 4, 5]
+    assert children["y"] == [67, 67, 67, 67, 66, 66]
+    assert set(np.diff(drawn["age"]["data"][0]["x"])) == {8.0}, "of 300 ages in 40 bins each has 8"
+    assert len(drawn["size"]["data"][0]["x"]) == 40
+    day = drawn["day"]
+    assert day["layout"]["xaxis"]["type"] == "date"
+    assert day["data"][0]["x"][0] == 18262 * 86_400_000
+    assert "Bars are of" not in Page(tmp_path / "t.html").text
+
+
+def test_bars_of_a_sample_say_so(quick: ForkServer, tmp_path: Path) -> None:
+    shown(quick("data", "show", "moons", "examples=30000", cwd=tmp_path))
+    words = "Bars are of 20,000 examples, evenly spread over all 30,000."
+    check_page(tmp_path / "moons-data.html", words)

@@ -26,6 +26,7 @@ from gradlab.cli.sweeping import sweep
 from gradlab.cli.training import resume, train
 from gradlab.cli.using import evaluate, predict
 from gradlab.cli.verifying import verify
+from gradlab.cli.watching import report
 from gradlab.errors import FAULT, GradlabError, is_out_of_memory, one_line
 from gradlab.printable import printable, without_passwords
 from gradlab.version import __version__
@@ -50,6 +51,7 @@ commands: list[Callable[..., None]] = [
     recipes,
     runs,
     compare,
+    report,
     explain,
     verify,
 ]

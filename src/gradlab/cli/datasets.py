@@ -12,7 +12,6 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
-from gradlab.wording import quantity
 
 if TYPE_CHECKING:
     from gradlab.data.overview import Feature, Overview
@@ -35,6 +34,7 @@ data = cyclopts.App(
 _WORDS = {
     "scikit-learn": "ships with scikit-learn",
     "generated": "generated",
+    "python": "ships with Python",
     "cache": "in the cache",
     "web": "fetch it",
     "yours": "your own file",
@@ -173,9 +173,7 @@ def show_overview(screen: Console, name: str, overview: "Overview") -> None:
 
 
 def _spread(feature: "Feature") -> list[str]:
-    if feature.categories is not None:
-        return ["", f"{feature.categories} values", ""]
-    return [quantity(v) for v in (feature.low, feature.mean, feature.high)]
+    return ["", f"{feature.categories} values", ""] if feature.categories is not None else feature.ends
 
 
 def _where(name: str) -> dict[str, Any]:
@@ -185,7 +183,10 @@ def _where(name: str) -> dict[str, Any]:
 
     if name not in DOWNLOADS:
         rooms = {bundled.__name__: "scikit-learn", generated.__name__: "generated"}
-        return {"where": rooms.get(sources[name].__module__, "yours"), "path": None, "bytes": None}
+        room = sources[name].__module__
+        of_python = room.startswith("gradlab.") and "path" not in sources.schema(name).knobs
+        where = rooms.get(room, "python" if of_python else "yours")
+        return {"where": where, "path": None, "bytes": None}
     folder = in_cache(name)
     if folder is None:
         return {"where": "web", "path": None, "bytes": sum(file.size for file in DOWNLOADS[name])}
@@ -193,7 +194,10 @@ def _where(name: str) -> dict[str, Any]:
 
 
 def _summary(builder: Callable[..., Any]) -> str:
-    return (builder.__doc__ or "").strip().splitlines()[0]
+    from gradlab.explanation.docstring import Docstring
+    from gradlab.explanation.equations import sentence
+
+    return sentence(Docstring.of(builder).summary)
 
 
 def _recipe_for(source: str) -> str:

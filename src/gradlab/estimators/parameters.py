@@ -22,6 +22,7 @@ _ELSEWHERE = {  # keys of a plan that an estimator has under a name of its own
     "seed": "random_state",
     "steps": "epochs",
     "log_every": "verbose",
+    "log": "verbose",
     "checkpoint_every": "save",
     "checkpoints": "save",
 }

@@ -41,7 +41,9 @@ def write_report(run: "Run") -> Path:
         closing.next_section(run),
     ]
     path = run.path / "report.html"
-    write_file(path, page(run.recipe.name, join(parts)), f"Make room, then: gradlab resume {run.path}", TrainingError)
+    write_file(
+        path, page(" · ".join(run.names), join(parts)), f"Make room, then: gradlab resume {run.path}", TrainingError
+    )
     return path
 
 

@@ -9,6 +9,8 @@ metrics.jsonl      one line per log point
 checkpoints/       step-NNNNNNNN/: model, optimizer and best weights, state.json, SHA256SUMS
 result.json        final figures
 report.html        what happened, for people
+tensorboard/       the figures of metrics.jsonl as event files (train.log=tensorboard)
+live.html          what is happening, where somebody watched (`gradlab report RUN --watch`)
 """
 
 import math
@@ -121,6 +123,12 @@ class Run:
     @cached_property
     def environment(self) -> EnvironmentFile:
         return read_json(self.path / "environment.json", EnvironmentFile)
+
+    @property
+    def names(self) -> list[str]:
+        """What its user calls it: the folder, the file or folder of the data, the recipe."""
+        data = self.recipe.data.values.get("path")
+        return list(dict.fromkeys([self.path.resolve().name, *([Path(data).name] if data else []), self.recipe.name]))
 
     @property
     def code(self) -> dict[str, str]:

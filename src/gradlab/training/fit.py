@@ -85,6 +85,8 @@ def fit(
     14
     """
     settled = Plan(**plan_schema.resolve(plan, "fit"))
+    if settled.log != "none" and out is None:
+        raise GradlabError(f"log={settled.log!r} is written into a run folder: name one, out=FOLDER.")
     if not any(p.requires_grad for p in model.parameters()) and not hasattr(model, "learn_without_gradients"):
         raise GradlabError("The model has no parameter to train.")
     place = find_device(device) if device else next((p.device for p in model.parameters()), torch.device("cpu"))

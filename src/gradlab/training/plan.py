@@ -46,6 +46,7 @@ class Plan:
     keep: Annotated[Literal["best", "last"], "weights the run ends with: best by validation loss, or last"] = "best"
     evaluate_every: Annotated[Count | None, "steps between evaluations; default one epoch"] = None
     log_every: Annotated[Count | None, "steps between log lines; default 20, or a hundredth of a long run"] = None
+    log: Annotated[Literal["none", "tensorboard"], "write the log for TensorBoard too, into the run folder"] = "none"
     checkpoint_every: Annotated[Count, "steps between checkpoints"] = 1000
     checkpoints: Annotated[Count, "newest checkpoints that are kept"] = 3
     precision: Annotated[Literal["float32", "bf16"], "bf16: mixed precision, on CUDA and CPUs made for it"] = "float32"

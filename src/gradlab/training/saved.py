@@ -21,6 +21,7 @@ from gradlab.training.loop import Progress, Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.plan import Plan
 from gradlab.training.streams import read
+from gradlab.training.tensorboard import TensorBoard
 
 Build = Callable[..., AbstractContextManager[Training]]
 """Gives a training in its settings, with the observers that it is called with."""
@@ -43,6 +44,7 @@ def train_into(
     keepers = [
         MetricsLog(run.path / "metrics.jsonl", plan.checkpoint_every),
         Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints),
+        *([TensorBoard(run.path / "tensorboard")] if plan.log == "tensorboard" else []),
     ]
     first = parallel.rank() == 0
     watching = [*observers, *([checkup] if checkup else []), *keepers] if first else []
