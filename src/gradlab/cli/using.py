@@ -89,6 +89,8 @@ def predict(
     opened = load_run(run, code=code)
     reading = opened.reader.read(inputs)
     predictions = opened.describe(reading.values, calibrated)
+    if calibrated and (refused := opened.finished["calibration"].get("refused")):
+        print(f"Note: the probabilities are as trained, at temperature 1: {refused}.", file=sys.stderr)
     names = reading.names or [str(row) for row in range(len(predictions))]
     first = "file" if reading.names else "row"
     if as_json:
