@@ -61,7 +61,7 @@ def held_out_losses(
     z, y = logits.double().cpu(), targets.cpu()
     fold = torch.arange(len(y)) % _FOLDS
     calm = torch.empty_like(z)
-    for number in fold.unique():
+    for number in range(_FOLDS):
         here = fold == number
         calm[here] = z[here] / fit_temperature(z[~here], y[~here])
     return F.cross_entropy(z, y).item(), F.cross_entropy(calm, y).item()
