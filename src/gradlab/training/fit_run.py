@@ -32,7 +32,7 @@ def fit_run(out: Path, model: nn.Module, task: Task, splits: dict[str, Any], pla
         if not isinstance(train, Examples) and not (out / "result.json").exists():
             notice("The data are read again from their beginning, up to where the run stood.")
     else:
-        threads = choose_threads(plan, driver.step_flops(driver.example_flops(model, task, train), train, plan))
+        threads = choose_threads(plan, driver.product_flops(driver.example_cost(model, task, train), train, plan))
         mode = choose_mode(plan, train.device, driver.total_steps(train, plan))
         run = Run.create(out, recipe, describe_environment(train.device, threads, mode), dataset)
     run.task, run.dataset, run.model = task, dataset, model  # which no name could build again
