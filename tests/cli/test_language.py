@@ -104,6 +104,25 @@ def test_a_stopped_run_goes_on_to_the_same_bits(quick: ForkServer, folder: Path,
     assert (last[0] / "model.safetensors").read_bytes() == (last[1] / "model.safetensors").read_bytes()
 
 
+@pytest.mark.parametrize("recipe", ["text-gpt", "text-lstm"])
+def test_checkpoints_by_the_clock_change_no_bit(quick: ForkServer, folder: Path, recipe: str) -> None:
+    """The warm-up is a tenth of the run by itself, so that so short a one needs no other schedule."""
+    model = ["model.heads=2"] if recipe == "text-gpt" else []
+    asked = ["train", recipe, "--data", "text.txt", *SMALL, *model, "train.steps=300", "train.checkpoints=99"]
+    ends = {}
+    for name, minutes in (("never", 1000), ("often", 0.0005)):
+        ended = quick(*asked, f"train.checkpoint_minutes={minutes}", "--out", f"{recipe}-{name}", cwd=folder)
+        assert ended.code == 0, ended.err
+        run = folder / f"{recipe}-{name}"
+        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        saved = sorted(path.name for path in (run / "checkpoints").iterdir())
+        weights = (run / "checkpoints" / saved[-1] / "model.safetensors").read_bytes()
+        ends[name] = saved, weights, [{**line, "seconds": 0} for line in lines]
+    assert ends["never"][0] == ["step-00000300"]
+    assert len(ends["often"][0]) > 2
+    assert ends["never"][1:] == ends["often"][1:]
+
+
 def test_the_same_seed_writes_the_same_text_streamed_or_not(quick: ForkServer, run: Path, folder: Path) -> None:
     asked = ["generate", "gpt", "--prompt", "the ", "--max-tokens", 10, "--temperature", 0.8, "--top-k", 20]
     streamed, whole = quick(*asked, cwd=folder).out, quick(*asked, "--no-stream", cwd=folder).out

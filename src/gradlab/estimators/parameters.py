@@ -23,6 +23,7 @@ _ELSEWHERE = {  # keys of a plan that an estimator has under a name of its own
     "steps": "epochs",
     "log_every": "verbose",
     "checkpoint_every": "save",
+    "checkpoint_minutes": "save",
     "checkpoints": "save",
 }
 

@@ -74,8 +74,8 @@ class Reader:
     def _open(self, start: int, rows: int) -> None:
         """Begin to read at a place of the text."""
         self._start = start
-        new = isinstance(self.model, CachedModel)
-        self.cache: Cache | None = self.model.new_cache(rows, self._most) if new else None
+        model = self.model
+        self.cache: Cache | None = model.new_cache(rows, self._most) if isinstance(model, CachedModel) else None
         self._read = self.cache.read if isinstance(self.cache, Reading) else self._asked
 
     def _window(self, length: int) -> int:

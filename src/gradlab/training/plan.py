@@ -43,6 +43,7 @@ class Plan:
     evaluate_every: Annotated[Count | None, "steps between evaluations; default one epoch"] = None
     log_every: Annotated[Count | None, "steps between log lines; default 20, or a hundredth of a long run"] = None
     checkpoint_every: Annotated[Count, "steps between checkpoints"] = 1000
+    checkpoint_minutes: Annotated[Positive, "and the longest time between them; to the first, at most one"] = 5.0
     checkpoints: Annotated[Count, "newest checkpoints that are kept"] = 3
     precision: Annotated[Literal["float32", "bf16"], "bf16: mixed precision, on CUDA and CPUs made for it"] = "float32"
     compile: Annotated[Literal["auto", "on", "off"], "compile or capture the step; auto: only where it pays"] = "auto"

@@ -42,7 +42,7 @@ def train_into(
     checkup = Checkup(run.path / "metrics.jsonl") if plan.doctor and task.doctor else None
     keepers = [
         MetricsLog(run.path / "metrics.jsonl", plan.checkpoint_every),
-        Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints),
+        Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints, plan.checkpoint_minutes),
     ]
     first = parallel.rank() == 0
     watching = [*observers, *([checkup] if checkup else []), *keepers] if first else []

@@ -40,7 +40,9 @@ def images(
     seed: int,
     *,
     path: Annotated[str, "folder with a folder of pictures for each class, or splits of those: --data FOLDER"],
-    size: Annotated[Side | None, "height and width; default their own where all have one up to 128, else the median, up to 64"] = None,
+    size: Annotated[
+        Side | None, "height and width; default their own if all have one up to 128, else the median up to 64"
+    ] = None,
     colour: Annotated[Literal["auto", "grey", "rgb"], "auto: grey where all pictures are"] = "auto",
     resize: Annotated[
         Resize, "how other shapes are made to fit: cut to the middle, put on white, or stretched"
