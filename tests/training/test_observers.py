@@ -80,7 +80,7 @@ def test_the_first_checkpoint_comes_after_a_minute_at_most(make_training, run, t
 
 
 def test_the_clock_waits_where_steps_have_brought_one(make_training, run, tmp_path, monkeypatch):
-    monkeypatch.setattr(observers, "_FIRST", 0.03)
+    monkeypatch.setattr(observers, "_FIRST", 0.1)
     run(make_training(observers=[Slow(), Checkpoints(tmp_path, 1, 99, minutes=60.0), asked := Asked()]))
     assert asked.requests == []
 

@@ -52,7 +52,9 @@ def _spec(train: Any) -> Spec:
 
 
 def _check_same(run: Run, recipe: Recipe, dataset: Dataset) -> None:
-    before, now = run.recipe.flat(), recipe.flat()
+    # A key that the run's version of gradlab did not have is as it is by default.
+    usual = {f"train.{key}": value for key, value in vars(Plan()).items() if isinstance(value, int | float | str)}
+    before, now = {**usual, **run.recipe.flat()}, recipe.flat()
     for key in dict.fromkeys((*before, *now)):
         was, wanted = (as_typed(values.get(key, "nothing")) for values in (before, now))
         if was != wanted:

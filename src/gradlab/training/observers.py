@@ -123,7 +123,7 @@ class Checkpoints(Observer):
         self.folder, self.every, self.keep = folder, every, keep
         self.seconds = None if minutes is None else 60 * minutes
         self.saved = 0
-        self.taken = 0.0  # when the last one was, or the training began
+        self.taken: float | None = None  # when the last one was
         self.timer: threading.Timer | None = None
         self.writer = ThreadPoolExecutor(1)
         self.writing: Future[None] | None = None
@@ -136,7 +136,7 @@ class Checkpoints(Observer):
                 remove(path)
         self._prune()
         self.saved = training.progress.step
-        self.taken = time.monotonic()
+        self.taken = time.monotonic() if self.saved else None
         if self.seconds is not None:
             self._ring_in(min(_FIRST, self.seconds), training)
 
@@ -148,8 +148,8 @@ class Checkpoints(Observer):
     def _ring(self, training: Training) -> None:
         """Ask for a checkpoint, unless one was taken meanwhile that is not old enough."""
         assert self.seconds is not None
-        rest = self.seconds - (time.monotonic() - self.taken)
-        if self.saved and rest > 0:
+        rest = 0.0 if self.taken is None else self.taken + self.seconds - time.monotonic()
+        if rest > 0:
             self._ring_in(rest, training)
         else:
             training.request("checkpoint")
