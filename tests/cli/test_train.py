@@ -218,3 +218,20 @@ def test_a_compiled_run_reproduces_itself(tmp_path: Path) -> None:
         assert ended.code == 0, ended.err
     check_same(tmp_path / "first", tmp_path / "second")
     assert json.loads((tmp_path / "first" / "environment.json").read_text())["step"] == "compiled"
+
+
+@pytest.mark.parametrize(
+    ("given", "knob"),
+    [
+        (["--epochs", "5"], "train.epochs=5"),
+        (["--batch-size=7"], "train.batch_size=7"),
+        (["--lr", "--plain"], "train.lr=VALUE"),
+        (["--hidden", "5"], "Try: gradlab --help"),
+    ],
+)
+def test_an_option_that_is_a_knob_is_answered_with_it(
+    quick: ForkServer, tmp_path: Path, given: list[str], knob: str
+) -> None:
+    ended = quick("train", "digits-mlp", *given, cwd=tmp_path)
+    assert ended.code == 2
+    assert ended.err.strip().endswith(knob)

@@ -39,6 +39,7 @@ def test_words_of_a_recipe_become_those_of_the_caller(text, call, estimator):
 
 
 X, Y = torch.randn(60, 4, generator=torch.Generator().manual_seed(0)), torch.arange(60) % 2
+LOGGED = ("validation", "train-sample")
 WRONG = {
     "a rate that is far too high": ({"lr": 1e30, "optimizer": "sgd", "epochs": 20}, r"Lower lr \(now 1e\+30\)"),
     "a batch that the optimiser does not take": (
@@ -81,6 +82,9 @@ def test_the_doctor_advises_in_the_words_of_the_call(tmp_path, capsys, folder):
     assert found.fix.startswith("patience=5  # end soon"), "the best weights are kept already"
     assert "train." not in found.fix
     assert "model.dropout" not in found.fix, "of which fit knows nothing"
+    logged = {split: [line for line in fitted.history if line["split"] == split][-1]["loss"] for split in LOGGED}
+    figures = f"{logged['validation']:.4f} at the end; that of the training went down to {logged['train-sample']:.4f}"
+    assert figures in found.evidence, "those of the log, to the last digit"
     told = capsys.readouterr().err
     assert f"Change: {found.fix}" in told
     assert not re.search(r"\btrain\.\w", told)

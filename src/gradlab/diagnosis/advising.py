@@ -19,6 +19,7 @@ def advise(source: Logged, knobs: Collection[str], keeps_best: bool) -> Verdict:
     stop = "train.patience=5" if keeps_best else "train.keep=best train.patience=5"
 
     def for_recipe(rule: Rule, case: Case) -> Finding:
+        case.measured |= _as_logged(case, source)
         finding = for_script(rule, case)
         slug, words = rule.slug, {**case.measured, "lr": source.optimizer.settings["lr"], "stop": stop}
         remedy = next((text for needed, text in _REMEDIES.get(slug, []) if needed <= {*knobs}), None)
@@ -32,6 +33,17 @@ def advise(source: Logged, knobs: Collection[str], keeps_best: bool) -> Verdict:
     findings, faults = judge(record, for_recipe)
     weighed = [_weighed(finding, source, keeps_best) for finding in findings]
     return Verdict(findings=ranked(weighed), steps=record.steps, seconds=record.seconds, faults=faults)
+
+
+def _as_logged(case: Case, source: Logged) -> dict[str, float]:
+    """Where a loss began and ended as the log and the report have it: the rules judge by medians of several values."""
+    loss, trained = source.loss, source.trained.values
+    exact = {
+        "start": (loss.start, loss.values.first),
+        "end": (loss.end, loss.values.last),
+        "train": (trained.tail(0.2), trained.last),
+    }
+    return {key: shown for key, (judged, shown) in exact.items() if case.measured.get(key) == judged}
 
 
 def _weighed(finding: Finding, source: Logged, keeps_best: bool) -> Finding:
