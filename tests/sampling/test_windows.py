@@ -6,6 +6,7 @@ import torch
 from gradlab.models.language.recurrent import RecurrentLanguageModel
 from gradlab.models.language.transformer import TransformerLanguageModel
 from gradlab.sampling import Draft, Lookup, generate
+from gradlab.sampling.models import Reader
 
 LIMIT, TOKENS = 8, 11
 
@@ -44,6 +45,21 @@ def test_the_window_slides_by_half_of_the_limit(position, prompt, cached):
 
         used.limit = LIMIT
     assert generate(used, [prompt], 30)[0].tolist() == by_hand(model, prompt, 30)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_logits_are_those_of_the_window(cached):
+    model, text = gpt(), torch.randint(TOKENS, (2, 40), generator=torch.Generator().manual_seed(0))
+
+    def plain(tokens):
+        return model(tokens)
+
+    plain.limit = LIMIT
+    reader = Reader(model if cached else plain, 2, 40)
+    with torch.inference_mode():
+        for length in range(1, 41):
+            want = model(text[:, seen(length) : length])[:, -1]
+            assert torch.allclose(reader.read(text, length)[:, -1], want, rtol=0, atol=1e-9), length
 
 
 def test_rows_of_several_lengths_and_drawn_ones_are_the_same_with_and_without_a_cache():
