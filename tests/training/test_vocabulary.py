@@ -77,7 +77,7 @@ def test_the_doctor_advises_in_the_words_of_the_call(tmp_path, capsys, folder):
     x = torch.randn(80, 30)
     net = nn.Sequential(nn.Linear(30, 128), nn.ReLU(), nn.Linear(128, 2))
     out = {"out": tmp_path / "run"} if folder else {}
-    fitted = gl.fit(net, (x, noise), epochs=60, validation=0.4, lr=0.01, **out)
+    fitted = gl.fit(net, (x, noise), epochs=25, validation=0.4, lr=0.003, **out)
     (found,) = (finding for finding in fitted.findings if finding.slug == "overfitting")
     assert found.fix.startswith("patience=5  # end soon"), "the best weights are kept already"
     assert "train." not in found.fix
