@@ -34,14 +34,14 @@ class Predictions:
         test = run.dataset.test
         logits = _class_logits(run, predict(run.model, test.inputs))
         confidence, predicted = logits.softmax(1).max(1)
-        fitted = run.finished.get("calibration")
+        fitted = run.finished.get("calibration") or {"refused": "no validation split"}
         return cls(
             classes=run.data["targets"]["classes"],
             rows=test.rows,
             actual=test.targets.numpy(),
             predicted=predicted.numpy(),
             confidence=confidence.numpy(),
-            calibrated=(logits / fitted["temperature"]).softmax(1).amax(1).numpy() if fitted else None,
+            calibrated=None if "refused" in fitted else (logits / fitted["temperature"]).softmax(1).amax(1).numpy(),
         )
 
     def __len__(self) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from gradlab.diagnosis.logged import Logged
 from gradlab.errors import TrainingError, notice, one_line
 from gradlab.run.folder import read_lines
 from gradlab.training.observers import Line, Observer
+from gradlab.training.vocabulary import Words, in_a_recipe
 
 if TYPE_CHECKING:
     from gradlab.training.loop import Training
@@ -49,8 +51,9 @@ class Checkup(Observer):
     goes on, `log` is the log of what came before.
     """
 
-    def __init__(self, log: Path | None = None, knobs: str = "train."):
-        self.log_path, self.knobs = log, knobs
+    def __init__(self, log: Path | None = None, knobs: Collection[str] = (), words: Words = in_a_recipe):
+        self.log_path, self.knobs, self.words = log, knobs, words
+        """`knobs` are those that the user can set beside the plan's, and `words` how they are called."""
         self.source = Logged()
         self.saved: dict[str, Any] = {}
         self.before: dict[str, Tensor] = {}
@@ -147,7 +150,11 @@ class Checkup(Observer):
         self.source.last_weights(training.layers)
         same, diverged = training.task.trains_by_its_loss, progress.ended == "diverged"
         self.source.conclude(progress.step, progress.seconds, constant_loss(training), same=same, diverged=diverged)
-        self.verdict = advise(self.source, self.knobs, keeps_best=plan.keep == "best" and bool(progress.best))
+        refused = ("clip",) if plan.optimizer.name == "lbfgs" else ()
+        knobs = [*self.knobs, *(f"train.{key}" for key in vars(plan) if key not in refused)]
+        verdict = advise(self.source, knobs, keeps_best=plan.keep == "best" and bool(progress.best))
+        findings = [replace(finding, fix=self.words(finding.fix)) for finding in verdict.findings]
+        self.verdict = replace(verdict, findings=findings)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction, Natural, Positive, Registry
@@ -40,8 +40,15 @@ class Trace:
 
 
 schedules: Registry[Schedule] = Registry("schedule", makes=Schedule)
-Warmup = Annotated[Natural, "steps over which the rate first rises linearly from 0"]
+Warmup = Annotated[
+    Natural | Literal["auto"],
+    "steps over which the rate first rises linearly from 0; auto: a tenth of the run, at most 100",
+]
 Floor = Annotated[Fraction, "the last factor"]
+
+
+def _warmup(asked: int | Literal["auto"], steps: int) -> int:
+    return min(100, steps // 10) if asked == "auto" else asked
 
 
 def _warmed(warmup: int, after: Callable[[int], float]) -> Schedule:
@@ -54,7 +61,7 @@ def constant(steps: int, *, warmup: Warmup = 0) -> Schedule:
 
     $$ f(t) = 1 $$
     """
-    return _warmed(warmup, lambda step: 1.0)
+    return _warmed(_warmup(warmup, steps), lambda step: 1.0)
 
 
 @schedules.register("step")
@@ -71,8 +78,9 @@ def step(
 
     γ is `factor`, n is `every`.
     """
-    interval = every or max(1, math.ceil((steps - warmup) / 3))
-    return _warmed(warmup, lambda step: factor ** (step // interval))
+    rise = _warmup(warmup, steps)
+    interval = every or max(1, math.ceil((steps - rise) / 3))
+    return _warmed(rise, lambda step: factor ** (step // interval))
 
 
 @schedules.register("cosine")
@@ -91,8 +99,9 @@ def cosine(
     >>> [round(cosine(5, floor=0.2)(s), 3) for s in range(5)]
     [1.0, 0.883, 0.6, 0.317, 0.2]
     """
-    last = _last(steps, warmup)
-    return _warmed(warmup, lambda step: _between(1.0, floor, min(step / last, 1)))
+    rise = _warmup(warmup, steps)
+    last = _last(steps, rise)
+    return _warmed(rise, lambda step: _between(1.0, floor, min(step / last, 1)))
 
 
 @schedules.register("polynomial")
@@ -112,8 +121,9 @@ def polynomial(
     >>> [polynomial(5, power=2.0)(s) for s in range(5)]
     [1.0, 0.5625, 0.25, 0.0625, 0.0]
     """
-    last = _last(steps, warmup)
-    return _warmed(warmup, lambda step: floor + (1 - floor) * (1 - min(step / last, 1)) ** power)
+    rise = _warmup(warmup, steps)
+    last = _last(steps, rise)
+    return _warmed(rise, lambda step: floor + (1 - floor) * (1 - min(step / last, 1)) ** power)
 
 
 @schedules.register("one-cycle")
@@ -191,7 +201,7 @@ def plateau(
 
     γ is `factor`, c is `floor`; so after `patience` + 1 evaluations in a row of which none is better.
     """
-    return Plateau(factor, patience, floor, threshold, warmup)
+    return Plateau(factor, patience, floor, threshold, _warmup(warmup, steps))
 
 
 def _last(steps: int, warmup: int) -> int:
