@@ -60,8 +60,9 @@ from gradlab.models import build_model
 from gradlab.owners import Code
 from gradlab.recipe import Recipe
 from gradlab.run import checkpoint
+from gradlab.run.columns import Effect, Importance, effect_of, importance_of
 from gradlab.specs import Array
-from gradlab.tasks import Task, compare, evaluate, predict, tasks, wants
+from gradlab.tasks import Classify, Ranking, Task, compare, evaluate, predict, rankings, tasks, wants
 from gradlab.tasks.finite import check_losses, check_outputs
 
 FIT = "fit"
@@ -327,6 +328,33 @@ class Run:
         """The figures of the trivial predictors on a split, by name, the strongest last."""
         examples, train = self._encoded(split), self.task.encoded(self.dataset.train)
         return compare(self.task.baselines(train, self.model), self.task, examples)
+
+    def importance(self, columns: Sequence[str] | None = None) -> Importance:
+        """How much worse the model is on held-out rows where a column of its table is permuted, of each or of some."""
+        return importance_of(self, columns)
+
+    def effect(self, column: str) -> Effect:
+        """How the mean prediction follows a column of its table, all others being as they are."""
+        return effect_of(self, column)
+
+    def rankings(self, split: str = "test") -> dict[str, Ranking]:
+        """A classification at every threshold, by class; of two classes the positive one alone, which is the rarer."""
+        if not isinstance(self.task, Classify):
+            raise GradlabError(f"{self.path} is no classification: it has no threshold.")
+        examples = self._encoded(split)
+        probabilities = self.task.class_logits(predict(self.model, examples.inputs)).double().softmax(1)
+        return rankings(probabilities.numpy(), examples.targets.numpy(), self.targets)
+
+    @property
+    def threshold(self) -> float:
+        """Of two classes, the probability from which on the positive one has the best F1 on the validation split."""
+        found = self.rankings("validation")
+        if len(self.targets.classes or []) != 2 or not found:
+            raise GradlabError(
+                f"{self.path} has no best threshold: only a classification of two classes, both of which are in its "
+                "validation split, has one."
+            )
+        return next(iter(found.values())).best.threshold
 
     def _encoded(self, split: str) -> Examples:
         """A split with its targets as the loss takes them."""
