@@ -32,13 +32,14 @@ def importance_sections(run: "Run") -> Html:
 
 def _importance(run: "Run", found: "Importance") -> Html:
     shown = found.columns[:_MOST]
+    spread = {"type": "data", "array": [c.std for c in shown], "visible": found.repeats > 1}
     bar = bars(
         [column.mean for column in shown],
         list(range(len(shown))),  # two names may be short for the same
         "%{customdata}: %{x:.4~g}<extra></extra>",
         orientation="h",
         customdata=[label(column.name) for column in shown],
-        error_x={"type": "data", "array": [c.std for c in shown], "color": INK, "thickness": 1.5, "width": 4},
+        error_x={**spread, "color": INK, "thickness": 1.5, "width": 4},
     )
     worse = "lower" if run.task.criterion.higher_is_better else "higher"
     figure = chart(
@@ -88,12 +89,20 @@ def _effects(run: "Run", effects: list["Effect"]) -> Html:
     if not effects:
         return Html()
     what = _predicted(run, effects[0])
-    scale = axis(what, **({} if run.targets.classes is None else {"rangemode": "tozero"}))
+    scale = axis(what, range=_range(effects, zero=run.targets.classes is not None))
     words = (
-        f"The {what}, averaged over held-out examples, where all of them have the same value in the column and are "
-        "otherwise as they are. It tells what the model does, not what would happen in the world."
+        f"The {what}, averaged over held-out examples, where each has the same value in the column and is otherwise as "
+        "it is. It tells what the model does, not what would happen in the world."
     )
     return section("Effect of the most important columns", quiet(words), charts(*(_effect(e, scale) for e in effects)))
+
+
+def _range(effects: list["Effect"], zero: bool) -> list[float]:
+    """One for all, so that a small effect looks small; with zero in it for bars, and for probabilities."""
+    values = [value for effect in effects for curve in effect.predictions.values() for value in curve]
+    values += [0.0] if zero or any(effect.kind == "category" for effect in effects) else []
+    margin = 0.04 * (max(values) - min(values)) or 0.5
+    return [min(values) - margin, max(values) + margin]
 
 
 def _predicted(run: "Run", effect: "Effect") -> str:
@@ -111,8 +120,9 @@ def _effect(effect: "Effect", scale: dict[str, Any]) -> Html:
 
 
 def _moving_most(predictions: dict[str, list[float]]) -> dict[str, list[float]]:
-    """As many as there are colours."""
-    return dict(sorted(predictions.items(), key=lambda item: min(item[1]) - max(item[1]))[: len(PALETTE)])
+    """As many as there are colours, in their order."""
+    names = sorted(predictions, key=lambda name: min(predictions[name]) - max(predictions[name]))[: len(PALETTE)]
+    return {name: curve for name, curve in predictions.items() if name in names}
 
 
 def _curve(effect: "Effect", scale: dict[str, Any], curves: list[tuple[str, list[float], str]]) -> Html:
@@ -159,6 +169,6 @@ def _categories(effect: "Effect", scale: dict[str, Any], curves: list[tuple[str,
         "In brackets, how many of the examples have it." + (f" {rest} have one that is not shown." if rest else ""),
         height=max(240, 110 + 30 * len(names)),
         showlegend=len(curves) > 1,
-        xaxis={**scale, "rangemode": "tozero"},
+        xaxis=scale,
         yaxis=upright,
     )

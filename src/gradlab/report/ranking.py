@@ -44,8 +44,9 @@ def ranking_section(run: "Run", predictions: Predictions) -> Html:
 
 
 def _hardest(found: dict[str, "Ranking"]) -> dict[str, "Ranking"]:
-    """As many classes as there are colours."""
-    return dict(sorted(found.items(), key=lambda item: item[1].auroc)[: len(PALETTE)])
+    """As many classes as there are colours, in their order."""
+    names = sorted(found, key=lambda name: found[name].auroc)[: len(PALETTE)]
+    return {name: ranking for name, ranking in found.items() if name in names}
 
 
 def _of_classes(found: dict[str, "Ranking"]) -> str:

@@ -137,7 +137,7 @@ def effect_of(run: "Run", column: str) -> Effect:
     if column not in places:
         raise unknown("column", column, list(places))
     described, place = _described(run.dataset.raw, column), places[column]
-    sample = _sample(run, max(_FEWEST, min(_EFFECT_ROWS, int(_SECONDS / _GRID / _row_seconds(run)))))
+    sample = _sample(run, min(_EFFECT_ROWS, max(_FEWEST, int(_SECONDS / _GRID / _row_seconds(run)))))
     known = sample.inputs[:, place][~np.isnan(sample.inputs[:, place])]
     values = _common(known) if described.kind == "category" else _quantiles(known)
     means = [_mean_prediction(run, _replaced(sample.inputs, place, value)) for value in values]
