@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from gradlab.printable import printable
 from gradlab.report.charts import ACCENT, INK, PALETTE, SOFT, Trace, axis, bars, chart, charts, dots, label, line
 from gradlab.report.markup import Html, join, quiet, section
 from gradlab.wording import counted, name_of, number
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from gradlab.run.columns import Effect, Importance
 
 _MOST = 15  # bars
-_SHORT = 24  # letters of a name beside its bar
+_SHORT = 24  # letters of a name beside its mark
 _EFFECTS = 2
 
 
@@ -78,7 +79,7 @@ def _note(found: "Importance") -> str:
 
 def _names(names: list[str]) -> dict[str, Any]:
     """An upright axis with a name at each place, the first at the top."""
-    short = [label(name if len(name) <= _SHORT else f"{name[: _SHORT - 1]}…") for name in names]
+    short = [label(printable(name, _SHORT)) for name in names]
     return axis("", autorange="reversed", tickvals=list(range(len(names))), ticktext=short, showgrid=False)
 
 
@@ -89,7 +90,7 @@ def _effects(run: "Run", effects: list["Effect"]) -> Html:
     if not effects:
         return Html()
     what = _predicted(run, effects[0])
-    scale = axis(what, range=_range(effects, zero=run.targets.classes is not None))
+    scale = axis(printable(what, 36), range=_range(effects, zero=run.targets.classes is not None))
     words = (
         f"The {what}, averaged over held-out examples, where each has the same value in the column and is otherwise as "
         "it is. It tells what the model does, not what would happen in the world."
@@ -128,7 +129,7 @@ def _moving_most(predictions: dict[str, list[float]]) -> dict[str, list[float]]:
 def _curve(effect: "Effect", scale: dict[str, Any], curves: list[tuple[str, list[float], str]]) -> Html:
     low, high = effect.values[0], effect.values[-1]
     x = "%{x|%Y-%m-%d}" if effect.kind == "date" else "%{x:.4~g}"
-    lines = [line(name, effect.values, y, color, f"{x}: %{{y:.4~g}}") for name, y, color in curves]
+    lines = [line(printable(name, _SHORT), effect.values, y, color, f"{x}: %{{y:.4~g}}") for name, y, color in curves]
     below: Trace = {
         "type": "histogram",
         "x": [value for value in effect.seen if low <= value <= high],
@@ -145,7 +146,7 @@ def _curve(effect: "Effect", scale: dict[str, Any], curves: list[tuple[str, list
         f"Below, how the examples are distributed.{f' Where it is missing: {missing}.' if missing else ''}",
         height=380,
         showlegend=len(curves) > 1,
-        xaxis=axis(effect.column, anchor="y2", **({"type": "date"} if effect.kind == "date" else {})),
+        xaxis={"anchor": "y2", **({"type": "date"} if effect.kind == "date" else {})},
         yaxis={**scale, "domain": [0.24, 1]},
         yaxis2={"domain": [0, 0.16], "showticklabels": False, "showgrid": False, "zeroline": False, "fixedrange": True},
         bargap=0.06,
@@ -159,7 +160,9 @@ def _categories(effect: "Effect", scale: dict[str, Any], curves: list[tuple[str,
     if len(curves) == 1:
         traces = [bars(y, places, hover, orientation="h", customdata=names) for _, y, _ in curves]
     else:
-        traces = [dots(name, y, places, color, hover, custom=names, size=10) for name, y, color in curves]
+        traces = [
+            dots(printable(name, _SHORT), y, places, color, hover, custom=names, size=10) for name, y, color in curves
+        ]
     upright = _names(effect.values)
     upright["ticktext"] = [f"{t} ({counts[v]})" for t, v in zip(upright["ticktext"], effect.values, strict=True)]
     rest = len(effect.seen) - sum(counts[value] for value in effect.values)

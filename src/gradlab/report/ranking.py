@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from gradlab.errors import GradlabError
+from gradlab.printable import printable
 from gradlab.report.charts import (
     ACCENT,
     GOOD,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from gradlab.tasks import Ranking
     from gradlab.tasks.ranking import Outcome
 
+_SHORT = 24  # letters of a class name in the legend
 _SHARE: dict[str, Any] = {"range": [-0.02, 1.03], "dtick": 0.2}
 
 
@@ -123,13 +125,20 @@ def _roc(name: str, ranking: "Ranking", color: str) -> Trace:
     some = thinned(range(len(ranking.threshold)))
     x, y = ([0.0, *rate[some]] for rate in (ranking.false_alarms, ranking.recall))
     hover = "from %{customdata:.3f} on: recall %{y:.3f}, false alarms %{x:.3f}<extra></extra>"
-    return line(f"{name}: AUROC {ranking.auroc:.3f}", x, y, color, hover, customdata=[1.0, *ranking.threshold[some]])
+    return line(
+        f"{printable(name, _SHORT)}: AUROC {ranking.auroc:.3f}",
+        x,
+        y,
+        color,
+        hover,
+        customdata=[1.0, *ranking.threshold[some]],
+    )
 
 
 def _precision_recall(name: str, ranking: "Ranking", color: str) -> Trace:
     some = thinned(range(len(ranking.threshold)))
     hover = "from %{customdata:.3f} on: precision %{y:.3f}, recall %{x:.3f}<extra></extra>"
-    title = f"{name}: {ranking.average_precision:.3f}"
+    title = f"{printable(name, _SHORT)}: {ranking.average_precision:.3f}"
     return line(title, ranking.recall[some], ranking.precision[some], color, hover, customdata=ranking.threshold[some])
 
 
