@@ -286,7 +286,8 @@ def _report(run: Run) -> None:
     if parallel.rank() == 0:
         from gradlab.report import write_report  # after the training, which should not wait for it to load
 
-        write_report(run)
+        with parallel.alone():
+            write_report(run)
 
 
 def load_run(path: str | Path | Run, *, code: Files = None, data: str | Path | None = None) -> Run:
