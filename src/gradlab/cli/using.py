@@ -18,7 +18,7 @@ from gradlab.wording import number
 Threshold = Annotated[
     float | None,
     Parameter(
-        help="Of two classes, predict the second where its probability is at least this; default the more probable one."
+        help="Of two classes, predict the rarer where its probability is at least this; default the more probable."
     ),
 ]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.errors import GradlabError
 from gradlab.report.markup import Html, table, tag
 from gradlab.report.pictures import is_picture, picture, to_pixels
 from gradlab.report.predictions import Predictions
@@ -55,30 +56,34 @@ def _table(run: "Run", predictions: Predictions, worst: Rows) -> Html:
     rows = []
     for i, place, values in zip(shown, places, predictions.raw(run, shown).tolist(), strict=True):
         cells = [_cell(value, columns.get(feature, {})) for feature, value in zip(features, values, strict=False)]
-        rows.append([str(place), *_row(predictions, i), *cells])
+        rows.append([place, *_row(predictions, i), *cells])
     return table([heading, "actual", "predicted", "probability", *features], rows, class_="numbers")
 
 
-def _places(run: "Run", rows: Rows) -> tuple[str, list[int]]:
-    """Where examples stand: lines of one's own CSV file, else rows of the data, which count from 0.
+def _places(run: "Run", rows: Rows) -> tuple[str, list[str]]:
+    """Where examples stand: lines of one's own CSV files, else rows of the data, which count from 0.
 
-    Rows of the file without a target are no examples.
+    Rows of a file without a target are no examples.
     """
-    values, reader = run.recipe.data.values, run.data.get("reader")
+    values, reader = run.source.values, run.data.get("reader")
     if run.recipe.data.name != "csv" or reader is None:
-        return "row", rows.tolist()
+        return "row", [str(row) for row in rows.tolist()]
     from gradlab.data.tables.columns import MISSING
     from gradlab.data.tables.records import Records
 
-    records = Records(Path(values["path"]), reader["separator"], reader["encoding"])
-    target = records.names.index(values["target"])
-    last, lines = rows.max(), list[int]()
-    for block in records:
-        (texts,) = block.texts([target])
-        lines += [line for line, text in zip(block.lines, texts, strict=True) if text not in MISSING]
-        if len(lines) > last:
-            break
-    return "line", [lines[row] for row in rows]
+    files = [values[name] for name in ("path", "validation_file", "test_file") if values.get(name)]
+    last, lines = rows.max(), list[str]()
+    for file in map(Path, files):
+        records = Records(file, reader["separator"], reader["encoding"])
+        target = records.names.index(values["target"])
+        place = "" if len(files) == 1 else f"{file.name}:"
+        for block in records:
+            (texts,) = block.texts([target])
+            there = zip(block.lines, texts, strict=True)
+            lines += [f"{place}{line}" for line, text in there if text not in MISSING]
+            if len(lines) > last:
+                return "line", [lines[row] for row in rows]
+    raise GradlabError(f"{files[-1]} has fewer rows than it had in training.")
 
 
 def _texts(run: "Run", predictions: Predictions, worst: Rows) -> Html:

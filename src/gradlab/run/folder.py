@@ -327,7 +327,7 @@ class Run:
     ) -> list[dict[str, Any]]:
         """Predictions in full: label and probabilities, or value, one dictionary per example.
 
-        With a `threshold`, the label is the second of two classes where its probability is at least that.
+        With a `threshold`, the label is the rarer of two classes where its probability is at least that.
         """
         task = self._task_at(threshold)  # which refuses it before anything is computed
         return task.decode(self.outputs(raw) / (self.temperature if calibrated else 1.0))
@@ -358,7 +358,7 @@ class Run:
     ) -> dict[str, float]:
         """Loss and metrics on a split, default test, or on all of other `data`, computed anew.
 
-        Data with the content of the run's own are those at another place. With a `threshold`, the second of two classes
+        Data with the content of the run's own are those at another place. With a `threshold`, the rarer of two classes
         is predicted where its probability is at least that.
         """
         task, examples = self._task_at(threshold), self.as_read(self.examples(split, data))

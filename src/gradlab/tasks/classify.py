@@ -18,6 +18,7 @@ from gradlab.tasks.calibration import calibrate
 from gradlab.tasks.constant import Constant
 from gradlab.tasks.metrics import Metric, class_metrics, decided, viewed
 from gradlab.tasks.objective import Loss
+from gradlab.tasks.ranking import positive_class
 from gradlab.tasks.references import Reference, references
 from gradlab.tasks.task import Supervised, has_targets, tasks
 
@@ -43,7 +44,7 @@ class Classify(Supervised):
         Literal["none", "balanced"], "balanced: in the training loss each class counts the same, however rare it is"
     ] = "none"
     threshold: float | None = field(init=False, default=None)
-    """The probability from which on the second of two classes is predicted; else the more probable one is."""
+    """The probability from which on the positive of two classes is predicted; else the more probable one is."""
 
     wants: ClassVar[Wants] = "classes"
     sections: ClassVar[tuple[str, ...]] = ("classes",)
@@ -59,7 +60,7 @@ class Classify(Supervised):
         self.weights = _balanced(self.targets.counts) if self.class_weights == "balanced" else None
 
     def _metrics(self) -> Mapping[str, Metric]:
-        return viewed(class_metrics(len(self.classes), self.threshold), self.class_logits)
+        return viewed(class_metrics(len(self.classes), self.threshold, positive_class(self.targets)), self.class_logits)
 
     def at_threshold(self, threshold: float) -> "Classify":
         if not 0 < threshold < 1:
@@ -125,7 +126,7 @@ class Classify(Supervised):
     def decode(self, output: Float[Tensor, "batch outputs"]) -> list[dict[str, Any]]:
         logits = self.class_logits(output).double()
         probabilities = logits.softmax(1)
-        best = decided(logits, self.threshold).tolist()
+        best = decided(logits, self.threshold, positive_class(self.targets)).tolist()
         return [
             {"label": self.classes[i], "probability": p[i], "probabilities": dict(zip(self.classes, p, strict=True))}
             for i, p in zip(best, probabilities.tolist(), strict=True)

@@ -14,21 +14,21 @@ _MOST_ROWS = 100_000  # that they learn from: boosted trees take seconds for the
 
 
 class Reference(nn.Module):
-    """An estimator of scikit-learn, fitted, as a model: logarithms of probabilities, or numbers."""
+    """An estimator of scikit-learn, fitted, as a model: numbers, or a logit for each class, or one for two."""
 
-    def __init__(self, estimator: Any, outputs: int):
+    def __init__(self, estimator: Any, outputs: int, classes: int):
         super().__init__()
-        self.estimator, self.outputs = estimator, outputs
+        self.estimator, self.outputs, self.classes = estimator, outputs, classes
 
     def forward(self, inputs: Shaped[Tensor, "batch columns"]) -> Float[Tensor, "batch outputs"]:
         rows = inputs.cpu().numpy()
-        if not hasattr(self.estimator, "classes_"):
+        if not self.classes:
             predictions = self.estimator.predict(rows).reshape(len(rows), self.outputs)
-        else:
-            predictions = np.full((len(rows), self.outputs), np.log(1e-9))  # of classes that training did not have
-            known = np.asarray(self.estimator.classes_, dtype=np.int64)
-            predictions[:, known] = np.log(np.maximum(self.estimator.predict_proba(rows), 1e-9))
-        return torch.from_numpy(predictions).to(inputs)
+            return torch.from_numpy(predictions).to(inputs)
+        logits = np.full((len(rows), self.classes), np.log(1e-9))  # of classes that training did not have
+        known = np.asarray(self.estimator.classes_, dtype=np.int64)
+        logits[:, known] = np.log(np.maximum(self.estimator.predict_proba(rows), 1e-9))
+        return torch.from_numpy(np.diff(logits) if self.outputs == 1 else logits).to(inputs)
 
 
 def references(train: Examples, told: Targets, outputs: int) -> dict[str, Reference]:
@@ -41,7 +41,8 @@ def references(train: Examples, told: Targets, outputs: int) -> dict[str, Refere
     estimators = _regressors(coded) if told.classes is None else _classifiers(coded)
     if told.classes is None:
         targets = targets.reshape(len(targets), -1)[:, 0]
-    return {name: Reference(estimator.fit(inputs, targets), outputs) for name, estimator in estimators.items()}
+    classes = len(told.classes or [])
+    return {name: Reference(estimator.fit(inputs, targets), outputs, classes) for name, estimator in estimators.items()}
 
 
 def _seeded() -> torch.Generator:
