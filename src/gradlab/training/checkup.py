@@ -13,11 +13,14 @@ import torch
 from torch import Tensor
 
 from gradlab.data import Examples
+from gradlab.data.tables.leaks import Leak
+from gradlab.diagnosis import record
 from gradlab.diagnosis.finding import Finding, Verdict
 from gradlab.diagnosis.logged import Logged
 from gradlab.errors import TrainingError, notice, one_line
 from gradlab.run.folder import read_lines
 from gradlab.training.observers import Line, Observer
+from gradlab.training.recognition import recognised
 
 if TYPE_CHECKING:
     from gradlab.training.loop import Training
@@ -49,9 +52,10 @@ class Checkup(Observer):
     goes on, `log` is the log of what came before.
     """
 
-    def __init__(self, log: Path | None = None, knobs: str = "train."):
+    def __init__(self, log: Path | None = None, knobs: str = "train.", leaks: Sequence[Leak] = ()):
         self.log_path, self.knobs = log, knobs
         self.source = Logged()
+        self.source.record.leaks = [record.Leak(**vars(leak)) for leak in leaks]
         self.saved: dict[str, Any] = {}
         self.before: dict[str, Tensor] = {}
         self.logged = -1
@@ -145,6 +149,8 @@ class Checkup(Observer):
         from gradlab.diagnosis.advising import advise  # after the training, which should not wait for the rules
 
         self.source.last_weights(training.layers)
+        if progress.ended != "diverged":
+            self.source.record.classes = recognised(training)
         same, diverged = training.task.trains_by_its_loss, progress.ended == "diverged"
         self.source.conclude(progress.step, progress.seconds, constant_loss(training), same=same, diverged=diverged)
         self.verdict = advise(self.source, self.knobs, keeps_best=plan.keep == "best" and bool(progress.best))

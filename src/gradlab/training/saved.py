@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from gradlab import owners, parallel, process
+from gradlab.data.tables.leaks import Leak
 from gradlab.errors import GradlabError, Interrupted, TrainingError, notice, one_line
 from gradlab.files import check_content
 from gradlab.models.cost import parameter_count
@@ -34,12 +35,13 @@ def train_into(
     splits: Mapping[str, Any],
     observers: Sequence[Observer],
     known: Mapping[str, Any],
+    leaks: Sequence[Leak] = (),
 ) -> Training:
     """Train from the newest sound checkpoint of a run, or from the beginning, to the end, and write the result.
 
-    `known` is what result.json should say beside the figures.
+    `known` is what result.json should say beside the figures; `leaks` are what the doctor should know of the data.
     """
-    checkup = Checkup(run.path / "metrics.jsonl") if plan.doctor and task.doctor else None
+    checkup = Checkup(run.path / "metrics.jsonl", leaks=leaks) if plan.doctor and task.doctor else None
     keepers = [
         MetricsLog(run.path / "metrics.jsonl", plan.checkpoint_every),
         Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints),

@@ -202,6 +202,8 @@ class _Conversion:
             self.notes.append(f"Left out {counted(survey.missing, 'row')} in which {survey.name!r} is missing.")
         if kind == "category" and survey.overflown:
             raise GradlabError(f"{self.path}: the target {survey.name!r} has too many different texts to be classes.")
+        if kind == "category" and survey.name not in self.settings["categories"]:
+            survey.check_classes(str(self.path))
         return survey.column(kind, "target")
 
     def _classes(self) -> list[str] | None:
