@@ -37,6 +37,12 @@ def test_a_column_that_gives_the_answer_away_is_named_before_the_training_and_af
     assert "data.drop=closing_code" in report
 
 
+def test_it_is_named_by_a_look_at_the_data_too(quick: ForkServer, tmp_path: Path) -> None:
+    write_churn(tmp_path / "churn.csv", 1000, leak=True, rare=0.1)
+    shown = quick("data", "show", *CHURN[:-1], "--json", cwd=tmp_path)
+    assert any("'closing_code' alone predicts 'churn'" in note for note in shown.json["notes"]), shown
+
+
 def test_without_it_nothing_is_named(quick: ForkServer, tmp_path: Path) -> None:
     write_churn(tmp_path / "churn.csv", 4000, leak=True)
     dropped = [*CHURN[:-2], "data.drop=balance,usage,closing_code", "train.epochs=2"]
@@ -89,3 +95,10 @@ def test_who_insists_on_such_classes_gets_them(quick: ForkServer, tmp_path: Path
     check_refused(quick(*command, cwd=tmp_path), "201 classes, of which 200 have one example")
     insisted = quick(*command, "data.categories=name", cwd=tmp_path)
     assert insisted.code == 0, insisted.err
+
+
+def test_many_classes_that_have_examples_are_sound(quick: ForkServer, tmp_path: Path) -> None:
+    rows = [f"{i},{i % 7},name {i % 250}" for i in range(600)]
+    (tmp_path / "names.csv").write_text("\n".join(["a,b,name", *rows]))
+    ended = quick("train", "csv", "--data", "names.csv", "data.target=name", "train.steps=1", cwd=tmp_path)
+    assert ended.code == 0, ended.err
