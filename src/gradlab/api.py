@@ -126,13 +126,17 @@ def start(prepared: Experiment, out: str | Path | None = None, observers: Sequen
 def resume(
     run: str | Path | Run,
     *,
+    data: str | Path | None = None,
     device: str | None = None,
     observers: Sequence[Observer] = (),
     code: Files = None,
     changed_code: bool = False,
 ) -> Run:
-    """Go on with a run that was stopped or killed, to the bit as if it had not been; a finished one is returned."""
-    opened = load_run(run, code=code)
+    """Go on with a run that was stopped or killed, to the bit as if it had not been; a finished one is returned.
+
+    `data` is where its data are now, if they have moved: their content must be the same.
+    """
+    opened = load_run(run, code=code, data=data)
     with parallel.joined():
         if opened.to_be_continued():
             place = find_device(device or opened.environment["device"])
@@ -209,6 +213,7 @@ def probe(
     loss: Any = None,
     split: str | None = None,
     examples: int | None = None,
+    data: str | Path | None = None,
 ) -> "Probe":
     """Look inside a run, or inside any module on a batch: layers, attention, states over time, surprise by tokens.
 
@@ -218,16 +223,19 @@ def probe(
     A run takes raw inputs as `predict` does, a text if it is a language model, or, without any, examples of a split. A
     module takes a batch: a tensor, a tuple of arguments or a dictionary of them. There are gradients where there is a
     loss: `loss` is a function of (output, target), or of the output alone where there are no targets; with targets
-    alone it is the cross-entropy of classes, or the squared error of numbers.
+    alone it is the cross-entropy of classes, or the squared error of numbers. `data` is where the data of a run are
+    now, if they have moved.
     """
     from gradlab.probes import inspect_model, inspect_run
     from gradlab.report.inside import Probe
 
     if isinstance(what, nn.Module):
+        if data is not None:
+            raise GradlabError("`data` is where those of a run are now: a module has none.")
         return Probe(**vars(inspect_model(what, inputs, targets, loss)))
     if targets is not None or loss is not None:
         raise GradlabError("A run has its own targets and loss: they are given with a module alone.")
-    return Probe(**vars(inspect_run(what if isinstance(what, Run) else open_run(what), inputs, split, examples)))
+    return Probe(**vars(inspect_run(load_run(what, data=data), inputs, split, examples)))
 
 
 def doctor(*, steps: int | None = None, deep: bool = False, tell: bool = True) -> "Doctor":
@@ -270,12 +278,16 @@ def _report(run: Run) -> None:
         write_report(run)
 
 
-def load_run(path: str | Path | Run, *, code: Files = None) -> Run:
+def load_run(path: str | Path | Run, *, code: Files = None, data: str | Path | None = None) -> Run:
     """The run in a folder: `load_run("runs/digits-mlp-3f2a").predict(x)`.
 
-    `code` is the file of one's own from which its parts came, or several; no file of a run folder is run by itself.
+    `data` is where its data are now, if they have moved. `code` is the file of one's own from which its parts came, or
+    several; no file of a run folder is run by itself.
     """
-    run = path if isinstance(path, Run) else open_run(path)
+    if isinstance(path, Run) and data is None:
+        run = path
+    else:
+        run = open_run(path.path if isinstance(path, Run) else path, data)
     _load_code(code)
     return run
 

@@ -45,12 +45,17 @@ class Array(Spec):
 
 @dataclass(frozen=True)
 class Table(Array):
-    """A row of a table: one number for each of its features."""
+    """A row of a table: one number for each of its features.
+
+    The last of them may be the numbers of categories, each below the size in `embedded`; `build_model` puts learned
+    vectors in their place, so that a model need not know of them.
+    """
 
     kind = "tables"
 
     shape: Shape = field(init=False, repr=False)
     features: int
+    embedded: Shape = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", (self.features,))

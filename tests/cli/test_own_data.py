@@ -112,9 +112,9 @@ def test_predictions_as_csv_hold_what_the_json_holds(quick: ForkServer, trained:
     for number, (row, prediction) in enumerate(zip(rows, predictions, strict=True)):
         assert row.pop("file", row.pop("row", None)) == prediction.get("file", str(number))
         if "value" in prediction:
-            assert {key: float(text) for key, text in row.items()} == {"value": prediction["value"]}
+            assert {key: float(text) for key, text in row.items()} == {"price": prediction["value"]}
         else:
-            assert row.pop("label") == prediction["label"]
+            assert row.pop("label", row.pop("sold", None)) == prediction["label"]
             assert {key: float(text) for key, text in row.items()} == {
                 f"p({name})": p for name, p in prediction["probabilities"].items()
             }

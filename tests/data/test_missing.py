@@ -1,5 +1,6 @@
 """Preprocessing of tables with gaps and rare categories."""
 
+import datetime
 import json
 from dataclasses import asdict
 
@@ -16,6 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from gradlab.data import Preprocessing
 from gradlab.data import preprocessing as module
 from gradlab.errors import GradlabError
+from gradlab.specs import Table
 
 SCALERS = {"standardise": StandardScaler, "scale": MinMaxScaler}
 
@@ -60,11 +62,31 @@ def test_what_is_missing_is_refused_where_nothing_may_be():
         may(np.array([[np.inf]]))
 
 
-def test_only_the_commonest_categories_get_a_code():
+def test_more_categories_than_levels_are_numbered_and_those_that_occur_once_share_a_number():
     values = np.array([[0], [1], [1], [2], [2], [2], [3], [-1], [-1]], float)
     fitted = Preprocessing.fit(values, "none", ["kind"], ["kind"], levels=3)
-    assert fitted.categories == {"kind": [-1, 1, 2]}
-    assert fitted(np.array([[2.0], [0.0], [-1.0], [-2.0]])).tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0], [0, 0, 0]]
+    assert (fitted.categories, fitted.embedded) == ({}, {"kind": [-1, 1, 2]})
+    assert fitted(np.array([[2.0], [0.0], [-1.0], [-2.0]])).tolist() == [[3], [0], [1], [0]]
+    assert fitted.spec == Table(1, embedded=(4,))
+
+
+def test_a_column_of_dates_has_its_parts_and_days_since_the_training_mean():
+    days = np.array([["2024-02-29"], ["2023-12-31"], ["NaT"]], dtype="datetime64[D]")
+    values = np.where(np.isnat(days), np.nan, days.astype(np.int64))
+    fitted = Preprocessing.fit(values, "none", ["day"], [], missing=True, dates=["day"])
+    rows = fitted(values).numpy()
+    assert rows.shape == (3, *fitted.output_shape) == (3, 1 + 1 + 7 + 12 + 2)
+    assert rows[0, 2:9].argmax() == datetime.date(2024, 2, 29).weekday()
+    assert rows[:2, 9:21].argmax(1).tolist() == [1, 11]
+    turn = 2 * np.pi * np.array([59, 364]) / 365.25
+    assert rows[:2, 21:] == pytest.approx(np.stack([np.sin(turn), np.cos(turn)], 1), abs=1e-6)
+    assert rows[2, 1:].tolist() == [1.0] + [0.0] * 21
+
+
+def test_only_dates_with_a_time_of_day_have_an_hour():
+    fitted = Preprocessing.fit(np.array([[0.0], [0.25]]), "none", ["at"], [], dates=["at"])
+    assert fitted.dates == {"at": ["weekday", "month", "day of year", "hour"]}
+    assert fitted(np.array([[0.25]]))[0, -2:].tolist() == pytest.approx([1.0, 0.0], abs=1e-6)
 
 
 def test_a_table_of_nothing_but_categories_is_read(rng):

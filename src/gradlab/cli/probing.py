@@ -8,7 +8,7 @@ from rich.text import Text
 
 from gradlab.cli.files import read_text
 from gradlab.cli.output import console, print_json, say, table
-from gradlab.cli.training import CodeFiles, Json, Plain
+from gradlab.cli.training import CodeFiles, Json, MovedData, Plain
 from gradlab.errors import GradlabError
 from gradlab.wording import number
 
@@ -21,6 +21,7 @@ def probe(
     file: str | None = None,
     split: Literal["train", "validation", "test"] | None = None,
     examples: int | None = None,
+    data: MovedData = None,
     html: str | None = None,
     code: CodeFiles = None,
     plain: Plain = False,
@@ -56,7 +57,7 @@ def probe(
     from gradlab.api import load_run
     from gradlab.api import probe as look
 
-    opened = load_run(run, code=code)
+    opened = load_run(run, code=code, data=data)
     if file is not None:
         if inputs is not None:
             raise GradlabError("INPUTS and --file are two things to look at: give one of them.")

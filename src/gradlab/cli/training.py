@@ -39,6 +39,13 @@ CodeFiles = Annotated[
     ),
 ]
 
+MovedData = Annotated[
+    str | None,
+    Parameter(
+        name="--data", help="Where the data of the run are now, if they have moved. Their content must be the same."
+    ),
+]
+
 _RESULT_KEYS = ("run", "recipe", "steps", "seconds", "parameters", "validation", "test", "findings")
 
 
@@ -144,6 +151,7 @@ def resume(
     run: str,
     /,
     *,
+    data: MovedData = None,
     code: CodeFiles = None,
     changed_code: Flag = False,
     device: Device | None = None,
@@ -155,6 +163,7 @@ def resume(
     Examples to copy:
 
     - `gradlab resume runs/digits-mlp-3f2a`
+    - `gradlab resume runs/csv-3f2a --data elsewhere/houses.csv`: its data have moved
     - `gradlab resume runs/mine-3f2a --code mine.py`: a run of a recipe of your own
 
     The newest sound checkpoint is used; without one, the run starts at step 0. A finished run prints its result.
@@ -173,7 +182,7 @@ def resume(
     load_code(code)
     screen = console(plain)
     observers = [] if as_json else [progress(screen)]
-    resumed = api.resume(run, device=device, observers=observers, changed_code=changed_code)
+    resumed = api.resume(run, data=data, device=device, observers=observers, changed_code=changed_code)
     show_result(screen, resumed, as_json)
 
 

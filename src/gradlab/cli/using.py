@@ -2,7 +2,7 @@
 
 import csv
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,6 +15,13 @@ from gradlab.errors import GradlabError
 from gradlab.printable import printable
 from gradlab.wording import number
 
+Threshold = Annotated[
+    float | None,
+    Parameter(
+        help="Of two classes, predict the second where its probability is at least this; default the more probable one."
+    ),
+]
+
 _SHOWN = 20  # predictions printed in full; more go to a file or --json
 
 
@@ -22,30 +29,45 @@ def evaluate(
     run: str,
     /,
     *,
-    split: Literal["train", "validation", "test"] = "test",
+    split: Literal["train", "validation", "test"] | None = None,
+    data: str | None = None,
+    threshold: Threshold = None,
     code: CodeFiles = None,
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
-    """Judge a trained run again on one of its splits, beside the trivial baselines.
+    """Evaluate a trained run again on one of its splits, or on new data, beside the trivial baselines.
 
-    Example: `gradlab evaluate runs/digits-mlp-3f2a --split validation`
+    Examples to copy:
+
+    - `gradlab evaluate runs/digits-mlp-3f2a --split validation`
+    - `gradlab evaluate runs/csv-3f2a --data this-year.csv`: new rows, with the target among their columns
+    - `gradlab evaluate runs/images-3f2a --data FOLDER`: new pictures, in a folder for each class
+    - `gradlab evaluate runs/text-gpt-3f2a --data another.txt`
 
     Parameters
     ----------
     run
         The run folder.
     split
-        Which examples.
+        Which examples of its own data; default test.
+    data
+        New examples with their targets, of the kind it was trained on: all of them are evaluated. If the content is
+        that of the run's own data, which have moved there, it is the split of those.
     """
     from gradlab.api import load_run
 
     opened = load_run(run, code=code)
-    figures, baselines = opened.evaluate(split), opened.baselines(split)
+    figures = opened.evaluate(split, data=data, threshold=threshold)
+    baselines = opened.baselines(split, data=data)
+    new = data is not None and opened.is_new(data)
+    name = Path(data).name if data is not None and new else split or "test"
     if as_json:
-        print_json({"run": run, "split": split, **figures, "baselines": baselines})
+        on = {"data": data, "examples": len(opened.examples(data=data))} if new else {"split": name}
+        at = {} if threshold is None else {"threshold": threshold}
+        print_json({"run": run, **on, **at, **figures, "baselines": baselines})
     else:
-        console(plain).print(figures_table({split: figures} | baseline_columns(baselines, split)))
+        console(plain).print(figures_table({name: figures} | baseline_columns(baselines, name)))
 
 
 def predict(
@@ -53,6 +75,13 @@ def predict(
     inputs: str,
     /,
     *,
+    id_column: Annotated[
+        str | None,
+        Parameter(
+            name="--id", help="A column of the file that names its rows; its values stand beside the predictions."
+        ),
+    ] = None,
+    threshold: Threshold = None,
     calibrated: Annotated[
         bool,
         Parameter(show_default=False, help="Give probabilities at the temperature fitted on the validation split."),
@@ -61,8 +90,17 @@ def predict(
     plain: Plain = False,
     as_json: Json = False,
     as_csv: Annotated[
-        bool, Parameter(name="--csv", show_default=False, help="Print one CSV line for each input and nothing else.")
+        bool,
+        Parameter(
+            name="--csv",
+            show_default=False,
+            help="Print one CSV line for each input and nothing else; the prediction has the name of the target.",
+        ),
     ] = False,
+    only: Annotated[
+        Literal["labels", "probabilities"] | None,
+        Parameter(help="With --csv: no probabilities, or nothing but a column for each class, which has its name."),
+    ] = None,
 ) -> None:
     """Apply a trained run to raw inputs; they are preprocessed as its training data were.
 
@@ -71,6 +109,7 @@ def predict(
     - `gradlab predict runs/iris-softmax-3f2a 5.1,3.5,1.4,0.2`
     - `gradlab predict runs/digits-mlp-3f2a images.npy --json --calibrated`
     - `gradlab predict runs/csv-3f2a new-rows.csv --csv > predictions.csv`
+    - `gradlab predict runs/csv-3f2a test.csv --id PassengerId --csv --only labels > submission.csv`
     - `gradlab predict runs/images-3f2a holiday.jpg`
     - `gradlab predict runs/images-3f2a FOLDER --json`: every picture below a folder
 
@@ -86,21 +125,29 @@ def predict(
 
     if as_json and as_csv:
         raise GradlabError("--json and --csv cannot both be printed: choose one.")
+    if only and not as_csv:
+        raise GradlabError("--only says which columns --csv prints: give both.")
     opened = load_run(run, code=code)
-    reading = opened.reader.read(inputs)
-    predictions = opened.describe(reading.values, calibrated)
-    names = reading.names or [str(row) for row in range(len(predictions))]
-    first = "file" if reading.names else "row"
+    target = opened.reader.target
+    if id_column is not None and id_column == target:
+        raise GradlabError(f"--id {id_column} is the column that is predicted: name another.")
+    reading = opened.reader.read(inputs, [] if id_column is None else [id_column])
+    predictions = opened.describe(reading.values, calibrated, threshold)
+    names = reading.beside[id_column] if id_column else reading.names
+    first = id_column or ("file" if reading.names else "row")
     if as_json:
-        named = [{first: name, **p} for name, p in zip(names, predictions, strict=True)]
-        print_json({"run": run, "inputs": str(Path(inputs)), "predictions": named if reading.names else predictions})
-    elif as_csv:
-        _print_csv(first, names, predictions)
+        key = "id" if id_column else first
+        named = predictions if names is None else [{key: n, **p} for n, p in zip(names, predictions, strict=True)]
+        print_json({"run": run, "inputs": str(Path(inputs)), "predictions": named})
+        return
+    names = names or [str(row) for row in range(len(predictions))]
+    if as_csv:
+        _print_csv(first, names, predictions, target, only)
     else:
         _print_table(console(plain), first, names, predictions)
 
 
-def _print_table(screen: Console, first: str, names: list[str], predictions: list[dict[str, Any]]) -> None:
+def _print_table(screen: Console, first: str, names: Sequence[str], predictions: list[dict[str, Any]]) -> None:
     columns = [key for key in ("label", "probability", "value") if key in predictions[0]]
     shown = zip(names[:_SHOWN], predictions[:_SHOWN], strict=True)
     rows = ([name, *(number(p[key]) for key in columns)] for name, p in shown)
@@ -109,17 +156,25 @@ def _print_table(screen: Console, first: str, names: list[str], predictions: lis
         screen.print(f"… {len(predictions) - _SHOWN:,} more; --json or --csv prints all of them.")
 
 
-def _print_csv(first: str, names: list[str], predictions: list[dict[str, Any]]) -> None:
+def _print_csv(
+    first: str, names: Sequence[str], predictions: list[dict[str, Any]], target: str | None, only: str | None
+) -> None:
     """A line for each input: label and a column for each class, or a column for each value."""
     shown: Callable[[Any], Any] = printable if sys.stdout.isatty() else lambda value: value
     writer = csv.writer(sys.stdout, lineterminator="\n")
     classes = list(predictions[0].get("probabilities", {}))
     several = predictions[0].get("value")
-    values = [f"value {i}" for i in range(len(several))] if isinstance(several, list) else ["value"]
-    writer.writerow(map(shown, [first, *(["label", *(f"p({name})" for name in classes)] if classes else values)]))
+    values = [f"value {i}" for i in range(len(several))] if isinstance(several, list) else [target or "value"]
+    if only == "probabilities" and not classes:
+        raise GradlabError("--only probabilities: this run predicts numbers, which have no probabilities.")
+    label = [] if only == "probabilities" else [target or "label"]
+    chances = [] if only == "labels" else classes
+    # Alone, they are what is asked for; beside the label, a class may have the name of another column.
+    headings = chances if only else [f"p({name})" for name in chances]
+    writer.writerow(map(shown, [first, *([*label, *headings] if classes else values)]))
     for name, prediction in zip(names, predictions, strict=True):
         if classes:
-            row = [prediction["label"], *(prediction["probabilities"][c] for c in classes)]
+            row = [*[prediction["label"]] * len(label), *(prediction["probabilities"][c] for c in chances)]
         else:
             value = prediction["value"]
             row = value if isinstance(value, list) else [value]

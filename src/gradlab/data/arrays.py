@@ -23,16 +23,21 @@ def npz(seed: int, *, path: Annotated[str, "file with arrays `x` (one row per ex
         x, key = _mapped(file)
     else:
         x, key = read_npz(file, ["x"])["x"], ""
-    y = read_npz(file, ["y"], texts=["y"])["y"]
+    y = read_targets(file)
     x = x[:, None] if x.ndim == 1 else x
     names = [f"x{i}" for i in range(x.shape[1])] if x.ndim == 2 else []
     if y.dtype.kind == "f":
         return Raw(inputs=x, targets=y, features=names, key=key)
     if y.size != len(y):
         raise GradlabError(f"{path}: array 'y' of shape {y.shape} must hold one class for each example.")
-    labels = np.char.decode(y.ravel(), "utf-8", "backslashreplace") if y.dtype.kind == "S" else y.ravel()
-    classes, indices = np.unique(labels, return_inverse=True)
+    classes, indices = np.unique(y.ravel(), return_inverse=True)
     return Raw(inputs=x, targets=indices.astype(np.int64), features=names, classes=[str(c) for c in classes], key=key)
+
+
+def read_targets(path: Path) -> npt.NDArray[Any]:
+    """The array `y` of a file: numbers, or texts."""
+    y = read_npz(path, ["y"], texts=["y"])["y"]
+    return np.char.decode(y, "utf-8", "backslashreplace") if y.dtype.kind == "S" else y
 
 
 def _mapped(path: Path) -> tuple[npt.NDArray[Any], str]:

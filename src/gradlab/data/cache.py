@@ -3,11 +3,13 @@
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from gradlab.errors import GradlabError, notice
 from gradlab.files import Damaged, check_sums, sha256, write_folder, write_sums
 
+_expected: ContextVar[str | None] = ContextVar("expected", default=None)
 _ADVICE = "Set GRADLAB_CACHE to a folder with room that you may write to."
 
 
@@ -79,6 +81,16 @@ def _state(path: Path) -> tuple[int, int, int] | None:
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
+@contextmanager
+def expecting(fingerprint: str) -> Iterator[None]:
+    """Within the block, nothing is converted but the data of this fingerprint: to compare others costs no disk."""
+    token = _expected.set(fingerprint)
+    try:
+        yield
+    finally:
+        _expected.reset(token)
+
+
 def converted(
     folder: Path, convert: Callable[[Path], None], files: Collection[str], optional: Collection[str] = ()
 ) -> Path:
@@ -88,6 +100,9 @@ def converted(
     on, and nothing else would show it. If another process makes the folder meanwhile, that one stays: both are of the
     same content. Whoever has the old one mapped into memory keeps it.
     """
+    expected = _expected.get()
+    if expected is not None and folder.name not in expected.split("-"):
+        raise GradlabError("These are other data than the ones expected.")
     damaged = False
     if folder.exists():
         try:

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from annotated_types import Ge
 
@@ -24,6 +25,9 @@ Folds = Annotated[Annotated[int, Ge(2)] | None, "cut the examples into so many f
 Fold = Annotated[Natural, "which fold is the test split, from 0"]
 Limit = Annotated[Count | None, "use only this many training examples"]
 SplitSeed = Annotated[Seed, "of the splits and of generated data"]
+
+FILES = ("path", "validation_file", "test_file")
+"""Knobs of sources that name files, wherever a run is used from."""
 
 _TEST_SHARE = 0.2
 
@@ -79,7 +83,7 @@ def prepare(
     limit: Limit = None,
     preprocess: Annotated[Method, "fitted on the training split"] = "standardise",
     one_hot: Annotated[list[str], "columns of categories, coded one-hot"] = [],  # noqa: B006
-    levels: Annotated[Count, "categories of a column that get a code of their own, the most frequent first"] = 100,
+    levels: Annotated[Count, "most categories of a column that is coded one-hot; of more, vectors are learned"] = 100,
     seed: SplitSeed = 0,
 ) -> Dataset:
     """Split, then fit the preprocessing on the training split and apply it to all three."""
@@ -91,8 +95,9 @@ def prepare(
     )
     codes = [*raw.categorical, *(c for c in one_hot if c not in raw.categorical)]
     preprocessing = Preprocessing.fit(
-        raw.inputs, preprocess, raw.features, codes, rows=train, levels=levels, missing=raw.missing
+        raw.inputs, preprocess, raw.features, codes, rows=train, levels=levels, missing=raw.missing, dates=raw.dates
     )
+    raw = replace(raw, notes=[*raw.notes, *_notes(raw, preprocessing, train)])
     resident = 4 * math.prod(preprocessing.output_shape) * len(raw.inputs) <= memory_for_data()
 
     def examples(rows: Rows) -> Examples:
@@ -107,14 +112,29 @@ def prepare(
         test=examples(tested),
         raw=raw,
         preprocessing=preprocessing,
-        targets=Targets.of(raw.targets[train], raw.classes),
+        targets=Targets.of(raw.targets[train], raw.classes, preprocessing.embedded_sizes if raw.own_table else None),
     )
+
+
+def _notes(raw: Raw, preprocessing: Preprocessing, train: Rows) -> list[str]:
+    """What becomes of columns with many categories."""
+    notes = []
+    for name, known in preprocessing.embedded.items():
+        there = len(np.unique(raw.inputs[train, raw.features.index(name)]))
+        seldom = there - len(known)
+        merged = f"; the {seldom:,} that training has only once count as one" if seldom else ""
+        notes.append(f"{name!r} has {there:,} categories: a vector is learned for each{merged}.")
+    return notes
 
 
 def split_rows(
     raw: Raw, *, validation: float, test: float | None, folds: int | None, fold: int, limit: int | None, seed: int
 ) -> tuple[Rows, Rows, Rows]:
-    """Which examples are for training, for validation and for test: each class in its share, and groups whole."""
+    """Which examples are for training, for validation and for test.
+
+    Each class is in all of them in its share, and groups are whole; or, where there are times, the latest are for test,
+    and the latest of the others for validation.
+    """
     if test is not None and (folds or raw.test_from is not None):
         reason = "data.folds says what it is" if folds else "this source comes with a test split of its own"
         raise GradlabError(f"data.test cannot be set: {reason}.")
@@ -122,6 +142,11 @@ def split_rows(
     if folds is None and fold:
         raise GradlabError(f"data.fold={fold} says nothing without data.folds.")
     if folds is not None:
+        if raw.times is not None:
+            raise GradlabError(
+                "data.folds cannot be set with data.time: most folds would be tested on rows that are earlier than "
+                "those they were trained on. Leave out one of them."
+            )
         if fold >= folds:
             raise GradlabError(f"data.fold={fold} is not one of the {folds} folds, which count from 0.")
         if labels is not None and raw.classes is not None:
@@ -135,9 +160,12 @@ def split_rows(
         fold=fold,
         seed=seed,
     )
-    train, validated, tested = divide(split, len(raw.inputs), labels, raw.groups)
+    train, validated, tested = divide(split, len(raw.inputs), labels, raw.groups, raw.times)
     if limit is not None and limit < len(train):
-        train = hold_out(train, limit / len(train), seed + 2, labels)[1]
+        if raw.times is not None:  # as if nothing had been recorded before
+            train = np.sort(train[np.argsort(raw.times[train], kind="stable")[-limit:]])
+        else:
+            train = hold_out(train, limit / len(train), seed + 2, labels)[1]
     return train, validated, tested
 
 

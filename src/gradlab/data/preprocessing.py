@@ -1,7 +1,7 @@
 """From raw inputs to what a model is fed: fitted on the training split alone, saved in the run."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from gradlab import specs
+from gradlab.data.dates import date_parts, parts_of, width
 from gradlab.data.moments import Moments
 from gradlab.data.preparation import Preparation
 from gradlab.data.raw import check_finite
@@ -29,9 +30,12 @@ class Preprocessing(Preparation):
     r"""$x' = (x - \text{shift}) / \text{scale}$ column by column, and one-hot codes for columns of categories.
 
     `standardise` takes the training mean and standard deviation, `scale` the training minimum and range; images have
-    one pair per channel, tables one per column. A constant column has scale 1. A category that training did not have,
-    or had too seldom, has no code: its columns are all zero. Missing numbers (NaN) are filled with the training mean,
-    and a column says so for each column that had some in training.
+    one pair per channel, tables one per column. A constant column has scale 1. Missing numbers (NaN) are filled with
+    the training mean, and a column says so for each column that had some in training. A date is a number, of days, and
+    has further columns for its parts. A category that training did not have has no code: its columns are all zero.
+
+    Columns with many categories are not one-hot but `embedded`: they come last, as whole numbers, for which the model
+    learns vectors. 0 stands for a category that training did not have, or only once.
 
     >>> table = np.array([[0.0, 7.0], [2.0, 8.0]])
     >>> Preprocessing.fit(table, "standardise", ["size", "kind"], one_hot=["kind"])(table).tolist()
@@ -46,6 +50,8 @@ class Preprocessing(Preparation):
     categories: dict[str, list[float]] = field(default_factory=dict)
     fill: list[float] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    dates: dict[str, list[str]] = field(default_factory=dict)
+    embedded: dict[str, list[float]] = field(default_factory=dict)
 
     kind: ClassVar[str] = "arrays"
 
@@ -76,11 +82,12 @@ class Preprocessing(Preparation):
         weights: npt.NDArray[np.float64] | None = None,
         levels: int | None = None,
         missing: bool = False,
+        dates: Sequence[str] = (),
     ) -> "Preprocessing":
         """Fit on `rows` of the inputs (default all), each with its weight, without a copy of them all in memory.
 
-        At most `levels` categories of a column get a code, the most frequent first. With `missing`, NaN is a number
-        that is not known; otherwise it is refused when it is met.
+        Columns with more than `levels` categories are embedded. With `missing`, NaN is a number that is not known;
+        otherwise it is refused when it is met.
         """
         place, codes = {name: i for i, name in enumerate(features)}, set(one_hot)
         for column in one_hot:
@@ -88,10 +95,12 @@ class Preprocessing(Preparation):
                 raise unknown("column", column, features)
         numeric = [i for i, name in enumerate(features) if name not in codes]
         moments, counts = Moments(), {c: Counter[float]() for c in one_hot}
+        with_time = set[str]()
         for chunk, weight in _chunks(inputs, rows, weights):
             for column, counter in counts.items():
                 values, times = np.unique(chunk[:, place[column]], return_counts=True)
                 counter.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
+            with_time |= {c for c in dates if (chunk[:, place[c]] % 1.0 > 0).any()}
             moments.add(chunk[:, numeric] if counts else chunk, weight)
         if method == "standardise":
             shift, scale = moments.mean, moments.std
@@ -100,13 +109,16 @@ class Preprocessing(Preparation):
         # By its ends: the deviation of a constant column is not exactly zero in floating point.
         scale = np.where(moments.low < moments.high, scale, 1.0)
         names = [features[i] for i in numeric] if features else []
+        many = {c for c, counter in counts.items() if levels is not None and len(counter) > levels}
         return cls(
             shape=list(inputs.shape[1:]),
             features=features,
             method=method,
             shift=shift.tolist() if method != "none" else [],
             scale=scale.tolist() if method != "none" else [],
-            categories={c: sorted(v for v, _ in counter.most_common(levels)) for c, counter in counts.items()},
+            categories={c: sorted(counter) for c, counter in counts.items() if c not in many},
+            embedded={c: sorted(v for v, times in counts[c].items() if times > 1) for c in one_hot if c in many},
+            dates={c: parts_of(c in with_time) for c in dates},
             fill=moments.mean.tolist() if missing else [],
             missing=[name for name, gaps in zip(names, moments.gaps, strict=True) if gaps] if missing else [],
         )
@@ -118,19 +130,26 @@ class Preprocessing(Preparation):
     @property
     def numeric(self) -> list[int]:
         """Which columns of a table are numbers."""
-        return [i for i, f in enumerate(self.features) if f not in self.categories]
+        return [i for i, f in enumerate(self.features) if f not in self.categories and f not in self.embedded]
 
     @property
     def output_shape(self) -> tuple[int, ...]:
         """The shape of one example as the model sees it."""
-        if not self.categories and not self.missing:
+        extra = sum(map(len, self.categories.values())) + sum(map(width, self.dates.values())) + len(self.missing)
+        if not extra and not self.embedded:
             return tuple(self.shape)
-        codes = sum(map(len, self.categories.values()))
-        return (self.shape[0] - len(self.categories) + codes + len(self.missing),)
+        return (self.shape[0] - len(self.categories) + extra,)
+
+    @property
+    def embedded_sizes(self) -> tuple[int, ...]:
+        """How many numbers each of the last columns may have."""
+        return tuple(len(known) + 1 for known in self.embedded.values())
 
     @property
     def spec(self) -> specs.Array:
         """What one example is, as the model sees it."""
+        if self.embedded:
+            return specs.Table(self.output_shape[0], self.embedded_sizes)
         return specs.Array.of(self.output_shape)
 
     def __call__(self, raw: Array, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -143,7 +162,9 @@ class Preprocessing(Preparation):
         check_finite(raw, self.features, missing=bool(self.fill))
         extra = [_one_hot(raw[:, self._place[c]], known) for c, known in self.categories.items()]
         extra += [np.isnan(raw[:, self._place[c]])[:, None] for c in self.missing]
-        if self.categories:
+        extra += [date_parts(raw[:, self._place[c]], parts) for c, parts in self.dates.items()]
+        extra += [_numbered(raw[:, self._place[c]], known)[:, None] for c, known in self.embedded.items()]
+        if self.categories or self.embedded:
             raw = raw[:, self.numeric]
         # Wide numbers are shifted in float64, where a column far from zero keeps its digits; pixels need no more.
         values: npt.NDArray[np.floating[Any]] = raw.astype(
@@ -172,6 +193,14 @@ class Preprocessing(Preparation):
 def _one_hot(column: Array, known: list[float]) -> Array:
     codes: Array = column[:, None] == np.array(known)
     return codes
+
+
+def _numbered(column: Array, known: list[float]) -> Array:
+    """The place of each value among those that are known, from 1; 0 for others."""
+    if not known:
+        return np.zeros(len(column))
+    place = np.minimum(np.searchsorted(known, column), len(known) - 1)
+    return np.where(np.asarray(known)[place] == column, place + 1.0, 0.0)
 
 
 def _chunks(inputs: Array, rows: Array | None, weights: Array | None) -> Iterator[tuple[Array, Array | None]]:

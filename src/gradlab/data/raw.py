@@ -1,7 +1,7 @@
 """What a source returns: all examples, as they are in the world."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +34,9 @@ class Raw:
     `inputs` is (examples, features) for tables, (examples, channels, height, width) for images, and an array of
     documents for texts; it may be a memory-mapped file. `targets` holds class indices where `classes` names them,
     otherwise numbers. Rows from `validation_from` and `test_from` on are the source's own splits. `categorical` names
-    the features that are codes of categories; with `missing`, NaN in an input stands for a value that is not known.
-    Examples with equal `groups` belong together, and never go to different splits. `notes` are what the user should
-    know of what was read.
+    the features that are codes of categories, `dates` those that are days since 1970; with `missing`, NaN in an input
+    stands for a value that is not known. Examples with equal `groups` belong together, and never go to different
+    splits. With `times`, the later examples are held out. `notes` are what the user should know of what was read.
     """
 
     inputs: npt.NDArray[Any]
@@ -46,8 +46,10 @@ class Raw:
     validation_from: int | None = None
     test_from: int | None = None
     categorical: list[str] = field(default_factory=list)
+    dates: list[str] = field(default_factory=list)
     missing: bool = False
     groups: npt.NDArray[np.int64] | None = None
+    times: npt.NDArray[np.float64] | None = None
     notes: list[str] = field(default_factory=list)
     reader: "Reader | None" = None
     key: str = ""
@@ -68,8 +70,12 @@ class Raw:
                 f"The splits of a source begin in the order training, validation, test, within its {len(self.inputs)} "
                 f"examples; got validation_from={self.validation_from} and test_from={self.test_from}."
             )
-        if self.groups is not None and len(self.groups) != len(self.inputs):
-            raise GradlabError(f"There are {len(self.inputs)} inputs but {len(self.groups)} groups.")
+        for name in ("groups", "times"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.inputs):
+                raise GradlabError(f"There are {len(self.inputs)} inputs but {len(values)} {name}.")
+        if self.times is not None and self.groups is not None:
+            raise GradlabError("Examples are divided by groups or by times, not by both.")
         if self.features and len(self.features) != self.inputs.shape[1]:
             raise GradlabError(f"There are {len(self.features)} names of features for inputs of {self.inputs.shape}.")
         if self.classes is not None:
@@ -95,6 +101,11 @@ class Raw:
             for _, part in parts(array):
                 digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
+
+    @property
+    def own_table(self) -> bool:
+        """Whether it is a table of the user's own."""
+        return getattr(self.reader, "kind", "") == "table"
 
     def wanted(self, wants: Wants | None) -> "Raw":
         """The same examples with targets of the kind a task asks for, where they can be read so."""
@@ -135,7 +146,8 @@ class Targets:
     """What a task must know of the targets: the classes and their training counts, or mean and spread of numbers.
 
     Of text, `tokens` is the size of the vocabulary; `token_bytes` has the bytes of each token, where they are known;
-    `masked` is how many tokens of a window are to be filled in.
+    `masked` is how many tokens of a window are to be filled in. Of a table of one's own, `table` has the sizes of its
+    embedded columns: other methods are tried on such a table too.
     """
 
     classes: list[str] | None = None
@@ -145,14 +157,17 @@ class Targets:
     tokens: int = 0
     token_bytes: list[int] = field(default_factory=list)
     masked: int = 0
+    table: list[int] | None = None
 
     @classmethod
-    def of(cls, training: npt.NDArray[Any], classes: list[str] | None) -> "Targets":
+    def of(cls, training: npt.NDArray[Any], classes: list[str] | None, table: Sequence[int] | None = None) -> "Targets":
+        embedded = None if table is None else list(table)
         if classes is not None:
-            return cls(classes=classes, counts=np.bincount(training, minlength=len(classes)).tolist())
+            counts = np.bincount(training, minlength=len(classes)).tolist()
+            return cls(classes=classes, counts=counts, table=embedded)
         columns = training.reshape(len(training), -1).astype(np.float64)
         std = columns.std(axis=0)
-        return cls(mean=columns.mean(axis=0).tolist(), std=np.where(std > 0, std, 1.0).tolist())
+        return cls(mean=columns.mean(axis=0).tolist(), std=np.where(std > 0, std, 1.0).tolist(), table=embedded)
 
 
 def parts(values: npt.NDArray[Any]) -> Iterator[tuple[int, npt.NDArray[Any]]]:

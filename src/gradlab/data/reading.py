@@ -3,10 +3,11 @@
 import csv
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from os.path import isfile
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -14,22 +15,35 @@ import numpy.typing as npt
 from gradlab.data.array_file import read_npy, read_npz
 from gradlab.errors import GradlabError
 from gradlab.files import read_bytes
+from gradlab.printable import printable
 
 _PICTURES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Raw inputs, one row per example, and what the user calls each: its file, or else its number."""
+    """Raw inputs, one row per example, and what the user calls each: its file, or else its number.
+
+    Of a table, `beside` has the columns that were asked for beside the inputs, as texts, and `places` says where each
+    row stands.
+    """
 
     values: npt.NDArray[Any]
     names: list[str] | None = None
+    beside: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    places: Sequence[str] = ()
 
 
+@runtime_checkable
 class Reader(Protocol):
     """How what a user names becomes raw inputs: the same for training and for prediction."""
 
-    def read(self, source: str) -> Reading: ...
+    def read(self, source: str, beside: Sequence[str] = ()) -> Reading:
+        """What a user names; `beside` are columns of a table that are handed on with the inputs."""
+
+    @property
+    def target(self) -> str | None:
+        """What the target is called, where it is a column."""
 
     def describe(self) -> dict[str, Any]:
         """As data.json holds it: its kind and what it needs to be made again."""
@@ -42,12 +56,20 @@ class ArrayReader:
     shape: tuple[int, ...]
 
     kind = "array"
+    target = None
 
-    def read(self, source: str) -> Reading:
+    def read(self, source: str, beside: Sequence[str] = ()) -> Reading:
+        refuse_columns(source, beside)
         return Reading(read_inputs(source, self.shape))
 
     def describe(self) -> dict[str, Any]:
         return {"kind": self.kind, "shape": list(self.shape)}
+
+
+def refuse_columns(source: str, beside: Sequence[str]) -> None:
+    """Of what has no named columns, none can be handed on."""
+    if beside:
+        raise GradlabError(f"There is no column {printable(beside[0])!r}: {printable(source, 200)} is no table.")
 
 
 def read_inputs(source: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:

@@ -94,6 +94,28 @@ def _whole_groups(
     return held
 
 
+def latest(rows: Rows, share: float, times: npt.NDArray[np.float64]) -> tuple[Rows, Rows]:
+    """Split `rows` into (earlier, later), both in ascending order; about `share` of them are the later ones.
+
+    Rows of one time stay together, so that nothing is predicted from rows of its own moment.
+
+    >>> [part.tolist() for part in latest(np.arange(5), 0.4, np.array([9.0, 1.0, 3.0, 7.0, 1.0]))]
+    [[1, 2, 4], [0, 3]]
+    """
+    if share == 0:
+        return rows, rows[:0]
+    moments, counts = np.unique(times[rows], return_counts=True)
+    if len(moments) < 2:
+        raise GradlabError(
+            f"{counted(len(rows), 'row')} of the same time cannot be divided into earlier and later ones. Name a "
+            "column with more times (data.time), or hold out less (data.test=0, data.validation=0)."
+        )
+    earlier = np.cumsum(counts)[:-1]  # rows before each moment but the first
+    begin = moments[1 + np.abs(earlier - (1 - share) * len(rows)).argmin()]
+    later = times[rows] >= begin
+    return rows[~later], rows[later]
+
+
 def fold_numbers(
     rows: Rows,
     folds: int,
@@ -143,8 +165,13 @@ def divide(
     count: int,
     labels: npt.NDArray[np.int64] | None = None,
     groups: npt.NDArray[np.int64] | None = None,
+    times: npt.NDArray[np.float64] | None = None,
 ) -> tuple[Rows, Rows, Rows]:
-    """Rows of the train, validation and test splits."""
+    """Rows of the train, validation and test splits; with times, each is later than the one before."""
+
+    def apart(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows]:
+        return hold_out(rows, share, seed, labels, groups) if times is None else latest(rows, share, times)
+
     rows = np.arange(count, dtype=np.int64)
     own_test = rows[split.test_from :] if split.test_from is not None else rows[:0]
     rest = rows[: split.test_from]
@@ -157,11 +184,11 @@ def divide(
     elif len(own_test):
         tested = own_test
     else:
-        rest, tested = hold_out(rest, split.test, split.seed, labels, groups)
+        rest, tested = apart(rest, split.test, split.seed)
     if len(own_validation):
         train, validated = rest, own_validation
     else:
-        train, validated = hold_out(rest, split.validation, split.seed + 1, labels, groups)
+        train, validated = apart(rest, split.validation, split.seed + 1)
     if len(train) == 0:
         raise GradlabError(
             f"No example is left to train on: {count} examples, of which {len(tested)} are for test and "

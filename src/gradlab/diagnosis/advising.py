@@ -20,8 +20,8 @@ def advise(source: Logged, knobs: str, keeps_best: bool) -> Verdict:
         finding = for_script(rule, case)
         slug, words = rule.slug, {**case.measured, "knobs": knobs, "lr": source.optimizer.settings["lr"]}
         remedy = _KNOBS.get(slug) or (_RECIPES.get(slug) if knobs else None)
-        if slug == "missed_class" and case.measured["weighted"]:
-            remedy = _WEIGHTED
+        if slug == "missed_class" and knobs:
+            remedy = (_MORE if case.measured["weighted"] else _BALANCED) + _DECIDE * ("threshold" in case.measured)
         if slug == "overfitting" and keeps_best:
             finding = replace(finding, evidence=f"{finding.evidence} {fill(_KEPT, case.measured)}")
         if slug == "no_learning" and source.loss.end < 0.9 * source.loss.start:
@@ -55,7 +55,9 @@ def _weighed(finding: Finding, source: Logged, keeps_best: bool) -> Finding:
     return finding
 
 
-_WEIGHTED = "more examples of class {missed!r}, a longer training, or a lower --threshold for it in `gradlab predict`"
+_MORE = "more examples of class {missed!r}, or a longer training"
+_BALANCED = "task={task} task.class_weights=balanced"
+_DECIDE = "  # or decide otherwise: gradlab predict RUN FILE --threshold {threshold:.2g}"
 _KEPT = "The weights that were kept are those of step {step:,}."
 
 _PLACES = {
@@ -91,6 +93,5 @@ _RECIPES = {
     "no_learning": "`gradlab train … --check` looks for the cause, `--find-lr` for a rate; then look at the data",
     "unnormalized_input": "data.preprocess=standardise",
     "target_leak": "data.drop={columns}  # unless it is known before {target} is",
-    "missed_class": "task={task} task.class_weights=balanced  # or a lower --threshold for it, in `gradlab predict`",
 }
 """Those that only a recipe has."""

@@ -129,7 +129,9 @@ class Estimator(EstimatorSettings):
         if fresh:
             network.check(learner.model, train.inputs[:2], task.outputs)
         held_out = examples(held) if len(held) else None
-        learner.train(task, train, held_out, plan, epochs or plan.epochs, self._observers())
+        learner.train(
+            task, train, held_out, plan, epochs or plan.passes(plan.steps_per_epoch(len(train))), self._observers()
+        )
         self._learner = learner
         return self
 

@@ -11,9 +11,10 @@ from torch.overrides import TorchFunctionMode
 
 from gradlab import process
 from gradlab.errors import GradlabError, one_line
+from gradlab.models.embedded import EmbeddedTable
 from gradlab.models.registry import models
 from gradlab.registry import Part, hints_of
-from gradlab.specs import Spec
+from gradlab.specs import Spec, Table
 from gradlab.wording import count
 
 _LISTED = 5  # other models that a message names
@@ -27,6 +28,9 @@ def build_model(part: Part, inputs: Spec, outputs: int, *, where: str = "model",
     part = models.resolve(part, where)
     if not isinstance(inputs, taken(part.name)):
         raise _not_taken(part.name, inputs, data)
+    if isinstance(inputs, Table) and inputs.embedded:
+        embedded = EmbeddedTable(inputs.features - len(inputs.embedded), inputs.embedded)
+        return nn.Sequential(embedded, build_model(part, Table(embedded.width), outputs, where=where, data=data))
     if models[part.name].__module__.startswith("gradlab."):  # what a user's builder does beside building is not known
         needed, there = _bytes_of(part, inputs, outputs), process.free_memory()
         if needed > there:

@@ -141,9 +141,9 @@ def npz() -> Recipe:
 @recipe
 def csv() -> Recipe:
     """A table of one's own, by a perceptron. Needs --data FILE.csv and data.target=COLUMN."""
-    train = {"epochs": 100, "patience": 15, "optimizer": "adamw", "weight_decay": 1e-2}
+    train = {"epochs": "auto", "batch_size": "auto", "schedule": "one-cycle", "lr": 3e-3, "optimizer": "adamw"}
     model = Part("mlp", {"hidden": [64, 64], "dropout": 0.1})
-    return Recipe("csv", Part("csv"), model, Part("auto"), train)
+    return Recipe("csv", Part("csv"), model, Part("auto"), train | {"weight_decay": 1e-2})
 
 
 @recipe

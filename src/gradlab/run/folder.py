@@ -42,6 +42,7 @@ from gradlab.data import (
     reader_of,
 )
 from gradlab.data.dataset import split_size
+from gradlab.data.moved import is_same, moved
 from gradlab.diagnosis.finding import Finding
 from gradlab.errors import GradlabError, TrainingError, notice, one_line
 from gradlab.files import (
@@ -59,21 +60,29 @@ from gradlab.files.formats import Data, EnvironmentFile, Line, Result
 from gradlab.models import build_model
 from gradlab.owners import Code
 from gradlab.recipe import Recipe
+from gradlab.registry import Part
 from gradlab.run import checkpoint
+from gradlab.run.new_examples import new_examples
 from gradlab.specs import Array
 from gradlab.tasks import Task, compare, evaluate, predict, tasks, wants
 from gradlab.tasks.finite import check_losses, check_outputs
 
+BRING_BACK = "Bring those back, or say where they are now: --data PATH."
 FIT = "fit"
 """In place of the names of data, model and task in the recipe of a run that `gradlab.fit` made."""
 
 
 class Run:
-    """A run folder. `run.test["accuracy"]`, `run.predict(x)`, `run.metrics`; nothing is read before it is asked for."""
+    """A run folder. `run.test["accuracy"]`, `run.predict(x)`, `run.metrics`; nothing is read before it is asked for.
 
-    def __init__(self, path: Path):
+    `data` is where its data are now, if that is not where they were.
+    """
+
+    def __init__(self, path: Path, data: str | Path | None = None):
         self.path = path
+        self._data_path = data
         self._noticed: set[str] = set()
+        self._new: dict[str, Examples] = {}
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -180,7 +189,8 @@ class Run:
         """How a run that was stopped is gone on with."""
         if self.recipe.data.name == FIT:
             return "the same call of gradlab.fit"
-        return f"gradlab resume {self.path}{self.code_options}"
+        data = "" if self._data_path is None else f" --data {shlex.quote(str(self._data_path))}"
+        return f"gradlab resume {self.path}{data}{self.code_options}"
 
     @property
     def checkpoints(self) -> Path:
@@ -278,15 +288,19 @@ class Run:
 
     def outputs(self, raw: npt.ArrayLike | str | Path) -> Tensor:
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
-        reader, preprocessing = self.reader, self.preprocessing
+        reader = self.reader
         values = reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
-        x = preprocessing(values)
+        return check_outputs(predict(self.model, self.prepared(values)))
+
+    def prepared(self, values: npt.NDArray[Any]) -> Any:
+        """Raw inputs as the model takes them, with values that training knew."""
+        x = self.preprocessing(values)
         # Where a reader knows the categories by name, it has told of unknown ones itself.
         named = [c["name"] for c in (self.data.get("reader") or {}).get("columns", [])]
         with interpreting(self.path / "recipe.toml"):
             coded = [c for c in self.recipe.data.values.get("one_hot", []) if c not in named]
-            preprocessing.check_known(values, coded)
-        return check_outputs(predict(self.model, x))
+            self.preprocessing.check_known(values, coded)
+        return x
 
     @property
     def temperature(self) -> float:
@@ -299,34 +313,90 @@ class Run:
             )
         return float(calibration["temperature"])
 
-    def describe(self, raw: npt.ArrayLike, calibrated: bool = False) -> list[dict[str, Any]]:
-        """Predictions in full: label and probabilities, or value, one dictionary per example."""
-        return self.task.decode(self.outputs(raw) / (self.temperature if calibrated else 1.0))
+    def describe(
+        self, raw: npt.ArrayLike, calibrated: bool = False, threshold: float | None = None
+    ) -> list[dict[str, Any]]:
+        """Predictions in full: label and probabilities, or value, one dictionary per example.
 
-    def predict(self, raw: npt.ArrayLike, calibrated: bool = False) -> npt.NDArray[Any]:
+        With a `threshold`, the label is the second of two classes where its probability is at least that.
+        """
+        task = self._task_at(threshold)  # which refuses it before anything is computed
+        return task.decode(self.outputs(raw) / (self.temperature if calibrated else 1.0))
+
+    def predict(self, raw: npt.ArrayLike, calibrated: bool = False, threshold: float | None = None) -> npt.NDArray[Any]:
         """Predicted labels or values for raw inputs, one per row."""
-        return np.array([p.get("label", p.get("value")) for p in self.describe(raw, calibrated)])
+        return np.array([p.get("label", p.get("value")) for p in self.describe(raw, calibrated, threshold)])
+
+    def _task_at(self, threshold: float | None) -> Task:
+        return self.task if threshold is None else self.task.at_threshold(threshold)
+
+    @property
+    def source(self) -> Part:
+        """What the recipe says of the data, and where they are now."""
+        return self.recipe.data if self._data_path is None else moved(self.recipe.data, self._data_path)
 
     @cached_property
     def dataset(self) -> Dataset:
         """The data of the run, read again and prepared as they were; refused if they have changed."""
         self._tell_of_code()
-        dataset = load(self.recipe.data, wants(self.recipe.task))
+        dataset = load(self.source, wants(self.recipe.task))
         if dataset.raw.fingerprint() != self.data["fingerprint"]:
-            raise GradlabError(f"The data of {self.path} are not the ones it was trained on. Bring those back.")
+            raise GradlabError(f"The data of {self.path} are not the ones it was trained on. {BRING_BACK}")
         return dataset
 
-    def evaluate(self, split: str = "test") -> dict[str, float]:
-        """Loss and metrics on a split, computed anew."""
-        examples = self.as_read(self._encoded(split))
-        figures = evaluate(self.model, self.task, examples)
-        check_losses(figures, self.model, self.task, examples, f"{split} split")
+    def evaluate(
+        self, split: str | None = None, *, data: str | Path | None = None, threshold: float | None = None
+    ) -> dict[str, float]:
+        """Loss and metrics on a split, default test, or on all of other `data`, computed anew.
+
+        Data with the content of the run's own are those at another place. With a `threshold`, the second of two classes
+        is predicted where its probability is at least that.
+        """
+        task, examples = self._task_at(threshold), self.as_read(self.examples(split, data))
+        figures = evaluate(self.model, task, examples)
+        where = str(data) if self.is_new(data) else f"{split or 'test'} split"
+        check_losses(figures, self.model, task, examples, where)
         return figures
 
-    def baselines(self, split: str = "test") -> dict[str, dict[str, float]]:
-        """The figures of the trivial predictors on a split, by name, the strongest last."""
-        examples, train = self._encoded(split), self.task.encoded(self.dataset.train)
-        return compare(self.task.baselines(train, self.model), self.task, examples)
+    def baselines(self, split: str | None = None, *, data: str | Path | None = None) -> dict[str, dict[str, float]]:
+        """The figures of trivial predictors, and of other methods on a table, by name, the strongest last.
+
+        They are made of the training examples; where only new data are left, there are none.
+        """
+        examples = self.examples(split, data)
+        try:
+            train = self.task.encoded(self.dataset.train)
+        except GradlabError as error:
+            if not self.is_new(data):
+                raise
+            notice(f"There are no baselines, which are made of the training examples: {error}")
+            return {}
+        others = {**self.task.baselines(train, self.model), **self.task.references(train)}
+        return compare(others, self.task, examples)
+
+    def is_new(self, data: str | Path | None) -> bool:
+        """Whether these are other examples than the run's own; its own, at another place, are read from there then."""
+        if data is None or data == self._data_path:
+            return False
+        if str(data) in self._new:
+            return True
+        self._tell_of_code()
+        if is_same(self.recipe.data, data, self.data["fingerprint"], wants(self.recipe.task)):
+            self._data_path = data
+            return False
+        return True
+
+    def examples(self, split: str | None = None, data: str | Path | None = None) -> Examples:
+        """A split, or all of new data, with targets as the loss takes them."""
+        if data is None or not self.is_new(data):
+            return self._encoded(split or "test")
+        if split is not None:
+            raise GradlabError(
+                f"{data} has other examples than {self.path} was made of: all of them are evaluated. Leave out --split."
+            )
+        if str(data) not in self._new:
+            self._new[str(data)] = self.task.encoded(new_examples(self, str(data)))
+        return self._new[str(data)]
 
     def _encoded(self, split: str) -> Examples:
         """A split with its targets as the loss takes them."""
@@ -345,14 +415,14 @@ class Run:
         return claimed(self.path / ".lock", f"{self.path} is being trained by another process.")
 
 
-def open_run(path: str | Path) -> Run:
-    """The run in a folder."""
+def open_run(path: str | Path, data: str | Path | None = None) -> Run:
+    """The run in a folder, and where its data are if they have moved."""
     folder = Path(path)
     if not folder.is_dir():
         raise GradlabError(f"{path} is not a folder. `gradlab runs` lists the runs here.")
     if not (folder / "recipe.toml").is_file():
         raise GradlabError(f"{path} is not a run: it has no recipe.toml. `gradlab runs` lists the runs here.")
-    return Run(folder)
+    return Run(folder, data)
 
 
 def new_path(name: str) -> Path:

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -15,8 +16,9 @@ from gradlab.errors import GradlabError
 from gradlab.registry import Fraction
 from gradlab.tasks.calibration import calibrate
 from gradlab.tasks.constant import Constant
-from gradlab.tasks.metrics import Metric, class_metrics, viewed
+from gradlab.tasks.metrics import Metric, class_metrics, decided, viewed
 from gradlab.tasks.objective import Loss
+from gradlab.tasks.references import Reference, references
 from gradlab.tasks.task import Supervised, has_targets, tasks
 
 
@@ -40,6 +42,8 @@ class Classify(Supervised):
     class_weights: Annotated[
         Literal["none", "balanced"], "balanced: in the training loss each class counts the same, however rare it is"
     ] = "none"
+    threshold: float | None = field(init=False, default=None)
+    """The probability from which on the second of two classes is predicted; else the more probable one is."""
 
     wants: ClassVar[Wants] = "classes"
     sections: ClassVar[tuple[str, ...]] = ("classes",)
@@ -51,8 +55,23 @@ class Classify(Supervised):
             raise GradlabError(f"Classification needs at least two classes, got {len(self.targets.classes)}.")
         self.classes = self.targets.classes
         self.outputs = len(self.classes)
-        self.metrics: Mapping[str, Metric] = viewed(class_metrics(len(self.classes)), self.class_logits)
+        self.metrics = self._metrics()
         self.weights = _balanced(self.targets.counts) if self.class_weights == "balanced" else None
+
+    def _metrics(self) -> Mapping[str, Metric]:
+        return viewed(class_metrics(len(self.classes), self.threshold), self.class_logits)
+
+    def at_threshold(self, threshold: float) -> "Classify":
+        if not 0 < threshold < 1:
+            raise GradlabError(
+                f"A threshold is a probability between 0 and 1, neither of which decides anything; got {threshold:g}."
+            )
+        if len(self.classes) != 2:
+            raise GradlabError(f"A threshold decides between two classes, but this run has {len(self.classes)}.")
+        task = copy(self)
+        task.threshold = threshold
+        task.metrics = task._metrics()
+        return task
 
     @property
     def trains_by_its_loss(self) -> bool:
@@ -94,6 +113,9 @@ class Classify(Supervised):
         frequency = torch.bincount(train.targets, minlength=len(self.classes)).float() + 1e-9
         return {"majority class": Constant(torch.log(frequency / frequency.sum()))}
 
+    def references(self, train: Examples) -> dict[str, Reference]:
+        return references(train, self.targets, self.outputs)
+
     def closing(self, model: nn.Module, splits: Mapping[str, Examples]) -> dict[str, Any]:
         """The temperature that makes its confidence right, fitted on the validation split."""
         if not has_targets(splits.get("validation")):
@@ -101,8 +123,9 @@ class Classify(Supervised):
         return {"calibration": calibrate(model, self, splits["validation"], splits.get("test"))}
 
     def decode(self, output: Float[Tensor, "batch outputs"]) -> list[dict[str, Any]]:
-        probabilities = self.class_logits(output).double().softmax(1)
-        best = probabilities.argmax(1).tolist()
+        logits = self.class_logits(output).double()
+        probabilities = logits.softmax(1)
+        best = decided(logits, self.threshold).tolist()
         return [
             {"label": self.classes[i], "probability": p[i], "probabilities": dict(zip(self.classes, p, strict=True))}
             for i, p in zip(best, probabilities.tolist(), strict=True)

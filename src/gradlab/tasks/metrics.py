@@ -55,9 +55,9 @@ def viewed(metrics: Mapping[str, Metric], view: View) -> dict[str, Metric]:
 # Of classes, from one logit for each.
 
 
-def class_metrics(classes: int) -> dict[str, Metric]:
+def class_metrics(classes: int, threshold: float | None = None) -> dict[str, Metric]:
     """The metrics of every classification, the most telling first."""
-    confusion = confusion_matrix(classes)
+    confusion = confusion_matrix(classes, threshold)
     return {
         "accuracy": accuracy(confusion),
         "f1": macro_f1(confusion),
@@ -67,13 +67,22 @@ def class_metrics(classes: int) -> dict[str, Metric]:
     }
 
 
-def confusion_matrix(classes: int) -> Sums:
+def decided(logits: Float[Tensor, "batch classes"], threshold: float | None = None) -> Int64[Tensor, " batch"]:
+    """The most probable class; with a threshold, the second of two where its probability is at least that.
+
+    >>> decided(torch.tensor([[0.0, -1.0]])), decided(torch.tensor([[0.0, -1.0]]), threshold=0.2)
+    (tensor([0]), tensor([1]))
+    """
+    return logits.argmax(1) if threshold is None else (logits.double().softmax(1)[:, 1] >= threshold).long()
+
+
+def confusion_matrix(classes: int, threshold: float | None = None) -> Sums:
     """Counts of (target, predicted) pairs."""
 
     def sums(
         logits: Float[Tensor, "batch classes"], target: Int64[Tensor, " batch"]
     ) -> Float[Tensor, "target predicted"]:
-        pairs = target * classes + logits.argmax(1)
+        pairs = target * classes + decided(logits, threshold)
         counts = torch.zeros(classes * classes, dtype=torch.float64, device=logits.device)
         return counts.index_add_(0, pairs, torch.ones_like(pairs, dtype=torch.float64)).reshape(classes, classes)
 

@@ -13,6 +13,7 @@ from gradlab.errors import GradlabError
 from gradlab.tasks.constant import Constant
 from gradlab.tasks.metrics import Metric, mae, r2, rmse
 from gradlab.tasks.objective import Loss
+from gradlab.tasks.references import Reference, references
 from gradlab.tasks.task import Supervised, tasks
 
 
@@ -31,6 +32,7 @@ class Regress(Supervised):
     def __init__(self, targets: Targets):
         if targets.classes is not None:
             raise GradlabError("The task regress needs numbers, but the targets are classes. Use task=classify.")
+        self.targets = targets
         self.mean, self.std = torch.tensor(targets.mean), torch.tensor(targets.std)
         self.outputs = len(targets.mean)
         # Several targets have no common unit: their errors are in standard deviations.
@@ -55,6 +57,9 @@ class Regress(Supervised):
 
     def baselines(self, train: Examples, model: nn.Module) -> dict[str, Constant]:
         return {"training mean": Constant(train.targets.mean(0))}
+
+    def references(self, train: Examples) -> dict[str, Reference]:
+        return references(train, self.targets, self.outputs)
 
     def decode(self, output: Float[Tensor, "batch outputs"]) -> list[dict[str, Any]]:
         values = output.cpu().double() * self.std.double() + self.mean.double()

@@ -129,12 +129,20 @@ class Task:
         """
         return {}
 
+    def references(self, train: Any) -> Mapping[str, nn.Module]:
+        """What other methods learn of the same examples, by name: models too, which one should know of."""
+        return {}
+
     def closing(self, model: nn.Module, splits: Mapping[str, Any]) -> dict[str, Any]:
         """What else result.json says of a finished run, given its splits."""
         return {}
 
     def check(self, model: nn.Module, train: Any) -> None:
         """Refuse a model that cannot learn this, before there is a run folder."""
+
+    def at_threshold(self, threshold: float) -> "Task":
+        """The same task, with the second of two classes predicted from this probability on."""
+        raise GradlabError("A threshold decides between two classes, but this run predicts something else.")
 
     def decode(self, output: Tensor) -> list[dict[str, Any]]:
         """Model outputs in the user's terms, one dictionary per example."""

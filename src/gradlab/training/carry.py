@@ -101,7 +101,7 @@ def check_carry(plan: Plan, model: nn.Module, train: Any) -> None:
             "train.carry=true does not go with several processes: each would need its rows of the state. Set "
             "train.carry=false, or train in one process."
         )
-    if plan.batch_size == "full" or plan.batch_size >= len(train):
+    if plan.examples_per_step(len(train)) >= len(train):
         raise GradlabError(
             f"train.carry=true cuts the text into train.batch_size={plan.batch_size} strips, and {len(train):,} "
             "windows do not make so many. Lower it, or set train.carry=false."

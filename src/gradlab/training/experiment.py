@@ -12,7 +12,7 @@ from torch import nn
 
 from gradlab import owners, parallel
 from gradlab.data import Dataset, Examples, load, sources
-from gradlab.data.dataset import split_size
+from gradlab.data.dataset import FILES, split_size
 from gradlab.data.tables.leaks import Leak, find_leaks
 from gradlab.errors import GradlabError, is_out_of_memory, notice, one_line
 from gradlab.models import build_model, models
@@ -20,7 +20,7 @@ from gradlab.models.cost import parameter_count
 from gradlab.owners import Code
 from gradlab.recipe import Recipe
 from gradlab.run import Run
-from gradlab.run.folder import new_path
+from gradlab.run.folder import BRING_BACK, new_path
 from gradlab.tasks import Task, evaluate, settled, tasks, wants
 from gradlab.tasks.evaluation import inference
 from gradlab.training import driver
@@ -46,8 +46,9 @@ def resolve(recipe: Recipe) -> Recipe:
             f"The targets decide the task, so that it has no key {key!r} yet. Name it first: task=classify"
         )
     data = sources.resolve(recipe.data, "data")
-    if data.values.get("path") is not None:
-        data = replace(data, values={**data.values, "path": str(Path(data.values["path"]).absolute())})
+    named = {knob: data.values.get(knob) for knob in FILES}
+    files = {knob: str(Path(file).absolute()) for knob, file in named.items() if isinstance(file, str | Path)}
+    data = replace(data, values={**data.values, **files})
     return replace(
         recipe,
         data=data,
@@ -201,9 +202,9 @@ def resume(run: Run, device: torch.device, observers: Sequence[Observer], change
         if not changed_code:
             again = f"{run.resume_command} --changed-code"
             raise GradlabError(f"{change} To go on with the changed one all the same: {again}")
-    experiment = Experiment.of(run.recipe, device, run.environment["threads"])
+    experiment = Experiment.of(replace(run.recipe, data=run.source), device, run.environment["threads"])
     if experiment.dataset.raw.fingerprint() != run.data["fingerprint"]:
-        raise GradlabError(f"The data of {run.path} are not the ones it began with. Bring those back to resume it.")
+        raise GradlabError(f"The data of {run.path} are not the ones it began with. {BRING_BACK}")
     now = describe_environment(device, experiment.threads, experiment.mode)
     for key in ("gradlab", "python", "torch", "device", "device_name", "processes", "step"):
         if now[key] != run.environment.get(key, now[key]) and parallel.rank() == 0:

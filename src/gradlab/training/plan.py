@@ -14,6 +14,8 @@ from gradlab.training.schedules import schedules
 Share = Annotated[float, Gt(0), Lt(1)]
 Threads = Annotated[int, Ge(1), Le(256)]  # each is started, whether there is a core for it or not
 
+_AUTO_BATCH = 32, 512
+_AUTO_EPOCHS, _AUTO_STEPS = (8, 100), 2500
 _LOG_POINTS = 100  # at most so many log lines, for a run of any length
 
 
@@ -21,9 +23,11 @@ _LOG_POINTS = 100  # at most so many log lines, for a run of any length
 class Plan:
     """Its fields are the keys of `[train]` in a recipe."""
 
-    epochs: Annotated[Count, "passes over the training split"] = 20
+    epochs: Annotated[Count | Literal["auto"], "passes over the training split; auto: by its size"] = 20
     steps: Annotated[Count | None, "updates; instead of epochs"] = None
-    batch_size: Annotated[Count | Literal["full"], "examples per update, or the whole split"] = 32
+    batch_size: Annotated[
+        Count | Literal["full", "auto"], "examples per update; full: the whole split; auto: by its size"
+    ] = 32
     optimizer: Annotated[Part, optimizers, "update rule"] = Part("adam")  # noqa: RUF009
     lr: Annotated[Positive, "learning rate"] = 1e-3
     schedule: Annotated[Part, schedules, "learning rate over the run"] = Part("constant")  # noqa: RUF009
@@ -72,6 +76,10 @@ class Plan:
                     )
 
     def examples_per_step(self, examples: int) -> int:
+        if self.batch_size == "auto":  # some 250 updates an epoch, in batches that are neither slow nor few
+            least, most = _AUTO_BATCH
+            fitting = 1 << round(math.log2(max(1, examples / 250)))
+            return min(examples, max(least, min(most, fitting)))
         return examples if self.batch_size == "full" else min(self.batch_size, examples)
 
     def batch_sizes(self, examples: int) -> list[int]:
@@ -92,7 +100,14 @@ class Plan:
         return len(self.batch_sizes(examples))
 
     def total_steps(self, steps_per_epoch: int) -> int:
-        return self.steps or self.epochs * steps_per_epoch
+        return self.steps or self.passes(steps_per_epoch) * steps_per_epoch
+
+    def passes(self, steps_per_epoch: int) -> int:
+        """Over the training split."""
+        if self.epochs != "auto":
+            return self.epochs
+        fewest, most = _AUTO_EPOCHS
+        return max(fewest, min(most, round(_AUTO_STEPS / steps_per_epoch)))
 
     def log_interval(self, total: int) -> int:
         # A line costs about as much as a small step: twenty steps lie between lines, unless the run is short.

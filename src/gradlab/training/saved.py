@@ -126,7 +126,8 @@ def _figures(
         check_losses(figures[name], model, task, split, f"{name} split, at the end")
     at_hand = not isinstance(task, Supervised) or has_targets(training.train)
     trivial = task.baselines(training.train, model) if held_out and at_hand else {}
-    baselines = {name: compare(trivial, task, split) for name, split in held_out.items()} if trivial else {}
+    others = {**trivial, **task.references(training.train)} if trivial else {}
+    baselines = {name: compare(others, task, split) for name, split in held_out.items()} if trivial else {}
     to_beat = list(trivial)[-1] if trivial else ""
     kept = f"best, of step {progress.best_step}" if training.best_weights is not None else "last"
     return {

@@ -29,7 +29,7 @@ def passed(found, texts, chunk):
             found.add_numbers(values, block, 0)
         else:
             found.as_text = True
-            found.add_texts(block.columns[0], block)
+            found.add_texts(block.columns[0], block, 0)
     return found
 
 
@@ -78,7 +78,7 @@ def test_european_numbers_are_numbers_where_the_comma_is_the_decimal_point():
     texts = ["1,5", "2", "-0,25"]
     assert surveyed(texts, decimal=",").kind() == "number"
     assert surveyed(texts, decimal=",").column("number", "input").note == "-0.25 to 2"
-    assert surveyed(texts).kind() == "category"
+    assert surveyed(texts).column("number", "input").note == "-0.25 to 2, written as 1,5"
 
 
 def test_the_range_of_dates_is_right_beyond_what_is_counted(monkeypatch):

@@ -69,4 +69,14 @@ def test_the_remedy_is_one_that_was_not_taken_yet(weighted: bool, first: str) ->
     source.record.classes = record(0, 30, weighted=weighted).classes
     (finding,) = [f for f in advise(source, "train.", keeps_best=True).findings if f.slug == "missed_class"]
     assert finding.fix.startswith(first)
-    assert "--threshold" in finding.fix
+    assert finding.fix.endswith("--threshold 0.03")
+
+
+def test_a_threshold_is_for_two_classes_and_of_the_second() -> None:
+    seen = record(0, 30).classes
+    assert seen is not None
+    seen.each.reverse()
+    (case,) = missed(Record(steps=200, classes=seen))
+    assert case["threshold"] == pytest.approx(0.97)
+    seen.each.append(Recognised(name="other", examples=970, right=900, area=0.9))
+    assert "threshold" not in missed(Record(steps=200, classes=seen))[0]

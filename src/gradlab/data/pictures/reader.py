@@ -1,7 +1,7 @@
 """Picture files of any size and mode, as arrays of one shape."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.data.memory import check_memory
-from gradlab.data.reading import Reading
+from gradlab.data.reading import Reading, refuse_columns
 from gradlab.errors import GradlabError, notice, one_line
 from gradlab.printable import printable
 from gradlab.registry import Count
@@ -65,6 +65,7 @@ class PictureReader:
     resize: Resize
 
     kind = "pictures"
+    target = None
 
     def describe(self) -> dict[str, Any]:
         """As data.json holds it."""
@@ -91,8 +92,9 @@ class PictureReader:
             return ImageOps.pad(image, size, method, color="white")
         return image.resize(size, method)
 
-    def read(self, source: str) -> Reading:
+    def read(self, source: str, beside: Sequence[str] = ()) -> Reading:
         """From a picture, or from all pictures below a folder."""
+        refuse_columns(source, beside)
         path = Path(source)
         if path.is_dir():
             files = files_below(path)

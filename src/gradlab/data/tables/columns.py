@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.data.tables.numbers import NumberForm
 from gradlab.errors import GradlabError
 
 Kind = Literal["number", "category", "date"]
@@ -36,14 +37,26 @@ class Column:
     values: list[str] = field(default_factory=list)
     format: str = ""
     decimal: str = "."
+    thousands: str = ""
+    unit: str = ""
     note: str = ""
+
+    @property
+    def form(self) -> NumberForm:
+        """How its numbers are written."""
+        return NumberForm(self.decimal, self.thousands)
+
+    @property
+    def plain(self) -> bool:
+        """Whether its numbers are written with nothing but digits, sign and decimal sign."""
+        return self.kind == "number" and not self.thousands and not self.unit
 
     def encode(self, texts: Sequence[str], where: Where) -> npt.NDArray[np.float64]:
         """Texts as numbers. A category that is not in `values` gets the code of the unknown."""
         if self.kind == "category":
             codes = self._codes
             return np.array([codes.get(text, UNKNOWN_CODE) for text in texts], dtype=np.float64)
-        if self.kind == "number":
+        if self.plain:
             try:  # most columns are clean, and read many times faster as a whole
                 return read_numbers(texts, self.decimal)
             except ValueError:
@@ -52,7 +65,7 @@ class Column:
         for i, text in enumerate(texts):
             if text in MISSING:
                 continue
-            value = parse_date(text, self.format) if self.kind == "date" else parse_number(text, self.decimal)
+            value = parse_date(text, self.format) if self.kind == "date" else self._number(text)
             if value is None:
                 raise GradlabError(
                     f"{where(i)}, column {self.name!r}: {text!r} is not a {self.kind}"
@@ -60,6 +73,9 @@ class Column:
                 )
             numbers[i] = value
         return numbers
+
+    def _number(self, text: str) -> float | None:
+        return parse_number(text, self.decimal) if self.plain else self.form.parse(text)
 
     @cached_property
     def _codes(self) -> dict[str, float]:

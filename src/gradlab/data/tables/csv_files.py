@@ -2,7 +2,9 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +16,8 @@ from gradlab.data.cache import cache_folder, changed_guard, converted, file_key
 from gradlab.data.dataset import sources
 from gradlab.data.progress import Tell, converting
 from gradlab.data.raw import Raw, parts
+from gradlab.data.tables.aligned import Aligned
+from gradlab.data.tables.blocks import Block
 from gradlab.data.tables.columns import MISSING, MISSING_CODE, Column, Kind
 from gradlab.data.tables.reader import TableReader
 from gradlab.data.tables.records import Records
@@ -22,7 +26,7 @@ from gradlab.errors import GradlabError, unknown
 from gradlab.files import json_text, read_json
 from gradlab.wording import counted
 
-_FORMAT = 1  # of what is in the cache: a change here makes files be converted anew
+_FORMAT = 2  # of what is in the cache: a change here makes files be converted anew
 _VALUES = "values.npy"  # of all columns, until it is known which are used
 _LARGE = 2**26  # bytes above which the user is told what takes so long
 
@@ -33,20 +37,28 @@ def csv(
     *,
     path: Annotated[str, "CSV file whose first line names the columns: --data FILE"],
     target: Annotated[str, "column to predict"],
+    validation_file: Annotated[str | None, "CSV file with the same columns whose rows are the validation split"] = None,
+    test_file: Annotated[str | None, "CSV file with the same columns whose rows are the test split"] = None,
     drop: Annotated[list[str], "columns to leave out"] = [],  # noqa: B006
     keep: Annotated[list[str], "columns to use though they look like identifiers or are constant"] = [],  # noqa: B006
     numbers: Annotated[list[str], "columns that are numbers, whatever they look like"] = [],  # noqa: B006
     categories: Annotated[list[str], "columns that are categories, whatever they look like"] = [],  # noqa: B006
     group: Annotated[str | None, "column whose equal values never go to different splits"] = None,
+    time: Annotated[
+        str | None, "column of numbers or dates by which the latest rows are held out; data.limit keeps the latest too"
+    ] = None,
     missing: Annotated[Literal["fill", "refuse"], "what to do about missing values"] = "fill",
     separator: Annotated[str, "between values; auto: the commonest of , ; tab | in the first line"] = "auto",
     encoding: Annotated[str, "of the text"] = "utf-8",
 ) -> Raw:
     """A CSV file: numbers, categories and dates in named columns, one of which is to be predicted."""
-    file = Path(path)
-    if not file.is_file():
-        raise GradlabError(f"{path} is not a file. Name a CSV file: --data FILE.")
-    settings = {
+    named = {"train": path, "validation": validation_file, "test": test_file}
+    files = {split: Path(name) for split, name in named.items() if name is not None}
+    for split, file in files.items():
+        if not file.is_file():
+            how = "--data FILE" if split == "train" else f"data.{split}_file=FILE; of a run, beside --data FILE"
+            raise GradlabError(f"{file} is not a file. Name a CSV file: {how}.")
+    settings: dict[str, Any] = {
         "target": target,
         "drop": drop,
         "keep": keep,
@@ -56,18 +68,24 @@ def csv(
         "missing": missing,
         "separator": separator,
         "encoding": encoding,
+        **({"time": time} if time else {}),
     }
-    with changed_guard(file) as check:
-        key = hashlib.sha256(json.dumps([_FORMAT, file_key(file), settings], sort_keys=True).encode()).hexdigest()
-        folder, size = cache_folder("tables", key), file.stat().st_size
+    with ExitStack() as guards:
+        checks = [guards.enter_context(changed_guard(file)) for file in files.values()]
+        keys = {split: file_key(file) for split, file in files.items()}
+        # Of what is set alone: what a run of an earlier version is known by stays the same.
+        content = [_FORMAT, keys.pop("train"), settings | keys]
+        key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        folder, size = cache_folder("tables", key), sum(file.stat().st_size for file in files.values())
 
         def convert(temporary: Path) -> None:
             what = f"Converting {path} ({size / 1e6:,.0f} MB), once: it will be in {folder}."
             with converting(what, size, size > _LARGE) as tell:
-                _Conversion(file, settings, temporary, tell).write()
-            check()
+                _Conversion(files, settings, temporary, tell).write()
+            for check in checks:
+                check()
 
-        converted(folder, convert, ["inputs.npy", "targets.npy", "table.json"], ["groups.npy"])
+        converted(folder, convert, ["inputs.npy", "targets.npy", "table.json"], ["groups.npy", "times.npy"])
     table = read_json(folder / "table.json", _Table)
     inputs = table.reader.inputs
     return Raw(
@@ -76,8 +94,12 @@ def csv(
         features=[c.name for c in inputs],
         classes=table.classes,
         categorical=[c.name for c in inputs if c.kind == "category"],
+        dates=[c.name for c in inputs if c.kind == "date"],
         missing=missing == "fill",
+        validation_from=table.starts.get("validation"),
+        test_from=table.starts.get("test"),
         groups=np.load(folder / "groups.npy", allow_pickle=False) if group else None,
+        times=np.load(folder / "times.npy", allow_pickle=False) if time else None,
         notes=table.notes,
         reader=table.reader,
         key=key,
@@ -91,16 +113,23 @@ class _Table:
     reader: TableReader
     classes: list[str] | None
     notes: list[str]
+    starts: dict[str, int] = field(default_factory=dict)
+    """The row from which on a split has files of its own."""
 
 
 class _Conversion:
-    """A file as numbers: read once, and once more where a column turns out to be something else than it seemed."""
+    """Files as numbers: read once, and once more where a column turns out to be something else than it seemed."""
 
-    def __init__(self, path: Path, settings: dict[str, Any], folder: Path, tell: Tell):
-        self.path, self.settings, self.folder, self.tell = path, settings, folder, tell
-        self.records = Records(path, settings["separator"], settings["encoding"])
+    def __init__(self, files: Mapping[str, Path], settings: dict[str, Any], folder: Path, tell: Tell):
+        self.settings, self.folder, self.tell = settings, folder, tell
+        path = self.path = " and ".join(map(str, files.values()))
+        self.records = Records(files["train"], settings["separator"], settings["encoding"])
+        self.files: dict[str, Records | Aligned] = {"train": self.records}
+        if len(files) > 1:
+            each = {split: Records(file, self.records.separator, settings["encoding"]) for split, file in files.items()}
+            self.files = {split: Aligned(records, self.records) for split, records in each.items()}
         lists = [name for knob in ("drop", "keep", "numbers", "categories") for name in settings[knob]]
-        for name in [settings["target"], *lists, *([settings["group"]] if settings["group"] else [])]:
+        for name in [settings["target"], *lists, *filter(None, (settings["group"], settings.get("time")))]:
             if name not in self.records.names:
                 raise unknown(f"column in {path},", name, self.records.names)
         self._check_settings()
@@ -108,30 +137,31 @@ class _Conversion:
         self.decimal = "," if self.records.separator == ";" else "."
         texts = {*settings["categories"], settings["group"]}
         self.surveys = [
-            Survey(name, self.decimal, True, {}) if name in texts else Survey(name, self.decimal)
+            Survey(name, self.decimal, True, {}, []) if name in texts else Survey(name, self.decimal)
             for name in self.records.names
         ]
         self._read()
-        if any(len(each.forms) > 1 for each in self.surveys):
+        while any(len(each.forms) > 1 for each in self.surveys):  # at most twice: what fits not all becomes categories
             self.surveys = [each.again() for each in self.surveys]
             self._read()
-        self.rows = self.surveys[0].present + self.surveys[0].missing
-        if self.rows == 0:
-            raise GradlabError(f"{path} has a line of column names, but no row below it.")
+        for split, rows in self.rows.items():
+            if rows == 0:
+                raise GradlabError(f"{files[split]} has a line of column names, but no row below it.")
         self.notes: list[str] = []
         self.columns = [self._column(each) for each in self.surveys]
         self.inputs = [i for i, column in enumerate(self.columns) if column.use == "input"]
         if not self.inputs:
             raise GradlabError(f"{path}: no column is left to predict {settings['target']!r} from. See data.keep.")
         self.target = self.records.names.index(settings["target"])
+        self._check_time()
         self.classes = self._classes()
 
     def _read(self) -> None:
         """All values as numbers, in a file of the folder."""
         groups: dict[str, float] = {}
         with ArrayFile(self.folder / _VALUES, np.float64, (len(self.surveys),)) as file:
-            for block in self.records:
-                self.tell(self.records.position)
+            for block in self._blocks():
+                self.tell(sum(records.position for records in self.files.values()))
                 values = np.empty((len(block), len(self.surveys)))
                 plain = [i for i, each in enumerate(self.surveys) if not each.as_text]
                 numbers, good = block.numbers(plain, self.decimal)
@@ -142,20 +172,50 @@ class _Conversion:
                         values[:, i] = column
                 texts = [i for i, each in enumerate(self.surveys) if each.as_text]
                 for i, column in zip(texts, block.texts(texts), strict=True):
-                    values[:, i] = self.surveys[i].add_texts(column, block)
+                    values[:, i] = self.surveys[i].add_texts(column, block, i)
                     if self.surveys[i].name == self.settings["group"]:
                         # Rows whose group is not known are one group: they may belong to any.
                         named = ["" if text in MISSING else text for text in column]
                         values[:, i] = [groups.setdefault(name, len(groups)) for name in named]
                 file.write(values)
 
+    def _blocks(self) -> Iterator[Block]:
+        """The rows of all files, of which a number that counts them may begin anew in each."""
+        self.rows = dict.fromkeys(self.files, 0)
+        for split, records in self.files.items():
+            for survey in self.surveys:
+                survey.last = np.nan
+            for block in records:
+                self.rows[split] += len(block)
+                yield block
+
     def _check_settings(self) -> None:
         """No column can be two things at once."""
         settings = {knob: value if isinstance(value, list) else [value] for knob, value in self.settings.items()}
-        for one, other in [("target", "drop"), ("target", "group"), ("group", "drop"), ("numbers", "categories")]:
-            for name in settings[one]:
+        pairs = [("target", "drop"), ("target", "group"), ("group", "drop"), ("numbers", "categories")]
+        for one, other in [*pairs, ("time", "target"), ("time", "categories")]:
+            for name in settings.get(one, []):
                 if name in settings[other]:
                     raise GradlabError(f"{name!r} cannot be in data.{one} and in data.{other}.")
+        if self.settings["group"] and "time" in settings:
+            raise GradlabError("data.group and data.time both say which rows are held out. Leave out one of them.")
+
+    def _check_time(self) -> None:
+        """Every row must have a time, and times an order."""
+        name = self.settings.get("time")
+        if name is None:
+            return
+        survey, column = next((s, c) for s, c in zip(self.surveys, self.columns, strict=True) if s.name == name)
+        if column.kind == "category":
+            raise GradlabError(
+                f"{self.path}: column {name!r} holds texts such as {survey.first!r}, which have no order in time. "
+                f"data.time takes numbers, or dates of one form, as 2026-03-01."
+            )
+        if survey.missing:
+            raise GradlabError(
+                f"{self.path}, {survey.first_missing}, column {name!r}: the time is missing "
+                f"({counted(survey.missing, 'row')} in all). Fill it in, or remove the row."
+            )
 
     def _column(self, survey: Survey) -> Column:
         name, path = survey.name, str(self.path)
@@ -217,28 +277,47 @@ class _Conversion:
         return classes
 
     def write(self) -> None:
-        """The three arrays and what they mean; rows without a target are left out."""
+        """The arrays and what they mean; rows without a target are left out."""
         values = np.load(self.folder / _VALUES, mmap_mode="r", allow_pickle=False)
-        group = self.settings["group"] and self.records.names.index(self.settings["group"])
-        targets, groups = [], []
+        by = {"groups.npy": (self.settings["group"], np.int64), "times.npy": (self.settings.get("time"), np.float64)}
+        split_by = {file: (self.records.names.index(name), kind) for file, (name, kind) in by.items() if name}
+        targets, kept, dividing = [], [], {file: list[npt.NDArray[Any]]() for file in split_by}
         with ArrayFile(self.folder / "inputs.npy", np.float64, (len(self.inputs),)) as inputs:
             for _, block in parts(values):
                 target = self._encoded(block, self.target)
                 known = target != MISSING_CODE if self.columns[self.target].kind == "category" else ~np.isnan(target)
                 inputs.write(np.stack([self._encoded(block, i)[known] for i in self.inputs], axis=1))
                 targets.append(target[known])
-                if self.settings["group"]:
-                    groups.append(block[known, group].astype(np.int64))
+                kept.append(known)
+                for file, (column, kind) in split_by.items():
+                    dividing[file].append(block[known, column].astype(kind))
         (self.folder / _VALUES).unlink()
         target = np.concatenate(targets)
         if self.classes is not None:  # the numbers 1 and 1.0 are the same class
             target = np.unique(target, return_inverse=True)[1].astype(np.int64)
         np.save(self.folder / "targets.npy", target)
-        if groups:
-            np.save(self.folder / "groups.npy", np.concatenate(groups))
+        for file, columns in dividing.items():
+            np.save(self.folder / file, np.concatenate(columns))
+        starts = self._starts(np.concatenate(kept), target)
         reader = TableReader(columns=self.columns, separator=self.records.separator, encoding=self.settings["encoding"])
-        table = _Table(reader, self.classes, self.notes)
+        table = _Table(reader, self.classes, self.notes, starts)
         (self.folder / "table.json").write_text(json_text(asdict(table), None))
+
+    def _starts(self, kept: npt.NDArray[np.bool_], target: npt.NDArray[Any]) -> dict[str, int]:
+        """From which of the rows that were kept on each split has its own, where there are several files."""
+        ends = np.cumsum(list(self.rows.values()))
+        sizes = {s: int(part.sum()) for s, part in zip(self.rows, np.split(kept, ends[:-1]), strict=True)}
+        for split, size in sizes.items():
+            if size == 0:
+                raise GradlabError(
+                    f"{self.files[split].path}: the target {self.settings['target']!r} is missing in every row."
+                )
+        if self.classes is not None and len(sizes) > 1:
+            unseen = set(range(len(self.classes))) - set(target[: sizes["train"]].tolist())
+            for i in sorted(unseen):
+                self.notes.append(f"The class {self.classes[i]!r} has no row to train on: it cannot be predicted.")
+        begins = np.cumsum([0, *sizes.values()]).tolist()
+        return {split: begin for split, begin in zip(sizes, begins[:-1], strict=True) if split != "train"}
 
     def _encoded(self, block: npt.NDArray[np.float64], index: int) -> npt.NDArray[np.float64]:
         """A column, where it is of categories with codes in the order of their names."""

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.data.pictures.reader import is_picture
-from gradlab.data.reading import Reading
+from gradlab.data.reading import Reading, refuse_columns
 from gradlab.data.tables.columns import UNKNOWN_CODE, Column, Where
 from gradlab.data.tables.records import SEPARATORS, Records
-from gradlab.errors import GradlabError, notice, one_line
+from gradlab.errors import GradlabError, notice, one_line, unknown
 from gradlab.files import read_bytes
 from gradlab.printable import listed, printable
 from gradlab.wording import counted
@@ -42,13 +42,18 @@ class TableReader:
     def inputs(self) -> list[Column]:
         return [c for c in self.columns if c.use == "input"]
 
-    def read(self, source: str) -> Reading:
+    @property
+    def target(self) -> str | None:
+        return next((c.name for c in self.columns if c.use == "target"), None)
+
+    def read(self, source: str, beside: Sequence[str] = ()) -> Reading:
         """From a CSV file, a JSON file with a list of objects, or the values of one row with commas between them."""
         path = Path(source)
         if isfile(path):  # False of a row longer than any name of a file
-            return self._from_objects(path) if path.suffix.lower() == ".json" else self._from_file(path)
+            return self._from_objects(path, beside) if path.suffix.lower() == ".json" else self._from_file(path, beside)
         if path.suffix.lower() in (".csv", ".json"):
             raise GradlabError(f"{source} is not a file.")
+        refuse_columns(source, beside)
         values = next(csv.reader([source.replace("\n", " ")], skipinitialspace=True), [])
         if len(values) != len(self.inputs):
             raise GradlabError(
@@ -58,26 +63,30 @@ class TableReader:
         row = [value.strip() for value in values]
         return Reading(self.encode({c.name: [v] for c, v in zip(self.inputs, row, strict=True)}, lambda i: source))
 
-    def _from_file(self, path: Path) -> Reading:
+    def _from_file(self, path: Path, beside: Sequence[str]) -> Reading:
         if is_picture(path):
             raise GradlabError(f"{path} is a picture, but this run was trained on a table. Give a CSV file.")
         # Another separator than the one of training is welcome, unless that one could not be guessed.
         records = Records(path, "auto" if self.separator in SEPARATORS else self.separator, self.encoding)
-        self.check_names(records.names, str(path))
+        self.check_names(records.names, str(path), beside)
         place = {name: i for i, name in enumerate(records.names)}
-        plain = [column for column in self.inputs if column.kind == "number"]
-        parts = []
+        plain = [column for column in self.inputs if column.plain]
+        plain = [column for column in plain if column.decimal == plain[0].decimal]
+        parts, kept, places = [], {name: list[str]() for name in beside}, list[str]()
         for block in records:
             columns, good = block.numbers([place[c.name] for c in plain], plain[0].decimal if plain else ".")
             numbers = {c.name: values for c, values, all_good in zip(plain, columns, good, strict=True) if all_good}
             others = [c.name for c in self.inputs if c.name not in numbers]
             texts = dict(zip(others, block.texts([place[name] for name in others]), strict=True))
+            for name, column in zip(beside, block.texts([place[name] for name in beside]), strict=True):
+                kept[name] += column
+            places += (f"{path}, {block.where(i)}" for i in range(len(block) if beside else 0))
             parts.append(self.encode(texts, lambda i, block=block: f"{path}, {block.where(i)}", numbers))  # type: ignore[misc]
         if not parts:
             raise GradlabError(f"{path} has a line of column names, but no row below it.")
-        return Reading(np.concatenate(parts))
+        return Reading(np.concatenate(parts), None, kept, places)
 
-    def _from_objects(self, path: Path) -> Reading:
+    def _from_objects(self, path: Path, beside: Sequence[str]) -> Reading:
         try:
             rows = json.loads(read_bytes(path))
         except (ValueError, RecursionError) as error:
@@ -85,13 +94,18 @@ class TableReader:
         rows = [rows] if isinstance(rows, dict) else rows
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
             raise GradlabError(f"{path} must hold an object, or a list of objects, with the columns as keys.")
-        self.check_names(list(dict.fromkeys(name for row in rows for name in row)), str(path))
-        texts = {c.name: ["" if (v := row.get(c.name)) is None else str(v) for row in rows] for c in self.inputs}
-        return Reading(self.encode(texts, lambda i: f"{path}, object {i}"))
+        self.check_names(list(dict.fromkeys(name for row in rows for name in row)), str(path), beside)
+        names = dict.fromkeys([*(c.name for c in self.inputs), *beside])
+        texts = {name: ["" if (v := row.get(name)) is None else str(v) for row in rows] for name in names}
+        places = [f"{path}, object {i}" for i in range(len(rows))]
+        return Reading(self.encode(texts, places.__getitem__), None, {name: texts[name] for name in beside}, places)
 
-    def check_names(self, names: Sequence[str], source: str) -> None:
-        """Every input must be there, and nothing that training did not have."""
-        known, there = {column.name for column in self.columns}, set(names)
+    def check_names(self, names: Sequence[str], source: str, beside: Sequence[str] = ()) -> None:
+        """Every input must be there, what is asked for beside them, and nothing else that training did not have."""
+        known, there = {*(column.name for column in self.columns), *beside}, set(names)
+        for name in beside:
+            if name not in there:
+                raise unknown(f"column in {source},", name, names)
         for name in names:
             if name not in known:
                 raise GradlabError(

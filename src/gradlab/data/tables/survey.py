@@ -1,7 +1,7 @@
 """What the columns of a table are: read off all their values, once."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,7 @@ from gradlab.data.tables.columns import (
     parse_date,
     parse_number,
 )
+from gradlab.data.tables.numbers import NumberForm, forms, split
 from gradlab.errors import GradlabError
 from gradlab.wording import counted, quantity
 
@@ -37,6 +38,10 @@ class Survey:
     as_text: bool = False
     dates: dict[str, tuple[str, ...]] = field(default_factory=lambda: dict.fromkeys(DATE_FORMATS, ()))
     """The forms of a date that every text has, each with the first and the last day in it."""
+    written: list[NumberForm] | None = None
+    """The forms of a number that every text has, the likeliest first; None before any text was seen."""
+    units: set[str] = field(default_factory=set)
+    written_as: str = ""  # one of its numbers, as it stands in the file
     present: int = 0
     missing: int = 0
     first_missing: str = ""
@@ -46,6 +51,7 @@ class Survey:
     overflown: bool = False
     numbers: int = 0
     not_a_number: tuple[str, str] | None = None  # where, and what
+    two_forms: tuple[str, str, str] | None = None  # a number, and where another stands that is written otherwise
     too_large: str = ""
     low: float = np.inf
     high: float = -np.inf
@@ -55,9 +61,11 @@ class Survey:
     forms: set[str] = field(default_factory=set)
     """What the values have been returned as, so far: `number`, `category`, or a form of a date."""
 
-    def add_numbers(self, values: npt.NDArray[np.float64], block: Block, index: int) -> None:
+    def add_numbers(
+        self, values: npt.NDArray[np.float64], block: Block, index: int, form: str = "plain numbers"
+    ) -> None:
         """Numbers, NaN where one is missing, of this column of the block."""
-        self.forms.add("number")
+        self.forms.add(form)
         is_missing = np.isnan(values)
         there = values[~is_missing] if is_missing.any() else values
         if len(there) < len(values) and not self.missing:
@@ -79,28 +87,57 @@ class Survey:
             self.counting = bool((steps[np.isfinite(steps)] == 1).all())
         self.last = float(there[-1])
 
-    def add_texts(self, texts: Sequence[str], block: Block) -> npt.NDArray[np.float64]:
+    def add_texts(self, texts: Sequence[str], block: Block, index: int) -> npt.NDArray[np.float64]:
         """Texts as numbers: dates as days, others as codes in the order in which they first occur."""
         here = Counter(texts)  # texts recur, and each needs a look but once
         missing = sum(here.pop(text) for text in MISSING & here.keys())
+        days = self._look_at_dates(here)
+        self._look_at_numbers(here, texts, block)
+        if self.kind() == "number":
+            form = self.form
+            numbers = {text: form.parse(text) for text in here}
+            values = np.array([numbers.get(text, np.nan) for text in texts], dtype=np.float64)
+            self.add_numbers(values, block, index, str(form))
+            return values
         if missing and not self.missing:
             self.first_missing = block.where(next(i for i, text in enumerate(texts) if text in MISSING))
         self.missing, self.present = self.missing + missing, self.present + len(texts) - missing
         if not self.overflown:
             self.counts.update(here)
             self.overflown = len(self.counts) > _MOST_VALUES
-        parsed = {text: parse_number(text, self.decimal) for text in here}
-        self.numbers += sum(here[text] for text, value in parsed.items() if value is not None)
-        bad = next((text for text, value in parsed.items() if value is None), None)
-        if bad is not None and self.not_a_number is None:
-            self.not_a_number = block.where(texts.index(bad)), bad
-        days = self._look_at_dates(here)
         if self.kind() == "date":
             self.forms.add(next(iter(self.dates)))
             return np.array([days.get(text, np.nan) for text in texts])
         self.forms.add("category")
         codes = dict.fromkeys(MISSING, MISSING_CODE) | {text: float(i) for i, text in enumerate(self.counts)}
         return np.array([*map(codes.get, texts)], dtype=np.float64)  # NaN from where there are too many on
+
+    def _look_at_numbers(self, here: Mapping[str, int], texts: Sequence[str], block: Block) -> None:
+        """Which forms of a number all texts have, and how many texts are numbers in some form."""
+        every = forms(self.decimal)
+        if self.written is None:
+            self.written = every
+        for text, times in here.items():
+            parts = split(text) if any(form.parse(text) is not None for form in every) else None
+            if parts is None and parse_number(text, self.decimal) is None:
+                if self.not_a_number is None:
+                    self.not_a_number = block.where(texts.index(text)), text
+                self.written = []
+                continue
+            self.numbers += times
+            fitting = [form for form in self.written if form.parse(text) is not None]
+            if self.written and parts is not None:
+                if not fitting or (parts.unit and self.units - {parts.unit}):
+                    self.two_forms = self.written_as, block.where(texts.index(text)), text
+                self.units |= {parts.unit} - {""}
+                if not self.written_as or len(fitting) < len(self.written):
+                    self.written_as = text
+            self.written = fitting if len(self.units) < 2 else []
+
+    @property
+    def form(self) -> NumberForm:
+        """How its numbers are written."""
+        return self.written[0] if self.written else NumberForm(self.decimal)
 
     def _look_at_dates(self, texts: Iterable[str]) -> dict[str, float]:
         """The days of these texts in the first form that all have."""
@@ -120,23 +157,28 @@ class Survey:
 
     def again(self) -> "Survey":
         """A new one that knows from the start what this one is."""
-        return Survey(self.name, self.decimal, self.as_text, {form: () for form in self.dates if self.kind() == "date"})
+        kind = self.kind()
+        dates: dict[str, tuple[str, ...]] = {form: () for form in self.dates if kind == "date"}
+        written = [self.form] if kind == "number" else []
+        return Survey(self.name, self.decimal, self.as_text, dates, written)
 
     # What it is.
 
     def kind(self) -> Kind:
         if not self.as_text:
             return "number"
-        return "date" if self.dates and not self.numbers else "category"
+        if self.dates and not self.numbers:
+            return "date"
+        return "number" if self.written else "category"
 
     @property
     def distinct(self) -> int:
-        return len(self.counts if self.as_text else self.values)
+        return len(self.values if self.kind() == "number" else self.counts)
 
     @property
     def first(self) -> str:
         """Of a column with one value: that."""
-        return next(iter(self.counts)) if self.as_text else quantity(self.values[0])
+        return quantity(self.values[0]) if self.kind() == "number" else next(iter(self.counts))
 
     def classes(self, kind: Kind) -> list[str] | None:
         """Where this is the target: its classes in order, or None where it is a number to be predicted."""
@@ -180,6 +222,13 @@ class Survey:
             raise GradlabError(
                 f"{path}: column {self.name!r} has no value in any row. Leave it out: data.drop={self.name}"
             )
+        if kind == "category" and not forced and self.numbers == self.present and self.two_forms:
+            one, where, other = self.two_forms
+            raise GradlabError(
+                f"{path}, {where}, column {self.name!r}: {other!r} is written otherwise than {one!r} above it, so that "
+                "one of them would be misread. Write all numbers of the column alike, or take it as categories: "
+                f"data.categories={self.name}"
+            )
         if kind == "category" and not forced and self.numbers >= 0.8 * self.present and self.not_a_number:
             where, text = self.not_a_number
             raise GradlabError(
@@ -198,13 +247,16 @@ class Survey:
             use=use,
             values=sorted(self.counts) if kind == "category" and use in ("input", "target") else [],
             format=next(iter(self.dates)) if kind == "date" else "",
-            decimal=self.decimal,
+            decimal=self.form.decimal,
+            thousands=self.form.thousands if self.as_text and kind == "number" else "",
+            unit=next(iter(self.units), "") if kind == "number" else "",
             note=note or self._range(kind) + gaps,
         )
 
     def _range(self, kind: Kind) -> str:
         if kind == "number":
-            return f"{self.low:g} to {self.high:g}"
+            written = f", written as {self.written_as}" if self.as_text else ""
+            return f"{quantity(self.low)} to {quantity(self.high)}{written}"
         if kind == "date":
             form, ends = next(iter(self.dates.items()))
             return f"{' to '.join(ends)} ({form})"

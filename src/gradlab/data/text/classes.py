@@ -85,7 +85,7 @@ def _from_table(path: Path, records: Records, text: str, target: str, encoding: 
             )
     if not documents:
         raise GradlabError(f"{path} has no row with a text in {text!r} and a class in {target!r}.")
-    reader = TextReader(column=text, separator=records.separator, encoding=encoding)
+    reader = TextReader(column=text, separator=records.separator, encoding=encoding, target=target)
     return _texts(f"{path}, column {target!r}", documents, labels, notes=notes, reader=reader)
 
 

@@ -93,7 +93,9 @@ def text_files(path: str | Path, suffixes: Sequence[str] = (".txt",)) -> Corpus:
     if root.is_file():
         return _corpus(str(root), [root])
     if not root.is_dir():
-        raise GradlabError(f"{path} is neither a file nor a folder. Name a text file, or a folder of them.")
+        raise GradlabError(
+            f"{path} is neither a file nor a folder. Name a text file, or a folder of them: --data PATH."
+        )
     below = (Path(folder, name) for folder, _, names in os.walk(root) for name in names)
     files = [f for f in below if f.name.endswith(tuple(suffixes))]
     shown = [f for f in files if not any(part.startswith(".") for part in f.relative_to(root).parts)]

@@ -1,11 +1,12 @@
 """New texts for a classifier."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gradlab.data.pictures.reader import files_below
-from gradlab.data.reading import Reading
+from gradlab.data.reading import Reading, refuse_columns
 from gradlab.data.tables.records import SEPARATORS, Records
 from gradlab.data.text.documents import Document
 from gradlab.data.text.texts import as_array
@@ -21,6 +22,7 @@ class TextReader:
     separator: str = ","
     encoding: str = "utf-8"
     suffixes: list[str] = field(default_factory=lambda: [".txt"])
+    target: str | None = None
 
     kind = "texts"
 
@@ -28,7 +30,10 @@ class TextReader:
         """As data.json holds it."""
         return {"kind": self.kind, **asdict(self)}
 
-    def read(self, source: str) -> Reading:
+    def read(self, source: str, beside: Sequence[str] = ()) -> Reading:
+        is_table = Path(source).suffix.lower() in (".csv", ".tsv") and _exists(source)
+        if not is_table:
+            refuse_columns(source, beside)
         if any(character.isspace() for character in source) and not _exists(source):
             return Reading(as_array([source]))
         path = Path(source)
@@ -42,27 +47,31 @@ class TextReader:
             raise GradlabError(
                 f"{source} is neither a file nor a folder. A text itself is given in quotes, with a blank in it."
             )
-        if path.suffix.lower() in (".csv", ".tsv"):
-            return self._from_table(path)
+        if is_table:
+            return self._from_table(path, beside)
         return Reading(as_array([_content(Document.at(path))]), [printable(path.name)])
 
-    def _from_table(self, path: Path) -> Reading:
+    def _from_table(self, path: Path, beside: Sequence[str]) -> Reading:
         if self.column is None:
             raise GradlabError(
                 f"{path} is a table, but this run was not trained on one. Give a text file, or a folder of them."
             )
         # Another separator than the one of training is welcome, unless that one could not be guessed.
         records = Records(path, "auto" if self.separator in SEPARATORS else self.separator, self.encoding)
-        if self.column not in records.names:
-            raise unknown(f"column in {path},", self.column, records.names)
-        texts = [
-            _content(Document.of(f"{path}, {block.where(row)}", text))
-            for block in records
-            for row, text in enumerate(block.texts([records.names.index(self.column)])[0])
-        ]
-        if not texts:
+        columns: dict[str, list[str]] = {name: [] for name in (self.column, *beside)}
+        for name in columns:
+            if name not in records.names:
+                raise unknown(f"column in {path},", name, records.names)
+        places: list[str] = []
+        for block in records:
+            places += (f"{path}, {block.where(row)}" for row in range(len(block)))
+            read = block.texts([records.names.index(name) for name in columns])
+            for column, texts in zip(columns.values(), read, strict=True):
+                column += texts
+        if not places:
             raise GradlabError(f"{path} has a line of column names, but no row below it.")
-        return Reading(as_array(texts))
+        documents = [Document.of(*each) for each in zip(places, columns[self.column], strict=True)]
+        return Reading(as_array([_content(d) for d in documents]), None, {n: columns[n] for n in beside}, places)
 
 
 def _content(document: Document) -> str:

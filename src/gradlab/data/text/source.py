@@ -132,6 +132,12 @@ def _examples(tokens: Tokens | None, context: int, tokenizer: Tokenizer, hidden:
     return WindowExamples.over(inputs)
 
 
+def new_text(path: str, preparation: Context, masked: int, suffixes: list[str]) -> Examples:
+    """Another text, in the tokens and the windows of a model that was trained."""
+    tokenizer = Tokenizer.from_json(preparation.tokenizer)
+    return _examples(tokenised(text_files(path, suffixes), tokenizer), preparation.context, tokenizer, masked)
+
+
 @sources.register("pydoc", shared=prepare_text)
 def pydoc(seed: int) -> Corpus:
     """The English documentation of Python that every Python brings along: half a megabyte."""

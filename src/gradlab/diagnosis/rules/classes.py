@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from gradlab.diagnosis.record import MISSED, Recognised, Record
 from gradlab.diagnosis.rules.base import STEPS, Case, Rule, named
@@ -47,7 +48,14 @@ def missed_class(record: Record) -> Iterator[Case]:
         guessing=common.examples / total,
         task=classes.task,
         weighted=classes.weighted,
+        **_threshold(worst, classes.each),
     )
+
+
+def _threshold(missed: Recognised, classes: list[Recognised]) -> dict[str, Any]:
+    """Of two classes, a probability of the second from which on to predict it: what it has without any inputs."""
+    share = missed.examples / sum(one.examples for one in classes)
+    return {"threshold": share if missed is classes[1] else 1 - share} if len(classes) == 2 else {}
 
 
 def _missed(one: Recognised, total: int, classes: int) -> bool:

@@ -1,0 +1,27 @@
+"""New data for a trained run, beside its own splits."""
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from gradlab.data import Beginning, Context, Examples
+from gradlab.data.labelled import read_labelled
+from gradlab.data.text.sequences import Padded, PaddedExamples
+from gradlab.data.text.source import new_text
+from gradlab.errors import GradlabError
+
+if TYPE_CHECKING:
+    from gradlab.run.folder import Run
+
+
+def new_examples(run: "Run", data: str) -> Examples:
+    """Examples with their targets, read and prepared as those that the run was trained on."""
+    preparation, classes = run.preprocessing, run.targets.classes
+    if isinstance(preparation, Context) and not isinstance(preparation, Beginning):
+        return new_text(data, preparation, run.targets.masked, run.recipe.data.values.get("suffixes", [".txt"]))
+    if run.task.use != "predict":
+        raise GradlabError(f"{run.path} is evaluated on its own data alone, and {data} has other content.")
+    values, targets = read_labelled(run.reader, data, classes)
+    inputs = run.prepared(values)
+    kind = PaddedExamples if isinstance(inputs, Padded) else Examples
+    return kind.of(inputs, torch.from_numpy(targets).to(torch.float32 if classes is None else torch.int64))
