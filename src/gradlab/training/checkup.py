@@ -18,6 +18,7 @@ from gradlab.diagnosis import record
 from gradlab.diagnosis.finding import Finding, Verdict
 from gradlab.diagnosis.logged import Logged
 from gradlab.errors import TrainingError, notice, one_line
+from gradlab.models.embedded import EmbeddedTable
 from gradlab.run.folder import read_lines
 from gradlab.training.observers import Line, Observer
 from gradlab.training.recognition import recognised
@@ -89,7 +90,9 @@ class Checkup(Observer):
         source.begin(training.model, training.layers)
         inputs = training.train.parts.get("inputs") if isinstance(training.train, Examples) else None
         if isinstance(inputs, Tensor):
-            source.inputs(training.train.sample(_ROWS).inputs[:])
+            table = next((m for m in training.model.modules() if isinstance(m, EmbeddedTable)), None)
+            some = training.train.sample(_ROWS).inputs[:]
+            source.inputs(some if table is None else some[:, : table.numbers])  # numbers of categories have no scale
         if training.progress.step == 0:
             source.first_weights(training.layers)
         elif "fault" in self.saved:

@@ -36,7 +36,7 @@ def missed_class(record: Record) -> Iterator[Case]:
     worst, *_ = missed = sorted(missed, key=lambda one: -one.examples)
     common = max(classes.each, key=lambda one: one.examples)
     yield Case(
-        ("warning", 0.9),
+        ("warning", 0.8),
         f"validation examples of {named([one.name for one in missed])}",
         missed=worst.name,
         examples=worst.examples,

@@ -22,7 +22,7 @@ def target_leak(record: Record) -> Iterator[Case]:
         first, *others = sorted(record.leaks, key=lambda leak: -leak.alone)
         columns = [leak.column for leak in (first, *others)]
         yield Case(
-            ("warning", 0.8),
+            ("warning", 0.9),
             *columns,
             besides=" So does {more}." if others else "",
             columns=",".join(columns),
