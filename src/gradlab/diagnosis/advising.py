@@ -92,6 +92,6 @@ _KNOBS = {
 _RECIPES = {
     "no_learning": "`gradlab train … --check` looks for the cause, `--find-lr` for a rate; then look at the data",
     "unnormalized_input": "data.preprocess=standardise",
-    "target_leak": "data.drop={columns}  # unless it is known before {target} is",
+    "target_leak": "data.drop={columns!q}  # unless it is known before {target} is",
 }
 """Those that only a recipe has."""

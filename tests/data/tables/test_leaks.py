@@ -129,6 +129,11 @@ def test_only_the_rows_that_are_named_are_looked_at(read_table, rng):
     assert find_leaks(raw, np.arange(200, 400)) == []
 
 
+def test_what_to_leave_out_is_said_as_a_shell_takes_it():
+    leak = leaks.Leak(column="day of it", target="y", figure="R²", alone=1.0, others=0.5)
+    assert leak.note.endswith("leave it out: data.drop='day of it'")
+
+
 def test_of_many_rows_some_are_looked_at_and_always_the_same(read_table, rng, monkeypatch):
     target = rng.choice(["yes", "no"], ROWS)
     rows = [f"{a},{b},{c}" for a, b, c in zip(rng.normal(size=ROWS), flipped(rng, target), target, strict=True)]

@@ -1,5 +1,6 @@
 """Columns of a table that give the answer away: how well each alone predicts the target, beside all the others."""
 
+import shlex
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -43,7 +44,7 @@ class Leak:
         return (
             f"{self.column!r} alone predicts {self.target!r} nearly without error: {self.figure} {self.alone:.3f}, all "
             f"other columns together {self.others:.3f}. Does it give the answer away? Unless it is known before the "
-            f"answer is, leave it out: data.drop={self.column}"
+            f"answer is, leave it out: data.drop={shlex.quote(self.column)}"
         )
 
 

@@ -38,6 +38,7 @@ def missed_class(record: Record) -> Iterator[Case]:
     yield Case(
         ("warning", 0.8),
         f"validation examples of {named([one.name for one in missed])}",
+        since=record.steps,
         missed=worst.name,
         examples=worst.examples,
         right=worst.right,
