@@ -266,7 +266,7 @@ class _Conversion:
                 f"identifier? Then name another target. Are these numbers? Then say so: data.numbers={survey.name}"
             )
         if kind == "category" and survey.name not in self.settings["categories"]:
-            survey.check_classes(str(self.path))
+            survey.check_target(str(self.path))
         return survey.column(kind, "target")
 
     def _classes(self) -> list[str] | None:

@@ -17,6 +17,7 @@ _ROWS, _VALUES = 20_000, 1_000_000  # at most so many are looked at, and fewer r
 _LEAST = 50  # with fewer rows nothing can be said
 _FOLDS = 3
 _CLASSES, _EXAMPLES = 50, 10  # the commonest classes, of those with so many examples
+_NAMED = 10  # at most
 _TOGETHER, _FITTED = 30, 5000  # of the other columns the best, and the rows that their weights are fitted on
 _BIN = 12  # rows that neighbouring numbers share, where they predict a class
 _BINS = 32  # of a column that is one of many
@@ -71,7 +72,7 @@ def find_leaks(raw: Any, rows: Rows) -> list[Leak]:
     copies = {i for i in suspects if target.copied(columns[i], left[i])}
     name = next(column.name for column in raw.reader.columns if column.use == "target")
     leaks = []
-    for i in suspects:
+    for i in sorted(sorted(suspects, key=left.__getitem__)[:_NAMED]):
         beside = sorted((j for j in range(len(left)) if j != i and j not in copies), key=left.__getitem__)[:_TOGETHER]
         together = target.together([target.alone(columns[j], _BINS) for j in beside])
         if min([target.left(together), *(left[j] for j in beside)]) >= target.needed(columns[i], left[i]):

@@ -186,7 +186,7 @@ class Survey:
             return sorted(self.counts)
         return [f"{value:.0f}" for value in self.values + 0.0] if self.whole and self.distinct <= _FEW else None
 
-    def check_classes(self, path: str) -> None:
+    def check_target(self, path: str) -> None:
         """Where this is the target: refuse texts of which most occur but once, since nobody can learn such classes."""
         single = sum(count == 1 for count in self.counts.values())
         if (self.distinct >= _MANY and 2 * single > self.distinct) or single == self.distinct >= _EACH:
