@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from gradlab import owners, parallel
 from gradlab.data import Dataset, Examples, Raw, Stream, Tokenizer, sources
 from gradlab.data.overview import Overview
+from gradlab.data.text.corpus import Corpus
+from gradlab.data.text.overview import TextOverview
 from gradlab.data.text.texts import Texts
 from gradlab.errors import GradlabError
 from gradlab.models import pretrained
@@ -154,12 +156,21 @@ def fit(model: nn.Module, data: Any, **options: Any) -> Fit:
     return found
 
 
-def look_at_data(source: str, values: Mapping[str, Any], page: Path | None = None, title: str = "") -> Overview:
+def look_at_data(
+    source: str, values: Mapping[str, Any], page: Path | None = None, title: str = ""
+) -> Overview | TextOverview:
     """Figures of a source of data, and a page to look at it if one is named."""
     resolved = sources.resolve(Part(source, dict(values)), "data")
     raw = sources.build(resolved, resolved.values.get("seed", 0))
-    if not isinstance(raw, Raw) or isinstance(raw, Texts):
-        raise GradlabError(f"data={source} is text. `gradlab data show` looks at tables, pictures and arrays.")
+    if isinstance(raw, Corpus | Texts):
+        text = TextOverview.of(raw, resolved.values["tokenizer"], resolved.values["vocabulary"])
+        if page is not None:
+            from gradlab.report.text_page import write_text_page
+
+            write_text_page(title or source, text, page)
+        return text
+    if not isinstance(raw, Raw):
+        raise GradlabError(f"data={source} is {type(raw).__name__}, which `gradlab data show` cannot look at.")
     overview = Overview.of(raw)
     if page is not None:
         from gradlab.report.data_page import write_data_page
@@ -275,7 +286,8 @@ def _report(run: Run) -> None:
     if parallel.rank() == 0:
         from gradlab.report import write_report  # after the training, which should not wait for it to load
 
-        write_report(run)
+        with parallel.alone():
+            write_report(run)
 
 
 def load_run(path: str | Path | Run, *, code: Files = None, data: str | Path | None = None) -> Run:

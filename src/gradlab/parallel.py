@@ -61,6 +61,17 @@ def joined() -> Iterator[None]:
 
 
 @contextmanager
+def alone() -> Iterator[None]:
+    """Meanwhile this process computes by itself, as the first does for a report that the others know nothing of."""
+    global _joined
+    before, _joined = _joined, False
+    try:
+        yield
+    finally:
+        _joined = before
+
+
+@contextmanager
 def _together() -> Iterator[None]:
     """Turns what torch says when another process is gone into an error that says what to do."""
     try:

@@ -1,6 +1,7 @@
 """Numbers as people read them, the same in the terminal and in the report."""
 
 from collections.abc import Sequence
+from datetime import datetime, time, timedelta
 from typing import Any
 
 
@@ -21,13 +22,26 @@ def number(value: Any) -> str:
     return f"{value:.4f}" if 1e-3 <= abs(value) < 1e3 or value == 0 else f"{value:.3g}"
 
 
-def quantity(value: float) -> str:
+def quantity(value: float, digits: int = 6) -> str:
     """A value of the user's data, in as few digits as say it.
 
-    >>> quantity(6.0), quantity(83135.0), quantity(0.12345678)
-    ('6', '83,135', '0.123457')
+    >>> quantity(6.0), quantity(83135.0), quantity(0.12345678), quantity(123456789.5)
+    ('6', '83,135', '0.123457', '123,456,790')
     """
-    return f"{value:,.6g}"
+    return f"{value:,.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:,.{digits}g}"
+
+
+def date(days: float) -> str:
+    """Days since 1970 as a date, with the time where it is not midnight.
+
+    >>> date(18840.0), date(-0.25), date(1e9)
+    ('2021-08-01', '1969-12-31 18:00', '1,000,000,000 days after 1970')
+    """
+    try:
+        moment = datetime(1970, 1, 1) + timedelta(seconds=round(days * 86_400))
+    except OverflowError:  # beyond the calendar
+        return f"{quantity(days)} days after 1970"
+    return f"{moment:%Y-%m-%d}" if moment.time() == time() else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def as_typed(value: Any) -> str:

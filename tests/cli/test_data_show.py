@@ -194,3 +194,68 @@ def test_what_cannot_be_shown_is_told(
 ) -> None:
     check_refused(quick("data", "show", *arguments, cwd=tmp_path), *words)
     assert [path.name for path in tmp_path.iterdir()] == ["houses.csv"]
+
+
+def test_dates_are_dates_and_whole_numbers_have_bins_of_their_own(quick: ForkServer, tmp_path: Path) -> None:
+    rows = [f"2020-01-{1 + i % 31:02},{i % 6},{i * 7 % 300},{i / 7},{i % 2}" for i in range(400)]
+    (tmp_path / "t.csv").write_text("day,children,age,size,bought\n" + "\n".join(rows))
+    out = shown(quick("data", "show", "csv", "--data", "t.csv", "target=bought", "--out", "t.html", cwd=tmp_path))
+    assert re.search(r"^ *day +date +2020-01-01 +2020-01-\d\d +2020-01-31 +0 *$", out, re.MULTILINE)
+    check_page(tmp_path / "t.html", "2020-01-01 to 2020-01-31, mean 2020-01-")
+    drawn = {
+        title: json.loads(figure)
+        for title, figure in re.findall(
+            r'<h3>([^<]*)</h3><div class="chart".*?<script type="application/json">(.*?)</script>',
+            (tmp_path / "t.html").read_text(),
+        )
+    }
+    children = drawn["children"]["data"][0]
+    assert children["x"] == [0, 1, 2, 3, 4, 5]
+    assert children["y"] == [67, 67, 67, 67, 66, 66]
+    assert set(np.diff(drawn["age"]["data"][0]["x"])) == {8.0}, "of 300 ages in 40 bins each has 8"
+    assert len(drawn["size"]["data"][0]["x"]) == 40
+    day = drawn["day"]
+    assert day["layout"]["xaxis"]["type"] == "date"
+    assert day["data"][0]["x"][0] == 18262 * 86_400_000
+    assert "Bars are of" not in Page(tmp_path / "t.html").text
+
+
+def test_bars_of_a_sample_say_so(quick: ForkServer, tmp_path: Path) -> None:
+    shown(quick("data", "show", "moons", "examples=30000", cwd=tmp_path))
+    words = "Bars are of 20,000 examples, evenly spread over all 30,000."
+    check_page(tmp_path / "moons-data.html", words)
+
+
+def test_a_text_is_shown_with_what_is_in_it(quick: ForkServer, tmp_path: Path) -> None:
+    lines = ["the cat sat", "<b>the</b> übel", "the dog, the longest line of all of them"]
+    (tmp_path / "one.txt").write_text("\n".join(lines), encoding="utf-8")
+    out = shown(quick("data", "show", "text", "--data", "one.txt", "tokenizer=word", cwd=tmp_path))
+    assert "text: 1 document, 69 bytes" in out
+    assert re.search(r"characters +68 ", out)
+    assert re.search(r"words +16 +11 ", out)
+    assert "the 4" in out
+    assert re.search(r"one\.txt:3 +40 +the dog, the longest line of all of them", out)
+    assert "begins       the cat sat\n<b>the</b> übel" in out
+    check_page(tmp_path / "text-data.html", "68 characters", "<b>the</b> übel", "The longest lines")
+    figures = quick("data", "show", "text", "--data", "one.txt", "--json", cwd=tmp_path).json
+    assert figures["tokenizer"] == "byte"
+    assert figures["tokens"] == figures["bytes"] == 69
+    assert figures["lines"] == 3
+    assert figures["common_words"]["the"] == 4
+    assert figures["longest_lines"][0] == {"document": "one.txt", "line": 3, "characters": 40, "text": lines[2]}
+
+
+def test_texts_with_classes_are_shown_by_class(quick: ForkServer, tmp_path: Path) -> None:
+    for label, texts in {"good": ["fine work", "fine", "very fine"], "bad": ["poor work indeed", "poor"]}.items():
+        (tmp_path / "texts" / label).mkdir(parents=True)
+        for i, text in enumerate(texts):
+            (tmp_path / "texts" / label / f"{i}.txt").write_text(text)
+    figures = quick("data", "show", "texts", "--data", "texts", "--json", cwd=tmp_path).json
+    assert figures["classes"] == {"bad": 2, "good": 3}
+    assert figures["text_tokens"] == {"least": 1, "median": 2.0, "most": 3}
+    assert figures["documents"] == 5
+    check_page(tmp_path / "texts-data.html", "Texts of each class", "1 to 3 tokens, 2 in the median")
+
+
+def test_a_text_that_is_not_there_is_told(quick: ForkServer, tmp_path: Path) -> None:
+    check_refused(quick("data", "show", "text", "--data", "absent.txt", cwd=tmp_path), "absent.txt is neither")

@@ -55,9 +55,15 @@ def test_the_list_says_of_every_source_what_and_where_it_is(run: Callable[..., F
         "digits": "ships with scikit-learn",
         "moons": "generated",
         "npz": "your own file",
+        "text": "your own file",
+        "pydoc": "ships with Python",
+        "docstrings": "ships with Python",
         "mnist": "fetch it",
     }.items():
         assert re.search(rf"^ *{name} .* {where} *$", ended.out, re.MULTILINE), name
+    assert "$" not in ended.out, "equations are for people here"
+    assert "\\" not in ended.out
+    assert "y = 2x³ − x² − x + ε" in ended.out
     assert str(tmp_path / "cache") in ended.out
     assert not (tmp_path / "cache").exists()
 

@@ -330,3 +330,45 @@ def test_help_shows_the_options_and_where_they_stand(quick: ForkServer, tmp_path
         "gradlab doctor --steps 500 train.py",
     ):
         assert words in shown
+
+
+WARNING = """
+import warnings
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+warnings.warn("beyond the script", stacklevel=2)
+net = nn.Linear(4, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+schedule.step()
+
+def helper():
+    warnings.warn("of its caller", stacklevel=2)
+
+x, y = torch.randn(8, 4), torch.zeros(8, 1)
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = F.mse_loss(net(x), y)
+    loss = loss + F.mse_loss(F.softmax(net(x)), y)
+    loss.backward()
+    optimizer.step()
+    helper()
+with warnings.catch_warnings(record=True) as kept:
+    warnings.simplefilter("always")
+    F.l1_loss(net(x), y)
+print([one.lineno for one in kept])
+"""
+
+
+def test_warnings_of_a_script_name_its_lines(tmp_path: Path) -> None:
+    """As they do without the doctor, once for each line."""
+    (tmp_path / "mine.py").write_text(WARNING)
+    alone = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True)
+    watched = gradlab("doctor", "mine.py", cwd=tmp_path)
+    told = [line for line in alone.stderr.splitlines() if "Warning: " in line]
+    assert sum(line.startswith(str(tmp_path / "mine.py")) for line in told) == 5
+    assert sum("target size" in line for line in told) == 2
+    assert [line for line in watched.err.splitlines() if "Warning: " in line] == told
+    assert alone.stdout.splitlines()[0] in watched.out

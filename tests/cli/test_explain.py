@@ -80,8 +80,79 @@ def test_autodiff_draws_the_graph_of_a_neuron(quick: ForkServer, tmp_path: Path)
     ("arguments", "told"),
     [
         (["activation.gleu"], "Did you mean 'activation.gelu'"),
+        (["lstn"], "Did you mean 'recurrent.lstm'"),
+        (["cross-entropy"], "'divergence.cross_entropy' or 'loss.cross_entropy'"),
+        (["qqqqqq"], "There is no block 'qqqqqq'"),
         (["activation.gelu", "--html", "no/such/folder.html"], "no/such/folder.html cannot be written"),
     ],
 )
 def test_bad_input_is_told_in_one_message(quick: ForkServer, tmp_path: Path, arguments: list[str], told: str) -> None:
     check_refused(quick("explain", *arguments, cwd=tmp_path), told)
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [("lstm", "recurrent.lstm"), ("batch-norm", "norm.batch"), ("backprop", "autodiff"), ("adam", "optimizer.adam")],
+)
+def test_the_usual_word_leads_to_what_it_means(quick: ForkServer, tmp_path: Path, asked: str, name: str) -> None:
+    assert quick("explain", asked, "--json", cwd=tmp_path).json["name"] == name
+
+
+def test_a_family_is_listed_by_its_word(quick: ForkServer, tmp_path: Path) -> None:
+    listed = quick("explain", "schedule", "--json", cwd=tmp_path).json
+    assert {"schedule.cosine", "schedule.plateau"} <= set(listed)
+    assert all(name.startswith("schedule.") for name in listed)
+
+
+def test_an_optimiser_is_explained_with_its_equation_knobs_and_code(quick: ForkServer, tmp_path: Path) -> None:
+    out = quick("explain", "optimizer.adam", cwd=tmp_path).out
+    assert "m ← β₁m + (1 − β₁)g" in out
+    assert "gradlab train RECIPE train.optimizer=adam" in out
+    assert re.search(r"train.optimizer.beta2 +0.999 +float", out)
+    shown = quick("explain", "adam", "--json", cwd=tmp_path).json
+    assert [code["name"] for code in shown["code"]] == [
+        "gradlab.training.optimizers.adam.adam",
+        "gradlab.scratch.optimizers.Adam",
+    ]
+
+
+def test_every_part_of_a_recipe_and_every_metric_has_a_page(quick: ForkServer, tmp_path: Path) -> None:
+    from gradlab.explanation.part import parts
+
+    names = list(parts())
+    assert {"optimizer.lion", "schedule.one-cycle", "metric.auroc"} <= set(names)
+    for name in names:
+        assert quick("explain", name, "--html", "part.html", cwd=tmp_path).code == 0, name
+        text = (tmp_path / "part.html").read_text("utf-8")
+        assert "$" not in text.partition("</style>")[2].partition("<h2>")[0], name
+        assert "<math" in text or name.startswith("metric."), name
+
+
+def test_metrics_are_those_that_tasks_measure() -> None:
+    from gradlab.explanation.part import parts
+    from gradlab.tasks.metrics import class_metrics
+
+    assert {f"metric.{name}" for name in class_metrics(2)} <= set(parts())
+
+
+@pytest.mark.parametrize(
+    ("name", "caption"),
+    [
+        ("activation.gelu", "Orange: its slope."),
+        ("activation.softmax", "Over an entry beside one that is 0."),
+        ("loss.huber", "Over the prediction, where the target is 0."),
+        ("divergence.entropy", "Over the first of two probabilities."),
+        ("attention.gaussian", "Over its distance from the query, in widths."),
+        ("schedule.cosine", "Over the steps of a run of 200"),
+    ],
+)
+def test_what_is_a_curve_is_drawn(quick: ForkServer, tmp_path: Path, name: str, caption: str) -> None:
+    assert quick("explain", name, "--html", "page.html", cwd=tmp_path).code == 0
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert caption in text
+    assert '<path d="M' in text
+
+
+def test_code_is_wrapped_on_a_page(quick: ForkServer, tmp_path: Path) -> None:
+    assert quick("explain", "attention.multihead", "--html", "page.html", cwd=tmp_path).code == 0
+    assert re.search(r"\.code pre {[^}]*white-space: pre-wrap", (tmp_path / "page.html").read_text("utf-8"))

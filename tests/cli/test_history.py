@@ -1,8 +1,10 @@
 """`gradlab runs` and `gradlab compare`."""
 
 import json
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_helpers import ForkServer, check_refused, gradlab
@@ -83,3 +85,49 @@ def test_compare_of_equal_runs_says_that_nothing_differs(quick: ForkServer, expe
     found = quick("compare", "runs/a", "runs/b", "--json", cwd=experiments).json
     assert found["recipe"] == found["environment"] == {}
     assert all(values[0] == values[1] for key, values in found["result"].items() if key != "seconds")
+
+
+def figures(page: Path) -> dict[str, dict[str, Any]]:
+    """The charts of a page, by their titles."""
+    found = re.findall(
+        r'<h3>([^<]*)</h3><div class="chart".*?<script type="application/json">(.*?)</script>', page.read_text()
+    )
+    return {title: json.loads(figure) for title, figure in found}
+
+
+def test_compare_draws_the_curves_of_all_runs_over_each_other(quick: ForkServer, experiments: Path) -> None:
+    ended = quick("compare", "runs/a", "runs/c", "runs/b", "--html", cwd=experiments)
+    assert ended.code == 0, ended.err
+    page = experiments / "compare.html"
+    assert "compare.html" in ended.out
+    drawn = figures(page)
+    assert list(drawn) == ["Training loss", "Validation loss", "Training accuracy", "Validation accuracy"]
+    for title, figure in drawn.items():
+        assert [trace["name"] for trace in figure["data"]] == ["a", "c", "b"], title
+        assert len({trace["line"]["color"] for trace in figure["data"]}) == 3
+    lines = [json.loads(line) for line in (experiments / "runs" / "c" / "metrics.jsonl").read_text().splitlines()]
+    judged = [line for line in lines if line["split"] == "validation" and line["step"]]
+    curve = drawn["Validation accuracy"]["data"][1]
+    assert (curve["x"], curve["y"]) == ([line["step"] for line in judged], [line["accuracy"] for line in judged])
+    text = page.read_text()
+    assert "<td>train.lr</td><td>0.005</td><td>0.3</td><td>0.005</td>" in text
+    assert "train.epochs" not in text, "what is equal is no difference"
+    result = json.loads((experiments / "runs" / "c" / "result.json").read_text())
+    assert f"<td>{result['test']['accuracy']:.4f}</td>" in text
+
+
+def test_a_page_of_many_runs_has_no_legend_and_may_have_unfinished_ones(
+    quick: ForkServer, experiments: Path, tmp_path: Path
+) -> None:
+    for i in range(9):
+        shutil.copytree(experiments / "runs" / "abc"[i % 3], tmp_path / f"run-{i}")
+    (tmp_path / "run-4" / "result.json").unlink()
+    runs = sorted(path.name for path in tmp_path.glob("run-*"))
+    ended = quick("compare", *runs, "--html", "nine.html", "--json", cwd=tmp_path)
+    assert ended.json["page"] == "nine.html"
+    assert not any(figure["layout"]["showlegend"] for figure in figures(tmp_path / "nine.html").values())
+    assert "not finished" in (tmp_path / "nine.html").read_text()
+
+
+def test_a_page_that_cannot_be_written_is_told(quick: ForkServer, experiments: Path) -> None:
+    check_refused(quick("compare", "runs/a", "runs/b", "--html", "runs/c", cwd=experiments), "runs/c")

@@ -18,13 +18,44 @@ def logistic(quick: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder / "run"
 
 
-def test_training_tells_the_calibration_in_one_line(logistic: Path) -> None:
-    found = json.loads((logistic / "result.json").read_text())["calibration"]
+def test_training_tells_the_calibration_in_one_line(quick: ForkServer, tmp_path: Path) -> None:
+    ended = quick("train", "iris-softmax", "--out", "run", cwd=tmp_path)
+    found = json.loads((tmp_path / "run" / "result.json").read_text())["calibration"]
     expected = (
         f"calibration  test ECE {found['test_ece']:.3f}, {found['test_ece_calibrated']:.3f} at temperature "
         f"{found['temperature']:.3g} (fitted on validation)"
     )
+    assert expected in ended.out.splitlines()
+
+
+def test_a_validation_split_that_is_all_right_makes_nothing_certain(quick: ForkServer, tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    np.savez(tmp_path / "data.npz", x=4.0 * y[:, None] + draw.standard_normal((200, 2)), y=y)
+    ended = quick("train", "npz", "--data", "data.npz", "train.epochs=30", "--out", "run", cwd=tmp_path)
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["validation"]["accuracy"] == 1, "else this shows nothing"
+    calibration = result["calibration"]
+    (line,) = (line for line in ended.out.splitlines() if line.startswith("calibration"))
+    if calibration["temperature"] == 1:
+        assert calibration["refused"] in line
+    assert calibration["temperature"] > 0.3
+
+
+def test_a_refused_temperature_is_told_with_its_reason(quick: ForkServer, logistic: Path, tmp_path: Path) -> None:
+    found = json.loads((logistic / "result.json").read_text())["calibration"]
+    assert found["temperature"] == 1
+    reason = (
+        "on held-out fifths of the validation split a fitted one does not lower the loss "
+        f"({found['held_out_loss']:.4g} without, {found['held_out_loss_calibrated']:.4g} with it)"
+    )
+    assert found["refused"] == reason
+    expected = f"calibration  test ECE {found['test_ece']:.3f}; temperature 1: {reason}"
     assert expected in (logistic.parent / "stdout").read_text().splitlines()
+    arguments = ("predict", logistic, ",".join(["1"] * 30), "--json")
+    plain, calm = (quick(*arguments, *more, cwd=tmp_path) for more in ((), ("--calibrated",)))
+    assert f"as trained, at temperature 1: {reason}" in calm.err
+    assert calm.json["predictions"] == plain.json["predictions"]
 
 
 def test_progress_tells_the_loss_and_two_metrics(logistic: Path) -> None:
@@ -33,8 +64,10 @@ def test_progress_tells_the_loss_and_two_metrics(logistic: Path) -> None:
 
 
 def test_predict_at_the_temperature_keeps_the_label_and_moves_the_probability(
-    quick: ForkServer, iris: Path, tmp_path: Path
+    quick: ForkServer, tmp_path: Path
 ) -> None:
+    iris = tmp_path / "iris"
+    quick("train", "iris-softmax", "--out", iris, cwd=tmp_path)
     arguments = ("predict", iris, "6.1,2.9,4.7,1.4", "--json")
     plain, calm = (quick(*arguments, *more, cwd=tmp_path).json["predictions"][0] for more in ((), ("--calibrated",)))
     temperature = json.loads((iris / "result.json").read_text())["calibration"]["temperature"]

@@ -6,6 +6,7 @@ import shutil
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cli_helpers import (
     ForkServer,
@@ -218,3 +219,36 @@ def test_a_compiled_run_reproduces_itself(tmp_path: Path) -> None:
         assert ended.code == 0, ended.err
     check_same(tmp_path / "first", tmp_path / "second")
     assert json.loads((tmp_path / "first" / "environment.json").read_text())["step"] == "compiled"
+
+
+@pytest.mark.parametrize(
+    ("given", "knob"),
+    [
+        (["--epochs", "5"], "train.epochs=5"),
+        (["--batch-size=7"], "train.batch_size=7"),
+        (["--lr", "--plain"], "train.lr=VALUE"),
+        (["--hidden", "5"], "Try: gradlab --help"),
+    ],
+)
+def test_an_option_that_is_a_knob_is_answered_with_it(
+    quick: ForkServer, tmp_path: Path, given: list[str], knob: str
+) -> None:
+    ended = quick("train", "digits-mlp", *given, cwd=tmp_path)
+    assert ended.code == 2
+    assert ended.err.strip().endswith(knob)
+
+
+@pytest.mark.parametrize(("model", "lr", "advised"), [("mlp", 0.03, True), ("linear", 0.3, False)])
+def test_no_knob_is_advised_that_the_model_does_not_have(
+    quick: ForkServer, tmp_path: Path, model: str, lr: float, advised: bool
+) -> None:
+    """Classes by chance, learned by heart: dropout would help, where the model has it."""
+    draw = np.random.default_rng(0)
+    np.savez(tmp_path / "data.npz", x=draw.normal(size=(80, 200)), y=draw.integers(0, 2, 80))
+    plan = ["train.epochs=60", f"train.lr={lr}", "train.keep=last"]
+    ended = quick("train", "npz", "--data", "data.npz", f"model={model}", *plan, "--out", "run", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    findings = json.loads((tmp_path / "run" / "result.json").read_text())["findings"]
+    (found,) = (finding for finding in findings if finding["slug"] == "overfitting")
+    assert ("model.dropout=0.2" in found["fix"]) == advised
+    assert found["fix"].startswith("train.keep=best train.patience=5")

@@ -143,7 +143,7 @@ def test_overfitting_is_told_and_is_no_error_where_the_best_weights_are_kept(tmp
 
 
 def test_a_divergence_says_why_where_the_doctor_knows(tmp_path):
-    with pytest.raises(TrainingError, match=r"Lower train\.lr .* The doctor says: the learning rate is far too high"):
+    with pytest.raises(TrainingError, match=r"Lower lr .* The doctor says: the learning rate is far too high"):
         gl.fit(network(), (X, X[:, :3]), loss="mse", optimizer="momentum", lr=1.0, steps=400)
 
 
@@ -350,7 +350,7 @@ def test_random_numbers_are_none_of_its_business():
 
 class Counted(Checkup):
     def __init__(self):
-        super().__init__(knobs="")
+        super().__init__()
         self.steps, self.logs = [], 0
 
     def step(self, training):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -26,6 +27,8 @@ from cli_helpers import (
     start,
     wait_until,
 )
+
+import gradlab
 
 TORCHRUN = Path(sys.executable).with_name("torchrun")
 
@@ -128,6 +131,13 @@ def test_the_folder_is_written_once_and_is_that_of_any_run(two: Trained, one: Tr
     assert {"result.json", "report.html"} <= {path.name for path in two[1].iterdir()}
     check_sound(two[1])
     assert [json.loads((run / "environment.json").read_text())["processes"] for _, run in (two, one)] == [2, 1]
+
+
+def test_the_report_evaluates_in_the_first_process_alone(noisy: Path) -> None:
+    worth = [column.mean for column in gradlab.load_run(noisy).importance().columns]
+    figures = re.findall(r'<script type="application/json">(.*?)</script>', (noisy / "report.html").read_text())
+    bars = [json.loads(figure)["data"][0] for figure in figures if "error_x" in figure]
+    assert [bar["x"] for bar in bars] == [pytest.approx(worth, rel=1e-5)]
 
 
 def test_only_the_first_process_prints(two: Trained, one: Trained) -> None:

@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from gradlab.models import build_model, cost, lenet, mlp, models
 from gradlab.models.building import taken
-from gradlab.models.cost import forward_flops, parameter_count, pass_flops
+from gradlab.models.cost import forward_flops, parameter_count, pass_cost, pass_flops
 from gradlab.nn.blocks import blocks
 from gradlab.registry import Part
 from gradlab.specs import Picture, Table, Tokens
@@ -225,3 +225,9 @@ def test_recurrent_layers_meet_each_weight_once_a_step(kind, packed):
     inputs = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 3]), batch_first=True) if packed else x
     gates = {nn.RNN: 1, nn.GRU: 3, nn.LSTM: 4}[kind]
     assert forward_flops(model, inputs) == 2 * (8 if packed else 10) * gates * 4 * ((3 + 4) + (4 + 4))
+    assert pass_cost(model, lambda: model(inputs)).products == 2 * (1 + 5), "inputs at once, then state by state"
+
+
+def test_products_are_counted_beside_their_operations():
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    assert pass_cost(model, lambda: model(torch.zeros(1, 4))) == (2 * (4 * 8 + 8 * 2), 2)

@@ -3,6 +3,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+import gradlab.nn
 from gradlab.errors import GradlabError
 from gradlab.nn.blocks import Family, Shape, ShapeError, block, blocks, find_block
 from gradlab.registry import Count, Part, Positive
@@ -139,3 +140,10 @@ def test_a_family_has_the_blocks_that_can_be_built_of_what_is_given():
         Family("pool.{}2d", "kernel_size")["max1d"]
     fill = Family("init.{}", makes=object).build(Part("normal", {"std": 0.0, "mean": 2.0}))
     assert fill(torch.empty(2)).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("name", [name for name in blocks if isinstance(blocks[name], type)])
+def test_every_class_of_blocks_can_be_imported_from_nn(name):
+    definition = blocks[name]
+    assert getattr(gradlab.nn, definition.__name__) is definition
+    assert definition.__name__ in gradlab.nn.__all__

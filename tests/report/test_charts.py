@@ -61,7 +61,7 @@ def test_a_logarithmic_scale_has_few_ticks_around_its_values(values: Any, ticks:
     assert len(scale["tickvals"]) <= 12
 
 
-def test_a_scale_begins_at_zero_unless_values_lie_below() -> None:
-    assert draw.scale([1.0, 2.0, float("nan")]) == {"rangemode": "tozero"}
+def test_a_scale_spans_the_values_alone() -> None:
+    assert draw.scale([1.0, 2.0, float("nan")]) == {}
     assert draw.scale([-1.0, 2.0]) == {}
     assert draw.scale([1.0, 4.0], times=3)["type"] == "log"

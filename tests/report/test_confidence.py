@@ -16,7 +16,13 @@ def points(trace):
     return np.array(trace["customdata"]), np.array(trace["x"]), np.array(trace["y"])
 
 
-@pytest.mark.parametrize("name", ["digits", "logistic"])
+@pytest.fixture(scope="module")
+def unsure(train) -> Run:
+    """Trained so little that it knows more than it says."""
+    return train(Part("breast-cancer"), "linear", "bernoulli", steps=2)
+
+
+@pytest.mark.parametrize("name", ["digits", "unsure"])
 def test_the_diagram_agrees_with_the_figures_before_and_after(name, read, request):
     run: Run = request.getfixturevalue(name)
     page = read(run)
@@ -36,6 +42,13 @@ def test_the_diagram_agrees_with_the_figures_before_and_after(name, read, reques
         f"{calibration['temperature']:.3g}"
     )
     assert words in page.text
+
+
+def test_a_refused_temperature_is_told_with_its_reason(logistic, read):
+    page = read(logistic)
+    calibration = logistic.finished["calibration"]
+    assert [trace.get("name") for trace in page.figures["Reliability"]["data"]] == [None, "as trained"]
+    assert f"ECE {calibration['test_ece']:.3f} at temperature 1: {calibration['refused']}" in page.text
 
 
 def test_confidence_is_counted_for_right_and_wrong(digits, read):

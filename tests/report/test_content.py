@@ -21,7 +21,8 @@ def pixels(address: str) -> np.ndarray:
 
 
 def test_every_test_figure_stands_beside_its_baseline_and_validation(digits, digits_page):
-    assert digits_page.titles[0] == "digits-mlp"
+    assert digits_page.titles[0] == "run", "a page is called as its user calls it: by the folder"
+    assert "Run · digits-mlp · " in digits_page.text
     names = {"accuracy": "accuracy", "balanced accuracy": "balanced_accuracy", "macro F1": "f1", "AUROC": "auroc"}
     for name, metric in {**names, "loss": "loss"}.items():
         baseline = digits.finished["baseline"]["test"][metric]
@@ -108,10 +109,55 @@ def test_mistakes_of_a_table_show_categories_by_name_and_a_dash_for_what_is_miss
     run = train(Part("csv", {"path": str(tmp_path / "table.csv"), "target": "bought"}), "softmax")
     page = read(run).path.read_text()
     cells = re.findall(r"<td>(.*?)</td>", page.partition("The most confident mistakes")[2].partition("</table>")[0])
-    colours, sizes = cells[3::5], cells[4::5]
+    colours, sizes = cells[4::6], cells[5::6]
     assert set(colours) <= {"red", "blue"}
     assert set(sizes) <= {"–", *"12345678"}
     assert len(colours) == 12
+
+
+def test_mistakes_of_a_table_show_dates_amounts_and_the_line_of_the_file(train, read, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{np.datetime64('2020-01-01') + i},{20_000 + i + 0.25},{rng.choice(['yes', 'no', '']) if i else 'yes'}"
+        for i in range(300)
+    ]
+    (tmp_path / "loans.csv").write_text("opened,amount,paid\n" + "\n".join(rows) + "\n")  # rows without a target too
+    page = read(train(Part("csv", {"path": str(tmp_path / "loans.csv"), "target": "paid"}), "softmax"))
+    shown = page.path.read_text().partition("The most confident mistakes")[2].partition("</table>")[0]
+    cells = re.findall(r"<td>(.*?)</td>", shown)
+    assert "<th>line</th><th>actual</th>" in shown
+    assert len(cells) == 12 * 6
+    for line, actual, _, _, opened, amount in zip(*[iter(cells)] * 6, strict=True):
+        assert rows[int(line) - 2] == f"{opened},{amount.replace(',', '')},{actual}"
+    assert page.titles[0] == "run"
+    assert "Run · loans.csv · tiny" in page.text
+
+
+def test_axes_of_scores_follow_the_scores(digits, digits_page):
+    for name in ("Loss", "Accuracy", "Macro F1"):
+        axis = digits_page.figures[name]["layout"]["yaxis"]
+        figure = {"Loss": "loss", "Accuracy": "accuracy", "Macro F1": "f1"}[name]
+        values = [line[figure] for line in digits.metrics if line["step"] and figure in line]
+        low, high = axis["range"]
+        assert low < min(values) < max(values) < high, "after the first step"
+        assert high - low < 1.2 * (max(values) - min(values))
+
+
+def test_untrained_weights_are_not_praised(train, read):
+    run = train(Part("moons", {"examples": 100}), lr=1e6, epochs=2)  # nothing is better than the weights it began with
+    assert run.finished["weights"] == "best, of step 0"
+    page = read(run)
+    assert "nothing that was learned made it better" in page.text
+    assert 'class="figure better"' not in page.path.read_text()
+
+
+def test_a_chart_of_many_layers_has_no_legend(train, read, digits_page):
+    assert digits_page.figures["Update-to-weight ratio"]["layout"]["showlegend"]
+    deep = read(train(Part("moons", {"examples": 100}), Part("mlp", {"hidden": [4] * 9}), epochs=2))
+    ratios = deep.figures["Update-to-weight ratio"]
+    assert not ratios["layout"]["showlegend"]
+    assert len({trace["line"]["color"] for trace in ratios["data"]}) == 10
+    assert "point at a line to see its name" in deep.text
 
 
 def test_first_layer_weights_are_pictures(digits, digits_page):

@@ -102,6 +102,8 @@ def test_every_kind_of_language_model(kind, texts, tmp_path):
     assert "Surprise" in page
     assert bool(probe.recurrences) == (kind in ("rnn", "lstm", "gru")) == ("Over time" in page)
     assert ("Attention</h2>" in page) == (kind in ("softmax", "alibi", "bpe", "word"))
+    assert page.index("Layer by layer</h2>") > max(page.find("Attention</h2>"), page.find("Over time</h2>"))
+    assert ("<summary>Figures of all layers" in page) == (len(probe.layers) > 12), "a long table is folded"
     assert any("has no weights to show" in note for note in probe.notes) == (kind == "linear")
     on_split = gl.probe(run, split="test", examples=3)
     assert on_split.inputs.shape == (3, 12)

@@ -8,7 +8,7 @@ import pytest
 from gradlab.data.examples import Streamed
 from gradlab.registry import Part
 from gradlab.report import regions, regression
-from gradlab.run import Run
+from gradlab.run import Run, columns
 
 
 class Watched(np.ndarray):
@@ -39,6 +39,14 @@ def again(run: Run) -> Run:
     return other
 
 
+@pytest.fixture
+def few(monkeypatch) -> int:
+    """So many rows are read to see what the columns do."""
+    monkeypatch.setattr(columns, "_ROWS", 20)
+    monkeypatch.setattr(columns, "_EFFECT_ROWS", 20)
+    return 20
+
+
 @pytest.fixture(scope="module")
 def moons(train) -> Run:
     return train(Part("moons", {"examples": 500}), lr=1e-3, epochs=1)
@@ -53,17 +61,19 @@ def test_only_the_mistakes_that_are_shown_are_read_raw(digits, digits_page, read
     assert sum(asked) == min(18, 359 - round(digits.test["accuracy"] * 359))
 
 
-def test_regions_show_a_sample(moons, read, monkeypatch):
+def test_regions_show_a_sample(moons, read, monkeypatch, few):
     monkeypatch.setattr(regions, "_MOST", 40)
     run = again(moons)
     asked = watch(run)
     traces = read(run).figures["Decision regions"]["data"]
     assert sum(len(trace["x"]) for trace in traces) <= 40
-    assert sum(asked) <= 40 + 12
+    ones = asked.count(1)
+    assert sum(asked) <= 40 + 12 + 3 * few + ones
+    assert ones <= 3, "an example to see what it costs, for the importance and each effect"
 
 
 @pytest.mark.parametrize(("source", "task"), [("linear", "regress"), ("counts", "poisson")])
-def test_a_regression_shows_a_sample_and_says_so(train, read, monkeypatch, source, task):
+def test_a_regression_shows_a_sample_and_says_so(train, read, monkeypatch, few, source, task):
     run = train(Part(source, {"examples": 500}), "linear", task)
     assert "of them" not in read(run).text
     monkeypatch.setattr(regression, "_MOST", 30)
@@ -72,4 +82,4 @@ def test_a_regression_shows_a_sample_and_says_so(train, read, monkeypatch, sourc
     page = read(other)
     assert len(page.figures["Predicted against actual"]["data"][1]["x"]) == 30
     assert "100 examples that the training never saw; the pictures show 30 of them." in page.text
-    assert not asked
+    assert sorted(set(asked)) == [1, few], "and its columns"

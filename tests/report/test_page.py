@@ -48,7 +48,7 @@ def test_users_text_is_escaped(hostile, read):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page.path.read_text()
     assert "<script>alert(1)" not in page.path.read_text()
     assert "<script>alert(1)</script>" in page.text, "a reader sees the name as it is"
-    assert page.titles[0] == "<i>name</i>"
+    assert "Run · hostile.npz · <i>name</i>" in page.text
     assert "img" not in page.tags
     assert len(page.scripts) == 2
     ticks = page.figures["Confusion matrix"]["layout"]["xaxis"]["ticktext"]

@@ -57,6 +57,12 @@ def test_weight_decay_tames_the_degree_that_overfits(out, cpu):
     assert validation[-1] > min(validation)
 
 
+def test_the_report_is_called_by_its_folder_and_says_what_was_varied(degrees):
+    page = (degrees.path / "report.html").read_text()
+    assert "<h1>study</h1>" in page
+    assert "<h2>Loss against model.degree</h2>" in page
+
+
 def test_the_report_draws_each_fitted_curve(degrees):
     page = (degrees.path / "report.html").read_text()
     assert set(degrees.fits) == {f"degree={d}" for d in (1, 2, 3, 5, 9)}

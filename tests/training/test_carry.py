@@ -312,5 +312,5 @@ def test_models_without_a_state_are_refused(name):
 
 
 def test_rows_that_stand_alone_are_refused():
-    with pytest.raises(GradlabError, match=r"train\.carry=true is for a text .*task=language"):
+    with pytest.raises(GradlabError, match=r"carry=True is for a text .*task=language"):
         gl.fit(nn.Linear(2, 2), (torch.randn(9, 2), torch.arange(9) % 2), carry=True)

@@ -60,7 +60,7 @@ def test_what_is_not_finite_is_named_and_the_weights_are_left_alone(case, optimi
         fit(model, (X, y), loss="mse", epochs=1, optimizer=optimizer, batch_size="full", lr=0.1, weight_decay=0.1)
     assert says in str(caught.value)
     assert "Training diverged in step 1 (epoch 1)" in str(caught.value)
-    assert "Lower train.lr (now 0.1)" in str(caught.value)
+    assert "Lower lr (now 0.1)" in str(caught.value)
     assert caught.value.exit_code == 1
     assert_close(list(model.parameters()), before, rtol=0, atol=0)
 

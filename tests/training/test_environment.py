@@ -4,6 +4,7 @@ import sys
 
 import pytest
 import torch
+from torch import nn
 
 import gradlab
 from gradlab.errors import GradlabError
@@ -20,11 +21,39 @@ def cores(monkeypatch):
 
 @pytest.mark.parametrize(
     ("flops", "available", "threads"),
-    [(0, 8, 1), (99e6, 8, 1), (199e6, 8, 1), (200e6, 8, 2), (1e12, 8, 8), (1e12, 1, 1)],
+    [(0, 8, 1), (9e6, 8, 1), (19e6, 8, 1), (20e6, 8, 2), (1e12, 8, 8), (1e12, 1, 1)],
 )
 def test_a_thread_is_woken_only_for_enough_work(make_plan, cores, flops, available, threads):
     cores(available)
     assert choose_threads(make_plan(), flops) == threads
+
+
+class Last(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.lstm, self.head = nn.LSTM(8, hidden, batch_first=True), nn.Linear(hidden, 2)
+
+    def forward(self, x):
+        return self.head(self.lstm(x)[0][:, -1])
+
+
+@pytest.mark.parametrize(("hidden", "threads"), [(64, 1), (128, 1), (512, 2)])
+def test_the_steps_of_a_recurrent_network_are_counted_one_by_one(cores, tmp_path, hidden, threads):
+    """A step has 0.5, 1.8 and 27 GFLOP, but each product only a 64th of a third of it."""
+    cores(2)
+    x, y = torch.randn(64, 64, 8), torch.arange(64) % 2
+    run = gradlab.fit(Last(hidden), (x, y), steps=1, batch_size=32, out=tmp_path / "run", doctor="off").run
+    assert run.environment["threads"] == threads
+
+
+@pytest.mark.parametrize(("batch_size", "accumulate", "threads"), [(8, 1, 1), (64, 1, 2), (64, 8, 1)])
+def test_a_product_is_as_large_as_the_rows_that_it_has_at_once(cores, tmp_path, batch_size, accumulate, threads):
+    cores(2)
+    model = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512))
+    x = torch.randn(64, 512)
+    plan = {"batch_size": batch_size, "accumulate": accumulate, "steps": 1, "doctor": "off"}
+    run = gradlab.fit(model, (x, x), loss="mse", out=tmp_path / "run", **plan).run
+    assert run.environment["threads"] == threads
 
 
 def test_threads_asked_for_are_taken(make_plan, cores):

@@ -2,6 +2,10 @@
 
 import json
 import random
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -283,7 +287,7 @@ def test_the_same_call_goes_on_after_a_crash_to_the_bit(tmp_path, kind):
 def test_another_call_does_not_mix_with_a_folder(tmp_path):
     x, y = points()
     gl.fit(net(), (x, y), out=tmp_path / "run", epochs=1, **QUIET)
-    with pytest.raises(GradlabError, match=r"begun with train\.epochs=1, and this call has 2"):
+    with pytest.raises(GradlabError, match=r"begun with epochs=1, and this call has 2"):
         gl.fit(net(), (x, y), out=tmp_path / "run", epochs=2, **QUIET)
     with pytest.raises(GradlabError, match=r"data .* are not the ones"):
         gl.fit(net(), (x + 1, y), out=tmp_path / "run", epochs=1, **QUIET)
@@ -291,7 +295,60 @@ def test_another_call_does_not_mix_with_a_folder(tmp_path):
         gl.load_run(tmp_path / "run").evaluate("validation")
 
 
+def test_a_folder_of_an_older_version_lacks_newer_knobs(tmp_path):
+    """They are as they are by default, so that the same call goes on."""
+    first = gl.fit(net(), points(), out=tmp_path / "run", epochs=1, **QUIET)
+    path = tmp_path / "run" / "recipe.toml"
+    path.write_text("".join(s for s in path.read_text().splitlines(True) if not s.startswith("checkpoint_minutes")))
+    assert gl.fit(net(), points(), out=tmp_path / "run", epochs=1, **QUIET).steps == first.steps
+    with pytest.raises(GradlabError, match=r"begun with checkpoint_minutes=5.0, and this call has 2.0"):
+        gl.fit(net(), points(), out=tmp_path / "run", epochs=1, checkpoint_minutes=2.0, **QUIET)
+
+
+def test_an_interrupted_call_goes_on_when_it_is_made_again(tmp_path):
+    """Ctrl-C in a process of its own, as at a terminal."""
+    script = tmp_path / "mine.py"
+    script.write_text(SCRIPT)
+    began = subprocess.Popen([sys.executable, script], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    log = tmp_path / "run" / "metrics.jsonl"
+    while began.poll() is None and not (log.is_file() and log.read_text().count("\n") > 3):
+        time.sleep(0.02)
+    began.send_signal(signal.SIGINT)
+    told = began.communicate()[1].decode()
+    assert "Stopped and saved at step" in told
+    assert "the same call of gradlab.fit" in told
+    again = subprocess.run([sys.executable, script, "on"], cwd=tmp_path, capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    whole = subprocess.run([sys.executable, script, "on", "whole"], cwd=tmp_path, capture_output=True, text=True)
+    assert again.stdout == whole.stdout
+    assert lines(tmp_path / "run") == lines(tmp_path / "whole")
+
+
+SCRIPT = """
+import sys, time, torch, gradlab as gl
+
+class Slow(gl.Observer):
+    every = 1
+    def step(self, training):
+        time.sleep(0 if sys.argv[1:] else 0.02)
+
+torch.manual_seed(0)
+x, y = torch.randn(80, 4), torch.arange(80) % 3
+net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.2), torch.nn.Linear(8, 3))
+plan = dict(steps=200, log_every=5, validation=0.2, out=(*sys.argv[2:], "run")[0], doctor=False)
+fit = gl.fit(net, (x, y), observers=[Slow()], **plan)
+print([p.tolist() for p in fit.model.parameters()])
+"""
+
+
 # What is refused.
+
+
+@pytest.mark.parametrize("asked", [{"checkpoint_every": 50}, {"checkpoint_minutes": 1.0}, {"checkpoints": 2}])
+def test_checkpoints_without_a_folder_are_refused(asked):
+    ((key, value),) = asked.items()
+    with pytest.raises(GradlabError, match=rf"^{key}={value}: without a folder fit keeps no checkpoint.*out='run'"):
+        gl.fit(net(), points(), epochs=1, **asked)
 
 
 @pytest.mark.parametrize(

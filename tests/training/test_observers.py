@@ -1,10 +1,14 @@
 import json
+import threading
+import time
 
 import pytest
+import torch
 
 from gradlab.errors import TrainingError
 from gradlab.run import checkpoint
-from gradlab.training.observers import Checkpoints, MetricsLog, keep_lines_until
+from gradlab.training import observers
+from gradlab.training.observers import Checkpoints, MetricsLog, Observer, keep_lines_until
 
 LINES = [
     json.dumps({"step": s, "epoch": 0.5, "split": "train", "update_ratio": {"0.weight": 0.5}, "seconds": 1.0})
@@ -50,6 +54,56 @@ def test_the_newest_few_checkpoints_are_kept_and_the_end_is_always_one(make_trai
     run(make_training(observers=[Checkpoints(tmp_path, 5, 2)]))
     assert [p.name for p in checkpoint.steps(tmp_path)] == ["step-00000018", "step-00000015"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["step-00000015", "step-00000018"]
+
+
+class Slow(Observer):
+    """Steps that take their time, so that the clock has something to do."""
+
+    every = 1
+
+    def step(self, training):
+        time.sleep(0.01)
+
+
+def test_checkpoints_come_by_the_clock_whatever_the_steps(make_training, run, tmp_path):
+    run(make_training(observers=[Slow(), Checkpoints(tmp_path, 500, 99, minutes=0.02 / 60)]))
+    saved = [int(p.name.removeprefix("step-")) for p in checkpoint.steps(tmp_path)]
+    assert saved[0] == 18
+    assert len(saved) > 3
+    assert threading.active_count() == 1
+
+
+def test_the_first_checkpoint_comes_after_a_minute_at_most(make_training, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(observers, "_FIRST", 0.03)
+    run(make_training(observers=[Slow(), Checkpoints(tmp_path, 500, 99, minutes=60.0)]))
+    assert len(list(checkpoint.steps(tmp_path))) == 2, "one then, and one at the end"
+
+
+def test_the_clock_waits_where_steps_have_brought_one(make_training, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(observers, "_FIRST", 0.1)
+    run(make_training(observers=[Slow(), Checkpoints(tmp_path, 1, 99, minutes=60.0), asked := Asked()]))
+    assert asked.requests == []
+
+
+class Asked(Observer):
+    def __init__(self):
+        self.requests = []
+
+    def request(self, training, request):
+        self.requests.append(request)
+
+
+def test_when_a_checkpoint_is_taken_changes_no_bit(make_training, run, tmp_path):
+    """And from each of them the same end is reached."""
+    whole = run(make_training(observers=[Slow()]))
+    often = run(make_training(observers=[Slow(), Checkpoints(tmp_path, 500, 99, minutes=0.015 / 60)]))
+    assert often.record.lines == whole.record.lines
+    taken = [checkpoint.read(path) for path in checkpoint.steps(tmp_path)]
+    assert len(taken) > 3
+    for middle in taken:
+        again = run(make_training(), middle)
+        for name, value in whole.model.state_dict().items():
+            assert torch.equal(again.model.state_dict()[name], value), f"{name}, from step {middle.step}"
 
 
 def test_leftovers_of_a_killed_writer_are_removed(make_training, run, tmp_path):

@@ -307,7 +307,7 @@ def test_what_another_thread_asks_for_is_logged_and_done_between_steps(make_trai
 @pytest.mark.parametrize(
     ("request_", "says"),
     [
-        (("pause",), "no request 'pause'.*Valid: evaluate, lr, save, stop"),
+        (("pause",), "no request 'pause'.*Valid: checkpoint, evaluate, lr, save, stop"),
         (("evalute",), "Did you mean 'evaluate'"),
         (("lr",), "a learning rate has a value"),
         (("stop", 3.0), "no other has"),

@@ -131,6 +131,12 @@ def test_warmup_rises_in_equal_steps_and_then_the_schedule_begins(name):
     assert got[4:] == pytest.approx(factors(name, 16))
 
 
+@pytest.mark.parametrize("name", WARMED)
+@pytest.mark.parametrize(("steps", "warmup"), [(2000, 100), (1000, 100), (480, 48), (15, 1), (9, 0)])
+def test_by_itself_the_warmup_is_at_most_a_tenth_of_the_run(name, steps, warmup):
+    assert factors(name, steps, warmup="auto") == factors(name, steps, warmup=warmup)
+
+
 def test_warmup_is_the_linear_one_of_torch():
     want = judged(lambda o: torch.optim.lr_scheduler.LinearLR(o, 1 / 5, 1.0, 4), 12)
     assert factors("constant", 12, warmup=5) == pytest.approx(want)

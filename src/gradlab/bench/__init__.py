@@ -12,12 +12,14 @@ from gradlab.bench.doctor_overhead import Overhead, bench_doctor_overhead
 from gradlab.bench.language import RECIPES, Learned, bench_language
 from gradlab.bench.precision import Precision, bench_precision
 from gradlab.bench.start import StartRow, bench_start
+from gradlab.bench.tables import TABLES, Scored, bench_tables
 
 __all__ = [
     "CASES",
     "ENTRIES",
     "MECHANISMS",
     "RECIPES",
+    "TABLES",
     "TEXT_CASES",
     "TEXT_ENTRIES",
     "Compiling",
@@ -28,6 +30,7 @@ __all__ = [
     "CorpusPart",
     "Precision",
     "Row",
+    "Scored",
     "StartRow",
     "Table",
     "bench_against",
@@ -39,5 +42,6 @@ __all__ = [
     "bench_language",
     "bench_precision",
     "bench_start",
+    "bench_tables",
     "bench_train",
 ]

@@ -25,8 +25,8 @@ class TimedStep:
         self.x, self.y = torch.from_numpy(work.inputs), torch.from_numpy(work.targets)
         model, task = work.model(), Classify(Targets(classes=[str(i) for i in range(10)]))
         train = Examples.of(self.x, self.y)
-        flops = driver.step_flops(driver.example_flops(model, task, train), train, plan)
-        torch.set_num_threads(choose_threads(plan, flops))
+        cost = driver.example_cost(model, task, train)
+        torch.set_num_threads(choose_threads(plan, driver.product_flops(cost, train, plan)))
         (player,) = make_players(model, task, plan)
         self.step = player.step(model, model, HostGuard())
 

@@ -26,6 +26,7 @@ from gradlab.cli.sweeping import sweep
 from gradlab.cli.training import resume, train
 from gradlab.cli.using import evaluate, predict
 from gradlab.cli.verifying import verify
+from gradlab.cli.watching import report
 from gradlab.errors import FAULT, GradlabError, is_out_of_memory, one_line
 from gradlab.printable import printable, without_passwords
 from gradlab.version import __version__
@@ -50,6 +51,7 @@ commands: list[Callable[..., None]] = [
     recipes,
     runs,
     compare,
+    report,
     explain,
     verify,
 ]
@@ -80,6 +82,8 @@ def _run(arguments: list[str]) -> None:
         _check_processes(arguments)
         with parallel.joined():
             app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except cyclopts.UnknownOptionError as error:
+        fail(f"{error}\n{_as_knob(error.token.keyword or error.token.value, arguments) or 'Try: gradlab --help'}", 2)
     except cyclopts.CycloptsError as error:
         fail(f"{error}\nTry: gradlab --help", 2)
     except GradlabError as error:
@@ -102,6 +106,21 @@ def _run(arguments: list[str]) -> None:
             fail(message, GradlabError.exit_code)
         what = f"{type(error).__name__}: {one_line(error).rstrip('.')}"
         fail(f"{what}. This is a fault of gradlab, not yours. {_logged(error, arguments)}", FAULT)
+
+
+def _as_knob(option: str, arguments: Sequence[str]) -> str:
+    """How an option that there is not would be set in a recipe, if it is a knob of the training."""
+    from dataclasses import fields
+
+    from gradlab.training.plan import Plan
+
+    name, _, value = option.partition("=")
+    key = name.lstrip("-").replace("-", "_")
+    if arguments[:1] not in (["train"], ["sweep"]) or key not in {field.name for field in fields(Plan)}:
+        return ""
+    after = arguments[arguments.index(option) + 1 :] if option in arguments else []
+    value = value or next((text for text in after[:1] if not text.startswith("-")), "VALUE")
+    return f"It is a knob of the recipe, which is set without dashes: train.{key}={value}"
 
 
 def fail(message: str, code: int) -> NoReturn:

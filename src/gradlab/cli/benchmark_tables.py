@@ -4,7 +4,19 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from gradlab.bench import Compiling, CorpusPart, Decoded, Growth, Learned, Overhead, Precision, Row, StartRow, Table
+from gradlab.bench import (
+    Compiling,
+    CorpusPart,
+    Decoded,
+    Growth,
+    Learned,
+    Overhead,
+    Precision,
+    Row,
+    Scored,
+    StartRow,
+    Table,
+)
 from gradlab.bench.attention import Point
 from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
 from gradlab.bench.doctor import Outcome
@@ -128,6 +140,14 @@ def show_language(screen: Console, results: Sequence[Learned]) -> None:
     )
     columns = ("", "bits per byte", "perplexity", "parameters", "steps", "tokens seen", "training")
     screen.print(table(*columns, rows=rows, title="Text that was not trained on, after the same time of training"))
+
+
+def show_tables(screen: Console, results: Sequence[Scored]) -> None:
+    for name in dict.fromkeys(result.table for result in results):
+        scored = [result for result in results if result.table == name]
+        rows = ([r.method, f"{r.score:.4f}", f"{r.standard_error:.4f}", f"{r.seconds:.2f}"] for r in scored)
+        columns = ("", scored[0].metric, "standard error", "seconds of a fit")
+        screen.print(table(*columns, rows=rows, title=f"{name}, {scored[0].rows:,} rows"))
 
 
 def show_compiling(screen: Console, results: Sequence[Compiling]) -> None:

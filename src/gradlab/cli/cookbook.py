@@ -53,6 +53,8 @@ def knob_row(knob: dict[str, Any]) -> list[str]:
 def list_knobs(name: str) -> list[dict[str, Any]]:
     """Every value of a recipe that can be set, with its type and documentation, read off the builders' signatures."""
     from gradlab.data import sources
+    from gradlab.explanation.docstring import Docstring
+    from gradlab.explanation.equations import sentence
     from gradlab.models import models
     from gradlab.registry import Part, Registry, Schema
     from gradlab.tasks import tasks
@@ -83,7 +85,7 @@ def list_knobs(name: str) -> list[dict[str, Any]]:
 
     def add_part(registry: Registry[Any], part: Part, where: str) -> None:
         choices = " | ".join(registry.names())
-        summary = next(iter((registry[part.name].__doc__ or "").strip().splitlines()), "")
+        summary = sentence(Docstring.of(registry[part.name]).summary)
         entries.append({"key": where, "value": part.name, "default": None, "type": choices, "doc": summary})
         add(registry.schema(part.name), part.values, where)
 

@@ -12,10 +12,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
-from gradlab.wording import quantity
+from gradlab.wording import counted
 
 if TYPE_CHECKING:
     from gradlab.data.overview import Feature, Overview
+    from gradlab.data.text.overview import TextOverview
 
 _SHOWN = 40  # classes and columns that are printed
 
@@ -35,6 +36,7 @@ data = cyclopts.App(
 _WORDS = {
     "scikit-learn": "ships with scikit-learn",
     "generated": "generated",
+    "python": "ships with Python",
     "cache": "in the cache",
     "web": "fetch it",
     "yours": "your own file",
@@ -119,11 +121,14 @@ def show(
 ) -> None:
     """Look at a source before training on it: sizes, classes, ranges, missing values, and a page with examples.
 
+    Of a text: characters, words, tokens, the most common of them, the longest lines, and how it begins.
+
     Examples to copy:
 
     - `gradlab data show digits`
     - `gradlab data show csv --data houses.csv target=price`
     - `gradlab data show images --data FOLDER --out pictures.html`
+    - `gradlab data show text --data book.txt tokenizer=word`
 
     Parameters
     ----------
@@ -138,6 +143,7 @@ def show(
     """
     from gradlab.api import look_at_data
     from gradlab.cli.training import read_overrides
+    from gradlab.data.text.overview import TextOverview
 
     changes = {key.removeprefix("data."): value for key, value in read_overrides(overrides).items()}
     values = {**({"path": path} if path is not None else {}), **changes}
@@ -148,7 +154,10 @@ def show(
         print_json({"source": name, **asdict(overview), "page": str(page)})
         return
     screen = console(plain)
-    show_overview(screen, name, overview)
+    if isinstance(overview, TextOverview):
+        show_text(screen, name, overview)
+    else:
+        show_overview(screen, name, overview)
     say(screen, "page", str(page.absolute()))
 
 
@@ -172,10 +181,33 @@ def show_overview(screen: Console, name: str, overview: "Overview") -> None:
         screen.print(f"… {len(overview.features) - _SHOWN:,} more columns; the page has them all.")
 
 
+def show_text(screen: Console, name: str, overview: "TextOverview") -> None:
+    """The figures of a text."""
+    say(screen, "source", f"{name}: {counted(overview.documents, 'document')}, {counted(overview.bytes, 'byte')}")
+    for note in overview.notes:
+        say(screen, "note", note)
+    rows = [
+        ["characters", f"{overview.characters:,}", f"{overview.different_characters:,}"],
+        ["words", f"{overview.words:,}", f"{overview.different_words:,}"],
+        [f"tokens ({overview.tokenizer})", f"{overview.tokens:,}", f"{overview.vocabulary:,}"],
+        ["lines", f"{overview.lines:,}", ""],
+    ]
+    screen.print(table("", "in all", "different", rows=rows))
+    if overview.classes:
+        screen.print(table("class", "texts", rows=([c, f"{n:,}"] for c, n in list(overview.classes.items())[:_SHOWN])))
+        lengths = overview.text_tokens
+        words = f"{lengths['least']:,} to {lengths['most']:,} tokens, {lengths['median']:,.0f} in the median"
+        say(screen, "a text has", words)
+    if overview.common_words:
+        say(screen, "words", ", ".join(f"{word} {n:,}" for word, n in overview.common_words.items()))
+    say(screen, "tokens", ", ".join(f"{token!r} {n:,}" for token, n in overview.common_tokens.items()))
+    where = ([f"{line.document}:{line.line}", f"{line.characters:,}", line.text] for line in overview.longest_lines)
+    screen.print(table("longest lines", "characters", "", rows=where))
+    say(screen, "begins", overview.beginning)
+
+
 def _spread(feature: "Feature") -> list[str]:
-    if feature.categories is not None:
-        return ["", f"{feature.categories} values", ""]
-    return [quantity(v) for v in (feature.low, feature.mean, feature.high)]
+    return ["", f"{feature.categories} values", ""] if feature.categories is not None else feature.ends
 
 
 def _where(name: str) -> dict[str, Any]:
@@ -185,7 +217,10 @@ def _where(name: str) -> dict[str, Any]:
 
     if name not in DOWNLOADS:
         rooms = {bundled.__name__: "scikit-learn", generated.__name__: "generated"}
-        return {"where": rooms.get(sources[name].__module__, "yours"), "path": None, "bytes": None}
+        room = sources[name].__module__
+        of_python = room.startswith("gradlab.") and "path" not in sources.schema(name).knobs
+        where = rooms.get(room, "python" if of_python else "yours")
+        return {"where": where, "path": None, "bytes": None}
     folder = in_cache(name)
     if folder is None:
         return {"where": "web", "path": None, "bytes": sum(file.size for file in DOWNLOADS[name])}
@@ -193,7 +228,10 @@ def _where(name: str) -> dict[str, Any]:
 
 
 def _summary(builder: Callable[..., Any]) -> str:
-    return (builder.__doc__ or "").strip().splitlines()[0]
+    from gradlab.explanation.docstring import Docstring
+    from gradlab.explanation.equations import sentence
+
+    return sentence(Docstring.of(builder).summary)
 
 
 def _recipe_for(source: str) -> str:

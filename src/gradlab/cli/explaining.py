@@ -19,6 +19,10 @@ from gradlab.files import write_file
 if TYPE_CHECKING:
     from gradlab.explanation.autodiff import Autodiff
     from gradlab.explanation.block import Explanation, SourceCode
+    from gradlab.explanation.docstring import Docstring
+    from gradlab.explanation.part import PartExplanation
+
+    Subject = Autodiff | Explanation | PartExplanation
 
 _TWO_COLUMNS = 150  # characters of a terminal in which two pieces of code stand beside one another
 
@@ -28,9 +32,14 @@ def explain(
 ) -> None:
     """Explain a building block: its equation, shapes, cost and laws, and its code beside its readable twin.
 
+    Optimisers, schedules and metrics are explained too, each by its equation, its knobs and its code.
+
     Examples to copy:
 
-    - `gradlab explain`: the list of blocks
+    - `gradlab explain`: the list of all names
+    - `gradlab explain lstm`: by its last part, or by the usual word for it
+    - `gradlab explain attention`: all of a family
+    - `gradlab explain optimizer.adam`
     - `gradlab explain attention.multihead`
     - `gradlab explain norm.batch --html batch.html`: a page to open in a browser
     - `gradlab explain autodiff`: how derivatives are found, on the graph of one neuron
@@ -38,29 +47,58 @@ def explain(
     Parameters
     ----------
     name
-        A block, or `autodiff`.
+        A block, an optimiser, a schedule, a metric, or `autodiff`.
     html
         Write a web page to this file.
     """
-    from gradlab.explanation.autodiff import Autodiff
-    from gradlab.explanation.block import Explanation, summaries
+    from gradlab.explanation.names import family, find, summaries
 
-    if name is None:
-        _list(summaries(), plain, as_json)
+    listed = summaries() if name is None else family(name)
+    if name is None or listed:
+        _list(listed, plain, as_json)
         return
-    subject: Autodiff | Explanation = Autodiff.of_a_neuron() if name == "autodiff" else Explanation.of(name)
+    subject = _subject(find(name))
     if html is not None:
-        from gradlab.explanation.pages import autodiff_page, block_page
-
-        write_file(Path(html), autodiff_page(subject) if isinstance(subject, Autodiff) else block_page(subject))
+        write_file(Path(html), _page(subject))
     if as_json:
         print_json(subject.plain())
     elif html is not None:
         say(console(plain), "page", html)
-    elif isinstance(subject, Autodiff):
-        _show_autodiff(console(plain), subject)
     else:
         _show(console(plain), subject)
+
+
+def _subject(name: str) -> Subject:
+    from gradlab.explanation.autodiff import Autodiff
+    from gradlab.explanation.block import Explanation
+    from gradlab.explanation.names import AUTODIFF
+    from gradlab.explanation.part import PartExplanation, parts
+
+    if name == AUTODIFF:
+        return Autodiff.of_a_neuron()
+    return PartExplanation.of(name) if name in parts() else Explanation.of(name)
+
+
+def _page(subject: Subject) -> str:
+    from gradlab.explanation.autodiff import Autodiff
+    from gradlab.explanation.block import Explanation
+    from gradlab.explanation.pages import autodiff_page, block_page, part_page
+
+    if isinstance(subject, Autodiff):
+        return autodiff_page(subject)
+    return block_page(subject) if isinstance(subject, Explanation) else part_page(subject)
+
+
+def _show(screen: Console, subject: Subject) -> None:
+    from gradlab.explanation.autodiff import Autodiff
+    from gradlab.explanation.block import Explanation
+
+    if isinstance(subject, Autodiff):
+        _show_autodiff(screen, subject)
+    elif isinstance(subject, Explanation):
+        _show_block(screen, subject)
+    else:
+        _show_part(screen, subject)
 
 
 def _list(summaries: dict[str, str], plain: bool, as_json: bool) -> None:
@@ -68,22 +106,35 @@ def _list(summaries: dict[str, str], plain: bool, as_json: bool) -> None:
         print_json(summaries)
         return
     screen = console(plain)
-    screen.print(table("block", "what it is", rows=([name, text] for name, text in summaries.items())))
-    screen.print("gradlab explain NAME shows one; gradlab verify NAME checks it.")
+    screen.print(table("name", "what it is", rows=([name, text] for name, text in summaries.items())))
+    screen.print("gradlab explain NAME shows one; gradlab verify NAME checks a block.")
 
 
-def _show(screen: Console, subject: Explanation) -> None:
+def _show_doc(screen: Console, name: str, doc: Docstring) -> None:
     from gradlab.explanation.docstring import Equation
-    from gradlab.explanation.equations import terminal
+    from gradlab.explanation.equations import sentence, terminal
 
-    screen.print(Text.assemble((subject.name, "bold"), "  ", subject.doc.summary))
+    screen.print(Text.assemble((name, "bold"), "  ", sentence(doc.summary)))
     screen.print()
-    for part in subject.doc.body:
+    for part in doc.body:
         if isinstance(part, Equation):
             _show_picture(screen, terminal(part.latex), "bold cyan")
         else:
-            screen.print(Text(part))
+            screen.print(Text(sentence(part)))
         screen.print()
+
+
+def _show_part(screen: Console, subject: PartExplanation) -> None:
+    _show_doc(screen, subject.name, subject.doc)
+    say(screen, "use it", subject.use)
+    if subject.rows:
+        screen.print(table("knob", "default", "type", "what it is", rows=subject.rows))
+    screen.print()
+    _show_code(screen, subject.codes)
+
+
+def _show_block(screen: Console, subject: Explanation) -> None:
+    _show_doc(screen, subject.name, subject.doc)
     say(screen, "shapes", subject.shapes)
     say(screen, "settings", subject.settings or "none")
     parameters = ", ".join(f"{name} {shape}" for name, shape in subject.parameters.items())

@@ -12,15 +12,13 @@ from rich.text import Text
 from gradlab.cli.files import read_text
 from gradlab.cli.output import console, print_json
 from gradlab.cli.training import CodeFiles, Json, Plain, load_code
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, notice
 from gradlab.printable import printable
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from gradlab.cli.writer import Writer
 
-_LENGTH = 200  # tokens that are written unless told, as far as the model can see
+_LENGTH = 200  # tokens that are written unless told
 
 
 def generate(
@@ -64,7 +62,7 @@ def generate(
     prompt_file
         A file that it begins with.
     max_tokens
-        How many tokens to write; default 200, or as many as the model can see.
+        How many tokens to write; default 200. Of a text longer than its context the model sees the last tokens.
     beam
         Search for the most probable text with so many beams.
     n_best
@@ -88,7 +86,10 @@ def generate(
     writer = open_writer(Path(run))
     text = _prompt(prompt, prompt_file)
     tokens = writer.encode(text)
-    length = _length(writer.model, len(tokens), max_tokens)
+    length = _LENGTH if max_tokens is None else max_tokens
+    limit = getattr(writer.model, "limit", None)
+    if limit is not None and len(tokens) > limit:
+        notice(f"The prompt has {len(tokens)} tokens, and the model sees at most {limit} at a time: the last of them.")
     if beam is not None:
         if temperature is not None or top_k is not None or top_p is not None:
             raise GradlabError("A beam search draws nothing: leave out --temperature, --top-k and --top-p.")
@@ -112,20 +113,6 @@ def _prompt(prompt: str | None, file: str | None) -> str:
     if file is not None:
         return read_text(file)
     return prompt if prompt is not None else "\n"
-
-
-def _length(model: nn.Module, prompt: int, wanted: int | None) -> int:
-    limit = getattr(model, "limit", None)
-    room = None if limit is None else limit - prompt
-    if room is not None and room < 1:
-        raise GradlabError(f"The prompt has {prompt} tokens, and the model sees at most {limit}. Give a shorter one.")
-    if wanted is None:
-        return _LENGTH if room is None else min(_LENGTH, room)
-    if room is not None and wanted > room:
-        raise GradlabError(
-            f"The model sees at most {limit} tokens, and the prompt has {prompt}: --max-tokens can be at most {room}."
-        )
-    return wanted
 
 
 def _write(

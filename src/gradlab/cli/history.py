@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gradlab.cli.output import console, print_json, table
-from gradlab.cli.training import Json, Plain
+from gradlab.cli.output import console, print_json, say, table
+from gradlab.cli.training import Flag, Json, Plain
 from gradlab.errors import GradlabError
 from gradlab.files import read_json
 from gradlab.files.formats import EnvironmentFile, Result
@@ -16,21 +16,31 @@ from gradlab.wording import as_typed, duration, number
 _FIGURES = ("steps", "seconds", "parameters", "validation", "test")
 
 
-def runs(folder: str = "runs", /, *, plain: Plain = False, as_json: Json = False) -> None:
+def runs(folder: str = "runs", /, *, watch: Flag = False, plain: Plain = False, as_json: Json = False) -> None:
     """List the runs in a folder, newest first.
 
     Examples to copy:
 
     - `gradlab runs`
     - `gradlab runs experiments --json`
+    - `gradlab runs --watch`: how those that are being trained get on, until Ctrl-C
 
     Parameters
     ----------
     folder
         Where to look.
+    watch
+        Go on looking, and show the steps and losses of runs that are being trained.
     """
     if not Path(folder).is_dir():
         raise GradlabError(f"There is no folder {folder} here. `gradlab train` makes runs/ for its first run.")
+    if watch and as_json:
+        raise GradlabError("--watch is for people, and never ends. For scripts: gradlab runs --json, again and again.")
+    if watch:
+        from gradlab.cli.watching import watch_runs
+
+        watch_runs(Path(folder), console(plain))
+        return
     summaries = [read(path.parent) for path in Path(folder).glob("*/recipe.toml")]
     newest_first = sorted(summaries, key=lambda summary: summary["started"], reverse=True)
     if as_json:
@@ -48,10 +58,16 @@ def runs(folder: str = "runs", /, *, plain: Plain = False, as_json: Json = False
     screen.print(table("run", "recipe", "test", "steps", "time", "started", rows=rows))
 
 
-def compare(first: str, second: str, /, *others: str, plain: Plain = False, as_json: Json = False) -> None:
+def compare(
+    first: str, second: str, /, *others: str, html: bool | str = False, plain: Plain = False, as_json: Json = False
+) -> None:
     """Show how runs differ: what was asked for, where it ran, what came out.
 
-    Example: `gradlab compare runs/digits-mlp-3f2a runs/digits-mlp-91bc`
+    Examples to copy:
+
+    - `gradlab compare runs/digits-mlp-3f2a runs/digits-mlp-91bc`
+    - `gradlab compare runs/* --html`: a page that draws their curves over each other
+    - `gradlab compare runs/a runs/b runs/c --html abc.html --json`
 
     Parameters
     ----------
@@ -61,6 +77,8 @@ def compare(first: str, second: str, /, *others: str, plain: Plain = False, as_j
         Another.
     others
         And more.
+    html
+        Write a page with the curves of all of them, to this file; without a name, compare.html.
     """
     names = [first, second, *others]
     for name in names:
@@ -74,8 +92,9 @@ def compare(first: str, second: str, /, *others: str, plain: Plain = False, as_j
         # Figures are shown even where they are equal: that they are is an answer too.
         always = section == "result"
         differences[section] = {k: v for k, v in values.items() if always or any(x != v[0] for x in v)}
+    page = {} if html is False else {"page": str(_page(names, differences, html))}
     if as_json:
-        print_json({"runs": names, **differences})
+        print_json({"runs": names, **differences, **page})
         return
     screen = console(plain)
     titles = {"recipe": "What was asked for", "environment": "Where it ran", "result": "What came out"}
@@ -86,6 +105,16 @@ def compare(first: str, second: str, /, *others: str, plain: Plain = False, as_j
             screen.print(table("", *(Path(n).name for n in names), rows=body, title=titles[section]))
         else:
             screen.print(f"{titles[section]}: no difference.")
+    for key, written in page.items():
+        say(screen, key, written)
+
+
+def _page(names: list[str], differences: dict[str, dict[str, list[Any]]], html: bool | str) -> Path:
+    from gradlab.api import load_run
+    from gradlab.report.comparison import write_comparison
+
+    path = Path(html if isinstance(html, str) else "compare.html")
+    return write_comparison([load_run(name) for name in names], differences, path)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -320,10 +320,15 @@ def baseline_columns(baselines: Mapping[str, Mapping[str, float]], split: str) -
 def show_calibration(screen: Console, result: dict[str, Any]) -> None:
     """How far a classifier's confidence is from its accuracy, as it is and at the temperature that was fitted."""
     calibration = result.get("calibration", {})
-    if "test_ece" in calibration:
-        before, after, temperature = (calibration[k] for k in ("test_ece", "test_ece_calibrated", "temperature"))
-        fitted = f"at temperature {temperature:.3g} (fitted on {calibration['split']})"
-        say(screen, "calibration", f"test ECE {before:.3f}, {after:.3f} {fitted}")
+    if "test_ece" not in calibration:
+        return
+    words = f"test ECE {calibration['test_ece']:.3f}"
+    if "refused" in calibration:
+        words += f"; temperature 1: {calibration['refused']}"
+    else:
+        words += f", {calibration['test_ece_calibrated']:.3f} at temperature {calibration['temperature']:.3g} "
+        words += f"(fitted on {calibration['split']})"
+    say(screen, "calibration", words)
 
 
 def show_findings(screen: Console, run: Run) -> None:

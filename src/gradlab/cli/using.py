@@ -133,6 +133,8 @@ def predict(
         raise GradlabError(f"--id {id_column} is the column that is predicted: name another.")
     reading = opened.reader.read(inputs, [] if id_column is None else [id_column])
     predictions = opened.describe(reading.values, calibrated, threshold)
+    if calibrated and (refused := opened.finished["calibration"].get("refused")):
+        print(f"Note: the probabilities are as trained, at temperature 1: {refused}.", file=sys.stderr)
     names = reading.beside[id_column] if id_column else reading.names
     first = id_column or ("file" if reading.names else "row")
     if as_json:

@@ -1,5 +1,6 @@
 """What a source holds, in figures: before anything is split, scaled or trained."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +11,12 @@ from gradlab.data.raw import Raw, parts
 from gradlab.data.tables.columns import MISSING_CODE
 from gradlab.data.tables.leaks import find_leaks
 from gradlab.data.tables.reader import TableReader
+from gradlab.wording import date, quantity
 
 
 @dataclass(frozen=True, kw_only=True)
 class Feature:
-    """One input of a table, or one channel of images."""
+    """One input of a table, or one channel of images. Dates are days since 1970."""
 
     name: str
     kind: str
@@ -24,6 +26,16 @@ class Feature:
     high: float
     missing: int
     categories: int | None = None
+
+    @property
+    def ends(self) -> list[str]:
+        """Least, mean and most, as people read them; of categories there are none."""
+        if self.categories is not None:
+            return ["", "", ""]
+        if self.kind == "date":
+            whole_days = self.low.is_integer() and self.high.is_integer()
+            return [*map(date, (self.low, round(self.mean) if whole_days else self.mean, self.high))]
+        return [*map(quantity, (self.low, self.mean, self.high))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +63,7 @@ class Overview:
             target=_feature_list(raw.targets.reshape(len(raw.targets), -1)[:, :1], [_target_name(raw)], {})[0]
             if raw.classes is None
             else None,
-            features=_feature_list(raw.inputs, _names(raw), _categories(raw)),
+            features=_feature_list(raw.inputs, _names(raw), _categories(raw), _dates(raw)),
             notes=[*raw.notes, *(leak.note for leak in find_leaks(raw, np.arange(len(raw.targets))))],
         )
 
@@ -81,7 +93,13 @@ def _categories(raw: Raw) -> dict[str, int]:
     return {name: known.get(name, 0) for name in raw.categorical}
 
 
-def _feature_list(values: Any, names: list[str], categories: dict[str, int]) -> list[Feature]:
+def _dates(raw: Raw) -> set[str]:
+    return {c.name for c in raw.reader.inputs if c.kind == "date"} if isinstance(raw.reader, TableReader) else set()
+
+
+def _feature_list(
+    values: Any, names: list[str], categories: dict[str, int], dates: Collection[str] = ()
+) -> list[Feature]:
     moments = Moments()
     unknown = np.zeros(len(names), dtype=np.int64)
     for _, chunk in parts(values):
@@ -92,7 +110,7 @@ def _feature_list(values: Any, names: list[str], categories: dict[str, int]) -> 
     return [
         Feature(
             name=name,
-            kind="category" if name in categories else "number",
+            kind="category" if name in categories else "date" if name in dates else "number",
             low=float(moments.low[i]),
             mean=float(moments.mean[i]),
             std=float(moments.std[i]),

@@ -1,6 +1,7 @@
 """What the doctor says of gradlab's own trainings: the same findings, in the knobs of a recipe or of `fit`."""
 
 import math
+from collections.abc import Collection
 from dataclasses import replace
 
 from gradlab.diagnosis.finding import Finding, Spot, Verdict, fill, ranked
@@ -12,15 +13,17 @@ from gradlab.diagnosis.rules.base import Case, Rule
 _GIVEN_BACK = 0.1  # of what a constant prediction costs: an evaluation that rises by less has lost nothing that matters
 
 
-def advise(source: Logged, knobs: str, keeps_best: bool) -> Verdict:
-    """The verdict; `knobs` is what stands before the name of a training's knob, such as `train.`."""
+def advise(source: Logged, knobs: Collection[str], keeps_best: bool) -> Verdict:
+    """The verdict; `knobs` are those that the user can set, by the names that a recipe has for them."""
     record = source.record
+    stop = "train.patience=5" if keeps_best else "train.keep=best train.patience=5"
 
     def for_recipe(rule: Rule, case: Case) -> Finding:
+        case.measured |= _as_logged(case, source)
         finding = for_script(rule, case)
-        slug, words = rule.slug, {**case.measured, "knobs": knobs, "lr": source.optimizer.settings["lr"]}
-        remedy = _KNOBS.get(slug) or (_RECIPES.get(slug) if knobs else None)
-        if slug == "missed_class" and knobs:
+        slug, words = rule.slug, {**case.measured, "lr": source.optimizer.settings["lr"], "stop": stop}
+        remedy = next((text for needed, text in _REMEDIES.get(slug, []) if needed <= {*knobs}), None)
+        if slug == "missed_class" and "task.class_weights" in knobs:
             remedy = (_MORE if case.measured["weighted"] else _BALANCED) + _DECIDE * ("threshold" in case.measured)
         if slug == "overfitting" and keeps_best:
             finding = replace(finding, evidence=f"{finding.evidence} {fill(_KEPT, case.measured)}")
@@ -32,6 +35,17 @@ def advise(source: Logged, knobs: str, keeps_best: bool) -> Verdict:
     findings, faults = judge(record, for_recipe)
     weighed = [_weighed(finding, source, keeps_best) for finding in findings]
     return Verdict(findings=ranked(weighed), steps=record.steps, seconds=record.seconds, faults=faults)
+
+
+def _as_logged(case: Case, source: Logged) -> dict[str, float]:
+    """Where a loss began and ended as the log and the report have it: the rules judge by medians of several values."""
+    loss, trained = source.loss, source.trained.values
+    exact = {
+        "start": (loss.start, loss.values.first),
+        "end": (loss.end, loss.values.last),
+        "train": (trained.tail(0.2), trained.last),
+    }
+    return {key: shown for key, (judged, shown) in exact.items() if case.measured.get(key) == judged}
 
 
 def _weighed(finding: Finding, source: Logged, keeps_best: bool) -> Finding:
@@ -73,25 +87,38 @@ _PLACES = {
     "duplicated_feature": "the inputs",
 }
 
-_KNOBS = {
-    "lr_too_high": "{knobs}lr={suggested:g}  # now {lr:g}",
-    "lr_too_low": "{knobs}lr={suggested:g}  # now {lr:g}",
-    "weight_decay_too_strong": "{knobs}weight_decay=1e-4  # now {decay:g}",
-    "clipping_always_binds": "{knobs}clip={suggested:.1g}  # now {limit:g}",
-    "clipping_never_binds": "{knobs}clip={suggested:.1g}  # now {limit:g}",
-    "exploding_gradient": "{knobs}clip=1  # or a lower {knobs}lr",
-    "nan_loss": "{knobs}clip=1  # or a lower {knobs}lr",
-    "lr_decayed_to_zero": "{knobs}schedule=cosine  # or one that is laid out for all steps",
-    "overfitting": (
-        "{knobs}keep=best {knobs}patience=5  # end soon after the best, with its weights; else more data, "
-        "{knobs}weight_decay=1e-2, dropout, or a smaller model"
-    ),
+_RATE, _CLIP = {"train.lr"}, {"train.clip"}
+_REMEDIES: dict[str, list[tuple[set[str], str]]] = {
+    "lr_too_high": [(_RATE, "train.lr={suggested:g}  # now {lr:g}")],
+    "lr_too_low": [(_RATE, "train.lr={suggested:g}  # now {lr:g}")],
+    "weight_decay_too_strong": [({"train.weight_decay"}, "train.weight_decay=1e-4  # now {decay:g}")],
+    "clipping_always_binds": [(_CLIP, "train.clip={suggested:.1g}  # now {limit:g}")],
+    "clipping_never_binds": [(_CLIP, "train.clip={suggested:.1g}  # now {limit:g}")],
+    "exploding_gradient": [(_CLIP, "train.clip=1  # or a lower train.lr"), (_RATE, "a lower train.lr")],
+    "nan_loss": [(_CLIP, "train.clip=1  # or a lower train.lr"), (_RATE, "a lower train.lr")],
+    "lr_decayed_to_zero": [
+        ({"train.schedule"}, "train.schedule=cosine  # or one that is laid out for all steps"),
+    ],
+    "overfitting": [
+        (
+            {"train.patience", "model.dropout"},
+            "{stop}  # end soon after the best, with its weights; else more data, train.weight_decay=1e-2, "
+            "model.dropout=0.2, or a smaller model",
+        ),
+        (
+            {"train.patience"},
+            "{stop}  # end soon after the best, with its weights; else more data, train.weight_decay=1e-2, or a "
+            "smaller model",
+        ),
+    ],
+    "no_learning": [
+        (
+            {"data"},
+            "`gradlab train … --check` looks for the cause, `--find-lr` for a rate; then look at the data",
+        ),
+    ],
+    "unnormalized_input": [({"data.preprocess"}, "data.preprocess=standardise")],
+    "target_leak": [({"data.drop"}, "data.drop={columns!q}  # unless it is known before {target} is")],
 }
-"""Remedies in the knobs of a training, whether a recipe's or `fit`'s; the rest are told as for a script."""
-
-_RECIPES = {
-    "no_learning": "`gradlab train … --check` looks for the cause, `--find-lr` for a rate; then look at the data",
-    "unnormalized_input": "data.preprocess=standardise",
-    "target_leak": "data.drop={columns!q}  # unless it is known before {target} is",
-}
-"""Those that only a recipe has."""
+"""Remedies in the knobs of a recipe, with those that each needs: the first that can be followed is told, else that of a
+script."""

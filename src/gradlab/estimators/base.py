@@ -17,13 +17,14 @@ from gradlab.data.splits import hold_out
 from gradlab.errors import GradlabError
 from gradlab.estimators import network, saving
 from gradlab.estimators.learner import Learner
-from gradlab.estimators.parameters import EstimatorSettings
+from gradlab.estimators.parameters import ELSEWHERE, EstimatorSettings
 from gradlab.estimators.reading import Array, Columns, read_again, read_first, read_inputs
 from gradlab.estimators.weighing import Weights, sample_weights
 from gradlab.tasks import Task
 from gradlab.training.checks import check_precision
 from gradlab.training.environment import find_device
 from gradlab.training.observers import Observer
+from gradlab.training.vocabulary import in_an_estimator, speaking
 
 _LEVELS = 100  # categories of a column that get a code of their own, as in the tables of recipes
 
@@ -91,6 +92,7 @@ class Estimator(EstimatorSettings):
         fresh = not (self.warm_start and hasattr(self, "_learner"))
         return self._learn(X, y, sample_weight, fresh=fresh, validation=self.validation)
 
+    @speaking(in_an_estimator(ELSEWHERE))
     def _learn(
         self,
         X: Any,

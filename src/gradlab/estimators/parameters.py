@@ -17,12 +17,14 @@ from gradlab.training.plan import Plan, plan_schema
 
 _BATCH = 200  # as in scikit-learn's own networks
 _METHODS: tuple[Method, ...] = ("standardise", "scale", "none")
-_ELSEWHERE = {  # keys of a plan that an estimator has under a name of its own
+ELSEWHERE = {  # keys of a plan that an estimator has under a name of its own
     **{key: key for key in ("epochs", "batch_size", "optimizer", "lr", "weight_decay", "patience")},
     "seed": "random_state",
     "steps": "epochs",
     "log_every": "verbose",
+    "log": "verbose",
     "checkpoint_every": "save",
+    "checkpoint_minutes": "save",
     "checkpoints": "save",
 }
 
@@ -80,10 +82,8 @@ class EstimatorSettings(BaseEstimator):  # type: ignore[misc]
     def _settled_plan(self) -> Plan:
         """The parameters as a training plan, checked."""
         for key in self.plan or {}:
-            if key in _ELSEWHERE:
-                raise GradlabError(
-                    f"{self._name}.plan cannot hold {key!r}. Use {self._name}'s own {_ELSEWHERE[key]!r}."
-                )
+            if key in ELSEWHERE:
+                raise GradlabError(f"{self._name}.plan cannot hold {key!r}. Use {self._name}'s own {ELSEWHERE[key]!r}.")
         if self.patience is not None and not self.validation:
             raise GradlabError(
                 f"{self._name}.patience={self.patience} waits for a better validation loss: set validation too, "

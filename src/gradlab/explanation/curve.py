@@ -1,54 +1,107 @@
-"""An activation drawn: its values and its slope."""
+"""What of a block can be drawn as a curve: a function of one number and its slope, or a schedule."""
 
-from itertools import pairwise
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from gradlab.explanation.plot import Plot
 from gradlab.nn.activations import Activation
-from gradlab.report.markup import Html, tag
+from gradlab.nn.attention.pooling import KernelAttention
+from gradlab.nn.blocks import find_block
+from gradlab.training.schedules import Schedule
+from gradlab.verification import examples
 
-REACH = 4.0  # the curve is drawn from -4 to 4, on either axis
-SCALE = 60  # pixels for 1
+Function = Callable[..., Tensor]
+
+_POINTS = 401
+_PREDICTION = "the prediction, where the target is 0"
+_TWO = "the first of two probabilities; the other distribution is (½, ½)"
 
 
-def curve(activation: Activation) -> Html:
-    """A picture of f in the accent colour and f' in the other, over axes with their units."""
-    x = torch.linspace(-REACH, REACH, 401, requires_grad=True)
-    y = activation(x)
+def _of_prediction(loss: Function, x: Tensor) -> Tensor:
+    return loss(x, torch.zeros_like(x), reduction="none")
+
+
+def _of_logit(loss: Function, x: Tensor) -> Tensor:
+    return loss(x, torch.ones_like(x), reduction="none")
+
+
+def _beside_zero(x: Tensor) -> Tensor:
+    return torch.stack([x, torch.zeros_like(x)], dim=-1)
+
+
+def _two(p: Tensor) -> Tensor:
+    return torch.stack([p, 1 - p], dim=-1)
+
+
+def _from_even(divergence: Function, p: Tensor) -> Tensor:
+    return divergence(_two(p), _two(torch.full_like(p, 0.5)))
+
+
+# By name: the function of x, what x is, and the ends of both axes.
+_Shown = tuple[Callable[[Function, Tensor], Tensor], str, tuple[float, float], tuple[float, float]]
+_FUNCTIONS: dict[str, _Shown] = {
+    **{f"loss.{name}": (_of_prediction, _PREDICTION, (-4, 4), (-4, 6)) for name in ("squared", "absolute", "huber")},
+    "loss.gaussian_nll": (_of_prediction, "the mean, where the target is 0 and the deviation 1", (-4, 4), (-4, 6)),
+    "loss.binary_cross_entropy": (_of_logit, "the logit, where the target is 1", (-6, 6), (-2, 6)),
+    "loss.poisson_nll": (_of_logit, "the logarithm of the mean, where the count is 1", (-4, 3), (-2, 6)),
+    "loss.cross_entropy": (
+        lambda loss, x: loss(_beside_zero(x), torch.zeros(len(x), dtype=torch.long), reduction="none"),
+        "the logit of the true class, where that of the one other class is 0",
+        (-6, 6),
+        (-2, 6),
+    ),
+    **{
+        f"activation.{name}": (
+            lambda f, x: f(_beside_zero(x))[:, 0],
+            "an entry beside one that is 0",
+            (-6, 6),
+            (-0.2, 1.2),
+        )
+        for name in ("softmax", "argmax")
+    },
+    "divergence.entropy": (lambda f, p: f(_two(p)), "the first of two probabilities", (0.002, 0.998), (-2, 2)),
+    **{
+        f"divergence.{name}": (_from_even, _TWO, (0.002, 0.998), (-2, 2))
+        for name in ("kl", "jensen_shannon", "total_variation")
+    },
+}
+
+
+def curve(name: str) -> Plot | None:
+    """The curve of a block, where it has one that says something."""
+    block = find_block(name)
+    built = block(**examples[name]().settings) if isinstance(block, type) else block
+    if isinstance(built, Activation):
+        return _function(built, "the input", (-4, 4), (-2, 4))
+    if isinstance(built, KernelAttention):
+        return _kernel(type(built)(width=1.0))
+    if name not in _FUNCTIONS:
+        return None
+    function, over, across, up = _FUNCTIONS[name]
+    return _function(lambda x: function(built, x), over, across, up)
+
+
+def _function(
+    function: Callable[[Tensor], Tensor], over: str, across: tuple[float, float], up: tuple[float, float]
+) -> Plot:
+    x = torch.linspace(*across, _POINTS, requires_grad=True)
+    y = function(x)
     slope = torch.autograd.grad(y.sum(), x)[0] if y.requires_grad else torch.zeros_like(x)
-    size = f"{2 * REACH * SCALE:g}"
-    lines = [_axis(0, vertical=True), _axis(0, vertical=False), *_ticks()]
-    lines += [_line(x, slope, "var(--train)"), _line(x, y, "var(--accent)")]
-    return tag("svg", *lines, viewBox=f"0 0 {size} {float(size) * 0.75:g}", role="img")
+    return Plot(x.tolist(), over, {"the function": y.tolist(), "its slope": slope.tolist()}, up)
 
 
-def _line(x: Tensor, y: Tensor, colour: str) -> Html:
-    """One stroke, broken where the function jumps."""
-    points = [(_across(a), _up(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
-    path = f"M{points[0][0]:.1f},{points[0][1]:.1f}"
-    for (_, before), (a, b) in pairwise(points):
-        path += f"{'M' if abs(b - before) > SCALE / 2 else 'L'}{a:.1f},{b:.1f}"
-    return tag("path", d=path, fill="none", stroke=colour, **{"stroke-width": "2.5"})
+def _kernel(attention: KernelAttention) -> Plot:
+    """What a key at a distance counts beside one at none."""
+    distance = torch.linspace(0, 3, _POINTS)
+    keys = torch.stack([distance, torch.zeros_like(distance)], dim=-1)[..., None]
+    far, near = attention.weights(torch.zeros(_POINTS, 1, 1), keys).unbind(-1)
+    lines = {"the weight of a key beside one where the query is": (far / near)[:, 0].tolist()}
+    return Plot(distance.tolist(), "its distance from the query, in widths", lines, (0, 1.1))
 
 
-def _axis(at: float, vertical: bool) -> Html:
-    ends = {"x1": _across(at), "x2": _across(at), "y1": 0.0, "y2": 1.5 * REACH * SCALE}
-    if not vertical:
-        ends = {"x1": 0.0, "x2": 2 * REACH * SCALE, "y1": _up(at), "y2": _up(at)}
-    return tag("line", stroke="var(--line)", **{key: f"{value:g}" for key, value in ends.items()})
-
-
-def _ticks() -> list[Html]:
-    words = [(str(i), _across(i) + 4, _up(0) + 16) for i in (-3, -2, -1, 1, 2, 3)]
-    words += [(str(i), _across(0) + 6, _up(i) + 4) for i in (-1, 1, 2, 3)]
-    style = {"fill": "var(--soft)", "font-size": "12"}
-    return [tag("text", word, x=f"{x:g}", y=f"{y:g}", **style) for word, x, y in words]
-
-
-def _across(x: float) -> float:
-    return (x + REACH) * SCALE
-
-
-def _up(y: float) -> float:
-    return (REACH - y) * SCALE
+def schedule_curve(schedule: Schedule, steps: int) -> Plot:
+    """Its factor over the steps of a run."""
+    lines = {"the factor of train.lr": [schedule(step) for step in range(steps)]}
+    return Plot(list(range(steps)), f"the steps of a run of {steps}, with the defaults of its knobs", lines, (0, 1.05))

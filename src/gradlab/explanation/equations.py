@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import cast
+from typing import Literal, cast
 from xml.etree.ElementTree import Element, tostring
 
 from gradlab.explanation.boxes import BRACKETS, Box, Side, blank, column, row, table
@@ -27,14 +27,62 @@ _SINGLE = ("mi", "mn", "msub")  # needs no brackets under a root
 _GAPS = {("right", "left"): 0, ("left", "left"): 3, ("left", "right"): 6}  # between columns: aligned, cases, aligned
 
 
-def mathml(latex: str) -> str:
-    """The equation as an element of a web page, on a line of its own."""
-    return tostring(tree(latex), encoding="unicode")
+def mathml(latex: str, display: Literal["block", "inline"] = "block") -> str:
+    """The equation as an element of a web page, on a line of its own or in a sentence."""
+    math = tree(latex)
+    math.set("display", display)
+    return tostring(math, encoding="unicode")
 
 
 def terminal(latex: str) -> str:
     """The equation in characters, over as many lines as it takes."""
     return "\n".join(line.rstrip() for line in _box(tree(latex)).lines)
+
+
+def inline(latex: str) -> str:
+    r"""The equation in one line, as it stands in a sentence.
+
+    >>> inline(r"\sqrt{\tfrac1n \sum (\hat y - y)^2}"), inline(r"e^{w·x + \log m}")
+    ('√(1/n ∑ (ŷ − y)²)', 'e^(w·x + log m)')
+    """
+    whole = Element("mrow")
+    whole.append(_flat(tree(latex)))
+    return " ".join(line.strip() for line in _box(whole).lines)
+
+
+def sentence(text: str) -> str:
+    """Prose whose equations, between dollars, are in characters.
+
+    >>> sentence(r"Counts of $y \\sim \\mathrm{Poisson}(\\mu)$.")
+    'Counts of y ∼ Poisson(μ).'
+    """
+    return re.sub(r"\$([^$]+)\$", lambda match: inline(match[1]), text)
+
+
+def _flat(node: Element) -> Element:
+    """The same with fractions as quotients, and with a sign for powers that have no small characters."""
+    children = [_flat(child) for child in node]
+    node[:] = children
+    if node.tag == "mfrac":
+        return _in_row(_grouped(children[0]), "/", _grouped(children[1]))
+    if node.tag == "msup" and _small(_box(children[1], True), _RAISED) is None:
+        return _in_row(children[0], "^", _grouped(children[1]))
+    return node
+
+
+def _grouped(node: Element) -> Element:
+    return node if node.tag in _SINGLE else _in_row("(", node, ")")
+
+
+def _in_row(*parts: Element | str) -> Element:
+    whole = Element("mrow")
+    for part in parts:
+        if isinstance(part, str):
+            sign = Element("mo", stretchy="false")
+            sign.text = part
+            part = sign
+        whole.append(part)
+    return whole
 
 
 def _box(node: Element, tight: bool = False) -> Box:

@@ -1,5 +1,7 @@
 """Explanations as web pages: equations as MathML, and the block's code beside that of its twin."""
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from pygments import highlight
@@ -9,19 +11,16 @@ from pygments.lexers import PythonLexer
 from gradlab.explanation.autodiff import EQUATION, STEPS, SUMMARY, Autodiff
 from gradlab.explanation.block import Explanation, SourceCode
 from gradlab.explanation.curve import curve
-from gradlab.explanation.docstring import Equation
+from gradlab.explanation.docstring import Docstring, Equation
 from gradlab.explanation.equations import mathml
-from gradlab.nn.activations import Activation
-from gradlab.nn.blocks import find_block
+from gradlab.explanation.part import PartExplanation
 from gradlab.report.markup import Html, join, prose, section, table, tag
 from gradlab.report.page import page
-from gradlab.verification import examples
 
 
 def block_page(block: Explanation) -> Html:
     """The whole page of a block."""
-    top = _top(block.name, block.doc.summary)
-    parts = [_equation(part.latex) if isinstance(part, Equation) else tag("p", prose(part)) for part in block.doc.body]
+    plot = curve(block.name)
     facts = {
         "Shapes": block.shapes,
         "Settings": block.settings,
@@ -52,29 +51,51 @@ def block_page(block: Explanation) -> Html:
             tag("div", *map(_code, [block.code, *block.twins]), class_="beside"),
         ),
     ]
-    return page(block.name, join([*top, *_picture(block.name), *parts, *sections]), charts=False, style=_style())
+    picture = plot.figure() if plot else ""
+    return _page(block.name, [_top(block.name, block.doc), picture, _body(block.doc), *sections])
+
+
+def part_page(part: PartExplanation) -> Html:
+    """The whole page of an optimiser, a schedule or a metric."""
+    knobs = section("Knobs", table(["key", "default", "type", "what it is"], part.rows, class_="pairs"))
+    sections = [
+        section("Use it", tag("div", tag("pre", part.use), class_="code")),
+        knobs if part.knobs else "",
+        section("The code", tag("div", *map(_code, part.codes), class_="beside")),
+    ]
+    picture = part.plot.figure() if part.plot else ""
+    return _page(part.name, [_top(part.name, part.doc), picture, _body(part.doc), *sections])
 
 
 def autodiff_page(autodiff: Autodiff) -> Html:
     """The whole page of the glass engine."""
-    top = _top("autodiff", SUMMARY)
-    picture = tag("figure", Html(autodiff.picture), tag("figcaption", "Blue: values. Red: gradients."), class_="graph")
+    words = "From the inputs at the left to the loss at the right. Blue: values. Red: gradients; constants have none."
+    scroll = tag("div", Html(autodiff.picture), class_="scroll")
+    picture = tag("figure", scroll, tag("figcaption", words), class_="graph")
     codes = tag("div", _code(autodiff.gate), _code(autodiff.backward), class_="beside")
+    doc = Docstring(SUMMARY, [], "")
     parts = [_equation(EQUATION), picture, *(tag("p", step) for step in STEPS), section("The code", codes)]
-    return page("autodiff", join([*top, *parts]), charts=False, style=_style())
+    return _page("autodiff", [_top("autodiff", doc), *parts])
 
 
-def _top(name: str, summary: str) -> list[Html]:
-    return [tag("p", "gradlab explain", class_="over"), tag("h1", name), tag("p", summary, class_="lead")]
+def _page(name: str, parts: Iterable[str]) -> Html:
+    return page(name, join(parts), charts=False, style=Path(__file__).with_name("style.css").read_text("utf-8"))
 
 
-def _picture(name: str) -> list[Html]:
-    """Of an entrywise activation, its curve."""
-    block = find_block(name)
-    if not (isinstance(block, type) and issubclass(block, Activation)):
-        return []
-    caption = tag("figcaption", "Blue: the function. Orange: its slope.")
-    return [tag("figure", curve(block(**examples[name]().settings)), caption, class_="curve")]
+def _top(name: str, doc: Docstring) -> Html:
+    over, lead = tag("p", "gradlab explain", class_="over"), tag("p", _words(doc.summary), class_="lead")
+    return tag("header", over, tag("h1", name), lead)
+
+
+def _body(doc: Docstring) -> Html:
+    """Its paragraphs and equations."""
+    return join(_equation(part.latex) if isinstance(part, Equation) else tag("p", _words(part)) for part in doc.body)
+
+
+def _words(text: str) -> Html:
+    """Prose, in which what stands between dollars is an equation, and between backticks code."""
+    parts = re.split(r"\$([^$]+)\$", text)
+    return join(Html(mathml(part, "inline")) if i % 2 else prose(part) for i, part in enumerate(parts))
 
 
 def _equation(latex: str) -> Html:
@@ -87,7 +108,3 @@ def _code(code: SourceCode) -> Html:
 
 def _python(text: str) -> Html:
     return tag("pre", Html(highlight(text, PythonLexer(), HtmlFormatter(nowrap=True))))
-
-
-def _style() -> str:
-    return Path(__file__).with_name("style.css").read_text("utf-8")

@@ -60,12 +60,16 @@ class Data(TypedDict):
 
 
 class Calibration(TypedDict):
-    """Of a classifier: the temperature that was fitted, and the calibration error without it and with it."""
+    """Of a classifier: the temperature that was fitted, or 1 and why it was refused; the loss on held-out folds of the
+    validation split and the calibration error, both without it and with it."""
 
     __pydantic_config__ = _OPEN  # type: ignore[misc]
 
     split: NotRequired[str]
     temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    refused: NotRequired[str]
+    held_out_loss: NotRequired[Number]
+    held_out_loss_calibrated: NotRequired[Number]
     test_ece: NotRequired[Number]
     test_ece_calibrated: NotRequired[Number]
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -37,21 +37,43 @@ def forward_flops(model: nn.Module, inputs: Tensor | PackedSequence) -> int:
     return pass_flops(model, lambda: model(inputs))
 
 
+class Cost(NamedTuple):
+    """Floating-point operations, and the products that they are made of: between two of them threads wait."""
+
+    flops: int
+    products: int
+
+
+def parameter_cost(model: nn.Module) -> Cost:
+    """What a pass costs for one example if each weight is used once."""
+    return Cost(2 * parameter_count(model), _matrices(model))
+
+
 def pass_flops(model: nn.Module, compute: Callable[[], Any]) -> int:
     """The same of whatever is computed with a model, which is in evaluation mode meanwhile."""
+    return pass_cost(model, compute).flops
+
+
+def pass_cost(model: nn.Module, compute: Callable[[], Any]) -> Cost:
+    """Operations and products of whatever is computed with a model."""
     with evaluating(model), torch.no_grad(), _Counter() as counter:
         compute()
-    if not counter.flops and any(parameter.ndim > 1 for parameter in model.parameters()):
+    if not counter.flops and _matrices(model):
         # Matrices that meet no product are met where no function can be seen, as in TorchScript.
         with evaluating(model), torch.no_grad():
-            return _counted_by_torch(compute)[1]
-    return int(counter.flops)
+            return Cost(_counted_by_torch(compute)[1], _matrices(model))
+    return Cost(int(counter.flops), counter.products)
+
+
+def _matrices(model: nn.Module) -> int:
+    return sum(parameter.ndim > 1 for parameter in model.parameters())
 
 
 class _Counter(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.flops = 0
+        self.products = 0
 
     def __torch_function__(
         self,
@@ -63,11 +85,15 @@ class _Counter(TorchFunctionMode):
         call = partial(function, *args, **(kwargs or {}))
         # Of several products, the order is chosen inside.
         if function is torch.linalg.multi_dot or (function is torch.einsum and len(args) > 3):
+            formula = None
             result, flops = _counted_by_torch(call)
         else:
-            result, formula = call(), _FORMULAS.get(function)
+            formula = _FORMULAS.get(function)
+            result = call()
             flops = formula(result, *args, **(kwargs or {})) if formula else 0
         self.flops += flops
+        if flops:
+            self.products += _recurrent_products(*args) if formula is _recurrence else 1
         return result
 
 
@@ -175,6 +201,16 @@ def _recurrence(result: Any, data: Tensor, *others: Any) -> int:
     packed = others[1] is not weights  # before them are the state and, where sequences are packed, sizes of batches
     steps = data.shape[0] if packed else math.prod(data.shape[:-1])
     return 2 * steps * sum(weight.numel() for weight in weights if weight.ndim == 2)
+
+
+def _recurrent_products(data: Tensor, *others: Any) -> int:
+    """Each layer reads its inputs at once, and its own state step by step."""
+    weights: list[Tensor] = next(other for other in others if isinstance(other, list))
+    packed = others[1] is not weights
+    batch_first = not packed and others[-1]
+    steps = len(others[0]) if packed else data.shape[1 if batch_first else 0]
+    layers = sum(weight.ndim == 2 for weight in weights) // 2
+    return layers * (1 + int(steps))
 
 
 def _cell(result: Any, input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, *_: Any, **__: Any) -> int:

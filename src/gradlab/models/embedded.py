@@ -24,6 +24,9 @@ class EmbeddedTable(nn.Module):
         self.numbers = numbers
         self.vectors = nn.ModuleList(Embedding(size, _width(size)) for size in sizes)
         self.width = numbers + sum(map(_width, sizes))
+        for table in self.vectors.parameters():
+            # Nearly alike: each category becomes another by its own examples alone, of which many have few.
+            nn.init.normal_(table, std=0.05)
 
     def forward(self, inputs: Float[Tensor, "batch columns"]) -> Float[Tensor, "batch {self.width}"]:
         codes = inputs[:, self.numbers :].long()

@@ -58,7 +58,7 @@ def _on_split(run: Run, split: str | None, examples: int | None) -> Inspection:
     what = f"{counted(size(batch), 'text' if is_text else 'example')} of the {name} split"
     if not isinstance(task, Supervised):
         seen = record(run.model, batch, loss=_mean_of, call=lambda: task.forward(run.model, batch))
-        return _inspection(seen, run.recipe.name, what, batch, [])
+        return _inspection(seen, run.names[0], what, batch, [])
     x, y = batch["inputs"], batch["targets"]
     return _of_run(run, record(run.model, x, y, _loss_of(run)), what, x, [])
 
@@ -115,7 +115,7 @@ def _of_run(run: Run, seen: Recording, on: str, x: Tensor, notes: list[str]) -> 
     if isinstance(run.preprocessing, Context):
         tokens, following = surprises(seen.output[0].detach(), x[0], partial(_token_text, run.tokenizer))
         text = {"tokens": tokens, "following": following}
-    return _inspection(seen, run.recipe.name, on, x, notes, **text)
+    return _inspection(seen, run.names[0], on, x, notes, **text)
 
 
 def _inspection(seen: Recording, name: str, on: str, x: Any, notes: list[str], **text: Any) -> Inspection:

@@ -179,7 +179,7 @@ def curve_fitting() -> Recipe:
 def pydoc_gpt() -> Recipe:
     """Python's own documentation, byte by byte, by a small transformer."""
     train = {"steps": 2000, "batch_size": 16, "optimizer": "adamw", "lr": 3e-3, "weight_decay": 0.1, "clip": 1.0}
-    train |= {"schedule": Part("cosine", {"warmup": 100})}
+    train |= {"schedule": Part("cosine", {"warmup": "auto"})}
     # The shape of Llama: at this size it learns more in the same time than that of GPT-2.
     model = Part("gpt", {"position": "rotary", "norm": "rms", "gated": True, "bias": False})
     return Recipe("pydoc-gpt", Part("pydoc"), model, Part("language"), train)
@@ -234,7 +234,7 @@ def pydoc_bert() -> Recipe:
     data = Part("pydoc", {"tokenizer": "word", "context": 64})
     model = Part("bert", {"layers": 2, "dim": 64, "norm_first": True})
     train = {"steps": 1000, "batch_size": 32, "optimizer": "adamw", "lr": 3e-3, "weight_decay": 0.01, "clip": 1.0}
-    train |= {"schedule": Part("cosine", {"warmup": 100})}
+    train |= {"schedule": Part("cosine", {"warmup": "auto"})}
     return Recipe("pydoc-bert", data, model, Part("masked"), train)
 
 
@@ -249,7 +249,7 @@ def text_classifier() -> Recipe:
     """Texts of one's own in classes (--data FILE.csv or FOLDER, data.text, data.target), by a small transformer."""
     model = Part("bert-classifier", {"layers": 2, "pooling": "mean", "norm_first": True, "dropout": 0.1})
     train = {"epochs": 8, "batch_size": 32, "optimizer": "adamw", "lr": 1e-3, "weight_decay": 0.01, "clip": 1.0}
-    train |= {"schedule": Part("cosine", {"warmup": 50})}
+    train |= {"schedule": Part("cosine", {"warmup": "auto"})}
     return Recipe("text-classifier", Part("texts"), model, Part("classify"), train)
 
 

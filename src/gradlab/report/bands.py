@@ -1,7 +1,9 @@
 """Several curves of one figure in one chart: each of them thin, their mean, and a band of one standard deviation."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +26,13 @@ class Curve:
     name: str
     steps: list[float]
     values: list[float]
+
+    @classmethod
+    def of(cls, name: str, log: Iterable[Mapping[str, Any]], split: str, figure: str) -> "Curve":
+        """A figure of a metrics log, where it is defined. That of the untrained model would dwarf the rest."""
+        trained = [line for line in log if line["split"] == split and line["step"] > 0]
+        lines = [line for line in trained if math.isfinite(line.get(figure, math.nan))]
+        return cls(name=name, steps=[line["step"] for line in lines], values=[line[figure] for line in lines])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,8 +71,7 @@ class Band:
 def band_chart(title: str, y: str, curves: Sequence[Curve], color: str, noun: str, *, loss: bool = False) -> Html:
     """A chart over the steps of trainings, each of which is called a `noun`. A loss that falls far gets a log axis."""
     values = [value for curve in curves for value in curve.values]
-    log = loss and scale(values, _FAR)
-    logarithmic = log if log and "type" in log else {}
+    logarithmic = scale(values, _FAR) if loss else {}
     traces = band_traces(curves, color, noun, lowest=min(values) if logarithmic else -np.inf)
     return chart(title, traces, xaxis=axis("step", rangemode="tozero"), yaxis=axis(y, **logarithmic))
 

@@ -23,8 +23,12 @@ TRAIN, VALIDATION, GOOD, POOR = "var(--train)", "var(--validation)", "var(--good
 
 # Paul Tol's bright scheme: apart for colour-blind eyes too, and legible on light and dark.
 PALETTE = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#999999"]
+_BY_DEPTH = ["#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377"]  # from the input to the loss
+BY_DEPTH_NOTE = " From blue, near the input, to red, near the loss; point at a line to see its name."
 
 LOGARITHMIC: dict[str, Any] = {"type": "log"}
+_DAY = 86_400_000  # milliseconds
+_EXACT = 2**40  # whole numbers beyond which halves are soon not told apart
 _MOST_POINTS = 2000  # more are no longer seen apart, and make the page heavy
 _HEALTHY = (3e-4, 3e-3)  # updates of about a thousandth of the weights, half a decade either way
 
@@ -100,17 +104,54 @@ def healthy_updates() -> dict[str, Any]:
     return {**place, "fillcolor": GOOD, "opacity": 0.16, "line": {"width": 0}}
 
 
+# Colours of many lines.
+
+
+def has_legend(lines: int) -> bool:
+    """Whether lines are told apart by a colour each; a longer legend is not read."""
+    return lines <= len(PALETTE)
+
+
+def line_colors(lines: int) -> list[str]:
+    """A colour for each line; of many, in the order of the layers, a ramp from the input to the loss."""
+    if has_legend(lines):
+        return PALETTE
+    return [_between(i * (len(_BY_DEPTH) - 1) / (lines - 1)) for i in range(lines)]
+
+
+def _between(place: float) -> str:
+    first = min(int(place), len(_BY_DEPTH) - 2)
+    ends = [[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in _BY_DEPTH[first : first + 2]]
+    return "#" + "".join(f"{round(a + (b - a) * (place - first)):02x}" for a, b in zip(*ends, strict=True))
+
+
 # Whole figures.
 
 
-def histogram(title: str, values: Any, note: str, bins: int = 40, **layout: Any) -> Html:
+def histogram(title: str, values: Any, note: str, bins: int = 40, dates: bool = False, **layout: Any) -> Html:
+    """How many values lie where; dates are days since 1970."""
     try:
-        heights, edges = np.histogram(values, bins=bins if len(values) else 1)
+        heights, edges = np.histogram(values, bins=_edges(np.asarray(values), bins))
     except ValueError:  # they lie so near each other that no edges fit between them
         heights, edges = np.array([len(values)]), np.array([np.min(values), np.max(values)])
     middles, widths = (edges[1:] + edges[:-1]) / 2, 0.94 * np.diff(edges)
-    trace = bars(middles, heights, "around %{x:.4~g}: %{y}<extra></extra>", width=widths)
+    if dates:  # plotly counts milliseconds
+        trace = bars(middles * _DAY, heights, "around %{x|%Y-%m-%d}: %{y}<extra></extra>", width=widths * _DAY)
+        layout["xaxis"] = {**layout.get("xaxis", {}), "type": "date"}
+    else:
+        trace = bars(middles, heights, "around %{x:.4~g}: %{y}<extra></extra>", width=widths)
     return chart(title, [trace], note, showlegend=False, **layout)
+
+
+def _edges(values: Any, bins: int) -> Any:
+    """How many bins; of whole numbers their edges, so that each bin holds as many whole numbers as every other."""
+    if not len(values):
+        return 1
+    if (values != np.round(values)).any() or np.abs(values).max() > _EXACT:
+        return bins
+    low, high = values.min(), values.max()
+    step = math.ceil((high - low + 1) / bins)
+    return np.arange(low - 0.5, high + 0.5 + step, step)
 
 
 def count_bars(title: str, names: Iterable[str], counts: Any, note: str, bar: int = 24, **layout: Any) -> Html:
@@ -141,14 +182,14 @@ def thinned(items: Sequence[T], most: int = _MOST_POINTS) -> list[T]:
 def scale(values: Iterable[float], times: float = 100) -> dict[str, Any]:
     """An axis for values: logarithmic where they span so many times the lowest, whose end would not be seen otherwise.
 
+    Else it spans the values alone: from zero on, curves that end near each other would be flat.
+
     >>> [scale(values).get("type", "linear") for values in ([2.3, 0.02], [2.3, 0.03], [1.0, 0.0])]
     ['log', 'linear', 'linear']
     """
     finite = [v for v in values if math.isfinite(v)]
     low, high = min(finite, default=0.0), max(finite, default=0.0)
-    if 0 < times * low < high:
-        return log_scale(finite)
-    return {"rangemode": "tozero"} if low >= 0 else {}
+    return log_scale(finite) if 0 < times * low < high else {}
 
 
 def log_scale(values: Iterable[float | None]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How a classifier does on the test split: confusion matrix, each class, regions, confidence, the worst mistakes."""
+"""How a classifier does on the test split: confusion matrix, each class, regions, confidence, mistakes, thresholds."""
 
 from typing import TYPE_CHECKING
 
@@ -7,9 +7,10 @@ import numpy.typing as npt
 
 from gradlab.report.charts import CARD, HEAT, TINT, axis, chart, charts, heatmap, label, meter
 from gradlab.report.confidence import confidence_figures
-from gradlab.report.markup import Html, quiet, section, table, tag
+from gradlab.report.markup import Html, join, quiet, section, table, tag
 from gradlab.report.mistakes import mistakes
 from gradlab.report.predictions import Predictions
+from gradlab.report.ranking import ranking_section
 from gradlab.report.regions import has_regions, regions
 from gradlab.wording import counted
 
@@ -34,7 +35,8 @@ def test_section(run: "Run") -> Html:
     wrong = len(predictions) - int(confusion.trace())
     outcome = f"{wrong:,} wrong" if wrong else "none wrong"
     words = f"{counted(len(predictions), 'example')} that the training never saw; {outcome}."
-    return section("Test split", quiet(words), charts(*figures), mistakes(run, predictions))
+    tested = section("Test split", quiet(words), charts(*figures), mistakes(run, predictions))
+    return join([tested, ranking_section(run, predictions)])
 
 
 def _matrix(classes: list[str], counts: Counts) -> Html:

@@ -29,6 +29,8 @@ def confidence_figures(run: "Run", predictions: Predictions) -> list[Html]:
         points.append(_points("calibrated", after, ACCENT))
         fitted = f"at temperature {run.temperature:.3g}, which was fitted on the validation split"
         words += f" as trained, {after.ece:.3f} {fitted}"
+    elif refused := run.finished.get("calibration", {}).get("refused"):
+        words += f" at temperature 1: {refused}"
     return [_diagram(points, words), _histogram(before)]
 
 

@@ -1,10 +1,10 @@
 """How the run went: loss and metrics over the epochs, and the signs of a healthy training."""
 
-from itertools import cycle
+import math
 from typing import TYPE_CHECKING, Any
 
 from gradlab.report import charts as draw
-from gradlab.report.charts import ACCENT, PALETTE, TRAIN, VALIDATION, Trace, axis, chart, charts, thinned
+from gradlab.report.charts import ACCENT, TRAIN, VALIDATION, Trace, axis, chart, charts, thinned
 from gradlab.report.markup import Html, quiet, section
 from gradlab.wording import name_of, number
 
@@ -16,13 +16,13 @@ Lines = list[dict[str, Any]]
 Log = dict[str, Lines]
 
 _ALWAYS = {"step", "epoch", "split", "loss", "lr", "gradient_norm", "update_ratio", "seconds"}  # in lines of training
-_LINEAR: dict[str, Any] = {"type": "linear", "rangemode": "tozero"}
+_FROM_ZERO: dict[str, Any] = {"type": "linear", "rangemode": "tozero"}
 
 
 def learning_section(run: "Run") -> Html:
     """Loss and every metric, on training examples and on the validation split."""
     log, criterion = _log(run), run.task.criterion
-    words = [f"The best step is the one with the {_best(criterion)}."]
+    words = [f"The best step is the one with the {_best(criterion)}. The untrained model may lie outside of a chart."]
     if log["train-sample"]:
         sample = "The train sample is as many training examples as the validation split has"
         words.insert(0, f"{sample}, judged at the same moments.")
@@ -53,32 +53,50 @@ def _progress(log: Log, metric: str, criterion: "Criterion") -> Html:
         traces += [_best_step(best, metric)] if metric in best else []
     name = name_of(metric)
     scale = draw.scale(_values(traces)) if metric == "loss" else {}
-    return _over_epochs(name[0].upper() + name[1:], name, traces, scale if "type" in scale else _LINEAR)
+    return _over_epochs(name[0].upper() + name[1:], name, traces, scale or _trained_range(log, metric))
+
+
+def _trained_range(log: Log, metric: str) -> dict[str, Any]:
+    """From the lowest to the highest figure after the first step: that of the untrained model would dwarf the rest."""
+    lines = [line for split in ("train", "train-sample", "validation") for line in log[split] if line["step"]]
+    values = [line[metric] for line in lines if math.isfinite(line.get(metric, math.nan))]
+    room = 0.06 * (max(values) - min(values)) if values else 0.0
+    return {"range": [min(values) - room, max(values) + room]} if room else {}
 
 
 def health_section(run: "Run") -> Html:
     """Learning rate, gradient norm, and how far each update moves each layer."""
     lines = _log(run)["train"]
+    layers = list(lines[0]["update_ratio"]) if lines else []
     ratios = [
-        _curve(layer, [{**line, "ratio": line["update_ratio"][layer]} for line in lines], "ratio", color)
-        for layer, color in zip(lines[0]["update_ratio"] if lines else [], cycle(PALETTE))
+        _curve(layer, [{**line, "ratio": line["update_ratio"][layer] or None} for line in lines], "ratio", color)
+        for layer, color in zip(layers, draw.line_colors(len(layers)), strict=False)
     ]
+    named = draw.has_legend(len(layers))
     norms = [_curve("gradient norm", lines, "gradient_norm", ACCENT)]
     rates = [_curve("learning rate", lines, "lr", ACCENT)]
     ratio_note = (
         "How far one step moves each layer, relative to its size. Around 0.001 (the band) is a good rule of thumb: far "
-        "above, steps are rash and training may blow up; far below, the layer hardly learns."
+        f"above, steps are rash and training may blow up; far below, the layer hardly learns."
+        f"{'' if named else draw.BY_DEPTH_NOTE}"
     )
     norm_note = (
         "Length of the gradient over all parameters, before clipping. It should be steady or fall; sudden peaks are "
         "the first sign of divergence."
     )
     rate_note = "The size of a step, after the schedule."
-    band, logarithmic = draw.healthy_updates(), draw.log_scale(_values(ratios))
+    shape = {"shapes": [draw.healthy_updates()], "showlegend": named}
     figures = [
-        _over_epochs("Update-to-weight ratio", "‖update‖ / ‖weight‖", ratios, logarithmic, ratio_note, shapes=[band]),
+        _over_epochs(
+            "Update-to-weight ratio",
+            "‖update‖ / ‖weight‖",
+            ratios,
+            draw.log_scale(_values(ratios)),
+            ratio_note,
+            **shape,
+        ),
         _over_epochs("Gradient norm", "‖gradient‖", norms, draw.log_scale(_values(norms)), norm_note, showlegend=False),
-        _over_epochs("Learning rate", "learning rate", rates, _LINEAR, rate_note, showlegend=False),
+        _over_epochs("Learning rate", "learning rate", rates, _FROM_ZERO, rate_note, showlegend=False),
     ]
     return section("Health of the training", charts(*figures))
 
@@ -98,7 +116,7 @@ def _over_epochs(title: str, y: str, traces: list[Trace], scale: dict[str, Any],
 def _curve(name: str, lines: Lines, key: str, color: str, **options: Any) -> Trace:
     lines = thinned([line for line in lines if key in line])  # a metric that is undefined has no figure
     x, y = [line["epoch"] for line in lines], [line[key] for line in lines]
-    return draw.line(name, x, y, color, "epoch %{x:.4~g}: %{y:.4~g}", **options)
+    return draw.line(name, x, y, color, "%{fullData.name}<br>epoch %{x:.4~g}: %{y:.4~g}<extra></extra>", **options)
 
 
 def _best_step(best: dict[str, Any], metric: str) -> Trace:

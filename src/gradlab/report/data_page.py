@@ -12,7 +12,7 @@ from gradlab.data.raw import Raw
 from gradlab.data.tables.reader import TableReader
 from gradlab.files import write_file
 from gradlab.report.charts import PALETTE, axis, chart, charts, count_bars, dots, histogram, thinned
-from gradlab.report.markup import Html, join, section, table, tag
+from gradlab.report.markup import Html, join, quiet, section, table, tag
 from gradlab.report.page import page
 from gradlab.report.pictures import is_picture, picture, to_pixels
 from gradlab.wording import counted, quantity
@@ -109,7 +109,7 @@ def _columns(source: _Source) -> Html:
         [
             f.name,
             f.kind,
-            *(_categories(f) if f.kind == "category" else [quantity(v) for v in (f.low, f.mean, f.std, f.high)]),
+            *(_categories(f) if f.kind == "category" else _ends(f)),
             f"{f.missing:,}",
         ]
         for f in overview.features
@@ -117,11 +117,18 @@ def _columns(source: _Source) -> Html:
     figures = table(["", "kind", "least", "mean", "deviation", "most", "missing"], rows, class_="numbers")
     if len(overview.shape) > 1:
         return section("Channels", tag("figure", figures))
-    return section("Columns", tag("figure", figures), charts(*_distributions(source)))
+    sample = f"Bars are of {_VALUES:,} examples, evenly spread over all {overview.examples:,}."
+    words = quiet(sample) if overview.examples > _VALUES else ""
+    return section("Columns", tag("figure", figures), words, charts(*_distributions(source)))
 
 
 def _categories(feature: Feature) -> list[str]:
     return [f"{feature.categories} categories" if feature.categories else "", "", "", ""]
+
+
+def _ends(feature: Feature) -> list[str]:
+    low, mean, high = feature.ends
+    return [low, mean, f"{quantity(feature.std)}{' days' if feature.kind == 'date' else ''}", high]
 
 
 def _distributions(source: _Source) -> list[Html]:
@@ -138,8 +145,9 @@ def _distributions(source: _Source) -> list[Html]:
 def _histogram(title: str, values: npt.NDArray[Any], feature: Feature) -> Html:
     numbers = values.astype(float)
     missing = f"; {feature.missing:,} missing" if feature.missing else ""
-    words = f"{quantity(feature.low)} to {quantity(feature.high)}, mean {quantity(feature.mean)}{missing}."
-    return histogram(title, numbers[~np.isnan(numbers)], words, height=220)
+    low, mean, high = feature.ends
+    words = f"{low} to {high}, mean {mean}{missing}."
+    return histogram(title, numbers[~np.isnan(numbers)], words, dates=feature.kind == "date", height=220)
 
 
 def _bars(source: _Source, feature: Feature, codes: npt.NDArray[Any]) -> Html:

@@ -18,10 +18,12 @@ def headline(run: "Run") -> Html:
     split = "test" if result["test"] else "validation"
     names = dict.fromkeys((*run.task.figure_names, "loss", *result[split]))
     cards = [_card(run, split, name) for name in names if name in result[split] and name not in _APART]
+    folder, *others = run.names
+    started = f"{run.environment['started'][:16].replace('T', ' ')} UTC"
     return tag(
         "header",
-        tag("p", f"Run {run.path.name} · {run.environment['started'][:16].replace('T', ' ')} UTC", class_="over"),
-        tag("h1", run.recipe.name),
+        tag("p", " · ".join(["Run", *others, started]), class_="over"),
+        tag("h1", folder),
         tag("p", _what(run, result), class_="lead"),
         quiet(_how(run, result)),
         tag("div", *cards, class_="figures"),
@@ -59,16 +61,23 @@ def _how(run: "Run", result: dict[str, Any]) -> str:
     sizes = run.data["sizes"]
     held_out = f"Held out: {counted(sizes['validation'], 'example')} for validation, {sizes['test']:,} for test."
     kept = f"Weights kept: {result['weights']}."
-    return " ".join([held_out if sizes["train"] else "", kept, _ENDS.get(result["ended"], "")])
+    untrained = "They are those before the first step: nothing that was learned made it better." * _untrained(run)
+    return " ".join([held_out if sizes["train"] else "", kept, untrained, _ENDS.get(result["ended"], "")])
+
+
+def _untrained(run: "Run") -> bool:
+    """Whether the weights that were kept are those before the first step."""
+    return str(run.finished["weights"]).split(", ")[:2] == ["best", "of step 0"]
 
 
 def _card(run: "Run", split: str, metric: str) -> Html:
-    """One figure with its baselines; its colour says whether it beats the strongest."""
+    """One figure with its baselines; its colour says whether it beats the strongest, which is luck if untrained."""
     result = run.finished
     value, to_beat = result[split][metric], result["baseline"].get(split, {}).get(metric)
     verdict = ""
     if value is not None and to_beat is not None:
-        verdict = "better" if (value > to_beat if run.task.higher_is_better(metric) else value < to_beat) else "poor"
+        better = value > to_beat if run.task.higher_is_better(metric) else value < to_beat
+        verdict = "poor" if not better else "" if _untrained(run) else "better"
     beside = {name: figures[metric] for name, figures in result.get("baselines", {}).get(split, {}).items()}
     if split == "test" and metric in result["validation"]:
         beside["validation"] = result["validation"][metric]

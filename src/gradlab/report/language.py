@@ -19,11 +19,10 @@ def written_section(run: "Run") -> Html:
 
     test = run.dataset.test
     start = min(_PROMPT, test.inputs.shape[1] // 2)
-    limit = getattr(run.model, "limit", None) or start + _WRITTEN
-    if not len(test) or not 0 < start < limit:
+    if not len(test) or not start:
         return Html()
     prompts = test.sample(_TEXTS).inputs[:][:, :start]
-    rows = generate(run.model, prompts, min(_WRITTEN, limit - start), temperature=0.8, seed=0).tolist()
+    rows = generate(run.model, prompts, _WRITTEN, temperature=0.8, seed=0).tolist()
     decode = run.tokenizer.decode
     words = "Beginnings from the test split, in bold, and how the model goes on from them, drawn at temperature 0.8."
     figures = [_text(tag("b", decode(row[:start])), decode(row[start:])) for row in rows]

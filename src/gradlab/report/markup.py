@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 _VOID = ("img", "meta")
+_OPEN = 12  # rows of a table that is not folded
 
 
 class Html(str):
@@ -73,3 +74,8 @@ def quiet(words: str) -> Html:
 def fold(title: str, *content: str) -> Html:
     """Content that opens on a click."""
     return tag("details", tag("summary", title), *content)
+
+
+def long(rows: int, title: str, *content: str) -> Html:
+    """A figure; where it has many rows, folded, so that what is below is seen too."""
+    return fold(f"{title} ({rows})", *content) if rows > _OPEN else tag("figure", *content)

@@ -1,7 +1,9 @@
 """The test examples a classifier is most confidently wrong about."""
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +11,7 @@ import numpy.typing as npt
 from gradlab.report.markup import Html, table, tag
 from gradlab.report.pictures import is_picture, picture, to_pixels
 from gradlab.report.predictions import Predictions
+from gradlab.wording import date, quantity
 
 if TYPE_CHECKING:
     from gradlab.run import Run
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 Rows = npt.NDArray[np.int64]
 
 _PICTURES, _ROWS = 18, 12
+_DIGITS = 9  # of a number: amounts have their cents
 _CHARACTERS = 400  # of a text
 
 
@@ -45,14 +49,36 @@ def _pictures(run: "Run", predictions: Predictions, worst: Rows) -> Html:
 def _table(run: "Run", predictions: Predictions, worst: Rows) -> Html:
     """The features are there where the inputs have names for them."""
     features: list[str] = run.data["inputs"]["features"]
-    columns = (run.data.get("reader") or {}).get("columns", [])
-    names = {column["name"]: column["values"] for column in columns if column["kind"] == "category"}
+    columns = {column["name"]: column for column in (run.data.get("reader") or {}).get("columns", [])}
     shown = worst[:_ROWS]
+    heading, places = _places(run, predictions.rows[shown])
     rows = []
-    for i, values in zip(shown, predictions.raw(run, shown).tolist(), strict=True):
-        cells = [_cell(value, names.get(feature)) for feature, value in zip(features, values, strict=False)]
-        rows.append([*_row(predictions, i), *cells])
-    return table(["actual", "predicted", "probability", *features], rows, class_="numbers")
+    for i, place, values in zip(shown, places, predictions.raw(run, shown).tolist(), strict=True):
+        cells = [_cell(value, columns.get(feature, {})) for feature, value in zip(features, values, strict=False)]
+        rows.append([str(place), *_row(predictions, i), *cells])
+    return table([heading, "actual", "predicted", "probability", *features], rows, class_="numbers")
+
+
+def _places(run: "Run", rows: Rows) -> tuple[str, list[int]]:
+    """Where examples stand: lines of one's own CSV file, else rows of the data, which count from 0.
+
+    Rows of the file without a target are no examples.
+    """
+    values, reader = run.recipe.data.values, run.data.get("reader")
+    if run.recipe.data.name != "csv" or reader is None:
+        return "row", rows.tolist()
+    from gradlab.data.tables.columns import MISSING
+    from gradlab.data.tables.records import Records
+
+    records = Records(Path(values["path"]), reader["separator"], reader["encoding"])
+    target = records.names.index(values["target"])
+    last, lines = rows.max(), list[int]()
+    for block in records:
+        (texts,) = block.texts([target])
+        lines += [line for line, text in zip(block.lines, texts, strict=True) if text not in MISSING]
+        if len(lines) > last:
+            break
+    return "line", [lines[row] for row in rows]
 
 
 def _texts(run: "Run", predictions: Predictions, worst: Rows) -> Html:
@@ -70,8 +96,10 @@ def _row(predictions: Predictions, i: int) -> list[str]:
     return [actual, tag("span", predicted, class_="said"), f"{predictions.confidence[i]:.3f}"]
 
 
-def _cell(value: float, categories: list[str] | None) -> str:
-    """A value as it stood in the table: a category by its name, a dash for what was missing."""
-    if categories is not None:
-        return categories[int(value)] if value >= 0 else "–"
-    return "–" if math.isnan(value) else f"{value:.4g}"
+def _cell(value: float, column: Mapping[str, Any]) -> str:
+    """A value as it stood in the table: a category by its name, a date as one, a dash for what was missing."""
+    if column.get("kind") == "category":
+        return str(column["values"][int(value)]) if value >= 0 else "–"
+    if math.isnan(value):
+        return "–"
+    return date(value) if column.get("kind") == "date" else quantity(value, _DIGITS)

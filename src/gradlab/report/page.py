@@ -10,8 +10,11 @@ from gradlab.report.markup import Html, tag
 _ADVICE = "Make room there, or name another place."
 
 
-def page(title: str, body: Html, *, charts: bool = True, style: str = "") -> Html:
-    """The whole document around a body, which may add to the style; without charts it needs no script."""
+def page(title: str, body: Html, *, charts: bool = True, style: str = "", refresh: str = "") -> Html:
+    """The whole document around a body, which may add to the style; without charts it needs no script.
+
+    `refresh` has the seconds after which a browser loads it again, or another page in its place.
+    """
     scripts = [_plotly(), _beside("page.js")] if charts else []
     allowed = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts) or "'none'"
     policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
@@ -19,6 +22,7 @@ def page(title: str, body: Html, *, charts: bool = True, style: str = "") -> Htm
         "head",
         tag("meta", charset="utf-8"),
         Html(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
+        Html(f'<meta http-equiv="refresh" content="{refresh}">' if refresh else ""),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{title} · gradlab"),

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 class Predictions:
     """`rows` are where the examples lie in the source; `actual` and `predicted` are indices of `classes`.
 
-    `confidence` is the probability of what is predicted, and `calibrated` the same at the run's temperature, where it
-    has one.
+    `probabilities` are those of each class, `confidence` the one of what is predicted, and `calibrated` the same at the
+    run's temperature, where it has one.
     """
 
     classes: list[str]
     rows: npt.NDArray[np.int64]
     actual: npt.NDArray[np.int64]
     predicted: npt.NDArray[np.int64]
+    probabilities: npt.NDArray[np.float64]
     confidence: npt.NDArray[np.float64]
     calibrated: npt.NDArray[np.float64] | None
 
@@ -33,15 +34,17 @@ class Predictions:
 
         test = run.dataset.test
         logits = _class_logits(run, predict(run.model, test.inputs))
-        confidence, predicted = logits.softmax(1).max(1)
-        fitted = run.finished.get("calibration")
+        probabilities = logits.softmax(1)
+        confidence, predicted = probabilities.max(1)
+        fitted = run.finished.get("calibration") or {"refused": "no validation split"}
         return cls(
             classes=run.data["targets"]["classes"],
             rows=test.rows,
             actual=test.targets.numpy(),
             predicted=predicted.numpy(),
+            probabilities=probabilities.numpy(),
             confidence=confidence.numpy(),
-            calibrated=(logits / fitted["temperature"]).softmax(1).amax(1).numpy() if fitted else None,
+            calibrated=None if "refused" in fitted else (logits / fitted["temperature"]).softmax(1).amax(1).numpy(),
         )
 
     def __len__(self) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.files import write_file
-from gradlab.report import classification, closing, curves, headline, language, regression, weights
+from gradlab.report import classification, closing, columns, curves, headline, language, regression, weights
 from gradlab.report.findings import findings_section
 from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
@@ -34,6 +34,7 @@ def write_report(run: "Run") -> Path:
         findings_section("What the doctor says", [f for f in run.findings or [] if f.severity != "note"]),
         curves.learning_section(run) if has_curve else Html(),
         *(_or_reason("Test split", sections[name], run) for name in run.task.sections if name in sections),
+        _or_reason("Importance of the columns", columns.importance_sections, run),
         curves.health_section(run) if has_curve else Html(),
         closing.columns_section(run),
         _or_reason("First layer", weights.weights_section, run),
@@ -41,7 +42,9 @@ def write_report(run: "Run") -> Path:
         closing.next_section(run),
     ]
     path = run.path / "report.html"
-    write_file(path, page(run.recipe.name, join(parts)), f"Make room, then: gradlab resume {run.path}", TrainingError)
+    write_file(
+        path, page(" · ".join(run.names), join(parts)), f"Make room, then: gradlab resume {run.path}", TrainingError
+    )
     return path
 
 

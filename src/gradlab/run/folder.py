@@ -9,6 +9,8 @@ metrics.jsonl      one line per log point
 checkpoints/       step-NNNNNNNN/: model, optimizer and best weights, state.json, SHA256SUMS
 result.json        final figures
 report.html        what happened, for people
+tensorboard/       the figures of metrics.jsonl as event files (train.log=tensorboard)
+live.html          what is happening, where somebody watched (`gradlab report RUN --watch`)
 """
 
 import math
@@ -62,9 +64,10 @@ from gradlab.owners import Code
 from gradlab.recipe import Recipe
 from gradlab.registry import Part
 from gradlab.run import checkpoint
+from gradlab.run.columns import Effect, Importance, effect_of, importance_of
 from gradlab.run.new_examples import new_examples
 from gradlab.specs import Array
-from gradlab.tasks import Task, compare, evaluate, predict, tasks, wants
+from gradlab.tasks import Classify, Ranking, Task, compare, evaluate, predict, rankings, tasks, wants
 from gradlab.tasks.finite import check_losses, check_outputs
 
 BRING_BACK = "Bring those back, or say where they are now: --data PATH."
@@ -121,6 +124,12 @@ class Run:
     @cached_property
     def environment(self) -> EnvironmentFile:
         return read_json(self.path / "environment.json", EnvironmentFile)
+
+    @property
+    def names(self) -> list[str]:
+        """What its user calls it: the folder, the file or folder of the data, the recipe."""
+        data = self.recipe.data.values.get("path")
+        return list(dict.fromkeys([self.path.resolve().name, *([Path(data).name] if data else []), self.recipe.name]))
 
     @property
     def code(self) -> dict[str, str]:
@@ -397,6 +406,33 @@ class Run:
         if str(data) not in self._new:
             self._new[str(data)] = self.task.encoded(new_examples(self, str(data)))
         return self._new[str(data)]
+
+    def importance(self, columns: Sequence[str] | None = None) -> Importance:
+        """How much worse the model is on held-out rows where a column of its table is permuted, of each or of some."""
+        return importance_of(self, columns)
+
+    def effect(self, column: str) -> Effect:
+        """How the mean prediction follows a column of its table, all others being as they are."""
+        return effect_of(self, column)
+
+    def rankings(self, split: str = "test") -> dict[str, Ranking]:
+        """A classification at every threshold, by class; of two classes the positive one alone, which is the rarer."""
+        if not isinstance(self.task, Classify):
+            raise GradlabError(f"{self.path} is no classification: it has no threshold.")
+        examples = self._encoded(split)
+        probabilities = self.task.class_logits(predict(self.model, examples.inputs)).double().softmax(1)
+        return rankings(probabilities.numpy(), examples.targets.numpy(), self.targets)
+
+    @property
+    def threshold(self) -> float:
+        """Of two classes, the probability from which on the positive one has the best F1 on the validation split."""
+        found = self.rankings("validation")
+        if len(self.targets.classes or []) != 2 or not found:
+            raise GradlabError(
+                f"{self.path} has no best threshold: only a classification of two classes, both of which are in its "
+                "validation split, has one."
+            )
+        return next(iter(found.values())).best.threshold
 
     def _encoded(self, split: str) -> Examples:
         """A split with its targets as the loss takes them."""

@@ -49,8 +49,8 @@ def generate(
     `n_best` rows for each prompt, next to each other. With a `draft` the result is the same, and faster.
 
     The model is any function of tokens (batch, length) that gives logits (batch, length, vocabulary), or an object that
-    has them as `logits`. One with `new_cache` reads each token once: see `CachedModel`. Modules are evaluated without
-    dropout meanwhile.
+    has them as `logits`. One with `new_cache` reads each token once: see `CachedModel`. Of a text longer than a model's
+    `limit` it sees the last tokens, by a window that slides. Modules are evaluated without dropout meanwhile.
 
     `tokens` are prompts of one length, or with `lengths`, or a list of prompts. Each gets at most `max_new_tokens`.
     A row ends with one of the tokens `eos`, and is filled up on the right with `pad`: by default the first of `eos`,

@@ -10,7 +10,8 @@ from torch import Tensor
 from gradlab.errors import GradlabError
 
 Model = Callable[..., Any]
-"""`model(tokens)` gives logits (batch, length, vocabulary), or an object that has them as `logits`."""
+"""`model(tokens)` gives logits (batch, length, vocabulary), or an object that has them as `logits`. One that can read
+only so many tokens says so by an attribute `limit`."""
 
 
 @runtime_checkable
@@ -55,21 +56,46 @@ class Reading(Protocol):
 
 
 class Reader:
-    """A model that reads a text as it grows: from the start each time, or by a cache where the model has one."""
+    """A model that reads a text as it grows: from the start each time, or by a cache where the model has one.
+
+    Of a text that is longer than the model's `limit` it reads a window that slides by half of it, so that a cache is
+    filled anew once in so many tokens. Which tokens are seen depends on the length of the text alone, cache or not.
+    """
 
     def __init__(self, model: Model, rows: int, max_length: int, known: Mapping[str, int] | None = None) -> None:
         self.model, self.known = model, known or {}
         """`known` are the largest of the tokens that must be in the vocabulary, by what they are."""
         self.vocabulary: int | None = None
         self._checked = False
-        self.cache: Cache | None = model.new_cache(rows, max_length) if isinstance(model, CachedModel) else None
+        self.limit: int | None = getattr(model, "limit", None)
+        self._most = max_length if self.limit is None else min(max_length, self.limit)
+        self._open(0, rows)
+
+    def _open(self, start: int, rows: int) -> None:
+        """Begin to read at a place of the text."""
+        self._start = start
+        model = self.model
+        self.cache: Cache | None = model.new_cache(rows, self._most) if isinstance(model, CachedModel) else None
         self._read = self.cache.read if isinstance(self.cache, Reading) else self._asked
+
+    def _window(self, length: int) -> int:
+        """Where it begins to read a text of this length."""
+        if self.limit is None or length <= self.limit:
+            return 0
+        stride = max(1, self.limit // 2)
+        return stride * -(-(length - self.limit) // stride)
+
+    def room(self, length: int) -> int | None:
+        """How many tokens more it can read at once with a text of this length; None is any."""
+        return None if self.limit is None else self._window(length) + self.limit - length
 
     def read(
         self, tokens: Int64[Tensor, "batch width"], length: int, last: int = 1
     ) -> Float[Tensor, "batch {last} vocabulary"]:
         """The logits behind the last so many of the first `length` tokens; those must be new to it."""
-        start = 0 if self.cache is None else self.cache.length
+        if (window := self._window(length)) != self._start:
+            self._open(window, len(tokens))
+        start = self._start + (0 if self.cache is None else self.cache.length)
         new = tokens.narrow(1, start, length - start).contiguous()
         if not self._checked and new.is_cuda:
             self._want_known(new)  # a token outside the vocabulary would be the end of the process there
@@ -78,8 +104,9 @@ class Reader:
         except IndexError:
             self._want_known(new)
             raise
-        if self.cache is not None and self.cache.length != length:
-            raise GradlabError(f"The model's cache has length {self.cache.length} after {length} tokens were read.")
+        if self.cache is not None and self.cache.length != length - self._start:
+            count = length - self._start
+            raise GradlabError(f"The model's cache has length {self.cache.length} after {count} tokens were read.")
         if not self._checked:
             self.vocabulary, self._checked = logits.shape[-1], True
             self._want_known(new)
@@ -102,11 +129,14 @@ class Reader:
 
     def go_back(self, length: int) -> None:
         """Unread what came after the first so many tokens."""
-        if self.cache is None or self.cache.length <= length:
+        if self.cache is None or self._start + self.cache.length <= length:
+            return
+        if length <= self._start:  # a draft was ahead, in the next window
+            self._open(self._window(length), 1)
             return
         if not isinstance(self.cache, Shortened):
             raise GradlabError("A draft needs a cache that can go back: it must have truncate(length).")
-        self.cache.truncate(length)
+        self.cache.truncate(length - self._start)
 
     def size_of_vocabulary(self, tokens: Int64[Tensor, "batch width"]) -> int:
         """How many tokens the model knows, which its answer to any of them tells."""

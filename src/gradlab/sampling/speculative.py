@@ -84,7 +84,9 @@ def speculate(
     guesser = _Guesser(draft, verifier)
     length = page.start
     while length < page.width:
-        guesses, drafted = guesser.guess(length, page.width - length - 1)
+        room = reader.room(length)
+        most = page.width - length - 1
+        guesses, drafted = guesser.guess(length, most if room is None else min(most, room))
         page.tokens[0, length : length + len(guesses)] = torch.tensor(guesses, dtype=torch.int64)
         if length == page.start and guesses:
             guesser.want_vocabulary(reader.size_of_vocabulary(page.tokens))

@@ -15,6 +15,7 @@
 from html import escape
 
 from gradlab.scratch.gates import Array
+from gradlab.scratch.layout import layout
 from gradlab.scratch.tensor import Tensor
 
 SIGNS = {
@@ -28,7 +29,10 @@ SIGNS = {
     "largest": "max",
     "index": "[ ]",
 }
-WIDTH, HEIGHT, GAP = 150, 62, 50  # of a box in the picture, and the room for wires
+WIDTH, HEIGHT, GAP, ROOM, MARGIN = 112, 62, 44, 18, 2  # of a box in the picture, and between boxes
+# Variables of a page that has light and dark colours, with what stands for them elsewhere.
+INK, CARD, SOFT = "var(--ink, #000)", "var(--card, #fff)", "var(--soft, #888)"
+VALUE, GRADIENT = "var(--accent, #06c)", "var(--poor, #c00)"
 
 
 def text(result: Tensor) -> str:
@@ -53,33 +57,47 @@ def text(result: Tensor) -> str:
 
 
 def svg(result: Tensor) -> str:
-    """A picture for a web page: inputs at the left, the result at the right; below each value, in red, its gradient."""
+    """A picture for a web page: inputs at the left, the result at the right; below each value, in red, its gradient.
+
+    The first input of a gate meets it above the second. The colours are those of the page, where it has them.
+    """
     labels = _labels(result)
-    columns = _columns(labels)
-    tallest = max(map(len, columns))
-    places = {
-        node: (10 + (WIDTH + GAP) * i, 10 + (HEIGHT + GAP // 2) * (j + (tallest - len(column)) / 2))
-        for i, column in enumerate(columns)
-        for j, node in enumerate(column)
-    }
-    wires = [_wire(places[parent], places[node]) for node in places for parent in node.parents]
-    boxes = [_box(*places[node], labels[node], _number(node.value), _number(node.grad)) for node in places]
-    size = f"{(WIDTH + GAP) * len(columns)} {(HEIGHT + GAP // 2) * tallest}"
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" font-family="sans-serif" font-size="13">'
+    drawn = layout({node: node.parents for node in labels})
+    places = {node: (MARGIN + (WIDTH + GAP) * i, MARGIN + (HEIGHT + ROOM) * j) for node, (i, j) in drawn.places.items()}
+    uses = [(i + 1) / (len(node.parents) + 1) for node in labels for i, _ in enumerate(node.parents)]
+    wires = [_wire([places[node] for node in edge], port) for edge, port in zip(drawn.edges, uses, strict=True)]
+    boxes = [_box(*places[node], labels[node], _number(node.value), _number(node.grad)) for node in labels]
+    width, height = (
+        max(place[i] for place in places.values()) + size + MARGIN for i, size in ((0, WIDTH), (1, HEIGHT))
+    )
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+        f'height="{height:g}" font-family="sans-serif" font-size="13" role="img">'
+    )
     return "\n".join([head, *wires, *boxes, "</svg>"])
 
 
-def _wire(start: tuple[float, float], end: tuple[float, float]) -> str:
-    (x, y), (to_x, to_y) = (start[0] + WIDTH, start[1] + HEIGHT / 2), (end[0], end[1] + HEIGHT / 2)
-    middle = (x + to_x) / 2
-    return f'<path d="M{x:g},{y:g} C{middle:g},{y:g} {middle:g},{to_y:g} {to_x:g},{to_y:g}" fill="none" stroke="#888"/>'
+def _wire(corners: list[tuple[float, float]], port: float) -> str:
+    """Along the corners of boxes: from the right side of the first, by the bends, to a port of the last."""
+    (x, y), *others = corners
+    x, y = x + WIDTH, y + HEIGHT / 2
+    path = f"M{x:g},{y:g}"
+    for i, (to_x, top) in enumerate(others, start=1):
+        last = i == len(others)
+        to_y, middle = top + HEIGHT * (port if last else 0.5), (x + to_x) / 2
+        path += f" C{middle:g},{y:g} {middle:g},{to_y:g} {to_x:g},{to_y:g}"
+        x, y = to_x, to_y
+        if not last:
+            x += WIDTH
+            path += f" L{x:g},{y:g}"
+    return f'<path d="{path}" fill="none" stroke="{SOFT}" stroke-width="1.5"/>'
 
 
 def _box(x: float, y: float, *rows: str) -> str:
-    frame = f'<rect x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="#fff" stroke="#888"/>'
+    frame = f'<rect x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="{CARD}" stroke="{SOFT}"/>'
     words = "".join(
         f'<text x="{x + WIDTH / 2:g}" y="{y + 18 * i:g}" text-anchor="middle" fill="{colour}">{escape(row)}</text>'
-        for i, (row, colour) in enumerate(zip(rows, ("#000", "#06c", "#c00"), strict=True), start=1)
+        for i, (row, colour) in enumerate(zip(rows, (INK, VALUE, GRADIENT), strict=True), start=1)
     )
     return f"<g>{frame}{words}</g>"
 
@@ -107,14 +125,6 @@ def _labels(result: Tensor) -> dict[Tensor, str]:
         sign = SIGNS.get(node.gate, node.gate)
         labels[node] = " = ".join(filter(None, (name, sign))) or ("constant" if node.constant else "input")
     return labels
-
-
-def _columns(order: dict[Tensor, str]) -> list[list[Tensor]]:
-    """Tensors by the longest way from an input to them: whatever a tensor is made of stands further left."""
-    depth: dict[Tensor, int] = {}
-    for node in order:
-        depth[node] = max((depth[parent] + 1 for parent in node.parents), default=0)
-    return [[node for node in order if depth[node] == i] for i in range(max(depth.values()) + 1)]
 
 
 def _number(value: Array | None) -> str:

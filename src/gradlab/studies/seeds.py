@@ -1,6 +1,5 @@
 """The same recipe trained with several seeds: how much of a figure is luck."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -124,13 +123,6 @@ def _curves(out: Path, members: Sequence[Member], metric: str) -> dict[tuple[str
     """The most telling metric and both losses, over the steps of each training."""
     logs = [(f"seed {_seed(m)}", Run(out / m.name).metrics) for m in members if not m.diverged]
     drawn = dict.fromkeys([("validation", metric), ("train", "loss"), ("validation", "loss")])
-    drawable = {(split, name): [_curve(seed, log, split, name) for seed, log in logs] for split, name in drawn}
+    drawable = {(split, name): [Curve.of(seed, log, split, name) for seed, log in logs] for split, name in drawn}
     kept = {key: [curve for curve in curves if curve.steps] for key, curves in drawable.items()}
     return {key: curves for key, curves in kept.items() if curves}
-
-
-def _curve(seed: str, log: Sequence[dict[str, Any]], split: str, name: str) -> Curve:
-    """One figure of a metrics log, where it is defined. That of the untrained model would dwarf the rest."""
-    trained = [line for line in log if line["split"] == split and line["step"] > 0]
-    lines = [line for line in trained if math.isfinite(line.get(name, math.nan))]
-    return Curve(name=seed, steps=[line["step"] for line in lines], values=[line[name] for line in lines])

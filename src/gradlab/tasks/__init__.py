@@ -10,6 +10,7 @@ from gradlab.tasks.masked import MaskedLanguage
 from gradlab.tasks.metrics import Metric
 from gradlab.tasks.objective import Loss, Losses, Objective
 from gradlab.tasks.poisson import Poisson
+from gradlab.tasks.ranking import Ranking, rankings
 from gradlab.tasks.regress import Regress
 from gradlab.tasks.reliability import Reliability
 from gradlab.tasks.task import Criterion, Supervised, Task, tasks
@@ -25,6 +26,7 @@ __all__ = [
     "Metric",
     "Objective",
     "Poisson",
+    "Ranking",
     "Regress",
     "Reliability",
     "Supervised",
@@ -34,6 +36,7 @@ __all__ = [
     "fit_temperature",
     "evaluate",
     "predict",
+    "rankings",
     "settled",
     "tasks",
     "wants",

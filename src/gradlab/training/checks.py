@@ -16,6 +16,7 @@ from gradlab.tasks.objective import check_apart, named
 from gradlab.training.backward import sharded
 from gradlab.training.plan import Plan
 from gradlab.training.schedules import schedules
+from gradlab.training.tensorboard import check_installed
 from gradlab.wording import counted
 
 
@@ -26,6 +27,8 @@ def check_plan(plan: Plan, model: nn.Module, steps: int, batch_sizes: list[int],
             "The model is sharded by FSDP: each process has only a part of its parameters, and a training here needs "
             "all of them. Give the module itself; torchrun then shares the batches among processes."
         )
+    if plan.log == "tensorboard":
+        check_installed()
     most = getattr(model, "learning_steps", None)
     if most is not None and steps > most:
         raise GradlabError(

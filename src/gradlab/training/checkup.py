@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from gradlab.models.embedded import EmbeddedTable
 from gradlab.run.folder import read_lines
 from gradlab.training.observers import Line, Observer
 from gradlab.training.recognition import recognised
+from gradlab.training.vocabulary import Words, in_a_recipe
 
 if TYPE_CHECKING:
     from gradlab.training.loop import Training
@@ -53,8 +55,15 @@ class Checkup(Observer):
     goes on, `log` is the log of what came before.
     """
 
-    def __init__(self, log: Path | None = None, knobs: str = "train.", leaks: Sequence[Leak] = ()):
-        self.log_path, self.knobs = log, knobs
+    def __init__(
+        self,
+        log: Path | None = None,
+        knobs: Collection[str] = (),
+        words: Words = in_a_recipe,
+        leaks: Sequence[Leak] = (),
+    ):
+        self.log_path, self.knobs, self.words = log, knobs, words
+        """`knobs` are those that the user can set beside the plan's, and `words` how they are called."""
         self.source = Logged()
         self.source.record.leaks = [record.Leak(**vars(leak)) for leak in leaks]
         self.saved: dict[str, Any] = {}
@@ -156,7 +165,11 @@ class Checkup(Observer):
             self.source.record.classes = recognised(training)
         same, diverged = training.task.trains_by_its_loss, progress.ended == "diverged"
         self.source.conclude(progress.step, progress.seconds, constant_loss(training), same=same, diverged=diverged)
-        self.verdict = advise(self.source, self.knobs, keeps_best=plan.keep == "best" and bool(progress.best))
+        refused = ("clip",) if plan.optimizer.name == "lbfgs" else ()
+        knobs = [*self.knobs, *(f"train.{key}" for key in vars(plan) if key not in refused)]
+        verdict = advise(self.source, knobs, keeps_best=plan.keep == "best" and bool(progress.best))
+        findings = [replace(finding, fix=self.words(finding.fix)) for finding in verdict.findings]
+        self.verdict = replace(verdict, findings=findings)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:

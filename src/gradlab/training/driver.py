@@ -10,7 +10,7 @@ from torch import nn
 from gradlab import parallel
 from gradlab.data import Examples, Stream
 from gradlab.data.batch import moved
-from gradlab.models.cost import parameter_count, pass_flops
+from gradlab.models.cost import Cost, parameter_cost, pass_cost
 from gradlab.tasks import Task
 from gradlab.training.capture import Mode, choose_mode
 from gradlab.training.carry import check_carry
@@ -50,7 +50,7 @@ def training(
     parallel.same_weights(model)
     if plan.sync_batch_norm and parallel.count() > 1:
         synchronise(model)
-    threads = threads or choose_threads(plan, step_flops(example_flops(model, task, train), train, plan))
+    threads = threads or choose_threads(plan, product_flops(example_cost(model, task, train), train, plan))
     with settings(train.device, threads, plan):
         yield Training(
             model,
@@ -85,23 +85,24 @@ def steps_per_epoch(train: Split, plan: Plan) -> int:
     return plan.steps_per_epoch(len(train)) if isinstance(train, Examples) else train.steps_per_epoch
 
 
-def step_flops(example: int, train: Split, plan: Plan) -> float:
-    """Floating-point operations of a training step in this process, given those of a pass forward for one example.
+def product_flops(example: Cost, train: Split, plan: Plan) -> float:
+    """Floating-point operations of a mean product of a step in this process, given a pass forward for one example.
 
-    The backward pass costs about twice the forward one: a product for the inputs, one for the weights.
+    Those of the backward pass are as large: for each product one for the inputs, one for the weights. The parts of a
+    batch are worked on one after the other.
     """
     examples = plan.examples_per_step(len(train)) if isinstance(train, Examples) else max(1, train.batch_size)
-    return 3.0 * example * examples / parallel.count()
+    return example.flops * examples / (max(1, example.products) * plan.accumulate * parallel.count())
 
 
-def example_flops(model: nn.Module, task: Task, train: Split) -> int:
-    """Floating-point operations of a forward pass for one example.
+def example_cost(model: nn.Module, task: Task, train: Split) -> Cost:
+    """Floating-point operations of a forward pass for one example, and its products.
 
     Of a stream nothing is read before its time: each weight is then taken to be used once.
     """
     if not isinstance(train, Examples):
-        return 2 * parameter_count(model)
+        return parameter_cost(model)
     device = next(iter([*model.parameters(), *model.buffers()]), torch.zeros(())).device
     batch = moved(train.batch(slice(0, 1)), device)
     # With gradients, since a loss may ask for some inside of it.
-    return pass_flops(model, torch.enable_grad()(lambda: task.forward(model, batch)))
+    return pass_cost(model, torch.enable_grad()(lambda: task.forward(model, batch)))

@@ -16,7 +16,7 @@ from gradlab.data.dataset import FILES, split_size
 from gradlab.data.tables.leaks import Leak, find_leaks
 from gradlab.errors import GradlabError, is_out_of_memory, notice, one_line
 from gradlab.models import build_model, models
-from gradlab.models.cost import parameter_count
+from gradlab.models.cost import Cost, parameter_count
 from gradlab.owners import Code
 from gradlab.recipe import Recipe
 from gradlab.run import Run
@@ -99,7 +99,7 @@ class Experiment:
         train = encoded["train"]
         check_splits(task, **encoded)
         check_players(model, task, plan)
-        flops = _first_pass(recipe, model, task, train)
+        cost = _first_pass(recipe, model, task, train)
         task.check(model, train)
         # What would fail in the training is refused before there is a run folder.
         driver.check(model, train, encoded["validation"], plan)
@@ -111,8 +111,8 @@ class Experiment:
             plan=plan,
             device=device,
             mode=choose_mode(plan, device, driver.total_steps(train, plan)),
-            threads=threads or choose_threads(plan, driver.step_flops(flops, train, plan)),
-            flops=flops,
+            threads=threads or choose_threads(plan, driver.product_flops(cost, train, plan)),
+            flops=cost.flops,
             splits={name: split.to(device) if hasattr(split, "to") else split for name, split in encoded.items()},
         )
 
@@ -147,18 +147,18 @@ class Experiment:
         return evaluate(self.model, self.task, train.sample(_GLANCE)).get("loss", math.nan)
 
 
-def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> int:
-    """The operations of a forward pass for one example, if the model can read it and gives what the task needs."""
+def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> Cost:
+    """What a forward pass costs for one example, if the model can read it and gives what the task needs."""
     if not isinstance(train, Examples):
-        return driver.example_flops(model, task, train)
+        return driver.example_cost(model, task, train)
     one = train.batch(slice(0, 1))
     try:
         with owners.telling():
             check_task(model, task, train.batch(slice(0, 2)))
-            flops = driver.example_flops(model, task, train)
+            cost = driver.example_cost(model, task, train)
             needed = task.output_shape(one)
             if needed is None:
-                return flops
+                return cost
             with inference(model):
                 given = task.forward(model, one)
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
@@ -172,7 +172,7 @@ def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> int
             f"model={recipe.model.name} gives outputs of shape {tuple(given.shape[1:])} for an example of "
             f"data={recipe.data.name}, but task={recipe.task.name} needs {needed}. Take another model."
         )
-    return flops
+    return cost
 
 
 def start(experiment: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:
@@ -226,6 +226,6 @@ def _train(experiment: Experiment, run: Run, observers: Sequence[Observer]) -> R
     )
     known = {"recipe": experiment.recipe.name, "flops_per_example": experiment.flops}
     leaks = experiment.leaks if experiment.plan.doctor else []
-    train_into(run, build, experiment.task, experiment.plan, splits, observers, known, leaks)
+    train_into(run, build, experiment.task, experiment.plan, splits, observers, known, leaks=leaks)
     run.dataset = experiment.dataset  # so that nobody reads it again
     return run

@@ -29,8 +29,11 @@ from gradlab.training.observers import Line, Observer
 from gradlab.training.plan import Plan, plan_schema
 from gradlab.training.players import Groups
 from gradlab.training.saved import train_into
+from gradlab.training.vocabulary import in_a_call, speaking
 
 Loss = Callable[[Tensor, Tensor], Tensor]
+
+_KEPT = {"checkpoint_every", "checkpoint_minutes", "checkpoints"}  # what needs a run folder
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class Fit:
     run: Run | None = None
 
 
+@speaking(in_a_call)
 def fit(
     model: nn.Module,
     data: Any,
@@ -85,6 +89,10 @@ def fit(
     14
     """
     settled = Plan(**plan_schema.resolve(plan, "fit"))
+    if settled.log != "none" and out is None:
+        raise GradlabError(f"log={settled.log!r} is written into a run folder: name one, out=FOLDER.")
+    for key in () if out is not None else _KEPT & plan.keys():
+        raise GradlabError(f"{key}={plan[key]!r}: without a folder fit keeps no checkpoint. Give it one: out='run'.")
     if not any(p.requires_grad for p in model.parameters()) and not hasattr(model, "learn_without_gradients"):
         raise GradlabError("The model has no parameter to train.")
     place = find_device(device) if device else next((p.device for p in model.parameters()), torch.device("cpu"))
@@ -100,7 +108,7 @@ def fit(
         build = partial(driver.training, model, task, splits["train"], splits["validation"], settled, groups=groups)
         if out is not None:
             return _fit_into(Path(out), model, task, splits, settled, build, observers)
-        checkup = Checkup(knobs="") if settled.doctor and task.doctor else None
+        checkup = Checkup(words=in_a_call) if settled.doctor and task.doctor else None
         with (
             build(observers=[history, *observers, *([checkup] if checkup else [])]) as training,
             checkup.at_work() if checkup else nullcontext(),
@@ -126,7 +134,7 @@ def _fit_into(
     run = fit_run(out, model, task, splits, plan)
     if run.to_be_continued():
         present = {name: split for name, split in splits.items() if split is not None}
-        train_into(run, build, task, plan, present, observers, {"recipe": out.name})
+        train_into(run, build, task, plan, present, observers, {"recipe": out.name}, in_a_call)
     else:
         model.load_state_dict(run.chosen_weights())
     result = run.finished

@@ -32,7 +32,7 @@ def fit_run(out: Path, model: nn.Module, task: Task, splits: dict[str, Any], pla
         if not isinstance(train, Examples) and not (out / "result.json").exists():
             notice("The data are read again from their beginning, up to where the run stood.")
     else:
-        threads = choose_threads(plan, driver.step_flops(driver.example_flops(model, task, train), train, plan))
+        threads = choose_threads(plan, driver.product_flops(driver.example_cost(model, task, train), train, plan))
         mode = choose_mode(plan, train.device, driver.total_steps(train, plan))
         run = Run.create(out, recipe, describe_environment(train.device, threads, mode), dataset)
     run.task, run.dataset, run.model = task, dataset, model  # which no name could build again
@@ -52,7 +52,9 @@ def _spec(train: Any) -> Spec:
 
 
 def _check_same(run: Run, recipe: Recipe, dataset: Dataset) -> None:
-    before, now = run.recipe.flat(), recipe.flat()
+    # A key that the run's version of gradlab did not have is as it is by default.
+    usual = {f"train.{key}": value for key, value in vars(Plan()).items() if isinstance(value, int | float | str)}
+    before, now = {**usual, **run.recipe.flat()}, recipe.flat()
     for key in dict.fromkeys((*before, *now)):
         was, wanted = (as_typed(values.get(key, "nothing")) for values in (before, now))
         if was != wanted:

@@ -232,7 +232,10 @@ class Training:
                 self.progress.ended = "interrupted"
                 return
             self.progress.seconds = time.perf_counter() - self.began
-            self._emit("request", {"request": asked.what, **({} if asked.value is None else {"value": asked.value})})
+            if asked.what != "checkpoint":
+                self._emit(
+                    "request", {"request": asked.what, **({} if asked.value is None else {"value": asked.value})}
+                )
             if asked.what == "evaluate":
                 self._evaluate()
             elif asked.what == "lr":

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import io
 import os
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from gradlab.training.requests import Request
 
 Line = Mapping[str, Any]
+
+_FIRST = 60.0  # seconds after which something is kept of a training
 
 
 class Observer:
@@ -109,14 +113,18 @@ class MetricsLog(Observer):
 
 
 class Checkpoints(Observer):
-    """Saves the training every few steps and at its end, and keeps the newest few.
+    """Saves the training every few steps, every few minutes and at its end, and keeps the newest few.
 
-    What is saved is copied at once and written by another thread, since most of the time of writing is waiting.
+    What is saved is copied at once and written by another thread, since most of the time of writing is waiting. The
+    clock is a timer that makes a request, so that no step has to look at it.
     """
 
-    def __init__(self, folder: Path, every: int, keep: int):
+    def __init__(self, folder: Path, every: int, keep: int, minutes: float | None = None):
         self.folder, self.every, self.keep = folder, every, keep
+        self.seconds = None if minutes is None else 60 * minutes
         self.saved = 0
+        self.taken: float | None = None  # when the last one was
+        self.timer: threading.Timer | None = None
         self.writer = ThreadPoolExecutor(1)
         self.writing: Future[None] | None = None
 
@@ -128,17 +136,42 @@ class Checkpoints(Observer):
                 remove(path)
         self._prune()
         self.saved = training.progress.step
+        self.taken = time.monotonic() if self.saved else None
+        if self.seconds is not None:
+            self._ring_in(min(_FIRST, self.seconds), training)
+
+    def _ring_in(self, seconds: float, training: Training) -> None:
+        self.timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), self._ring, [training])
+        self.timer.daemon = True
+        self.timer.start()
+
+    def _ring(self, training: Training) -> None:
+        """Ask for a checkpoint, unless one was taken meanwhile that is not old enough."""
+        assert self.seconds is not None
+        rest = 0.0 if self.taken is None else self.taken + self.seconds - time.monotonic()
+        if rest > 0:
+            self._ring_in(rest, training)
+        else:
+            training.request("checkpoint")
 
     def step(self, training: Training) -> None:
         self._wait()
+        self.taken = time.monotonic()
         self.writing = self.writer.submit(self._write, training.checkpoint())
 
     def request(self, training: Training, request: Request) -> None:
         if request.what in ("save", "lr"):  # a resumed run must have the rate that was asked for
             self.step(training)
             self._wait()
+        elif request.what == "checkpoint" and self.seconds is not None:
+            self._wait()
+            if self.saved != training.progress.step:
+                self.step(training)
+            self._ring_in(self.seconds, training)
 
     def end(self, training: Training) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
         try:
             self._wait()
             # Only between steps: what stops a step in the middle leaves nothing that could be gone on with.

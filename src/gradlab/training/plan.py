@@ -46,11 +46,13 @@ class Plan:
     keep: Annotated[Literal["best", "last"], "weights the run ends with: best by validation loss, or last"] = "best"
     evaluate_every: Annotated[Count | None, "steps between evaluations; default one epoch"] = None
     log_every: Annotated[Count | None, "steps between log lines; default 20, or a hundredth of a long run"] = None
+    log: Annotated[Literal["none", "tensorboard"], "write the log for TensorBoard too, into the run folder"] = "none"
     checkpoint_every: Annotated[Count, "steps between checkpoints"] = 1000
+    checkpoint_minutes: Annotated[Positive, "and the longest time between them; to the first, at most one"] = 5.0
     checkpoints: Annotated[Count, "newest checkpoints that are kept"] = 3
     precision: Annotated[Literal["float32", "bf16"], "bf16: mixed precision, on CUDA and CPUs made for it"] = "float32"
     compile: Annotated[Literal["auto", "on", "off"], "compile or capture the step; auto: only where it pays"] = "auto"
-    threads: Annotated[Threads | None, "CPU threads; default by the size of a step"] = None
+    threads: Annotated[Threads | None, "CPU threads; default by the size of the products in a step"] = None
     sync_batch_norm: Annotated[bool, "batch statistics over all processes, where several train together"] = False
     deterministic: Annotated[bool, "bit-exact on CUDA too, at a price"] = False
     doctor: Annotated[bool, "tell what is wrong with the training; on or off, it changes nothing in it"] = True

@@ -6,12 +6,15 @@ from typing import Any, Literal, get_args
 
 from gradlab.errors import GradlabError, unknown
 
-What = Literal["stop", "evaluate", "save", "lr"]
+What = Literal["stop", "evaluate", "save", "lr", "checkpoint"]
 
 
 @dataclass(frozen=True)
 class Request:
     """Stop and be saved, evaluate now, save now, or go on with another learning rate.
+
+    A `checkpoint` is a save that the clock asks for: it leaves no line, since a run must read the same whenever one was
+    taken.
 
     >>> Request("lr", 1e-3)
     Request(what='lr', value=0.001)

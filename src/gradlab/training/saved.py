@@ -22,6 +22,8 @@ from gradlab.training.loop import Progress, Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.plan import Plan
 from gradlab.training.streams import read
+from gradlab.training.tensorboard import TensorBoard
+from gradlab.training.vocabulary import Words, in_a_recipe
 
 Build = Callable[..., AbstractContextManager[Training]]
 """Gives a training in its settings, with the observers that it is called with."""
@@ -35,16 +37,20 @@ def train_into(
     splits: Mapping[str, Any],
     observers: Sequence[Observer],
     known: Mapping[str, Any],
+    words: Words = in_a_recipe,
     leaks: Sequence[Leak] = (),
 ) -> Training:
     """Train from the newest sound checkpoint of a run, or from the beginning, to the end, and write the result.
 
-    `known` is what result.json should say beside the figures; `leaks` are what the doctor should know of the data.
+    `known` is what result.json should say beside the figures, `words` how whoever reads it calls the knobs, and `leaks`
+    what the doctor should know of the data.
     """
-    checkup = Checkup(run.path / "metrics.jsonl", leaks=leaks) if plan.doctor and task.doctor else None
+    knobs = ["data", *run.recipe.flat()] if words is in_a_recipe else []
+    checkup = Checkup(run.path / "metrics.jsonl", knobs, words, leaks) if plan.doctor and task.doctor else None
     keepers = [
         MetricsLog(run.path / "metrics.jsonl", plan.checkpoint_every),
-        Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints),
+        Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints, plan.checkpoint_minutes),
+        *([TensorBoard(run.path / "tensorboard")] if plan.log == "tensorboard" else []),
     ]
     first = parallel.rank() == 0
     watching = [*observers, *([checkup] if checkup else []), *keepers] if first else []

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction, Natural, Positive, Registry
@@ -40,8 +40,15 @@ class Trace:
 
 
 schedules: Registry[Schedule] = Registry("schedule", makes=Schedule)
-Warmup = Annotated[Natural, "steps over which the rate first rises linearly from 0"]
+Warmup = Annotated[
+    Natural | Literal["auto"],
+    "steps over which the rate first rises linearly from 0; auto: a tenth of the run, at most 100",
+]
 Floor = Annotated[Fraction, "the last factor"]
+
+
+def _warmup(asked: int | Literal["auto"], steps: int) -> int:
+    return min(100, steps // 10) if asked == "auto" else asked
 
 
 def _warmed(warmup: int, after: Callable[[int], float]) -> Schedule:
@@ -50,8 +57,11 @@ def _warmed(warmup: int, after: Callable[[int], float]) -> Schedule:
 
 @schedules.register("constant")
 def constant(steps: int, *, warmup: Warmup = 0) -> Schedule:
-    """The same rate throughout."""
-    return _warmed(warmup, lambda step: 1.0)
+    r"""The same rate throughout.
+
+    $$ f(t) = 1 $$
+    """
+    return _warmed(_warmup(warmup, steps), lambda step: 1.0)
 
 
 @schedules.register("step")
@@ -62,9 +72,15 @@ def step(
     factor: Annotated[Fraction, "what each drop multiplies the rate by"] = 0.1,
     warmup: Warmup = 0,
 ) -> Schedule:
-    """Drops by a factor at regular intervals."""
-    interval = every or max(1, math.ceil((steps - warmup) / 3))
-    return _warmed(warmup, lambda step: factor ** (step // interval))
+    r"""Drops by a factor at regular intervals.
+
+    $$ f(t) = \gamma^{\lfloor t / n \rfloor} $$
+
+    γ is `factor`, n is `every`.
+    """
+    rise = _warmup(warmup, steps)
+    interval = every or max(1, math.ceil((steps - rise) / 3))
+    return _warmed(rise, lambda step: factor ** (step // interval))
 
 
 @schedules.register("cosine")
@@ -74,13 +90,18 @@ def cosine(
     floor: Floor = 0.0,
     warmup: Warmup = 0,
 ) -> Schedule:
-    """Falls from 1 to the floor along half a period of a cosine, over the whole run.
+    r"""Falls from 1 to the floor along half a period of a cosine, over the whole run.
+
+    $$ f(t) = c + (1 - c) \frac{1 + \cos(\pi t / T)}{2} $$
+
+    c is `floor`, T the last step. Loshchilov & Hutter 2016, arXiv:1608.03983.
 
     >>> [round(cosine(5, floor=0.2)(s), 3) for s in range(5)]
     [1.0, 0.883, 0.6, 0.317, 0.2]
     """
-    last = _last(steps, warmup)
-    return _warmed(warmup, lambda step: _between(1.0, floor, min(step / last, 1)))
+    rise = _warmup(warmup, steps)
+    last = _last(steps, rise)
+    return _warmed(rise, lambda step: _between(1.0, floor, min(step / last, 1)))
 
 
 @schedules.register("polynomial")
@@ -91,13 +112,18 @@ def polynomial(
     floor: Floor = 0.0,
     warmup: Warmup = 0,
 ) -> Schedule:
-    """Falls from 1 to the floor along a power of the rest of the run.
+    r"""Falls from 1 to the floor along a power of the rest of the run.
+
+    $$ f(t) = c + (1 - c) \left( 1 - \frac{t}{T} \right)^p $$
+
+    c is `floor`, p is `power`, T the last step.
 
     >>> [polynomial(5, power=2.0)(s) for s in range(5)]
     [1.0, 0.5625, 0.25, 0.0625, 0.0]
     """
-    last = _last(steps, warmup)
-    return _warmed(warmup, lambda step: floor + (1 - floor) * (1 - min(step / last, 1)) ** power)
+    rise = _warmup(warmup, steps)
+    last = _last(steps, rise)
+    return _warmed(rise, lambda step: floor + (1 - floor) * (1 - min(step / last, 1)) ** power)
 
 
 @schedules.register("one-cycle")
@@ -108,7 +134,13 @@ def one_cycle(
     start: Annotated[Fraction, "the first factor"] = 1 / 25,
     end: Annotated[Fraction, "the last factor"] = 1e-4,
 ) -> Schedule:
-    """Rises to 1 and falls again, each along half a period of a cosine (Smith and Topin 2017, arXiv:1708.07120).
+    r"""Rises to 1 and falls again, each along half a period of a cosine.
+
+    $$ f(t) = \begin{cases} s + (1 - s) \frac{1 - \cos(\pi t / p)}{2} & t \le p \\
+       e + (1 - e) \frac{1 + \cos(\pi (t - p) / (T - p))}{2} & t > p \end{cases} $$
+
+    s is `start`, e is `end`, p the peak, after `warmup_share` of the run, and T the last step. Smith & Topin 2017,
+    arXiv:1708.07120.
 
     >>> [round(one_cycle(10)(s), 3) for s in range(10)]
     [0.04, 0.52, 1.0, 0.95, 0.812, 0.611, 0.389, 0.188, 0.05, 0.0]
@@ -163,8 +195,13 @@ def plateau(
     threshold: Annotated[Fraction, "share of the best loss by which a better one must be below it"] = 1e-4,
     warmup: Warmup = 0,
 ) -> Schedule:
-    """Drops by a factor when the validation loss has stopped falling."""
-    return Plateau(factor, patience, floor, threshold, warmup)
+    r"""Drops by a factor when the validation loss has stopped falling.
+
+    $$ f \leftarrow \max(\gamma f, c) $$
+
+    γ is `factor`, c is `floor`; so after `patience` + 1 evaluations in a row of which none is better.
+    """
+    return Plateau(factor, patience, floor, threshold, _warmup(warmup, steps))
 
 
 def _last(steps: int, warmup: int) -> int:

@@ -133,13 +133,26 @@ def test_pictures_of_one_size_keep_it_where_it_is_small(draw, read):
 
 
 def test_large_pictures_and_those_of_several_sizes_are_brought_to_one_with_a_note(draw, read):
-    draw("a/1.png", "b/1.png", size=(20, 129))
+    draw("a/1.png", "b/1.png", size=(80, 129))
     assert read().inputs.shape == (2, 1, 64, 64)
     draw("a/2.png", size=(10, 10))
     raw = read(resize="pad")
     assert raw.inputs.shape == (3, 1, 64, 64)
     assert raw.notes == ["Pictures of 2 shapes were brought to 64×64 (pad); see data.size, data.resize."]
     assert read(size=16).inputs.shape == (3, 1, 16, 16)
+
+
+@pytest.mark.parametrize(("resize", "side"), [("crop", 20), ("pad", 31), ("stretch", 20)])
+def test_small_pictures_of_several_sizes_are_not_blown_up(draw, read, resize, side):
+    draw("a/1.png", "b/1.png", "b/2.png", size=(20, 31))
+    draw("a/2.png", size=(12, 12))
+    draw("b/3.png", size=(90, 90))
+    assert read(resize=resize).inputs.shape == (5, 1, side, side)
+
+
+def test_a_strip_is_not_blown_up(draw, read):
+    draw("a/1.png", "b/1.png", size=(20, 129))
+    assert read().inputs.shape == (2, 1, 20, 20)
 
 
 def test_pictures_are_grey_only_where_all_are(draw, read):

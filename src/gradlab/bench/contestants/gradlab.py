@@ -37,7 +37,7 @@ class Gradlab(Contestant):
         return [
             PlainProgress(self.files.enter_context(open(os.devnull, "w"))),
             MetricsLog(run / "metrics.jsonl", plan.checkpoint_every),
-            Checkpoints(run / "checkpoints", plan.checkpoint_every, plan.checkpoints),
+            Checkpoints(run / "checkpoints", plan.checkpoint_every, plan.checkpoints, plan.checkpoint_minutes),
         ]
 
     def tidy(self) -> None:

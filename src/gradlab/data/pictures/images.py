@@ -30,7 +30,7 @@ Side = Annotated[int, Ge(1), Le(2**14)]
 T = TypeVar("T")
 
 _FORMAT = 1  # of what is in the cache: a change here makes folders be converted anew
-_OWN_SIZE, _COMMON_SIZE = 128, 64  # pictures of one size keep it up to the first; others are brought to the second
+_OWN_SIZE, _COMMON_SIZE = 128, 64  # pictures of one size keep it up to the first; others are square, up to the second
 _MANY = 5000  # pictures above which the user is told what takes so long
 _NAMED = 10  # damaged files that are named
 
@@ -40,7 +40,9 @@ def images(
     seed: int,
     *,
     path: Annotated[str, "folder with a folder of pictures for each class, or splits of those: --data FOLDER"],
-    size: Annotated[Side | None, "height and width; default their own where all have one up to 128, else 64"] = None,
+    size: Annotated[
+        Side | None, "height and width; default their own if all have one up to 128, else the median up to 64"
+    ] = None,
     colour: Annotated[Literal["auto", "grey", "rgb"], "auto: grey where all pictures are"] = "auto",
     resize: Annotated[
         Resize, "how other shapes are made to fit: cut to the middle, put on white, or stretched"
@@ -90,10 +92,14 @@ def _reader(folders: ClassFolders, size: int | None, colour: str, resize: Resize
             pass
         raise
     shapes = {shape for shape, _ in looks}
-    own = next(iter(shapes)) if len(shapes) == 1 else (_COMMON_SIZE, _COMMON_SIZE)
-    if max(own) > _OWN_SIZE:
-        own = _COMMON_SIZE, _COMMON_SIZE
-    height, width = (size, size) if size is not None else own
+    if size is not None:
+        height, width = size, size
+    elif len(shapes) == 1 and max(looks[0][0]) <= _OWN_SIZE:
+        height, width = looks[0][0]
+    else:
+        # The side that is kept whole. Pixels that a picture has not would cost time and say nothing.
+        side = max if resize == "pad" else min
+        height = width = min(_COMMON_SIZE, int(np.median([side(shape) for shape, _ in looks])))
     if shapes != {(height, width)}:
         kinds = "one shape" if len(shapes) == 1 else f"{len(shapes):,} shapes"
         folders.notes.append(

@@ -40,7 +40,7 @@ def overfitting(record: Record) -> Iterator[Case]:
                 series=call.values,
                 lowest=low,
                 step=steps[best],
-                last=end,
+                last=values[-1],
                 train=train,
             )
             return
@@ -77,7 +77,7 @@ def _by_figures(record: Record) -> Iterator[Case]:
             ),
             lowest=low,
             step=steps[best],
-            last=end,
+            last=values[-1],
             train=train,
         )
         return

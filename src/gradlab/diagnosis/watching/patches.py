@@ -17,6 +17,7 @@ from torch.optim import optimizer as optimizers
 from torch.utils.data import dataloader
 
 from gradlab.diagnosis.watching.loss_calls import LOSSES
+from gradlab.diagnosis.watching.warned import past_our_frames
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
@@ -60,6 +61,7 @@ class Patches:
         self._replace(torch.autograd.graph.saved_tensors_hooks, "__enter__", self._saved_hooks)
         self._replace(torch.amp.GradScaler, "scale", self._scale)
         self._replace(dataloader._BaseDataLoaderIter, "__next__", self._next)
+        self._replace(warnings, "warn", past_our_frames)
         shown = warnings.showwarning
         warnings.showwarning = functools.partial(self._warned, shown)
         keep.append(lambda: setattr(warnings, "showwarning", shown))

@@ -15,7 +15,7 @@ import torch
 
 from gradlab.diagnosis.record import Site
 
-_OURS = str(Path(__file__).parents[1]) + os.sep
+OURS = str(Path(__file__).parents[1]) + os.sep
 _TORCH = str(Path(torch.__file__).parent) + os.sep
 _INSTALLED = tuple(
     {str(Path(p)) + os.sep for p in (*site.getsitepackages(), sysconfig.get_paths()["purelib"])}
@@ -26,7 +26,7 @@ _INSTALLED = tuple(
 @lru_cache(maxsize=4096)
 def _rank(file: str) -> int:
     """0: the user's; 1: of an installed package; 2: of torch, ours, or of Python itself."""
-    if file.startswith((_OURS, _TORCH, "<frozen ")):
+    if file.startswith((OURS, _TORCH, "<frozen ")):
         return 2
     return 1 if file.startswith(_INSTALLED) else 0
 

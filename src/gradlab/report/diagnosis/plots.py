@@ -14,8 +14,6 @@ from gradlab.report.markup import Html, join, section
 
 _POINTS = 400  # of a line: more are not seen apart
 _LINES = 40  # of a chart
-_NAMED = len(PALETTE)  # lines that are told apart by a colour each, and named in a legend
-_BY_DEPTH = ["#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377"]  # from the input to the loss
 
 _SHARE: dict[str, Any] = {"range": [-0.02, 1.02], "tickformat": ".0%"}
 
@@ -142,13 +140,13 @@ def _by_layer(
     if len(shown) > _LINES:
         note += f" Drawn are {_LINES} of {len(shown)} layers, evenly chosen."
         shown = [shown[round(i * (len(shown) - 1) / (_LINES - 1))] for i in range(_LINES)]
-    if len(shown) > _NAMED:
-        note += " From blue, near the input, to red, near the loss; point at a line to see its name."
-    return [_over_steps(title, y, _traces(shown), note, showlegend=len(shown) <= _NAMED, scale=scale, **layout)]
+    legend = draw.has_legend(len(shown))
+    note += "" if legend else draw.BY_DEPTH_NOTE
+    return [_over_steps(title, y, _traces(shown), note, showlegend=legend, scale=scale, **layout)]
 
 
 def _traces(lines: Lines) -> list[Trace]:
-    colors = PALETTE if len(lines) <= _NAMED else _ramp(len(lines))
+    colors = draw.line_colors(len(lines))
     return [_trace(name, series, color) for (name, series), color in zip(lines, colors, strict=False)]
 
 
@@ -156,17 +154,6 @@ def _trace(name: str, series: Series, color: str, **options: Any) -> Trace:
     steps, values = series.thinned(_POINTS)
     hover = "%{fullData.name}<br>step %{x}: %{y:.4~g}<extra></extra>"
     return draw.line(name, steps, [float(f"{v:.4g}") for v in values], color, hover, 1.8, **options)
-
-
-def _ramp(number: int) -> list[str]:
-    """Colours from the input to the loss."""
-    return [_between(i * (len(_BY_DEPTH) - 1) / (number - 1)) for i in range(number)]
-
-
-def _between(place: float) -> str:
-    first = min(int(place), len(_BY_DEPTH) - 2)
-    ends = [[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in _BY_DEPTH[first : first + 2]]
-    return "#" + "".join(f"{round(a + (b - a) * (place - first)):02x}" for a, b in zip(*ends, strict=True))
 
 
 def _over_steps(

@@ -5,7 +5,7 @@ import math
 from gradlab.probes import Inspection, LayerValues
 from gradlab.probes.tables import percent, shape, title
 from gradlab.report.charts import ACCENT, INK, TRAIN, Trace, axis, chart, charts, dots, label, meter
-from gradlab.report.markup import Html, join, quiet, section, table, tag
+from gradlab.report.markup import Html, join, long, quiet, section, table, tag
 from gradlab.wording import count, number
 
 _MOST = 80  # layers in a chart
@@ -81,7 +81,7 @@ def _table(layers: list[LayerValues]) -> Html:
         "A dead unit is 0 for every example. A saturated input lies where the activation's slope is below 0.01. "
         "‖∂w‖/‖w‖ is the share of itself by which a layer's parameters would move at a learning rate of 1."
     )
-    return tag("figure", table(columns, rows, class_="layers"), tag("figcaption", note))
+    return long(len(rows), "Figures of all layers", table(columns, rows, class_="layers"), tag("figcaption", note))
 
 
 def _histogram(counts: list[int]) -> Html:

@@ -10,15 +10,11 @@ from gradlab.studies.members import Member
 from gradlab.wording import number
 
 
-def report(title: str, kind: str, path: Path, lead: str, *parts: str) -> Html:
-    """The whole page."""
-    top = tag(
-        "header",
-        tag("p", f"{kind} · {path.name}", class_="over"),
-        tag("h1", title),
-        tag("p", lead, class_="lead"),
-    )
-    return page(f"{title}, {kind.lower()}", join([top, *parts]))
+def report(recipe: str, kind: str, path: Path, lead: str, *parts: str) -> Html:
+    """The whole page, named by the folder of the study."""
+    name = path.resolve().name
+    top = tag("header", tag("p", f"{kind} · {recipe}", class_="over"), tag("h1", name), tag("p", lead, class_="lead"))
+    return page(f"{name} · {kind} · {recipe}", join([top, *parts]))
 
 
 def cards(*content: Html) -> Html:

@@ -59,7 +59,7 @@ def _chart(result: "LearningCurve", name: str) -> Html:
         name_of(name)[0].upper() + name_of(name)[1:],
         traces,
         xaxis=axis("training examples", type="log", tickvals=sizes, ticktext=[f"{s:,}" for s in sizes]),
-        yaxis=axis(name_of(name), rangemode="tozero" if name == "loss" else "normal"),
+        yaxis=axis(name_of(name)),
         height=380,
     )
 

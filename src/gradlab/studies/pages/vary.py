@@ -30,7 +30,7 @@ def report(result: "Variations", command: str) -> Html:
         lead,
         cards(*_cards(result, best)) if best is not None else "",
         section(
-            "Underfitting and overfitting",
+            f"Loss against {first}",
             tag("p", _WORDS, class_="quiet"),
             charts(_losses(result, first)),
         ),
@@ -41,8 +41,8 @@ def report(result: "Variations", command: str) -> Html:
 
 
 _WORDS = (
-    "Where both losses are high, the model is too simple for the data: it underfits. Where the training loss is low "
-    "and the held-out loss is high, it has learned its examples by heart: it overfits. The best lies in between."
+    "Where both losses are high, the model has not learned the data: it underfits. Where the training loss is low and "
+    "the held-out loss is high, it has learned its examples by heart: it overfits. The best lies in between."
 )
 
 
@@ -70,10 +70,12 @@ def _losses(result: "Variations", first: str) -> Html:
         ]
     losses = _loss_axis([y for trace in traces[1::2] for y in trace["y"]])
     for trace in traces:
-        trace["cliponaxis"] = "range" in losses  # a dot at zero is seen whole
+        trace["cliponaxis"] = "range" in losses  # a dot at the edge is seen whole
+        trace["showlegend"] = second is None or trace["line"]["dash"] == "solid"
     return chart(
         "Loss",
         traces,
+        "" if second is None else "Dotted: on the training examples.",
         height=420,
         xaxis=axis(first, **placed),
         yaxis=axis("loss", **losses),
@@ -96,7 +98,7 @@ def _loss_axis(losses: list[float]) -> dict[str, Any]:
     """Scaled by the held-out losses: those of the training may be as near to zero as they like."""
     positive = [v for v in losses if v > 0 and math.isfinite(v)]
     if not positive or max(positive) < 30 * min(positive):
-        return {"rangemode": "tozero"}
+        return {}
     ends = [math.log10(min(positive) / 10), math.log10(1.5 * max(positive))]
     return {"type": "log", "range": ends, "exponentformat": "power", "dtick": 1}
 

@@ -40,5 +40,12 @@ class _Adadelta(Optimizer):
 
 @optimizers.register("adadelta")
 def adadelta(parameters: Parameters, *, rho: Beta = 0.9, eps: Epsilon = 1e-6) -> Optimizer:
-    """θ ← θ - η Δ, Δ = g √(u + ε) / √(v + ε), with v and u running averages of g² and Δ²; made for train.lr=1."""
+    r"""Steps whose size follows from those before them; made for train.lr=1.
+
+    $$ v \leftarrow \rho v + (1 - \rho) g^2 \qquad
+       \Delta = \frac{\sqrt{u + \varepsilon}}{\sqrt{v + \varepsilon}} g \qquad
+       u \leftarrow \rho u + (1 - \rho) \Delta^2 \qquad \theta \leftarrow \theta - \eta \Delta $$
+
+    Zeiler 2012, arXiv:1212.5701.
+    """
     return _Adadelta(parameters, rho, eps)

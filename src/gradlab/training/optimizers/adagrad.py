@@ -42,5 +42,11 @@ def adagrad(
     initial: Annotated[NonNegative, "what the sum of squares starts at"] = 0.0,
     eps: Epsilon = 1e-10,
 ) -> Optimizer:
-    """s ← s + g², θ ← θ - η g / (√s + ε): each parameter's rate falls with the gradients it has seen."""
+    r"""Gradient descent in which each parameter's rate falls with the gradients it has seen.
+
+    $$ s \leftarrow s + g^2 \qquad \theta \leftarrow \theta - \eta \frac{g}{\sqrt{s} + \varepsilon} $$
+
+    Parameters whose gradient is rarely other than 0 keep a large rate. Duchi, Hazan & Singer 2011,
+    jmlr.org/papers/v12/duchi11a.html.
+    """
     return _Adagrad(parameters, initial, eps)

@@ -35,11 +35,24 @@ class _Adam(Optimizer):
 
 @optimizers.register("adam")
 def adam(parameters: Parameters, *, beta1: Beta = 0.9, beta2: Beta = 0.999, eps: Epsilon = 1e-8) -> Optimizer:
-    """θ ← θ - η m̂ / (√v̂ + ε), with m and v running averages of g and g²; weight decay is added to g."""
+    r"""A running average of gradients, divided entry by entry by the root of a running average of their squares.
+
+    $$ m \leftarrow \beta_1 m + (1 - \beta_1) g \qquad v \leftarrow \beta_2 v + (1 - \beta_2) g^2 \qquad
+       \theta \leftarrow \theta - \eta \frac{\hat m}{\sqrt{\hat v} + \varepsilon} $$
+
+    m̂ = m / (1 - β₁ᵗ) and v̂ = v / (1 - β₂ᵗ) after t steps, since both begin at 0. A step moves each parameter by about
+    η, whatever the size of its gradients. Weight decay is added to g. Kingma & Ba 2014, arXiv:1412.6980.
+    """
     return _Adam(parameters, torch._fused_adam_, beta1, beta2, eps)
 
 
 @optimizers.register("adamw")
 def adamw(parameters: Parameters, *, beta1: Beta = 0.9, beta2: Beta = 0.999, eps: Epsilon = 1e-8) -> Optimizer:
-    """Adam with weight decay apart from the gradient: θ ← (1 - η λ) θ - η m̂ / (√v̂ + ε)."""
+    r"""Adam with weight decay apart from the gradient.
+
+    $$ \theta \leftarrow (1 - \eta \lambda) \theta - \eta \frac{\hat m}{\sqrt{\hat v} + \varepsilon} $$
+
+    m̂ and v̂ are those of Adam; λ is `train.weight_decay`, by which all weights then shrink alike. Loshchilov & Hutter
+    2017, arXiv:1711.05101.
+    """
     return _Adam(parameters, torch._fused_adamw_, beta1, beta2, eps)

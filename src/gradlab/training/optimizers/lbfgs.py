@@ -49,5 +49,11 @@ def lbfgs(
     history: Annotated[Count, "gradient differences that make up the curvature estimate"] = 10,
     iterations: Annotated[Count, "quasi-Newton iterations in one step"] = 20,
 ) -> Optimizer:
-    """L-BFGS with a strong Wolfe line search, on the full batch."""
+    r"""A quasi-Newton method: L-BFGS with a strong Wolfe line search, on the full batch.
+
+    $$ \theta \leftarrow \theta - \alpha H g $$
+
+    H stands for the inverse of the Hessian, made of the last `history` differences of gradients and never written out;
+    α is searched for along the direction. Liu & Nocedal 1989, doi:10.1007/BF01589116.
+    """
     return Lbfgs(parameters, history, iterations)

@@ -23,5 +23,11 @@ class _Lion(Optimizer):
 
 @optimizers.register("lion")
 def lion(parameters: Parameters, *, beta1: Beta = 0.9, beta2: Beta = 0.99) -> Optimizer:
-    """θ ← (1 - η λ) θ - η sign(β₁ m + (1 - β₁) g), m ← β₂ m + (1 - β₂) g: every weight moves by η, so η is small."""
+    r"""The sign of a running average of gradients: every weight moves by the rate, so the rate is small.
+
+    $$ \theta \leftarrow (1 - \eta \lambda) \theta - \eta \, \mathrm{sign}(\beta_1 m + (1 - \beta_1) g) \qquad
+       m \leftarrow \beta_2 m + (1 - \beta_2) g $$
+
+    λ is `train.weight_decay`. Chen et al. 2023, arXiv:2302.06675.
+    """
     return _Lion(parameters, beta1, beta2)

@@ -51,5 +51,11 @@ def rmsprop(
     momentum: Momentum = 0.0,
     centered: Annotated[bool, "divide by the gradient's standard deviation instead of its root mean square"] = False,
 ) -> Optimizer:
-    """θ ← θ - η g / (√v + ε), with v a running average of g²; weight decay is added to g."""
+    r"""The gradient, divided entry by entry by the root of a running average of its squares.
+
+    $$ v \leftarrow \alpha v + (1 - \alpha) g^2 \qquad
+       \theta \leftarrow \theta - \eta \frac{g}{\sqrt{v} + \varepsilon} $$
+
+    With `centered`, v is less the square of a running average of g. Weight decay is added to g. Tieleman & Hinton 2012.
+    """
     return _RmsProp(parameters, alpha, eps, momentum, centered)

@@ -30,7 +30,12 @@ class _Sgd(Optimizer):
 
 @optimizers.register("sgd")
 def sgd(parameters: Parameters) -> Optimizer:
-    """θ ← θ - η g"""
+    r"""Stochastic gradient descent: a step against the gradient of the batch.
+
+    $$ \theta \leftarrow \theta - \eta g $$
+
+    η is `train.lr`, g the gradient, to which weight decay is added. Robbins & Monro 1951, doi:10.1214/aoms/1177729586.
+    """
     return _Sgd(parameters)
 
 
@@ -41,7 +46,13 @@ def momentum(
     momentum: Momentum = 0.9,
     form: Annotated[Literal["sum", "average"], "sum: v ← m v + g; average: v ← m v + (1 - m) g"] = "sum",
 ) -> Optimizer:
-    """v ← m v + g (or its average), θ ← θ - η v. The average takes the same path as the sum at the rate η (1 - m)."""
+    r"""Gradient descent with a velocity, which keeps a share of itself from step to step.
+
+    $$ v \leftarrow m v + g \qquad \theta \leftarrow \theta - \eta v $$
+
+    m is `momentum`. The form `average` has (1 - m) g in place of g; it takes the same path as the sum at the rate
+    η (1 - m). Polyak 1964, doi:10.1016/0041-5553(64)90137-5.
+    """
     return _Sgd(parameters, momentum, dampening=momentum if form == "average" else 0.0)
 
 
@@ -49,5 +60,10 @@ def momentum(
 def nesterov(
     parameters: Parameters, *, momentum: Annotated[float, Gt(0), Lt(1), "share of the last velocity that is kept"] = 0.9
 ) -> Optimizer:
-    """v ← m v + g, θ ← θ - η (g + m v): the gradient step looks ahead along the velocity."""
+    r"""Momentum whose gradient step looks ahead along the velocity.
+
+    $$ v \leftarrow m v + g \qquad \theta \leftarrow \theta - \eta (g + m v) $$
+
+    m is `momentum`. Sutskever et al. 2013, proceedings.mlr.press/v28/sutskever13.html.
+    """
     return _Sgd(parameters, momentum, nesterov=True)

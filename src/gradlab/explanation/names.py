@@ -1,0 +1,57 @@
+"""Which of the things that can be explained a name stands for."""
+
+import difflib
+
+from gradlab.errors import GradlabError, unknown
+from gradlab.explanation.block import summaries as of_blocks
+from gradlab.explanation.docstring import Docstring
+from gradlab.explanation.equations import sentence
+from gradlab.explanation.part import parts
+
+AUTODIFF = "autodiff"
+_ALSO = dict.fromkeys(("backprop", "backpropagation", "backward", "chainrule", "automaticdifferentiation"), AUTODIFF)
+
+
+def summaries() -> dict[str, str]:
+    """Each block, optimiser, schedule and metric in one sentence."""
+    others = {name: Docstring.of(function).summary for name, function in parts().items()}
+    return {name: sentence(text) for name, text in (of_blocks() | dict(sorted(others.items()))).items()}
+
+
+def family(name: str) -> dict[str, str]:
+    """The summaries of those whose names begin with this word; empty if none do."""
+    return {key: text for key, text in summaries().items() if key.startswith(f"{_bare(name)}.")}
+
+
+def find(name: str) -> str:
+    """The whole name of what is asked for: by it, by its last part, or by the usual word for it.
+
+    >>> find("norm.rms"), find("lstm"), find("batch-norm"), find("LayerNorm"), find("backprop"), find("adam")
+    ('norm.rms', 'recurrent.lstm', 'norm.batch', 'norm.layer', 'autodiff', 'optimizer.adam')
+    """
+    names = [*summaries(), AUTODIFF]
+    bare = _bare(name).replace("_", "")
+    if whole := [each for each in names if _bare(each) == _bare(name)]:
+        return whole[0]
+    if bare in _ALSO:
+        return _ALSO[bare]
+    short: dict[str, list[str]] = {}
+    for each in names:
+        kind, _, own = _bare(each).replace("_", "").rpartition(".")
+        for word in {own, own + kind, kind + own}:
+            short.setdefault(word, []).append(each)
+    if len(several := short.get(bare, [])) == 1:
+        return several[0]
+    close = several or [
+        each for word in difflib.get_close_matches(bare, short, n=3, cutoff=0.7) for each in short[word]
+    ]
+    if close:
+        meant = " or ".join(repr(each) for each in dict.fromkeys(close))
+        what = "is not one thing" if several else "is not known here"
+        raise GradlabError(f"{name!r} {what}. Did you mean {meant}? `gradlab explain` lists all.")
+    raise unknown("block", name, names)
+
+
+def _bare(name: str) -> str:
+    """As names are compared: whatever the case, and with - or _ or a blank."""
+    return name.lower().replace("-", "_").replace(" ", "_")
