@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,10 @@ from gradlab.run import Run
 from gradlab.training import experiment
 from gradlab.training.checkup import Checkup
 from gradlab.training.observers import Observer
+
+sys.path.append(str(Path(__file__).parents[1] / "data"))
+
+from churn import write_churn
 
 X = torch.randn(400, 6, generator=torch.Generator().manual_seed(0))
 Y = X[:, :3].argmax(1)
@@ -225,6 +230,28 @@ def test_with_and_without_it_a_training_gives_the_same_bits(recipe, tmp_path):
     assert off.findings is None
     results = [{k: v for k, v in run.finished.items() if k not in ("run", "seconds", "findings")} for run in (on, off)]
     assert results[0] == results[1]
+
+
+@pytest.fixture
+def rare(tmp_path):
+    """Overrides for a table with few of one class, which end long after the best weights."""
+    path = write_churn(tmp_path / "churn.csv", 4000)
+    data = {"data__path": str(path), "data__target": "churn", "data__drop": "balance,usage", "data__levels": 300}
+    return {**data, "train__epochs": 4, "train__lr": 3e-3}
+
+
+def test_a_look_at_the_classes_leaves_no_trace(rare, tmp_path):
+    on, off = (trained(tmp_path / name, "csv", doctor=name, **rare) for name in ("on", "off"))
+    assert "missed_class" in grave(on.findings)
+    assert "best, of step" in on.finished["weights"]
+    assert (
+        f"of step {on.finished['steps']}" not in on.finished["weights"]
+    )  # others than those of the end were looked at
+    assert weights(on) == weights(off)
+    assert on.test == off.test
+    (found,) = (f.measured for f in on.findings if f.slug == "missed_class")
+    assert found["area"] == pytest.approx(on.validation["auroc"])
+    assert found["accuracy"] == pytest.approx(on.validation["accuracy"])
 
 
 class StopAt(Observer):

@@ -235,7 +235,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         if text:
             say(screen, key, text)
     show_columns(screen, experiment)
-    for note in experiment.dataset.raw.notes:
+    for note in experiment.notes:
         say(screen, "note", note)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from gradlab.data.moments import Moments
 from gradlab.data.raw import Raw, parts
 from gradlab.data.tables.columns import MISSING_CODE
+from gradlab.data.tables.leaks import find_leaks
 from gradlab.data.tables.reader import TableReader
 from gradlab.wording import date, quantity
 
@@ -63,7 +64,7 @@ class Overview:
             if raw.classes is None
             else None,
             features=_feature_list(raw.inputs, _names(raw), _categories(raw), _dates(raw)),
-            notes=raw.notes,
+            notes=[*raw.notes, *(leak.note for leak in find_leaks(raw, np.arange(len(raw.targets))))],
         )
 
 

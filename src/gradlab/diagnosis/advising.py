@@ -23,6 +23,8 @@ def advise(source: Logged, knobs: Collection[str], keeps_best: bool) -> Verdict:
         finding = for_script(rule, case)
         slug, words = rule.slug, {**case.measured, "lr": source.optimizer.settings["lr"], "stop": stop}
         remedy = next((text for needed, text in _REMEDIES.get(slug, []) if needed <= {*knobs}), None)
+        if slug == "missed_class" and "task.class_weights" in knobs:
+            remedy = (_MORE if case.measured["weighted"] else _BALANCED) + _DECIDE * ("threshold" in case.measured)
         if slug == "overfitting" and keeps_best:
             finding = replace(finding, evidence=f"{finding.evidence} {fill(_KEPT, case.measured)}")
         if slug == "no_learning" and source.loss.end < 0.9 * source.loss.start:
@@ -67,6 +69,9 @@ def _weighed(finding: Finding, source: Logged, keeps_best: bool) -> Finding:
     return finding
 
 
+_MORE = "more examples of class {missed!r}, or a longer training"
+_BALANCED = "task={task} task.class_weights=balanced"
+_DECIDE = "  # or decide otherwise: gradlab predict RUN FILE --threshold {threshold:.2g}"
 _KEPT = "The weights that were kept are those of step {step:,}."
 
 _PLACES = {
@@ -113,6 +118,7 @@ _REMEDIES: dict[str, list[tuple[set[str], str]]] = {
         ),
     ],
     "unnormalized_input": [({"data.preprocess"}, "data.preprocess=standardise")],
+    "target_leak": [({"data.drop"}, "data.drop={columns!q}  # unless it is known before {target} is")],
 }
 """Remedies in the knobs of a recipe, with those that each needs: the first that can be followed is told, else that of a
 script."""

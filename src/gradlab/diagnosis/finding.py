@@ -1,5 +1,6 @@
 """What the doctor says: findings, and the verdict they make together."""
 
+import shlex
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -85,7 +86,10 @@ class Finding:
 
 
 class _Filler(string.Formatter):
-    """Numbers without a format of their own are written as people read them."""
+    """Numbers without a format of their own are written as people read them; `{name!q}` is quoted for a shell."""
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return shlex.quote(str(value)) if conversion == "q" else super().convert_field(value, conversion)
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return number(value) if isinstance(value, float) and not format_spec else str(format(value, format_spec))
@@ -95,6 +99,8 @@ def fill(template: str, measured: Mapping[str, Measure]) -> str:
     """
     >>> fill("lr={rate:g}  # at a loss of {loss}", {"rate": 0.001, "loss": 2.30259})
     'lr=0.001  # at a loss of 2.3026'
+    >>> fill("data.drop={column!q}", {"column": "day of it"})
+    "data.drop='day of it'"
     """
     return _Filler().vformat(template, (), measured)
 

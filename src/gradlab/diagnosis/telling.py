@@ -206,14 +206,18 @@ def _inline(line: str) -> Text:
 
 
 def is_code(line: str) -> bool:
-    """Whether a line is Python that does something: a call, an assignment, an import, the head of a block.
+    """Whether a line is Python that does something (a call, an assignment, an import, the head of a block), or knobs.
 
     >>> is_code("optimizer.zero_grad()  # first"), is_code("with torch.no_grad():"), is_code("SGD(…, lr=0.1)")
     (True, True, True)
+    >>> is_code("train.keep=best train.patience=5  # end soon after the best")
+    True
     >>> is_code("Lower the rate"), is_code("rate"), is_code("train.py:20")
     (False, False, False)
     """
     code = code_and_comment(line)[0].strip().replace("…", "...")
+    if code and all("=" in word[1:] for word in code.split()):
+        return True
     try:
         statements = ast.parse(f"{code} pass" if code.endswith(":") else code).body
     except (SyntaxError, ValueError):

@@ -167,6 +167,15 @@ def _area(members: npt.NDArray[np.float64], ordered: npt.NDArray[np.float64]) ->
     return float(wins) / (2 * pairs) if pairs else math.nan
 
 
+def by_class(total: Float[Tensor, "rows examples"]) -> list[tuple[int, int, float]]:
+    """Of each class how many examples there are, how many of them are recognised, and its AUROC."""
+    scores, target = total.numpy()[:-1], total.numpy()[-1]
+    right = scores.argmax(0) == target
+    members = [target == c for c in range(len(scores))]
+    areas = [_area(own[is_one], np.sort(own)) for own, is_one in zip(scores, members, strict=True)]
+    return [(int(m.sum()), int((m & right).sum()), area) for m, area in zip(members, areas, strict=True)]
+
+
 def ece() -> Metric:
     """Expected calibration error: how far confidence is from accuracy (see `Reliability`)."""
 

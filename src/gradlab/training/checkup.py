@@ -14,11 +14,15 @@ import torch
 from torch import Tensor
 
 from gradlab.data import Examples
+from gradlab.data.tables.leaks import Leak
+from gradlab.diagnosis import record
 from gradlab.diagnosis.finding import Finding, Verdict
 from gradlab.diagnosis.logged import Logged
 from gradlab.errors import TrainingError, notice, one_line
+from gradlab.models.embedded import EmbeddedTable
 from gradlab.run.folder import read_lines
 from gradlab.training.observers import Line, Observer
+from gradlab.training.recognition import recognised
 from gradlab.training.vocabulary import Words, in_a_recipe
 
 if TYPE_CHECKING:
@@ -51,10 +55,17 @@ class Checkup(Observer):
     goes on, `log` is the log of what came before.
     """
 
-    def __init__(self, log: Path | None = None, knobs: Collection[str] = (), words: Words = in_a_recipe):
+    def __init__(
+        self,
+        log: Path | None = None,
+        knobs: Collection[str] = (),
+        words: Words = in_a_recipe,
+        leaks: Sequence[Leak] = (),
+    ):
         self.log_path, self.knobs, self.words = log, knobs, words
         """`knobs` are those that the user can set beside the plan's, and `words` how they are called."""
         self.source = Logged()
+        self.source.record.leaks = [record.Leak(**vars(leak)) for leak in leaks]
         self.saved: dict[str, Any] = {}
         self.before: dict[str, Tensor] = {}
         self.logged = -1
@@ -88,7 +99,9 @@ class Checkup(Observer):
         source.begin(training.model, training.layers)
         inputs = training.train.parts.get("inputs") if isinstance(training.train, Examples) else None
         if isinstance(inputs, Tensor):
-            source.inputs(training.train.sample(_ROWS).inputs[:])
+            table = next((m for m in training.model.modules() if isinstance(m, EmbeddedTable)), None)
+            some = training.train.sample(_ROWS).inputs[:]
+            source.inputs(some if table is None else some[:, : table.numbers])  # numbers of categories have no scale
         if training.progress.step == 0:
             source.first_weights(training.layers)
         elif "fault" in self.saved:
@@ -148,6 +161,8 @@ class Checkup(Observer):
         from gradlab.diagnosis.advising import advise  # after the training, which should not wait for the rules
 
         self.source.last_weights(training.layers)
+        if progress.ended != "diverged":
+            self.source.record.classes = recognised(training)
         same, diverged = training.task.trains_by_its_loss, progress.ended == "diverged"
         self.source.conclude(progress.step, progress.seconds, constant_loss(training), same=same, diverged=diverged)
         refused = ("clip",) if plan.optimizer.name == "lbfgs" else ()

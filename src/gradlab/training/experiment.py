@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import nn
 from gradlab import owners, parallel
 from gradlab.data import Dataset, Examples, load, sources
 from gradlab.data.dataset import FILES, split_size
+from gradlab.data.tables.leaks import Leak, find_leaks
 from gradlab.errors import GradlabError, is_out_of_memory, notice, one_line
 from gradlab.models import build_model, models
 from gradlab.models.cost import Cost, parameter_count
@@ -127,6 +128,17 @@ class Experiment:
     def evaluation_interval(self) -> int:
         return self.plan.evaluation_interval(driver.steps_per_epoch(self.splits["train"], self.plan))
 
+    @cached_property
+    def leaks(self) -> list[Leak]:
+        """Columns of a table that may give the answer away, by the training split."""
+        train = self.dataset.train
+        return find_leaks(self.dataset.raw, train.rows) if isinstance(train, Examples) else []
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know of the data."""
+        return [*self.dataset.raw.notes, *(leak.note for leak in self.leaks)]
+
     def initial_loss(self) -> float:
         """The loss of the fresh model on some training examples."""
         train = self.splits["train"]
@@ -213,6 +225,7 @@ def _train(experiment: Experiment, run: Run, observers: Sequence[Observer]) -> R
         mode=experiment.mode,
     )
     known = {"recipe": experiment.recipe.name, "flops_per_example": experiment.flops}
-    train_into(run, build, experiment.task, experiment.plan, splits, observers, known)
+    leaks = experiment.leaks if experiment.plan.doctor else []
+    train_into(run, build, experiment.task, experiment.plan, splits, observers, known, leaks=leaks)
     run.dataset = experiment.dataset  # so that nobody reads it again
     return run

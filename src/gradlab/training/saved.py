@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from gradlab import owners, parallel, process
+from gradlab.data.tables.leaks import Leak
 from gradlab.errors import GradlabError, Interrupted, TrainingError, notice, one_line
 from gradlab.files import check_content
 from gradlab.models.cost import parameter_count
@@ -37,13 +38,15 @@ def train_into(
     observers: Sequence[Observer],
     known: Mapping[str, Any],
     words: Words = in_a_recipe,
+    leaks: Sequence[Leak] = (),
 ) -> Training:
     """Train from the newest sound checkpoint of a run, or from the beginning, to the end, and write the result.
 
-    `known` is what result.json should say beside the figures, `words` how whoever reads it calls the knobs.
+    `known` is what result.json should say beside the figures, `words` how whoever reads it calls the knobs, and `leaks`
+    what the doctor should know of the data.
     """
     knobs = ["data", *run.recipe.flat()] if words is in_a_recipe else []
-    checkup = Checkup(run.path / "metrics.jsonl", knobs, words) if plan.doctor and task.doctor else None
+    checkup = Checkup(run.path / "metrics.jsonl", knobs, words, leaks) if plan.doctor and task.doctor else None
     keepers = [
         MetricsLog(run.path / "metrics.jsonl", plan.checkpoint_every),
         Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints, plan.checkpoint_minutes),

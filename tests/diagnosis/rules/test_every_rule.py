@@ -14,9 +14,11 @@ import torch
 
 from gradlab.diagnosis.record import (
     Activation,
+    Classes,
     Clipping,
     Graph,
     Inputs,
+    Leak,
     Loss,
     LossCall,
     Module,
@@ -25,6 +27,7 @@ from gradlab.diagnosis.record import (
     OptimizerRecord,
     Parameter,
     Probed,
+    Recognised,
     Record,
     Root,
     Shared,
@@ -92,6 +95,10 @@ def inputs(record: Record, **more) -> Record:
     vars(columns).update(more)
     record.roots[0].inputs = [columns]
     return record
+
+
+def recognised(name: str, examples: int, right: int, area: float = 0.8) -> Recognised:
+    return Recognised(name=name, examples=examples, right=right, area=area)
 
 
 def graph(*names: str, **last) -> list[Node]:
@@ -308,6 +315,18 @@ def _(wrong):
 def _(wrong):
     shared = Shared(trained=1000, values=8, continuous=True, batches=4, rows=200, shared=100 if wrong else 2, clear=3)
     return training(FALLING, shared=[shared])
+
+
+@of("target_leak")
+def _(wrong):
+    leak = Leak(column="closed", target="churn", figure="balanced accuracy", alone=0.99, others=0.7)
+    return training(FALLING, leaks=[leak] if wrong else [])
+
+
+@of("missed_class")
+def _(wrong):
+    rare = recognised("yes", 30, 1 if wrong else 20)
+    return training(FALLING, classes=Classes(task="classify", each=[recognised("no", 970, 965), rare]))
 
 
 @of("causal_leak")

@@ -261,7 +261,12 @@ class _Conversion:
         if survey.missing:
             self.notes.append(f"Left out {counted(survey.missing, 'row')} in which {survey.name!r} is missing.")
         if kind == "category" and survey.overflown:
-            raise GradlabError(f"{self.path}: the target {survey.name!r} has too many different texts to be classes.")
+            raise GradlabError(
+                f"{self.path}: the target {survey.name!r} has too many different texts to be classes. Is it an "
+                f"identifier? Then name another target. Are these numbers? Then say so: data.numbers={survey.name}"
+            )
+        if kind == "category" and survey.name not in self.settings["categories"]:
+            survey.check_target(str(self.path))
         return survey.column(kind, "target")
 
     def _classes(self) -> list[str] | None:

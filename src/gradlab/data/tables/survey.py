@@ -24,6 +24,7 @@ from gradlab.wording import counted, quantity
 
 _MOST_VALUES = 10_000  # different texts of a column that are counted; with more it cannot be a category
 _FEW = 20  # whole numbers of which there are no more than this are classes, where they are the target
+_MANY, _EACH = 100, 20  # classes, if most have one example, or all of them: then they are probably none
 _SHOWN = 3
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -184,6 +185,16 @@ class Survey:
         if kind == "category":
             return sorted(self.counts)
         return [f"{value:.0f}" for value in self.values + 0.0] if self.whole and self.distinct <= _FEW else None
+
+    def check_target(self, path: str) -> None:
+        """Where this is the target: refuse texts of which most occur but once, since nobody can learn such classes."""
+        single = sum(count == 1 for count in self.counts.values())
+        if (self.distinct >= _MANY and 2 * single > self.distinct) or single == self.distinct >= _EACH:
+            raise GradlabError(
+                f"{path}: the target {self.name!r} has {self.distinct:,} classes, of which {single:,} have one "
+                f"example. Is it an identifier? Then name another target. Are these numbers? Then say so: "
+                f"data.numbers={self.name}. To take them as classes all the same: data.categories={self.name}"
+            )
 
     def identifier(self, kind: Kind) -> str:
         """Why this column only names its rows, or nothing."""

@@ -1,5 +1,6 @@
 """What was seen of a training, by nouns: plain data. Nothing in here judges, and nothing changes the training."""
 
+from gradlab.diagnosis.record.answers import MISSED, Classes, Leak, Recognised
 from gradlab.diagnosis.record.capture import Capture
 from gradlab.diagnosis.record.graph import COUNTED, Graph, Node
 from gradlab.diagnosis.record.loss import Loss, LossCall
@@ -13,11 +14,14 @@ from gradlab.diagnosis.record.training import NotFinite, Record
 __all__ = [
     "COLUMNS",
     "COUNTED",
+    "MISSED",
     "Activation",
     "Capture",
+    "Classes",
     "Clipping",
     "Graph",
     "Inputs",
+    "Leak",
     "LossCall",
     "Loss",
     "Module",
@@ -26,6 +30,7 @@ __all__ = [
     "OptimizerRecord",
     "Parameter",
     "Probed",
+    "Recognised",
     "Record",
     "Root",
     "Shared",

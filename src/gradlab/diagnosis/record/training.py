@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from gradlab.diagnosis.record.answers import Classes, Leak
 from gradlab.diagnosis.record.capture import Capture
 from gradlab.diagnosis.record.loss import Loss, LossCall
 from gradlab.diagnosis.record.model import Activation, Module, Parameter, Root
@@ -63,6 +64,10 @@ class Record:
     not_finite: NotFinite | None = None
     shared: list[Shared] = field(default_factory=list)
     """For each root that was given data: the rows it was judged on, and those of them that were trained on."""
+    leaks: list[Leak] = field(default_factory=list)
+    """Of a table: columns that give the answer away, as far as the training examples tell."""
+    classes: Classes | None = None
+    """How each class of the validation split is recognised, where that was looked at."""
     waited: Series = field(default_factory=Series)
     """Seconds between a step and the next root's call, without evaluation."""
     worked: Series = field(default_factory=Series)

@@ -3,6 +3,7 @@
 from gradlab.diagnosis.rules import (
     affine,
     brakes,
+    classes,
     clearing,
     generative,
     growth,
@@ -22,7 +23,7 @@ from gradlab.diagnosis.rules import (
 from gradlab.diagnosis.rules.base import for_script, judge, rules
 
 FILES = (
-    *(affine, brakes, clearing, generative, growth, inputs, labels, leakage, loading),
+    *(affine, brakes, classes, clearing, generative, growth, inputs, labels, leakage, loading),
     *(losses, modes, outcomes, probed, rates, signals, starts, wiring),
 )
 

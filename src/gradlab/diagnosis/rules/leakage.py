@@ -1,10 +1,34 @@
-"""Answers that the model has seen: rows of the training in an evaluation, and a future that should be hidden."""
+"""Answers that the model has seen: in a column, in rows of the training that are evaluated, or in the future."""
 
 from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import self_made
 from gradlab.diagnosis.record import Record, Shared
 from gradlab.diagnosis.rules.base import Case, Rule, named
+
+
+@Rule(
+    slug="target_leak",
+    title="a column gives the answer away",
+    meaning="If it is only known when the answer is, the figures say nothing of how the model will do.",
+    evidence=(
+        "{column!r} alone predicts {target!r} nearly without error: {figure} {alone:.3f}, beside {others:.3f} of all "
+        "other columns together."
+    ),
+    remedy="leave {columns} out of the inputs, unless it is known before {target} is",
+)
+def target_leak(record: Record) -> Iterator[Case]:
+    if record.leaks:
+        first, *others = sorted(record.leaks, key=lambda leak: -leak.alone)
+        columns = [leak.column for leak in (first, *others)]
+        yield Case(
+            ("warning", 0.9),
+            *columns,
+            besides=" So does {more}." if others else "",
+            columns=",".join(columns),
+            more=named(columns[1:]),
+            **vars(first),
+        )
 
 
 @Rule(
