@@ -35,6 +35,7 @@ def missed_class(record: Record) -> Iterator[Case]:
         return
     worst, *_ = missed = sorted(missed, key=lambda one: -one.examples)
     common = max(classes.each, key=lambda one: one.examples)
+    two: dict[str, Any] = {"threshold": worst.examples / total} if len(classes.each) == 2 else {}
     yield Case(
         ("warning", 0.8),
         f"validation examples of {named([one.name for one in missed])}",
@@ -49,14 +50,8 @@ def missed_class(record: Record) -> Iterator[Case]:
         guessing=common.examples / total,
         task=classes.task,
         weighted=classes.weighted,
-        **_threshold(worst, classes.each),
+        **two,
     )
-
-
-def _threshold(missed: Recognised, classes: list[Recognised]) -> dict[str, Any]:
-    """Of two classes, a probability of the second from which on to predict it: what it has without any inputs."""
-    share = missed.examples / sum(one.examples for one in classes)
-    return {"threshold": share if missed is classes[1] else 1 - share} if len(classes) == 2 else {}
 
 
 def _missed(one: Recognised, total: int, classes: int) -> bool:
