@@ -20,6 +20,7 @@ def table() -> Table:
     return compete(small, 1, lambda text: None, ALWAYS_HERE)
 
 
+@pytest.mark.slow
 def test_every_contestant_does_the_same_work(table):
     assert {row.contestant for row in table.rows} == set(ALWAYS_HERE)
     assert {row.steps for row in table.rows} == {table.steps} == {70}
@@ -29,6 +30,7 @@ def test_every_contestant_does_the_same_work(table):
     assert max(losses) - min(losses) < 0.1
 
 
+@pytest.mark.slow
 def test_ratios_are_to_the_faster_tutorial_loop(table):
     loops = {row.contestant: row for row in table.rows if row.contestant.startswith("tutorial")}
     assert loops[table.reference].wall == loops[table.reference].cpu == 1.0
@@ -36,6 +38,7 @@ def test_ratios_are_to_the_faster_tutorial_loop(table):
     assert [row.wall for row in table.rows] == sorted(row.wall for row in table.rows)
 
 
+@pytest.mark.slow
 def test_a_table_is_plain_data(table):
     assert json.loads(json.dumps(asdict(table)))["rows"][0]["steps"] == 70
 

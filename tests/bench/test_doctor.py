@@ -103,6 +103,7 @@ def test_a_corpus_that_is_not_there_is_told(tmp_path):
 # Running
 
 
+@pytest.mark.slow
 def test_scripts_run_under_the_doctor_and_are_counted_apart(corpus):
     told = []
     used, aside = bench_doctor(corpus, told.append, jobs=2, identity=True)
@@ -140,6 +141,7 @@ def test_no_script_sees_what_another_has_done(tmp_path):
     assert text.endswith(" 1 ['a b'] False\n")
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_start_is_told(corpus, monkeypatch):
     def ask(self, question):
         raise WorkerFailed("ImportError: no torch")

@@ -43,6 +43,7 @@ def test_bad_requests_are_refused_before_anything_starts(arguments, message):
     assert started == []
 
 
+@pytest.mark.slow
 def test_counting_is_judged_beside_knowing_nothing():
     uniform, trigrams = bench_language(["pydoc-ngram"], minutes=1, progress=lambda text: None, threads=1)
     assert (uniform.recipe, uniform.perplexity) == ("uniform", 256)

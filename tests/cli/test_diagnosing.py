@@ -366,7 +366,7 @@ def test_warnings_of_a_script_name_its_lines(tmp_path: Path) -> None:
     """As they do without the doctor, once for each line."""
     (tmp_path / "mine.py").write_text(WARNING)
     alone = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True)
-    watched = gradlab("doctor", "mine.py", cwd=tmp_path)
+    watched = fresh("doctor", "mine.py", cwd=tmp_path)
     told = [line for line in alone.stderr.splitlines() if "Warning: " in line]
     assert sum(line.startswith(str(tmp_path / "mine.py")) for line in told) == 5
     assert sum("target size" in line for line in told) == 2

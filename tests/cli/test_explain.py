@@ -116,6 +116,7 @@ def test_an_optimiser_is_explained_with_its_equation_knobs_and_code(quick: ForkS
     ]
 
 
+@pytest.mark.slow
 def test_every_part_of_a_recipe_and_every_metric_has_a_page(quick: ForkServer, tmp_path: Path) -> None:
     from gradlab.explanation.part import parts
 

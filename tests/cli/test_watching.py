@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from cli_helpers import ForkServer, check_refused, finish, line_count, lines, start, wait_until
+from cli_helpers import Forked, ForkServer, check_refused, finish, line_count, lines, start, start_fresh, wait_until
 
 Watch = Callable[..., subprocess.Popen[str]]
 
@@ -35,13 +35,12 @@ def slow(inputs, outputs):
 
 
 @pytest.fixture
-def training(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def training(tmp_path: Path) -> Iterator[Forked]:
     """A training in runs/long that would take minutes, and has written a few lines."""
     process = start("train", "digits-mlp", "train.epochs=5000", "--out", "runs/long", "--plain", cwd=tmp_path)
     assert wait_until(lambda: line_count(tmp_path / "runs" / "long") > 6, process)
     yield process
     process.kill()
-    process.communicate()
 
 
 @pytest.fixture
@@ -50,7 +49,7 @@ def watch(tmp_path: Path) -> Iterator[Watch]:
     with ExitStack() as stack:
 
         def begin(*arguments: str) -> subprocess.Popen[str]:
-            process = stack.enter_context(start(*arguments, cwd=tmp_path))
+            process = stack.enter_context(start_fresh(*arguments, cwd=tmp_path))
             stack.callback(process.kill)
             return process
 
@@ -69,7 +68,7 @@ def read_until(process: subprocess.Popen[str], pattern: str) -> str:
     return text
 
 
-def test_runs_are_followed_until_they_are_interrupted(training: subprocess.Popen[str], watch: Watch) -> None:
+def test_runs_are_followed_until_they_are_interrupted(training: Forked, watch: Watch) -> None:
     watching = watch("runs", "--watch")
     first = read_until(watching, r"runs/long: running, step [\d,]+ of 195,000, training loss [\d.]+, validation loss")
     step = int(re.findall(r"step ([\d,]+) of", first)[-1].replace(",", ""))
@@ -83,7 +82,7 @@ def test_runs_are_followed_until_they_are_interrupted(training: subprocess.Popen
     assert (ended.code, ended.err) == (0, "")
 
 
-def test_a_page_follows_a_training_to_its_end(training: subprocess.Popen[str], watch: Watch, tmp_path: Path) -> None:
+def test_a_page_follows_a_training_to_its_end(training: Forked, watch: Watch, tmp_path: Path) -> None:
     watching = watch("report", "runs/long", "--watch")
     assert "live.html" in read_until(watching, "page")
     page, run = tmp_path / "runs" / "long" / "live.html", tmp_path / "runs" / "long"

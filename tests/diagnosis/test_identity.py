@@ -55,7 +55,7 @@ def called(arguments, cwd):
     [
         ("own_names", ["--json", "-x", "--", "two words"], 0),
         pytest.param("leaves", [], 3, marks=pytest.mark.slow),
-        ("raises", [], 1),
+        pytest.param("raises", [], 1, marks=pytest.mark.slow),
         pytest.param("processes", [], 0, marks=pytest.mark.slow),
         pytest.param("workers", ["spawn"], 0, marks=pytest.mark.slow),
     ],

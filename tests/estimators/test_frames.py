@@ -121,11 +121,12 @@ def test_whole_numbers_keep_their_category_when_a_gap_makes_them_floats():
     assert as_numbers(floats, columns).ravel().tolist() == [1.0, -1.0, 0.0]
 
 
-def test_at_most_a_hundred_categories_of_a_column_have_a_code():
-    names = pd.DataFrame({"name": [f"n{i}" for i in range(150)] + ["n149"] * 10})
-    fitted = classifier(epochs=1).fit(names, np.arange(160) % 2)
-    assert fitted.model_[0].in_features == 100
-    assert fed(fitted, names).iloc[149].sum() == 1  # the most frequent is among them
+def test_of_more_than_a_hundred_categories_vectors_are_learned():
+    names = pd.DataFrame({"name": [f"n{i}" for i in range(150)] * 2 + ["once"]})
+    fitted = classifier(epochs=1).fit(names, np.arange(301) % 2)
+    [vectors] = fitted.model_[0].vectors
+    assert vectors.num_embeddings == 151
+    assert fed(fitted, names).iloc[[0, 150, 300], 0].tolist() == [1, 1, 0]  # which is what occurs once
 
 
 def test_a_frame_of_numbers_teaches_what_its_array_does():

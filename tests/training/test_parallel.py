@@ -115,6 +115,7 @@ def test_three_processes_train_as_one_does_though_a_batch_has_only_two_examples(
     check_close(check_agree(three, "small_last_batches"), one("small_last_batches"))
 
 
+@pytest.mark.slow
 def test_a_process_whose_first_batch_is_empty_learns_from_the_others_what_is_summed(
     three: list[dict[str, Any]],
 ) -> None:

@@ -26,7 +26,7 @@ from gradlab.training.environment import find_device
 from gradlab.training.observers import Observer
 from gradlab.training.vocabulary import in_an_estimator, speaking
 
-_LEVELS = 100  # categories of a column that get a code of their own, as in the tables of recipes
+_LEVELS = 100  # most categories of a column that is coded one-hot, as in the tables of recipes
 
 
 class Estimator(EstimatorSettings):

@@ -16,7 +16,7 @@ class EmbeddedTable(nn.Module):
     $$ (x_1, \dots, x_n, c_1, \dots, c_k) \mapsto (x_1, \dots, x_n, E^{(1)}_{c_1}, \dots, E^{(k)}_{c_k}) $$
 
     >>> EmbeddedTable(2, [300]).width
-    14
+    15
     """
 
     def __init__(self, numbers: int, sizes: Sequence[int]):

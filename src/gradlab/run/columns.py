@@ -171,7 +171,8 @@ def _sample(run: "Run", most: int) -> _Sample:
     if split is None:
         raise GradlabError(f"{run.path} has held out no examples to evaluate on (data.test, data.validation).")
     examples: Examples = run.dataset.split(split).sample(most)
-    return _Sample(split, examples, np.asarray(run.dataset.raw.inputs[examples.rows]))
+    inputs = np.asarray(run.dataset.raw.inputs[examples.rows])
+    return _Sample(split, examples, inputs.astype(np.float64) if inputs.dtype == np.longdouble else inputs)
 
 
 def _affordable(run: "Run", columns: int) -> tuple[int, int]:

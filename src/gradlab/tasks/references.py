@@ -12,6 +12,8 @@ from gradlab.data import Examples, Targets
 
 _MOST_ROWS = 100_000  # that they learn from: boosted trees take seconds for these
 
+_MOST_CLASSES = 30  # that boosted trees are grown for: each class has trees of its own
+
 
 class Reference(nn.Module):
     """An estimator of scikit-learn, fitted, as a model: numbers, or a logit for each class, or one for two."""
@@ -38,10 +40,10 @@ def references(train: Examples, told: Targets, outputs: int) -> dict[str, Refere
     rows = slice(None) if len(train) <= _MOST_ROWS else torch.randperm(len(train), generator=_seeded())[:_MOST_ROWS]
     inputs, targets = train.inputs[rows].cpu().numpy(), train.targets[rows].cpu().numpy()
     coded = list(range(inputs.shape[1]))[inputs.shape[1] - len(told.table) :]
-    estimators = _regressors(coded) if told.classes is None else _classifiers(coded)
+    classes = len(told.classes or [])
+    estimators = _classifiers(coded, classes) if classes else _regressors(coded)
     if told.classes is None:
         targets = targets.reshape(len(targets), -1)[:, 0]
-    classes = len(told.classes or [])
     return {name: Reference(estimator.fit(inputs, targets), outputs, classes) for name, estimator in estimators.items()}
 
 
@@ -49,14 +51,14 @@ def _seeded() -> torch.Generator:
     return torch.Generator().manual_seed(0)
 
 
-def _classifiers(coded: Sequence[int]) -> dict[str, Any]:
+def _classifiers(coded: Sequence[int], classes: int) -> dict[str, Any]:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
 
-    return {
-        "logistic regression": _one_hot(coded, LogisticRegression(max_iter=300)),
-        "boosted trees": HistGradientBoostingClassifier(random_state=0),
-    }
+    linear = {"logistic regression": _one_hot(coded, LogisticRegression(max_iter=300))}
+    if classes > _MOST_CLASSES:
+        return linear
+    return {**linear, "boosted trees": HistGradientBoostingClassifier(random_state=0)}
 
 
 def _regressors(coded: Sequence[int]) -> dict[str, Any]:
