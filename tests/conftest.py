@@ -15,7 +15,7 @@ from gradlab.recipes import book
 
 torch.set_num_threads(1)
 # The same examples in every run: a test that is red is red again.
-settings.register_profile("gradlab", derandomize=True, deadline=None, database=None, max_examples=40)
+settings.register_profile("gradlab", derandomize=True, deadline=None, database=None, max_examples=25)
 settings.load_profile("gradlab")
 settings.register_profile("few", settings.get_profile("gradlab"), max_examples=2)
 

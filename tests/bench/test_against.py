@@ -66,10 +66,8 @@ def old(tmp_path: Path) -> Path:
     return tmp_path / "old"
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, marks=[pytest.mark.slow] * (name != "digits"), id=name) for name, case in SMALL.items()],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("case", SMALL.values(), ids=SMALL)
 def test_gradlab_does_the_same_as_itself(case):
     table = compare(case, participants(REPOSITORY), 3, quiet)
     here, there = (next(r for r in table.rows if r.contestant == name) for name in ("gradlab", "checkout"))

@@ -150,6 +150,7 @@ def test_a_module_is_run_by_its_name(quick: ForkServer, folder: Path) -> None:
     assert "Looks healthy" in ended.err
 
 
+@pytest.mark.slow
 def test_the_script_meets_its_process_as_python_makes_it(folder: Path) -> None:
     (folder / "train.py").write_text(
         dedent("""

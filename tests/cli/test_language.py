@@ -237,6 +237,7 @@ def test_temperature_zero_is_the_likeliest_token_each_time(quick: ForkServer, ru
     assert len(texts) == 1
 
 
+@pytest.mark.slow
 def test_studies_of_a_text(quick: ForkServer, run: Path, folder: Path) -> None:
     asked = ["train", "text-gpt", "--data", "text.txt", *GPT, "train.steps=3"]
     assert quick(*asked, "--find-lr", "--out", "rates", "--json", cwd=folder).code == 0

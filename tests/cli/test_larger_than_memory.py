@@ -42,6 +42,7 @@ def block(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     return np.random.default_rng(0).normal(size=(rows, columns)) + labels[:, None], labels
 
 
+@pytest.mark.slow
 def test_arrays_are_trained_on_that_are_larger_than_memory(limited: Callable[..., Finished], tmp_path: Path) -> None:
     values, labels = block(2000, 1000)
     times, path = 60, tmp_path / "data.npz"

@@ -564,6 +564,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 def test_packages_that_fail_are_told_and_skipped(tmp_path: Path) -> None:
     package = tmp_path / "site"
     package.mkdir()

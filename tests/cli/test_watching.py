@@ -82,6 +82,7 @@ def test_runs_are_followed_until_they_are_interrupted(training: Forked, watch: W
     assert (ended.code, ended.err) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_page_follows_a_training_to_its_end(training: Forked, watch: Watch, tmp_path: Path) -> None:
     watching = watch("report", "runs/long", "--watch")
     assert "live.html" in read_until(watching, "page")

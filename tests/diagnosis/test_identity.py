@@ -216,6 +216,7 @@ def test_after_the_doctor_nothing_of_it_is_left():
     assert places() == before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_script_without_end_is_ended(tmp_path):
     script = tmp_path / "endless.py"

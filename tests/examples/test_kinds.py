@@ -128,7 +128,13 @@ def kill_and_compare(kind: Kind, reference: Path, folder: Path, seed: int, quick
     check_sound(run)
 
 
-@each_kind
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=[pytest.mark.slow] * (str(kind) not in ("gan", "gridworld")), id=str(kind))
+        for kind in KINDS
+    ],
+)
 def test_one_that_was_killed_ends_the_same(
     kind: Kind, undisturbed: Callable[[Kind], Path], quick: ForkServer, tmp_path: Path
 ) -> None:

@@ -467,6 +467,7 @@ def test_a_run_that_says_nonsense_of_its_code_is_told(quick: ForkServer, tmp_pat
     check_refused(quick("evaluate", "run", "--code", "mine.py", cwd=tmp_path), "environment.json is damaged: code")
 
 
+@pytest.mark.slow
 def test_a_failing_worker_of_a_sweep_tells_the_line(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PAIRS.replace(LOSS, late(LOSS, 2)) + CALLS)
     ended = gradlab("sweep", "mine.py", "model.width=2:8", "--trials", "2", "--jobs", "2", cwd=tmp_path)

@@ -114,7 +114,8 @@ def test_a_name_that_is_no_utf8(quick: ForkServer, tmp_path: Path) -> None:
     assert "UTF-8" in refused.json["error"]
 
 
-@pytest.mark.parametrize("encoding", ["ascii", pytest.param("latin-1", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_without_all_characters(tmp_path: Path, encoding: str) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C"}
     for arguments in (["train", "iris-softmax", "train.epochs=1", "--out", "run"], ["evaluate", "run", "--json"]):

@@ -126,6 +126,7 @@ def test_a_process_whose_first_batch_is_empty_learns_from_the_others_what_is_sum
     check_close(whole, one("resumed_at_a_small_batch")["whole"])
 
 
+@pytest.mark.slow
 def test_a_table_that_is_given_stays_to_the_bit(two: list[dict[str, Any]], three: list[dict[str, Any]]) -> None:
     for results in (two, three):
         assert check_agree(results, "constant")["weights"]["table"] == one("constant")["weights"]["table"]
