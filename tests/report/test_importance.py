@@ -7,6 +7,7 @@ import pytest
 
 import gradlab as gl
 from gradlab.registry import Part
+from gradlab.report import headline
 from gradlab.wording import number
 
 SECTIONS = {"Importance of the columns", "Effect of the most important columns"}
@@ -123,3 +124,16 @@ def test_too_many_columns_are_said_to_be_left_out(train, read, monkeypatch):
     page = read(run)
     assert "Left out of this report: 4 columns are too many to permute" in page.text
     assert "Confusion matrix" in page.titles
+
+
+@pytest.mark.parametrize(("accuracy", "colour"), [(0.99, "better"), (0.9, ""), (0.6, "poor")])
+def test_a_figure_is_green_only_where_other_methods_are_beaten_too(rare, monkeypatch, accuracy, colour):
+    others = {"majority class": {"accuracy": 0.7}, "boosted trees": {"accuracy": 0.95}}
+    changed = {
+        "test": {"accuracy": accuracy},
+        "baseline": {"name": "majority class", "test": others["majority class"]},
+        "baselines": {"test": others},
+    }
+    monkeypatch.setattr(type(rare), "finished", {**rare.finished, **changed})
+    drawn = headline._card(rare, "test", "accuracy")
+    assert [c for c in ("better", "poor") if c in drawn] == [colour] * bool(colour)

@@ -71,14 +71,21 @@ def _untrained(run: "Run") -> bool:
 
 
 def _card(run: "Run", split: str, metric: str) -> Html:
-    """One figure with its baselines; its colour says whether it beats the strongest, which is luck if untrained."""
+    """One figure with its baselines; its colour says whether it beats the trivial one, and whether it beats them all.
+
+    Untrained weights that do had luck.
+    """
     result = run.finished
     value, to_beat = result[split][metric], result["baseline"].get(split, {}).get(metric)
+    beside = {name: figures[metric] for name, figures in result.get("baselines", {}).get(split, {}).items()}
+
+    def beats(other: float | None) -> bool:
+        return other is None or (value > other if run.task.higher_is_better(metric) else value < other)
+
     verdict = ""
     if value is not None and to_beat is not None:
-        better = value > to_beat if run.task.higher_is_better(metric) else value < to_beat
-        verdict = "poor" if not better else "" if _untrained(run) else "better"
-    beside = {name: figures[metric] for name, figures in result.get("baselines", {}).get(split, {}).items()}
+        best = all(map(beats, beside.values())) and not _untrained(run)
+        verdict = "poor" if not beats(to_beat) else "better" if best else ""
     if split == "test" and metric in result["validation"]:
         beside["validation"] = result["validation"][metric]
     texts = {name: number(figure) for name, figure in beside.items()}
