@@ -142,7 +142,7 @@ def npz() -> Recipe:
 def csv() -> Recipe:
     """A table of one's own, by a perceptron. Needs --data FILE.csv and data.target=COLUMN."""
     train = {"epochs": "auto", "batch_size": "auto", "schedule": "one-cycle", "lr": 3e-3, "optimizer": "adamw"}
-    model = Part("mlp", {"hidden": [64, 64], "dropout": 0.2})
+    model = Part("mlp", {"hidden": [64, 64], "dropout": 0.1})
     return Recipe("csv", Part("csv"), model, Part("auto"), train | {"weight_decay": 1e-2})
 
 
