@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gradlab.data.arrays import read_targets
 from gradlab.data.raw import check_finite
 from gradlab.data.reading import ArrayReader, Reader
-from gradlab.data.tables.columns import MISSING, Column
+from gradlab.data.tables.columns import MISSING, Column, parse_number
 from gradlab.data.tables.reader import TableReader
 from gradlab.errors import GradlabError, notice
 from gradlab.printable import listed
@@ -89,16 +89,8 @@ def _encoded(targets: npt.NDArray[Any], classes: list[str] | None, where: Where)
     targets = targets.ravel()
     codes: dict[Any, int] = {name: code for code, name in enumerate(classes)}
     if not is_text:  # 1 and 1.0 are the same class
-        codes = {float(name): code for name, code in codes.items() if _is_number(name)}
+        codes = {float(name): code for name, code in codes.items() if parse_number(name) is not None}
     for row, value in enumerate(targets.tolist()):
         if value not in codes:
             raise GradlabError(f"{where(row)}: {value!r} is none of the classes of this run: {listed(classes)}.")
     return np.array([codes[value] for value in targets.tolist()], dtype=np.int64)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
