@@ -97,7 +97,8 @@ def prepare(
     preprocessing = Preprocessing.fit(
         raw.inputs, preprocess, raw.features, codes, rows=train, levels=levels, missing=raw.missing, dates=raw.dates
     )
-    raw = replace(raw, notes=[*raw.notes, *_notes(raw, preprocessing, train)])
+    if notes := _notes(raw, preprocessing, train):  # a new Raw looks at every value again
+        raw = replace(raw, notes=[*raw.notes, *notes])
     resident = 4 * math.prod(preprocessing.output_shape) * len(raw.inputs) <= memory_for_data()
 
     def examples(rows: Rows) -> Examples:

@@ -68,10 +68,11 @@ def _places(run: "Run", rows: Rows) -> tuple[str, list[str]]:
     values, reader = run.source.values, run.data.get("reader")
     if run.recipe.data.name != "csv" or reader is None:
         return "row", [str(row) for row in rows.tolist()]
+    from gradlab.data.dataset import FILES
     from gradlab.data.tables.columns import MISSING
     from gradlab.data.tables.records import Records
 
-    files = [values[name] for name in ("path", "validation_file", "test_file") if values.get(name)]
+    files = [values[name] for name in FILES if values.get(name)]
     last, lines = rows.max(), list[str]()
     for file in map(Path, files):
         records = Records(file, reader["separator"], reader["encoding"])
