@@ -167,5 +167,7 @@ def test_code_is_wrapped_on_a_page_and_its_lines_stay_as_they_are(quick: ForkSer
 
 def test_equations_beside_each_other_are_elements_of_their_own(quick: ForkServer, tmp_path: Path) -> None:
     assert quick("explain", "optimizer.adam", "--html", "page.html", cwd=tmp_path).code == 0
-    (equations,) = re.findall(r'<div class="equation">(.*?)</div>', (tmp_path / "page.html").read_text("utf-8"), re.DOTALL)
+    (equations,) = re.findall(
+        r'<div class="equation">(.*?)</div>', (tmp_path / "page.html").read_text("utf-8"), re.DOTALL
+    )
     assert equations.count("<math") == 3

@@ -101,7 +101,7 @@ def _words(text: str) -> Html:
 
 
 def _equation(latex: str) -> Html:
-    """Equations with a wide space between them are elements of their own, which a narrow window has below each other."""
+    """Equations with a wide space between them are elements of their own: a narrow window has them in several lines."""
     return tag("div", Html(" ".join(mathml(part) for part in latex.split(r"\qquad"))), class_="equation")
 
 
