@@ -61,7 +61,7 @@ from gradlab.files import (
 from gradlab.files.formats import Data, EnvironmentFile, Line, Result
 from gradlab.models import build_model
 from gradlab.owners import Code
-from gradlab.recipe import Recipe
+from gradlab.recipe import FIT, Recipe
 from gradlab.registry import Part
 from gradlab.run import checkpoint
 from gradlab.run.columns import Effect, Importance, effect_of, importance_of
@@ -71,8 +71,6 @@ from gradlab.tasks import Classify, Ranking, Task, compare, evaluate, predict, r
 from gradlab.tasks.finite import check_losses, check_outputs
 
 BRING_BACK = "Bring those back, or say where they are now: --data PATH."
-FIT = "fit"
-"""In place of the names of data, model and task in the recipe of a run that `gradlab.fit` made."""
 
 
 class Run:
@@ -196,10 +194,8 @@ class Run:
     @property
     def resume_command(self) -> str:
         """How a run that was stopped is gone on with."""
-        if self.recipe.data.name == FIT:
-            return "the same call of gradlab.fit"
         data = "" if self._data_path is None else f" --data {shlex.quote(str(self._data_path))}"
-        return f"gradlab resume {self.path}{data}{self.code_options}"
+        return self.recipe.resume_command(self.path, f"{data}{self.code_options}")
 
     @property
     def checkpoints(self) -> Path:
