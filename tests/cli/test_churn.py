@@ -28,7 +28,9 @@ def test_the_plan_says_how_each_column_is_read(churn: tuple[Path, str]) -> None:
     assert re.search(r"usage +number +input .*written as [\d.]+%", before)
     assert re.search(r"joined +date +input +2015-\d\d-\d\d to 202\d-\d\d-\d\d", before)
     assert "50 missing values of 'balance'" in before
-    merged = r"'region' has \d+ categories: a vector is learned for each; the \d that training has only once count as one"
+    merged = (
+        r"'region' has \d+ categories: a vector is learned for each; the \d that training has only once count as one"
+    )
     assert re.search(merged, before)
     assert "one-cycle schedule" in before
 
