@@ -1,11 +1,13 @@
 """Attention at a cost that grows with the length and not with its square: the sums over the keys are taken first."""
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from gradlab.kernels.linear_attention import Map, linear_attention, takes
+from gradlab.kernels.linear_attention_chunks import Keys, State, added, read, read_causal
 from gradlab.nn.attention.features import CoshFeatures, ELUFeatures, PositiveFeatures, PositiveMap
 from gradlab.nn.attention.masks import for_scores
 from gradlab.nn.blocks import block
@@ -14,22 +16,9 @@ from gradlab.registry import Count
 Form = Literal["positive", "cosh"]
 
 
-class State(NamedTuple):
-    """What later queries need of all keys and values so far, whatever their number. S and z are divided by e^top."""
-
-    total: Float[Tensor, "*batch features value_dim"]
-    """S = Σⱼ φ(kⱼ) vⱼᵀ"""
-
-    weight: Float[Tensor, "*batch features"]
-    """z = Σⱼ φ(kⱼ)"""
-
-    top: Float[Tensor, "*batch"]
-    """The logarithm of the largest feature yet: what is divided by it neither overflows nor vanishes as a whole."""
-
-
 @block(
     "attention.linear",
-    flops="4·n·d² + 2·n·d, and with `is_causal` 4·n·c·d more",
+    flops="4·n·d² + 2·n·d, and with `is_causal` 4·n·c·d + 2·n·(c + d) more",
     memory="O(n·d), and with `is_causal` O(n·c + n·d²/c) more",
     letters="n queries, n keys and d entries in each of them, in their features and in the values",
 )
@@ -71,9 +60,17 @@ class LinearAttention(nn.Module):
         *,
         is_causal: bool = False,
     ) -> Float[Tensor, "*batch queries value_dim"]:
+        known, rows = self._known_map(), _same_for_heads(mask, queries)
+        square = not is_causal or queries.shape[-2] == keys.shape[-2]
+        if known is not None and rows is not False and square and takes(queries, keys, values):
+            feature_map, omega = known
+            outputs, _ = linear_attention(
+                queries, keys, values, rows, feature_map=feature_map, omega=omega, is_causal=is_causal
+            )
+            return outputs
         q, _ = self._features(queries)  # a factor of a query's own is in its numerator and in its divisor
         seen = self._seen(keys, values, mask)
-        outputs = self._causal(q, seen) if is_causal else _read(q, _add(_nothing(seen), seen))
+        outputs = self._causal(q, seen) if is_causal else read(q, added(seen.nothing, seen))
         return outputs.to(values.dtype)
 
     def step(
@@ -84,10 +81,33 @@ class LinearAttention(nn.Module):
         state: State | None = None,
     ) -> tuple[Float[Tensor, "*batch value_dim"], State]:
         """The output at one more position, and the state after it."""
-        q, _ = self._features(query[..., None, :])
-        seen = self._seen(key[..., None, :], value[..., None, :], None)
-        state = _add(_nothing(seen) if state is None else state, seen)
-        return _read(q, state).squeeze(-2).to(value.dtype), state
+        outputs, state = self.advance(query[..., None, :], key[..., None, :], value[..., None, :], state)
+        return outputs.squeeze(-2), state
+
+    def advance(
+        self,
+        queries: Float[Tensor, "*batch new dim"],
+        keys: Float[Tensor, "*batch new dim"],
+        values: Float[Tensor, "*batch new value_dim"],
+        state: State | None = None,
+    ) -> tuple[Float[Tensor, "*batch new value_dim"], State]:
+        """The outputs at some more positions, each of which sees those before it, and the state after them."""
+        known = self._known_map()
+        if known is not None and not torch.is_grad_enabled() and takes(queries, keys, values):
+            feature_map, omega = known
+            outputs, after = linear_attention(
+                queries, keys, values, feature_map=feature_map, omega=omega, is_causal=True, state=state
+            )
+            assert after is not None
+            return outputs, after
+        q, _ = self._features(queries)
+        seen = self._seen(keys, values, None)
+        outputs, state = read_causal(q, seen, seen.nothing if state is None else state, self.chunk_size)
+        return outputs.to(values.dtype), state
+
+    def _known_map(self) -> tuple[Map, Tensor | None] | None:
+        """The feature map as the kernels know it: its name, and random directions."""
+        return ("elu", None) if type(self) is LinearAttention and type(self.feature_map) is ELUFeatures else None
 
     def _features(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Features of which the largest is 1, and the logarithm of the factor that makes them φ(x)."""
@@ -95,29 +115,25 @@ class LinearAttention(nn.Module):
         scale = logs.detach().amax(-1)
         return torch.exp(logs - scale[..., None]), scale
 
-    def _seen(self, keys: Tensor, values: Tensor, mask: Tensor | None) -> "_Keys":
+    def _seen(self, keys: Tensor, values: Tensor, mask: Tensor | None) -> Keys:
         features, scale = self._features(keys)
         if mask is not None:
             shape = torch.Size([*scale.shape[:-1], 1, scale.shape[-1]])
             scale = scale.masked_fill(~for_scores(mask, shape).squeeze(-2), -torch.inf)
-        return _Keys(features, scale, values.to(features.dtype))
+        return Keys(features, scale, values.to(features.dtype))
 
-    def _causal(self, q: Tensor, keys: "_Keys") -> Tensor:
+    def _causal(self, q: Tensor, keys: Keys) -> Tensor:
         n, m = q.shape[-2], keys.scale.shape[-1]
-        shift = m - n  # query i stands at key i + shift
-        state = _add(_nothing(keys), keys.part(0, max(shift, 0)))
-        outputs = [q.new_zeros(*q.shape[:-2], max(-shift, 0), keys.values.shape[-1])]
-        for start in range(max(-shift, 0), n, self.chunk_size):
-            stop = min(start + self.chunk_size, n)
-            chunk = keys.part(start + shift, stop + shift)
-            outputs.append(_read_causal(q[..., start:stop, :], state, chunk))
-            state = _add(state, chunk)
-        return torch.cat(outputs, -2)
+        before, alone = max(m - n, 0), max(n - m, 0)  # keys before the first query; queries before the first key
+        state = added(keys.nothing, keys.part(0, before))
+        outputs, _ = read_causal(q[..., alone:, :], keys.part(before, m), state, self.chunk_size)
+        return torch.cat([outputs.new_zeros(*outputs.shape[:-2], alone, outputs.shape[-1]), outputs], -2)
 
 
 @block(
     "attention.performer",
-    flops='8·n·d·k + 2·n·k, and with `is_causal` in chunks of c 2·n·c·(k + d) more; k counts twice with `form="cosh"`',
+    flops="8·n·d·k + 2·n·k, and with `is_causal` in chunks of c 2·n·c·(k + d + 1) + 2·n·k more; "
+    'k counts twice with `form="cosh"`',
     memory="O(n·k + k·d)",
 )
 class PerformerAttention(LinearAttention):
@@ -167,58 +183,25 @@ class PerformerAttention(LinearAttention):
         """New random features. A state of `step` is of the old ones, and is worth nothing any more."""
         self.feature_map.redraw(generator)
 
+    def _known_map(self) -> tuple[Map, Tensor | None] | None:
+        omega = self.feature_map.omega
+        kind = type(self.feature_map) if type(self) is PerformerAttention else None
+        if kind is PositiveFeatures:
+            return "exp", omega
+        return ("exp", torch.cat([omega, -omega])) if kind is CoshFeatures else None
+
     def _features(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return super()._features(x * self.dim**-0.25)
 
 
-class _Keys(NamedTuple):
-    """Keys as φ(k) = e^scale · features, and their values. One that takes no part has the scale -∞."""
-
-    features: Tensor
-    scale: Tensor
-    values: Tensor
-
-    def part(self, start: int, stop: int) -> "_Keys":
-        return _Keys(self.features[..., start:stop, :], self.scale[..., start:stop], self.values[..., start:stop, :])
-
-
-def _nothing(keys: _Keys) -> State:
-    """The state before the first of these keys."""
-    batch, features, values = keys.scale.shape[:-1], keys.features.shape[-1], keys.values.shape[-1]
-    lowest = torch.finfo(keys.scale.dtype).min  # not -∞, since -∞ - -∞ is no number
-    return State(
-        keys.values.new_zeros(*batch, features, values),
-        keys.features.new_zeros(*batch, features),
-        keys.scale.new_full(batch, lowest),
-    )
-
-
-def _add(state: State, keys: _Keys) -> State:
-    """S + Σⱼ φ(kⱼ) vⱼᵀ and z + Σⱼ φ(kⱼ), after both were brought to a common unit."""
-    top = torch.cat([state.top[..., None], keys.scale], -1).amax(-1)
-    old = torch.exp(state.top - top)[..., None]
-    features = keys.features * torch.exp(keys.scale - top[..., None])[..., None]
-    return State(old[..., None] * state.total + features.mT @ keys.values, old * state.weight + features.sum(-2), top)
-
-
-def _read(q: Tensor, state: State) -> Tensor:
-    return _quotient(q @ state.total, q @ state.weight[..., None])
-
-
-def _read_causal(q: Tensor, state: State, keys: _Keys) -> Tensor:
-    """What queries read that see the state and, of the keys at their own places, those up to their own."""
-    tops = torch.cat([state.top[..., None], keys.scale], -1).cummax(-1).values[..., 1:, None]
-    later = torch.ones(keys.scale.shape[-1], keys.scale.shape[-1], dtype=torch.bool, device=q.device).triu(1)
-    units = torch.exp((keys.scale[..., None, :] - tops).masked_fill(later, -torch.inf))
-    weights = units * (q @ keys.features.mT)
-    old = torch.exp(state.top[..., None, None] - tops)
-    return _quotient(
-        old * (q @ state.total) + weights @ keys.values,
-        old * (q @ state.weight[..., None]) + weights.sum(-1, keepdim=True),
-    )
-
-
-def _quotient(numerator: Tensor, divisor: Tensor) -> Tensor:
-    """Zeros where no key takes part, or where rounding has left next to nothing of the divisor."""
-    least = torch.finfo(divisor.dtype).tiny ** 0.75  # its inverse, a factor of the derivative, is still a number
-    return numerator / torch.where(divisor < least, 1, divisor)
+def _same_for_heads(mask: Tensor | None, queries: Tensor) -> Tensor | Literal[False] | None:
+    """A mask as one row of keys for each batch, as the kernels take it; False where heads have masks of their own."""
+    if mask is None:
+        return None
+    shape = torch.Size([*queries.shape[:-2], 1, mask.shape[-1]])
+    rows = for_scores(mask, shape).expand(shape).squeeze(-2)
+    if queries.ndim > 3:
+        if rows.shape[-2] > 1 and rows.stride(-2):
+            return False
+        rows = rows[..., 0, :]
+    return rows.reshape(-1, mask.shape[-1])

@@ -1,0 +1,32 @@
+"""Kernels run on a GPU where there is one, and else in Triton's interpreter: slowly, but from the same source."""
+
+import os
+from importlib.util import find_spec
+
+import pytest
+import torch
+
+INTERPRETED = not torch.cuda.is_available()
+
+if find_spec("triton") is None:
+    collect_ignore_glob = ["test_*.py"]
+elif INTERPRETED:
+    os.environ["TRITON_INTERPRET"] = "1"  # read where a kernel is defined
+    import gradlab.kernels.linear_attention_triton
+
+    del os.environ["TRITON_INTERPRET"]  # other tests of this process are not interpreted
+
+
+@pytest.fixture(autouse=True)
+def kernels(monkeypatch):
+    if INTERPRETED:
+        monkeypatch.setenv("TRITON_INTERPRET", "1")
+
+
+@pytest.fixture
+def poisoned():
+    """Memory that nobody has written yet is NaN."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(before)
