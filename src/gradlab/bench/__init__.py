@@ -3,6 +3,7 @@
 from gradlab.bench.against import bench_against
 from gradlab.bench.arena import Row, Table, bench_train
 from gradlab.bench.attention import MECHANISMS, Growth, bench_attention
+from gradlab.bench.attention_alone import AttentionAlone, bench_attention_alone
 from gradlab.bench.cases import CASES, TEXT_CASES
 from gradlab.bench.compiling import Compiling, bench_compile
 from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
@@ -22,6 +23,7 @@ __all__ = [
     "TABLES",
     "TEXT_CASES",
     "TEXT_ENTRIES",
+    "AttentionAlone",
     "Compiling",
     "Decoded",
     "Growth",
@@ -35,6 +37,7 @@ __all__ = [
     "Table",
     "bench_against",
     "bench_attention",
+    "bench_attention_alone",
     "bench_compile",
     "bench_decode",
     "bench_doctor",

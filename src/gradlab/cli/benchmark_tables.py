@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 
 from gradlab.bench import (
+    AttentionAlone,
     Compiling,
     CorpusPart,
     Decoded,
@@ -18,6 +19,7 @@ from gradlab.bench import (
     Table,
 )
 from gradlab.bench.attention import Point
+from gradlab.bench.attention_alone import Pass
 from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
 from gradlab.bench.doctor import Outcome
 from gradlab.cli.output import table
@@ -89,14 +91,45 @@ def show_decode(screen: Console, results: Sequence[Decoded]) -> None:
         screen.print("All wrote the same tokens." if one.same else "They did not write the same tokens.")
 
 
-def show_attention(screen: Console, results: Sequence[Growth]) -> None:
+def show_attention_alone(screen: Console, result: AttentionAlone) -> None:
+    """Kinds of attention as columns, lengths as rows; times, and as multiples of the least."""
+    titles = {one.kind: one.title for one in result.passes}
+    at = {(one.kind, one.length): one for one in result.passes}
+    lengths = sorted({one.length for one in result.passes})
+
+    def shown(show: Callable[[Pass], str]) -> list[list[str]]:
+        return [[f"{n:,}", *(show(at[kind, n]) for kind in titles)] for n in lengths]
+
+    def time(one: Pass) -> str:
+        if one.milliseconds is None:
+            return "out of memory"
+        return f"{one.milliseconds:,.2f} ({one.milliseconds / result.floor:,.1f}×)"
+
+    what = f"{result.tokens:,} tokens, {result.heads} heads of {result.dim}, {result.dtype}"
+    screen.print(f"{result.device}, {result.versions}; copies {result.copy:.2f} TB/s", markup=False)
+    title = f"Milliseconds forward and backward: {what}; each byte once takes {result.floor:.3f}"
+    screen.print(table("tokens of a text", *titles.values(), rows=shown(time), title=title))
+    memory = shown(lambda one: "–" if one.gibibytes is None else f"{one.gibibytes:.2f}")
+    screen.print(table("tokens of a text", *titles.values(), rows=memory, title="GiB beyond the inputs"))
+    errors = [f"{at[kind, lengths[0]].error:.1e}" for kind in titles]
+    screen.print(table("", *titles.values(), rows=[["error", *errors]], title="Largest error beside float64"))
+    if result.crossover is not None:
+        screen.print(f"Linear attention is faster than softmax from {result.crossover:,.0f} tokens on.")
+    rows = [[f"{count:,}", f"{error:.3f}"] for count, error in result.features.items()]
+    screen.print(table("features", "error", rows=rows, title="Performer beside softmax attention"))
+
+
+def show_attention(screen: Console, results: Sequence[Growth | AttentionAlone]) -> None:
+    for alone in (one for one in results if isinstance(one, AttentionAlone)):
+        show_attention_alone(screen, alone)
+    kinds = [one for one in results if isinstance(one, Growth)]
     _show_growth(
-        screen, "Milliseconds of a step", results, lambda p: p.milliseconds, [one.time_exponent for one in results]
+        screen, "Milliseconds of a step", kinds, lambda p: p.milliseconds, [one.time_exponent for one in kinds]
     )
     _show_growth(
-        screen, "MiB at the peak of a step", results, lambda p: p.mebibytes, [one.memory_exponent for one in results]
+        screen, "MiB at the peak of a step", kinds, lambda p: p.mebibytes, [one.memory_exponent for one in kinds]
     )
-    for one in results:
+    for one in kinds:
         last = one.points[-1].length
         if one.ended == "memory":
             screen.print(f"{one.title}: out of memory at {last:,} tokens.")

@@ -24,9 +24,10 @@ def dot(a, b, PRECISION: tl.constexpr):
     """A product of two matrices with sums in float32: of bf16 numbers, or of float32 ones in a given precision."""
     if PRECISION == "bf16":
         return tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16))
-    if PRECISION == "bf16 as float32":  # Triton's interpreter multiplies the bits of bf16 numbers
+    elif PRECISION == "bf16 as float32":  # Triton's interpreter multiplies the bits of bf16 numbers
         return tl.dot(a.to(tl.bfloat16).to(tl.float32), b.to(tl.bfloat16).to(tl.float32), input_precision="ieee")
-    return tl.dot(a.to(tl.float32), b.to(tl.float32), input_precision=PRECISION)
+    else:
+        return tl.dot(a.to(tl.float32), b.to(tl.float32), input_precision=PRECISION)
 
 
 @triton.jit
@@ -36,7 +37,8 @@ def exp(x, PRECISION: tl.constexpr):
         return tl.inline_asm_elementwise(
             "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x * 1.4426950408889634], dtype=tl.float32, is_pure=True, pack=1
         )
-    return tl.exp(x)
+    else:
+        return tl.exp(x)
 
 
 @triton.jit
@@ -44,7 +46,8 @@ def project(x, high, low, PRECISION: tl.constexpr):
     """x Ω, in float32 but for a rounding of 2⁻¹⁷: exponents may not be rounded as other numbers are."""
     if PRECISION == "bf16" or PRECISION == "bf16 as float32":
         return dot(x, high, PRECISION) + dot(x, low, PRECISION)
-    return tl.dot(x.to(tl.float32), high, input_precision="tf32x3")
+    else:
+        return tl.dot(x.to(tl.float32), high, input_precision="tf32x3")
 
 
 @triton.jit
@@ -71,9 +74,10 @@ def load_rows(X, stride, first, valid, C: tl.constexpr, WIDTH: tl.constexpr, SIZ
     at = X + tl.arange(0, C)[:, None] * stride + columns[None, :]
     if FULL and WIDTH == SIZE:
         return tl.load(at)
-    if WIDTH == SIZE:
+    elif WIDTH == SIZE:
         return tl.load(at, mask=valid[:, None], other=0.0)
-    return tl.load(at, mask=valid[:, None] & (columns < SIZE)[None, :], other=0.0)
+    else:
+        return tl.load(at, mask=valid[:, None] & (columns < SIZE)[None, :], other=0.0)
 
 
 @triton.jit
@@ -113,7 +117,8 @@ def load_inputs(
     """What the features of a block are made of: all of x, or the same columns of it."""
     if MAP == "exp":
         return load_rows(X, stride, 0, valid, C, DP, D, FULL)
-    return load_rows(X, stride, first, valid, C, BF, D, FULL)
+    else:
+        return load_rows(X, stride, first, valid, C, BF, D, FULL)
 
 
 @triton.jit
@@ -121,7 +126,8 @@ def narrow(x, PRECISION: tl.constexpr):
     """As products of matrices want it: bf16 numbers need half the registers."""
     if PRECISION == "bf16":
         return x.to(tl.bfloat16)
-    return x
+    else:
+        return x
 
 
 @triton.jit
@@ -157,11 +163,12 @@ def pull_back(
     if MAP == "exp":
         slope = gradient * phi.to(tl.float32)
         return dot(slope, tl.trans(high), PRECISION) - x.to(tl.float32) * (tl.sum(slope, 1) * (1 / (D**0.5)))[:, None]
-    if MAP == "elu":
+    elif MAP == "elu":
         return gradient * tl.minimum(phi.to(tl.float32), 1.0)
-    if MAP == "relu":
+    elif MAP == "relu":
         return tl.where(x.to(tl.float32) > 0, gradient, 0.0)
-    return gradient
+    else:
+        return gradient
 
 
 @triton.jit
@@ -277,7 +284,8 @@ def takes_part(MASK, at, length, valid, C: tl.constexpr, MASKED: tl.constexpr):
     """Which rows count as keys: those that are there and not masked."""
     if MASKED:
         return valid & (tl.load(MASK + at + tl.arange(0, C), mask=valid, other=0) != 0)
-    return valid
+    else:
+        return valid
 
 
 @triton.jit
@@ -337,10 +345,8 @@ def sums(
         if SCALED and CAUSAL:
             if BACKWARD:  # to the unit of the chunk before, which is smaller than that of any row
                 new = top_at(TOP + per_row, row - 1, begin, lowest, row >= 0)
-                by = exp(
-                    tl.minimum(new - tl.load(TOP + per_row + at + tl.arange(0, C), mask=valid, other=0.0), 0.0),
-                    PRECISION,
-                )
+                top = tl.load(TOP + per_row + at + tl.arange(0, C), mask=valid, other=0.0)
+                by = exp(tl.minimum(new - top, 0.0), PRECISION)
                 shrink = exp(tl.minimum(new - unit, 0.0), PRECISION)
             else:
                 new = tl.load(TOP + per_row + tl.minimum(row + C, stop) - 1)
@@ -413,11 +419,8 @@ def scan_sums(
             factors *= tl.exp(-tl.abs(given[None, :] - wanted[:, None]))
             carried *= tl.exp(-tl.abs(unit - wanted))
         added = tl.dot(factors, sums, input_precision="ieee") + carried[:, None] * carry[None, :]
-        tl.store(
-            ADDED + at[:, None] + columns[None, :],
-            added.to(ADDED.dtype.element_ty),
-            mask=valid[:, None] & there[None, :],
-        )
+        mask = valid[:, None] & there[None, :]
+        tl.store(ADDED + at[:, None] + columns[None, :], added.to(ADDED.dtype.element_ty), mask=mask)
         final = order == tl.minimum(T, last - first - done) - 1
         if SCALED:
             unit = tl.sum(tl.where(final, given, 0.0), 0)
