@@ -9,34 +9,51 @@ from torch import Tensor
 from gradlab import parallel
 from gradlab.data import Batch
 from gradlab.data.batch import copied, key, tensors
+from gradlab.training.compiled import CompiledStep, repeated_layers
 from gradlab.training.plan import Plan
 from gradlab.training.step import GradientStep, Step, Stepped, TurnsStep
 
-Mode = Literal["eager", "graph", "compiled"]
+Mode = Literal["eager", "graph", "compiled", "compiled-graph"]
 
 # A capture costs about as much as this many small steps. On the CPU compiling waits to be asked for: `gradlab bench
 # compile` shows small steps that are slower for it, and larger ones that win it back only after 100,000 steps.
 _GRAPH_STEPS = 100
 _WARMUP = 3  # eager steps before a capture: libraries make their workspaces in them
+# Compiling the layers of a transformer takes some 15 s once, and spares a third of a captured step, in which an H200
+# does 100 to 350 TFLOP/s, the less the smaller the layers are. So 45 s of steps pay for it, at the lower speed these
+# operations. By work and not by steps, of which large ones pay after a few hundred, and small ones never.
+_COMPILE_FLOPS = 4e15
 
 
-def choose_mode(plan: Plan, device: torch.device, steps: int) -> Mode:
-    """How the step of this plan runs: as it is, replayed from a CUDA graph, or compiled."""
+def choose_mode(plan: Plan, device: torch.device, steps: int, layer_flops: float = 0.0) -> Mode:
+    """How the step of this plan runs: as it is, or on CUDA replayed from a graph, with compiled layers where that pays.
+
+    `layer_flops` are the operations of the whole run, if it has layers to compile and batches of one shape.
+    """
     if plan.compile == "off" or plan.optimizer.name == "lbfgs" or parallel.count() > 1:
         return "eager"
+    asked = plan.compile == "on"
     if device.type == "cuda":
-        return "graph" if plan.compile == "on" or steps >= _GRAPH_STEPS else "eager"
-    return "compiled" if plan.compile == "on" else "eager"
+        # The compiler times some kernels and takes the fastest, which may be another the next time.
+        if not plan.deterministic and (layer_flops >= _COMPILE_FLOPS or (asked and layer_flops)):
+            return "compiled-graph"
+        return "graph" if asked or steps >= _GRAPH_STEPS else "eager"
+    return "compiled" if asked else "eager"
 
 
-def in_mode(step: Step, mode: Mode, device: torch.device) -> Step:
-    """The step as the mode wants it: replayed, with its losses compiled, or as it is."""
-    turns = [one for one, _ in step.steps] if isinstance(step, TurnsStep) else [step]
-    by_gradients = [one for one in turns if isinstance(one, GradientStep)]
-    if mode == "compiled":
-        for one in by_gradients:
-            one.loss = torch.compile(one.loss)
-    return GraphStep(step, device) if mode == "graph" and len(by_gradients) == len(turns) else step
+def in_mode(step: Step, mode: Mode, device: torch.device, rows: int | None = None) -> Step:
+    """The step as the mode wants it: replayed, compiled, both, or as it is. `rows` are those of most batches."""
+    turns = step.steps if isinstance(step, TurnsStep) else [(step, 1.0)]
+    if not all(isinstance(one, GradientStep) for one, _ in turns):
+        return step
+    if mode in ("compiled", "compiled-graph"):
+        parts = [(_compiled(one, mode, rows), multiple) for one, multiple in turns]  # type: ignore[arg-type]
+        step = TurnsStep(parts) if isinstance(step, TurnsStep) else parts[0][0]
+    return GraphStep(step, device) if mode in ("graph", "compiled-graph") else step
+
+
+def _compiled(step: GradientStep, mode: Mode, rows: int | None) -> CompiledStep:
+    return CompiledStep(step, repeated_layers(step.model), rows) if mode == "compiled-graph" else CompiledStep(step)
 
 
 class GraphStep:

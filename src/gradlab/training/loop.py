@@ -172,7 +172,8 @@ class Training:
         if hasattr(self.called, "advance"):
             after.append(self.called.advance)
         where = self.train, self.device, self.progress.step
-        return in_mode(make_step(self.model, self.called, self.players, *where, after), self.mode, self.device)
+        step = make_step(self.model, self.called, self.players, *where, after)
+        return in_mode(step, self.mode, self.device, self.stream.batch_size or None)
 
     def _batches(self) -> Iterator[Batch]:
         """From where the training stands to the end of the data, if they have one."""
