@@ -96,14 +96,16 @@ def _surprise(logits: Tensor, targets: Tensor, classes: int, sums: torch.dtype) 
         from gradlab.nn.cross_entropy_kernel import surprise
 
         return surprise(logits, targets, classes)
-    ignored = (targets == IGNORED)[:, None]
-    known, index = logits[:, :classes].to(sums), targets.masked_fill(targets == IGNORED, 0)[:, None]
-    highest = known.logsumexp(1, keepdim=True)
-    losses = (highest - known.gather(1, index)).masked_fill(ignored, 0.0)
-    slopes = (known - highest).exp_().scatter_add_(1, index, -torch.ones_like(highest)).masked_fill_(ignored, 0.0)
+    ignored, rows = targets == IGNORED, torch.arange(len(targets), device=targets.device)
+    known, index = logits[:, :classes].to(sums), targets.masked_fill(ignored, 0)
+    whole = known.logsumexp(1)
+    losses = (whole - known[rows, index]).masked_fill(ignored, 0.0)
+    slopes = (known - whole[:, None]).exp_()
+    slopes[rows, index] -= 1
+    slopes.masked_fill_(ignored[:, None], 0.0)
     logits[:, :classes] = slopes
     logits[:, classes:] = 0.0
-    return losses.squeeze(1)
+    return losses
 
 
 @cache

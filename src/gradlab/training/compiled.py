@@ -38,33 +38,22 @@ class CompiledStep:
         self.step, self.layers, self.rows = step, layers, rows
         self.guards, self.gradient_norms = step.guards, step.gradient_norms
         self.compiled: list[tuple[Any, str, Any]] | None = None  # objects, attributes, and what is put there
-        self.proven = False
 
     def __call__(self, batch: Batch, lr: float) -> Stepped:
-        if self.compiled is None:  # asked once, when observers have started: whoever listens is there by then
-            self.compiled = self._compile()
-        if not self.compiled or (self.rows is not None and size(batch) != self.rows):
+        if self.compiled == [] or (self.rows is not None and size(batch) != self.rows):
             return self.step(batch, lr)
-        if self.proven:
-            with _in_place(self.compiled):
-                return self.step(batch, lr)
-        return self._first(batch, lr)
-
-    def _compile(self) -> list[tuple[Any, str, Any]]:
-        if not self.layers:
-            return [(self.step, "loss", torch.compile(self.step.loss))]
-        if _listening(self.layers) or heard(self.step.model, self.step.parameters):
-            return []
-        options = {"fullgraph": True, "dynamic": False}
-        return [(one, "_compiled_call_impl", torch.compile(one._call_impl, **options)) for one in self.layers]  # type: ignore[call-overload]
+        if self.compiled is None:
+            return self._first(batch, lr)
+        with _in_place(self.compiled):
+            return self.step(batch, lr)
 
     def _first(self, batch: Batch, lr: float) -> Stepped:
         """The step in which everything is compiled; its update comes last, so that it can be made again without."""
-        assert self.compiled is not None
         device = self.step.parameters[0].device
         before = rng_state(device)
         try:
-            with _in_place(self.compiled):
+            compiled = self._compiled()
+            with _in_place(compiled):
                 stepped = self.step(batch, lr)
         except NonFinite:
             raise
@@ -73,12 +62,24 @@ class CompiledStep:
             notice(f"The step runs as it is: it could not be compiled ({one_line(error)}). See train.compile.")
             set_rng_state(before, device)
             return self.step(batch, lr)
-        self.proven = True
+        self.compiled = compiled
         return stepped
+
+    def _compiled(self) -> list[tuple[Any, str, Any]]:
+        """Asked once, when observers have started: whoever listens to the layers is there by then."""
+        if not self.layers:
+            return [(self.step, "loss", torch.compile(self.step.loss))]
+        if _listening(self.layers) or heard(self.step.model, self.step.parameters):
+            return []
+        options = {"fullgraph": True, "dynamic": False}
+        return [(one, "_compiled_call_impl", torch.compile(one._call_impl, **options)) for one in self.layers]  # type: ignore[call-overload]
 
 
 @contextmanager
 def _in_place(compiled: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
+    if not compiled:
+        yield
+        return
     kept = [(vars(place), name, vars(place).get(name)) for place, name, _ in compiled]
     for place, name, value in compiled:
         vars(place)[name] = value
