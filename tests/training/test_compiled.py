@@ -1,3 +1,5 @@
+import json
+
 import pytest
 import torch
 import torch._dynamo
@@ -6,8 +8,10 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from gradlab.data import Targets
 from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.models.language import TransformerLanguageModel
+from gradlab.recipes import find
+from gradlab.run import open_run
 from gradlab.tasks import Language
-from gradlab.training import capture, driver
+from gradlab.training import capture, driver, experiment
 from gradlab.training.compiled import CompiledStep
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -91,7 +95,7 @@ def test_layers_that_somebody_listens_to_are_not_compiled(make_training, run, co
     assert seen
 
 
-CUDA = torch.device("cuda")
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 
 def mode(make_plan, flops, steps=1000, **plan):
@@ -124,3 +128,15 @@ def test_a_step_without_layers_has_its_loss_compiled(make_training, run, compile
     assert isinstance(compiled.step, CompiledStep)
     assert compiler.frame_count
     assert compiled.record.losses() == pytest.approx(plain.record.losses(), rel=1e-5)
+
+
+def test_a_resumed_run_repeats_the_kind_of_step_that_it_began_with(tmp_path, monkeypatch):
+    recipe = find("digits-softmax").override({"train.steps": 1, "train.doctor": False})
+    out = tmp_path / "run"
+    experiment.start(experiment.Experiment.of(recipe, CPU), out)
+    about = json.loads((out / "environment.json").read_text())
+    assert about["step"] == "eager"
+    monkeypatch.setattr(experiment, "_train", lambda experiment, run, observers: experiment)
+    for written, repeated in [("graph", "graph"), ("something of a later version", "eager")]:
+        (out / "environment.json").write_text(json.dumps({**about, "step": written}))
+        assert experiment.resume(open_run(out), CPU, []).mode == repeated
