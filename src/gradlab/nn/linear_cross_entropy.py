@@ -9,8 +9,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# Logits that are in memory at once: large enough for a device to be busy with them, 1 GiB in bf16.
-_LOGITS = 2**29
+# Logits that are in memory at once, 2 GiB in bf16. On an H200, loss and gradients of GPT-2 (32,768 tokens) take 13.7 ms
+# with 2^30 and 2^31, 15.0 with 2^29, 16.7 with 2^27.
+_LOGITS = 2**30
 _COLUMNS = 64  # the vocabulary is padded to a multiple: products in bf16 whose rows begin at odd places are slower
 IGNORED = -100  # as in torch's cross_entropy: a target that costs nothing
 
