@@ -80,6 +80,7 @@ def test_steps_are_made_together_only_where_nothing_is_due_between_them(make_tra
 def test_steps_of_small_models_in_long_trainings_are_made_together():
     small, large = [torch.zeros(10**6)], [torch.zeros(10**7, device="meta")]
     assert steps_at_once("graph", small, 10**4) > 1
+    assert steps_at_once("graph", small, 938) > 1  # an epoch of 60,000 examples, 64 at a time
     assert steps_at_once("graph", small, 200) == 1
     assert steps_at_once("graph", large, 10**4) == 1
     assert steps_at_once("eager", small, 10**4) == 1

@@ -93,7 +93,7 @@ def _summed(left: Tensor, right: Tensor, kind: torch.dtype) -> Tensor:
 
 def _surprise(logits: Tensor, targets: Tensor, classes: int, sums: torch.dtype) -> Tensor:
     """The loss of each row. The logits become their gradient, P - Y; columns beyond the classes become 0."""
-    if logits.is_cuda and sums == torch.float32 and _has_triton():
+    if logits.is_cuda and sums == torch.float32 and has_triton():
         from gradlab.nn.cross_entropy_kernel import surprise
 
         return surprise(logits, targets, classes)
@@ -110,5 +110,5 @@ def _surprise(logits: Tensor, targets: Tensor, classes: int, sums: torch.dtype) 
 
 
 @cache
-def _has_triton() -> bool:
+def has_triton() -> bool:
     return find_spec("triton") is not None

@@ -22,8 +22,8 @@ Mode = Literal["eager", "graph", "compiled", "compiled-graph"]
 _GRAPH_STEPS = 100
 # Between two replays a device waits some 10 µs, and as long again for what is copied for each. A step of a model with
 # more parameters than these takes so much longer that nobody would see it; recording so many steps at once costs as
-# much as a thousand of them spare.
-_AT_ONCE, _SMALL, _AT_ONCE_STEPS = 16, 2**22, 1000
+# much as some hundred of them spare.
+_AT_ONCE, _SMALL, _AT_ONCE_STEPS = 16, 2**22, 500
 _WARMUP = 3  # eager steps before a capture: libraries make their workspaces in them
 # Compiling the layers of a transformer takes some 15 s once, and spares a third of a captured step, in which an H200
 # does 100 to 350 TFLOP/s, the less the smaller the layers are. So 45 s of steps pay for it, at the lower speed these

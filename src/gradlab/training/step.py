@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -17,6 +18,7 @@ from gradlab.training.guard import Guard, NonFinite
 from gradlab.training.optimizers import ClosureOptimizer, Optimizer
 from gradlab.training.plan import Plan
 from gradlab.training.regularisation import add_l1, limit_rows
+from gradlab.training.small_update import SmallUpdate, small_update
 
 Stepped = dict[str, Loss]
 """What a step leaves behind: sum and count of each loss, still on the device. Nothing has waited for it."""
@@ -79,6 +81,17 @@ class GradientStep:
             losses, slopes = self._summed(batch)
         found = [g for g in slopes if g is not None]
         self.unreached = {i for i, g in enumerate(slopes) if g is None} if len(found) < len(slopes) else set()
+        skip = self._update(slopes, found, lr)
+        if self.max_norm is not None:
+            limit_rows(self.weights, self.max_norm, skip)
+        for follow in self.after:
+            follow(skip)
+        return {name: (total.detach(), count) for name, (total, count) in losses.items()}
+
+    def _update(self, slopes: Gradients, found: list[Tensor], lr: float | Tensor) -> Tensor | None:
+        # A rate on the device is that of captured steps: few others are worth building kernels for.
+        if isinstance(lr, Tensor) and not self.unreached and self.small is not None:
+            return self.small(found, lr)
         skip = self.guard.check(found)
         if self.clip is not None:
             factor = (self.clip / (torch.as_tensor(self.guard.norm) + 1e-6)).clamp(max=1.0)
@@ -88,11 +101,11 @@ class GradientStep:
         if self.l1:
             slopes = add_l1(slopes, self.optimizer.parameters, self.l1)
         self.optimizer.update(slopes, lr, skip)
-        if self.max_norm is not None:
-            limit_rows(self.weights, self.max_norm, skip)
-        for follow in self.after:
-            follow(skip)
-        return {name: (total.detach(), count) for name, (total, count) in losses.items()}
+        return skip
+
+    @cached_property
+    def small(self) -> SmallUpdate | None:
+        return None if self.l1 else small_update(self.optimizer, self.guard, self.clip)
 
     def losses(self, batch: Batch) -> Stepped:
         found = self.loss(batch)
