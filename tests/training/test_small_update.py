@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from gradlab.registry import Part
 from gradlab.training.guard import DeviceGuard, Flag
 from gradlab.training.optimizers import Parameters, optimizers
 from gradlab.training.plan import Plan, plan_schema
@@ -72,10 +71,28 @@ def test_it_trains_as_torch_does_and_twice_the_same_in_the_interpreter():
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_it_is_for_a_device_alone(optimizer):
-    built = optimizers.build(Part(optimizer), Parameters(nn.Linear(3, 2)))
-    assert small_update(built, DeviceGuard(Flag(torch.device("cpu"), 0)), None) is None
+class OnADevice(torch.Tensor):
+    is_cuda = True
+
+
+@pytest.mark.parametrize(
+    ("own", "steps", "taken"),
+    [
+        ({}, 10**4, True),
+        ({}, 1000, False),
+        ({"optimizer": "sgd"}, 10**4, False),
+        ({"l1": 0.1}, 10**4, False),
+        ({"optimizer": "adamw", "clip": 1.0}, 10**4, True),
+    ],
+)
+def test_it_is_taken_for_adam_on_a_device_in_a_run_that_pays_for_it(own, steps, taken):
+    pytest.importorskip("triton")
+    plan = Plan(**plan_schema.resolve(own, "train"))
+    optimizer = optimizers.build(plan.optimizer, Parameters(nn.Linear(3, 2)))
+    guard = DeviceGuard(Flag(torch.device("cpu"), 0))
+    assert small_update(optimizer, guard, plan, steps) is None
+    optimizer.values = [value.as_subclass(OnADevice) for value in optimizer.values]
+    assert (small_update(optimizer, guard, plan, steps) is not None) == taken
 
 
 if __name__ == "__main__":

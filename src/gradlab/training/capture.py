@@ -13,6 +13,7 @@ from gradlab.data.batch import copied, key, tensors
 from gradlab.training.compiled import CompiledStep, repeated_layers
 from gradlab.training.guard import Guard
 from gradlab.training.plan import Plan
+from gradlab.training.small_update import small_update
 from gradlab.training.step import GradientStep, Step, Stepped, TurnsStep
 
 Mode = Literal["eager", "graph", "compiled", "compiled-graph"]
@@ -53,14 +54,20 @@ def steps_at_once(mode: Mode, parameters: Sequence[Tensor], steps: int) -> int:
     return _AT_ONCE if mode == "graph" and small and steps >= _AT_ONCE_STEPS else 1
 
 
-def in_mode(step: Step, mode: Mode, device: torch.device, rows: int | None = None, at_once: int = 1) -> Step:
+def in_mode(
+    step: Step, mode: Mode, device: torch.device, rows: int | None = None, at_once: int = 1, steps: int = 0
+) -> Step:
     """The step as the mode wants it: replayed, compiled, both, or as it is.
 
-    `rows` are those of most batches, and `at_once` the steps that may be replayed together.
+    `rows` are those of most batches, `at_once` the steps that may be replayed together, and `steps` those of the run.
     """
     turns = step.steps if isinstance(step, TurnsStep) else [(step, 1.0)]
     if not all(isinstance(one, GradientStep) for one, _ in turns):
         return step
+    if mode in ("graph", "compiled-graph"):
+        for one, _ in turns:
+            assert isinstance(one, GradientStep)
+            one.small = small_update(one.optimizer, one.guard, one.plan, steps)
     if mode in ("compiled", "compiled-graph"):
         parts = [(_compiled(one, mode, rows), multiple) for one, multiple in turns]  # type: ignore[arg-type]
         step = TurnsStep(parts) if isinstance(step, TurnsStep) else parts[0][0]

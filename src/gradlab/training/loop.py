@@ -189,7 +189,8 @@ class Training:
         if type(self.stream) is Epochs:
             left = self.total_steps - self.progress.step
             self.at_once = steps_at_once(self.mode, self.parameters.tensors, left)
-        return in_mode(step, self.mode, self.device, self.stream.batch_size or None, self.at_once)
+        rows = self.stream.batch_size or None
+        return in_mode(step, self.mode, self.device, rows, self.at_once, self.total_steps)
 
     def _batches(self) -> Iterator[Batch]:
         """From where the training stands to the end of the data, if they have one."""

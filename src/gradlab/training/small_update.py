@@ -14,18 +14,22 @@ from gradlab.nn.linear_cross_entropy import has_triton
 from gradlab.training.guard import DeviceGuard, Guard
 from gradlab.training.optimizers import Optimizer
 from gradlab.training.optimizers.adam import Adam
+from gradlab.training.plan import Plan
 
 _SMALL, _FEW = 2**22, 128  # numbers and parameters: of more, torch's way has work for the whole device
+# What is spared, some 60 µs a step, pays for loading the kernels after so many, and a few times as many where they are
+# built first, once on a machine.
+_STEPS = 4000
 
 
-def small_update(optimizer: Optimizer, guard: Guard, clip: float | None) -> "SmallUpdate | None":
-    """This way of updating, where it can be and pays."""
+def small_update(optimizer: Optimizer, guard: Guard, plan: Plan, steps: int) -> "SmallUpdate | None":
+    """This way of updating, where it can be and pays within the steps of the whole run."""
     values = optimizer.values
     fits = len(values) <= _FEW and sum(v.numel() for v in values) <= _SMALL
-    plain = all(v.is_cuda and v.dtype == torch.float32 and v.is_contiguous() for v in values)
-    if isinstance(optimizer, Adam) and isinstance(guard, DeviceGuard) and fits and plain and has_triton():
-        return SmallUpdate(optimizer, guard, clip)
-    return None
+    plain = not plan.l1 and all(v.is_cuda and v.dtype == torch.float32 and v.is_contiguous() for v in values)
+    if not (isinstance(optimizer, Adam) and isinstance(guard, DeviceGuard)):
+        return None
+    return SmallUpdate(optimizer, guard, plan.clip) if steps >= _STEPS and fits and plain and has_triton() else None
 
 
 class SmallUpdate:

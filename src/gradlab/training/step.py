@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -18,7 +17,7 @@ from gradlab.training.guard import Guard, NonFinite
 from gradlab.training.optimizers import ClosureOptimizer, Optimizer
 from gradlab.training.plan import Plan
 from gradlab.training.regularisation import add_l1, limit_rows
-from gradlab.training.small_update import SmallUpdate, small_update
+from gradlab.training.small_update import SmallUpdate
 
 Stepped = dict[str, Loss]
 """What a step leaves behind: sum and count of each loss, still on the device. Nothing has waited for it."""
@@ -55,7 +54,7 @@ class GradientStep:
         after: Sequence[AfterUpdate] = (),
     ):
         self.loss, self.model, self.optimizer, self.name = loss, model, optimizer, name
-        self.guard, self.guards, self.after = guard, [guard], after
+        self.guard, self.guards, self.after, self.plan = guard, [guard], after, plan
         self.parameters = tuple(optimizer.parameters.tensors)
         self.parts, self.clip, self.l1, self.max_norm = plan.accumulate, plan.clip, plan.l1, plan.max_norm
         self.alone = parallel.count() == 1
@@ -63,6 +62,7 @@ class GradientStep:
         self.unreached: set[int] = set()
         self.seeds: dict[tuple[int, torch.dtype], Tensor] = {}
         self.groups: list[tuple[str, ...]] = []  # of losses, as all processes have them
+        self.small: SmallUpdate | None = None  # in the place of guard, clipping and update
         self.backward: Callable[..., Gradients] | None = None
         self.checked = False  # the first losses are
         device = self.parameters[0].device
@@ -89,8 +89,7 @@ class GradientStep:
         return {name: (total.detach(), count) for name, (total, count) in losses.items()}
 
     def _update(self, slopes: Gradients, found: list[Tensor], lr: float | Tensor) -> Tensor | None:
-        # A rate on the device is that of captured steps: few others are worth building kernels for.
-        if isinstance(lr, Tensor) and not self.unreached and self.small is not None:
+        if self.small is not None and isinstance(lr, Tensor) and not self.unreached:
             return self.small(found, lr)
         skip = self.guard.check(found)
         if self.clip is not None:
@@ -102,10 +101,6 @@ class GradientStep:
             slopes = add_l1(slopes, self.optimizer.parameters, self.l1)
         self.optimizer.update(slopes, lr, skip)
         return skip
-
-    @cached_property
-    def small(self) -> SmallUpdate | None:
-        return None if self.l1 else small_update(self.optimizer, self.guard, self.clip)
 
     def losses(self, batch: Batch) -> Stepped:
         found = self.loss(batch)
