@@ -14,7 +14,7 @@ from gradlab.errors import TrainingError
 from gradlab.models.language import TransformerLanguageModel
 from gradlab.nn.linear_cross_entropy import linear_cross_entropy
 from gradlab.tasks import Classify, Language
-from gradlab.training import capture
+from gradlab.training import capture, small_update
 from gradlab.training.environment import settings
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
@@ -206,8 +206,26 @@ def test_mixed_precision_reaches_the_loss_of_full_precision():
     assert results["bf16"] != results["float32"]
 
 
+@pytest.fixture(params=[10**9, 0], ids=["the update by torch", "by own kernels"])
+def update(request, monkeypatch):
+    monkeypatch.setattr(small_update, "_STEPS", request.param)
+
+
+@pytest.mark.parametrize("values", [{}, {"optimizer": "adamw", "weight_decay": 0.1, "clip": 0.5}], ids=str)
+def test_the_own_kernels_of_a_small_update_train_as_torch_does(values, monkeypatch):
+    plan = {"lr": 2.0**-8, "keep": "last", "epochs": 12, **values}
+    usual = run(make("graph", observers=[lines := Lines()], **plan))
+    monkeypatch.setattr(small_update, "_STEPS", 0)
+    own = run(make("graph", observers=[others := Lines()], **plan))
+    assert own.step.step.small is not None
+    losses, others = ([line["loss"] for line in seen.lines] for seen in (lines, others))
+    assert others == pytest.approx(losses, rel=1e-3)
+    for name, value in weights(usual).items():
+        torch.testing.assert_close(weights(own)[name], value, rtol=1e-2, atol=1e-3)
+
+
 @pytest.mark.parametrize("values", [{}, {"schedule": "cosine"}, {"accumulate": 2, "clip": 1.0}], ids=str)
-def test_steps_that_are_replayed_together_have_the_bits_of_steps_one_by_one(values, monkeypatch):
+def test_steps_that_are_replayed_together_have_the_bits_of_steps_one_by_one(values, update, monkeypatch):
     plan = {"lr": 2.0**-8, "keep": "last", "epochs": 12, "log_every": 40, **values}
     alone = run(make("graph", observers=[lines := Lines()], **plan))
     monkeypatch.setattr(capture, "_AT_ONCE_STEPS", 0)
@@ -220,7 +238,7 @@ def test_steps_that_are_replayed_together_have_the_bits_of_steps_one_by_one(valu
         assert torch.equal(weights(together)[name], value), name
 
 
-def test_a_bad_gradient_among_steps_that_are_replayed_together_is_found(monkeypatch):
+def test_a_bad_gradient_among_steps_that_are_replayed_together_is_found(update, monkeypatch):
     monkeypatch.setattr(capture, "_AT_ONCE_STEPS", 0)
     row = int(permutation(500, 0, 0)[8 * 40 + 3])  # in the 41st batch of 8, which is in the third graph of 16 steps
     with pytest.raises(TrainingError, match="Training diverged in step 41 "):
@@ -228,7 +246,7 @@ def test_a_bad_gradient_among_steps_that_are_replayed_together_is_found(monkeypa
 
 
 @pytest.mark.parametrize("mode", ["eager", "graph"])
-def test_nothing_waits_for_the_device_between_log_lines(mode):
+def test_nothing_waits_for_the_device_between_log_lines(mode, update):
     training = make(mode, lr=0.01, steps=30, log_every=30)
     with settings(CUDA, 1, training.plan):
         training.run()
