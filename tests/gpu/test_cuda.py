@@ -5,11 +5,16 @@ import json
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from gradlab.data import Examples, Targets, permutation
+from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.errors import TrainingError
-from gradlab.tasks import Classify
+from gradlab.models.language import TransformerLanguageModel
+from gradlab.nn.linear_cross_entropy import linear_cross_entropy
+from gradlab.tasks import Classify, Language
+from gradlab.training import capture, small_update
 from gradlab.training.environment import settings
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
@@ -199,3 +204,89 @@ def test_mixed_precision_reaches_the_loss_of_full_precision():
         results[precision] = [line["loss"] for line in lines.lines if line["split"] == "train"][-1]
     assert results["bf16"] == pytest.approx(results["float32"], rel=0.2)
     assert results["bf16"] != results["float32"]
+
+
+@pytest.fixture(params=[10**9, 0], ids=["the update by torch", "by own kernels"])
+def update(request, monkeypatch):
+    monkeypatch.setattr(small_update, "_STEPS", request.param)
+
+
+@pytest.mark.parametrize("values", [{}, {"optimizer": "adamw", "weight_decay": 0.1, "clip": 0.5}], ids=str)
+def test_the_own_kernels_of_a_small_update_train_as_torch_does(values, monkeypatch):
+    plan = {"lr": 2.0**-8, "keep": "last", "epochs": 12, **values}
+    usual = run(make("graph", observers=[lines := Lines()], **plan))
+    monkeypatch.setattr(small_update, "_STEPS", 0)
+    own = run(make("graph", observers=[others := Lines()], **plan))
+    assert own.step.step.small is not None
+    losses, others = ([line["loss"] for line in seen.lines] for seen in (lines, others))
+    assert others == pytest.approx(losses, rel=1e-3)
+    for name, value in weights(usual).items():
+        torch.testing.assert_close(weights(own)[name], value, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("values", [{}, {"schedule": "cosine"}, {"accumulate": 2, "clip": 1.0}], ids=str)
+def test_steps_that_are_replayed_together_have_the_bits_of_steps_one_by_one(values, update, monkeypatch):
+    plan = {"lr": 2.0**-8, "keep": "last", "epochs": 12, "log_every": 40, **values}
+    alone = run(make("graph", observers=[lines := Lines()], **plan))
+    monkeypatch.setattr(capture, "_AT_ONCE_STEPS", 0)
+    together = make("graph", observers=[others := Lines()], **plan)
+    run(together)
+    assert together.at_once > 1
+    assert any(count == together.at_once for _, count in together.step.captured)
+    assert others.lines == lines.lines
+    for name, value in weights(alone).items():
+        assert torch.equal(weights(together)[name], value), name
+
+
+def test_a_bad_gradient_among_steps_that_are_replayed_together_is_found(update, monkeypatch):
+    monkeypatch.setattr(capture, "_AT_ONCE_STEPS", 0)
+    row = int(permutation(500, 0, 0)[8 * 40 + 3])  # in the 41st batch of 8, which is in the third graph of 16 steps
+    with pytest.raises(TrainingError, match="Training diverged in step 41 "):
+        run(make("graph", model=smooth(), bad_row=row, batch_size=8, epochs=12, log_every=90))
+
+
+@pytest.mark.parametrize("mode", ["eager", "graph"])
+def test_nothing_waits_for_the_device_between_log_lines(mode, update):
+    training = make(mode, lr=0.01, steps=30, log_every=30)
+    with settings(CUDA, 1, training.plan):
+        training.run()
+        batches = iter(training.stream.batches(1))
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            for _, batch in zip(range(6), batches, strict=False):
+                training.step(batch, 0.01)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+
+def test_the_last_product_and_the_loss_together_are_as_exact_as_apart():
+    torch.manual_seed(0)
+    x, weight = (torch.randn(n, 64, device=CUDA).requires_grad_() for n in (1000, 5001))
+    targets = torch.randint(5001, (1000,), device=CUDA)
+
+    def plain(x, weight, targets):
+        return F.cross_entropy(x @ weight.T, targets, reduction="sum")
+
+    exact = torch.autograd.grad(plain(x.double(), weight.double(), targets), (x, weight))
+    errors = {}
+    for loss in (plain, linear_cross_entropy):
+        with torch.autocast("cuda", torch.bfloat16):
+            total = loss(x, weight, targets)
+        found = torch.autograd.grad(total, (x, weight))
+        errors[loss] = [float((a - b).norm() / b.norm()) for a, b in zip(found, exact, strict=True)]
+    assert all(a <= 1.1 * b for a, b in zip(errors[linear_cross_entropy], errors[plain], strict=True)), errors
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_and_captured_layers_train_as_plain_ones_do():
+    ends = {}
+    for mode in ("eager", "compiled-graph"):
+        torch.manual_seed(0)
+        model = TransformerLanguageModel(vocabulary=300, context=64, dim=64, layers=3, heads=2).to(CUDA)
+        text = WindowExamples.over(Windows(torch.randint(300, (64 * 100 + 1,)), length=64)).to(CUDA)
+        plan = Plan(**plan_schema.resolve({"batch_size": 16, "steps": 20, "log_every": 10}, "train"))
+        lines = Lines()
+        run(Training(model, Language(Targets(tokens=300)), text, None, plan, mode=mode, observers=[lines]))
+        ends[mode] = [line["loss"] for line in lines.lines]
+    assert ends["compiled-graph"] == pytest.approx(ends["eager"], rel=1e-4)

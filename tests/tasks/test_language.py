@@ -8,6 +8,7 @@ from gradlab.data import Examples, Targets
 from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.errors import GradlabError
 from gradlab.models import NGram
+from gradlab.models.language import TransformerLanguageModel
 from gradlab.tasks import Language, compare, counted
 from gradlab.tasks.counted import ngram_baselines
 from gradlab.tasks.evaluation import evaluate
@@ -117,3 +118,58 @@ def test_of_a_long_text_pieces_from_its_beginning_to_its_end_are_counted(monkeyp
 def test_what_is_no_text_is_refused():
     with pytest.raises(GradlabError, match="needs text"):
         Language(Targets(classes=["a", "b"]))
+
+
+def gpt(kind=TransformerLanguageModel, tied=True):
+    torch.manual_seed(0)
+    return kind(vocabulary=70, context=8, dim=16, layers=2, heads=2, tied=tied)
+
+
+class Doubled(TransformerLanguageModel):
+    def forward(self, tokens):
+        return 2 * super().forward(tokens)
+
+
+def minimised(model, batch, kind=Language):
+    return kind(Targets(tokens=70)).objectives()["loss"].loss(model, batch)
+
+
+def slopes(model, batch):
+    total, count = minimised(model, batch)
+    return total / count, torch.autograd.grad(total / count, list(model.parameters()))
+
+
+def tokens_of_a_batch():
+    tokens = torch.randint(70, (3, 9), generator=torch.Generator().manual_seed(1))
+    return {"inputs": tokens[:, :-1], "targets": tokens[:, 1:]}
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_the_last_product_and_the_loss_together_train_as_they_do_apart(monkeypatch, tied):
+    model, batch = gpt(tied=tied), tokens_of_a_batch()
+    apart = slopes(model, batch)
+    monkeypatch.setattr(Language, "_pays", lambda self, tokens: True)
+    together = slopes(model, batch)
+    assert "LinearCrossEntropy" in repr(minimised(model, batch)[0].grad_fn)
+    torch.testing.assert_close(together, apart)
+
+
+@pytest.mark.parametrize("case", ["a forward of its own", "a hook", "weights", "a loss of its own"])
+def test_who_looks_at_the_logits_has_them(monkeypatch, case):
+    monkeypatch.setattr(Language, "_pays", lambda self, tokens: True)
+    model, batch, kind = gpt(Doubled if case == "a forward of its own" else TransformerLanguageModel), {}, Language
+    seen = []
+    if case == "a hook":
+        model.register_forward_hook(lambda module, inputs, logits: seen.append(logits.shape))
+    if case == "weights":
+        batch = {"weights": torch.ones(3)}
+    if case == "a loss of its own":
+        kind = type("Own", (Language,), {"training_loss": lambda self, output, target: (output.square().sum(), 1)})
+    total, _ = minimised(model, {**tokens_of_a_batch(), **batch}, kind)
+    assert "LinearCrossEntropy" not in repr(total.grad_fn)
+    assert len(seen) == (case == "a hook")
+
+
+def test_a_large_vocabulary_on_a_gpu_pays():
+    on_the_cpu = torch.zeros(1, 1, dtype=torch.int64)
+    assert not Language(Targets(tokens=50257))._pays(on_the_cpu)

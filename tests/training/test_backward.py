@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import distributed, nn
 
+from gradlab import fit
 from gradlab.errors import GradlabError
 from gradlab.models import mlp
 from gradlab.specs import Table
@@ -76,6 +77,31 @@ def test_a_kept_graph_can_be_gone_through_again_and_another_cannot(way):
     assert equal(rest, torch.autograd.grad(model.losses()[1], parameters, allow_unused=True))
     with pytest.raises(RuntimeError, match="second time"):
         way((second,), one, parameters)
+
+
+class Transposed(nn.Module):
+    """Its gradients are transposed in memory, or one number for all."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.shift = nn.Parameter(torch.ones(3, 4)), nn.Parameter(torch.zeros(3))
+
+    def forward(self, x):
+        return x @ self.weight.T.contiguous() * torch.arange(1.0, 4.0) + self.shift.sum()
+
+
+@pytest.mark.parametrize(("name", "rule"), [("sgd", torch.optim.SGD), ("adam", torch.optim.Adam)])
+def test_a_gradient_in_another_order_of_memory_moves_the_weights_that_it_is_of(name, rule):
+    short, usual = Transposed(), Transposed()
+    torch.manual_seed(0)
+    X, y = torch.randn(12, 4), torch.randn(12, 3)
+    fit(short, (X, y), loss="mse", epochs=3, batch_size="full", optimizer=name, lr=0.1, doctor=False)
+    optimizer = rule(usual.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (usual(X) - y).square().mean().backward()
+        optimizer.step()
+    torch.testing.assert_close(list(short.parameters()), list(usual.parameters()))
 
 
 def test_the_short_way_leaves_grad_alone_and_calls_nobody_who_waits_for_it():

@@ -153,17 +153,17 @@ def test_a_step_is_captured_for_every_shape_of_any_part_of_a_batch(monkeypatch):
 
     class Bare(GraphStep):
         def __init__(self):
-            self.lr, self.seen, self.captured, self.step = torch.zeros(()), {}, {}, None
+            self.lrs, self.rates, self.seen, self.captured, self.guards = torch.zeros(1), [], {}, {}, []
 
         def _eager(self, batch):
             return {}
 
-        def _capture(self, batch):
-            made.append(batch["note"].shape[1])
+        def _capture(self, batches):
+            made.append(batches[0]["note"].shape[1])
             return self
 
-        def replay(self, step, batch):
-            return {}
+        def replay(self, guards, batches):
+            return [{}]
 
     step, batches = Bare(), Ragged().batches(0)
     for _ in range(30):

@@ -14,6 +14,7 @@ from gradlab.training.environment import choose_threads
 from gradlab.training.guard import HostGuard
 from gradlab.training.plan import Plan, plan_schema
 from gradlab.training.players import make_players
+from gradlab.training.step import Step
 
 
 class TimedStep:
@@ -28,7 +29,7 @@ class TimedStep:
         cost = driver.example_cost(model, task, train)
         torch.set_num_threads(choose_threads(plan, driver.product_flops(cost, train, plan)))
         (player,) = make_players(model, task, plan)
-        self.step = player.step(model, model, HostGuard())
+        self.step: Step = player.step(model, model, HostGuard())
 
     def seconds(self, batch_size: int, steps: int = 1) -> float:
         """The time of some steps on batches one after the other."""

@@ -15,7 +15,6 @@ from gradlab.run.checkpoint import Checkpoint
 from gradlab.tasks import Task, predict
 from gradlab.tasks.finite import check_outputs
 from gradlab.training import driver
-from gradlab.training.capture import choose_mode
 from gradlab.training.loop import Training
 from gradlab.training.observers import Line, Observer
 from gradlab.training.plan import Plan
@@ -46,7 +45,8 @@ class Learner:
         plan = replace(plan, epochs=max(plan.epochs, first + epochs), log_every=per_epoch, seed=self.seed)
         diary = _Diary()
         length: dict[str, Any] = {"steps": (first + epochs) * per_epoch}
-        length["mode"] = choose_mode(plan, train.device, epochs * per_epoch)
+        cost = driver.example_cost(self.model, task, train)
+        length["mode"] = driver.mode_of(self.model, train, plan, cost, steps=epochs * per_epoch)
         with driver.training(self.model, task, train, held, plan, **length, observers=[diary, *observers]) as training:
             if self.standing is not None:
                 training.restore(self._resumed(self.standing, first * per_epoch))

@@ -24,7 +24,7 @@ def not_finite(tensors: Mapping[str, Tensor]) -> list[str]:
     if not floats:
         return []
     largest = torch._foreach_norm(list(floats.values()), math.inf)  # NaN where one is
-    finite = torch.stack([norm.isfinite() for norm in largest]).tolist()
+    finite = torch.stack(largest).isfinite().tolist()
     return [name for name, is_finite in zip(floats, finite, strict=True) if not is_finite]
 
 

@@ -9,10 +9,13 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
+from torch.nn.modules.module import _has_any_global_hook
 
 from gradlab.data import Batch, Examples, Targets, Wants
 from gradlab.errors import GradlabError
+from gradlab.models.language import TransformerLanguageModel
 from gradlab.models.ngram import NGram
+from gradlab.nn.linear_cross_entropy import linear_cross_entropy
 from gradlab.tasks.counted import ngram_baselines, token_entropy, tokens_of
 from gradlab.tasks.evaluation import inference
 from gradlab.tasks.metrics import Metric, perplexity
@@ -21,6 +24,9 @@ from gradlab.tasks.task import Supervised, tasks
 
 Logits = Float[Tensor, "batch length tokens"]
 Next = Int64[Tensor, "batch length"]
+
+# Beside fewer tokens than these the logits are small: what a chunk of them costs on top would not be won back.
+_MANY_TOKENS = 4096
 
 
 @tasks.register("language")
@@ -61,6 +67,21 @@ class Language(Supervised):
         each = F.cross_entropy(output.flatten(0, 1), target.flatten(), reduction="none")
         return weight @ each.view_as(target).sum(1), target.numel()
 
+    def _minimised(self, model: nn.Module, batch: Batch) -> Loss:
+        if not self._fuses(model, batch):
+            return super()._minimised(model, batch)
+        hidden, target = model.hidden(batch["inputs"]), batch["targets"]  # type: ignore[operator]
+        return linear_cross_entropy(hidden.flatten(0, 1), model.output_weight, target.flatten()), target.numel()  # type: ignore[arg-type]
+
+    def _fuses(self, model: nn.Module, batch: Batch) -> bool:
+        """Whether the last product and the loss are computed together, which never has all logits in memory."""
+        own = type(self)
+        plain = own.loss is Language.loss and own.training_loss is Supervised.training_loss and "weights" not in batch
+        return plain and self._pays(batch["inputs"]) and _only_multiplies(model)
+
+    def _pays(self, tokens: Tensor) -> bool:
+        return tokens.is_cuda and self.outputs >= _MANY_TOKENS
+
     def expected_initial_loss(self) -> tuple[float, str]:
         return math.log(self.outputs), f"log {self.outputs:,} tokens"
 
@@ -93,6 +114,15 @@ class Language(Supervised):
 
     def decode(self, output: Tensor) -> list[dict[str, Any]]:
         raise GradlabError("A language model writes text: use gradlab generate.")
+
+
+def _only_multiplies(model: Any) -> bool:
+    """Whether a model's logits are `output_weight` times `hidden`, and nobody listens to its calls."""
+    if not isinstance(model, TransformerLanguageModel) or "forward" in vars(model):
+        return False
+    hooks = model._forward_hooks, model._forward_pre_hooks, model._backward_hooks, model._backward_pre_hooks
+    own = type(model).forward is not TransformerLanguageModel.forward
+    return not own and not any(hooks) and not _has_any_global_hook()  # type: ignore[no-untyped-call]
 
 
 def _surprise(logits: Logits, target: Next) -> Float[Tensor, "2"]:

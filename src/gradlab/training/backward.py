@@ -20,7 +20,15 @@ def gradients(losses: Tensors, seeds: Tensors, parameters: Tensors, keep: bool =
     Nothing accumulates: `.grad` is left alone, and hooks that wait for it to be filled are not called. See `heard`.
     """
     found: Gradients = _run_backward(losses, seeds, keep, False, parameters, True, False)
-    return found
+    return [
+        g if g is None or g.stride() == p.stride() else _laid_out_as(p, g)
+        for g, p in zip(found, parameters, strict=True)
+    ]
+
+
+def _laid_out_as(parameter: Tensor, gradient: Tensor) -> Tensor:
+    """As `.grad` would be: fused rules go through both in memory's order, but that of Wᵀ is transposed in memory."""
+    return torch.empty_like(parameter).copy_(gradient)
 
 
 def heard_gradients(losses: Tensors, seeds: Tensors, parameters: Tensors, keep: bool = False) -> Gradients:

@@ -15,6 +15,7 @@ from gradlab.tasks import Task
 from gradlab.training.capture import Mode, choose_mode
 from gradlab.training.carry import check_carry
 from gradlab.training.checks import check_plan, check_precision, check_processes
+from gradlab.training.compiled import repeated_layers
 from gradlab.training.environment import choose_threads, settings
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
@@ -50,7 +51,10 @@ def training(
     parallel.same_weights(model)
     if plan.sync_batch_norm and parallel.count() > 1:
         synchronise(model)
-    threads = threads or choose_threads(plan, product_flops(example_cost(model, task, train), train, plan))
+    if threads is None or mode is None:
+        cost = example_cost(model, task, train)
+        threads = threads or choose_threads(plan, product_flops(cost, train, plan))
+        mode = mode or mode_of(model, train, plan, cost, steps=steps)
     with settings(train.device, threads, plan):
         yield Training(
             model,
@@ -58,7 +62,7 @@ def training(
             train,
             validation,
             plan,
-            mode=mode or choose_mode(plan, train.device, steps or total_steps(train, plan)),
+            mode=mode,
             steps=steps,
             rate=rate,
             groups=groups,
@@ -83,6 +87,26 @@ def total_steps(train: Split, plan: Plan) -> int:
 
 def steps_per_epoch(train: Split, plan: Plan) -> int:
     return plan.steps_per_epoch(len(train)) if isinstance(train, Examples) else train.steps_per_epoch
+
+
+def mode_of(
+    model: nn.Module,
+    train: Split,
+    plan: Plan,
+    example: Cost,
+    *,
+    device: torch.device | None = None,
+    steps: int | None = None,
+) -> Mode:
+    """How the step of a training runs, by its plan, its length, its device and the work that its layers do.
+
+    `steps` and `device` are those of the training, where they are not the plan's and that of the data.
+    """
+    steps = steps or total_steps(train, plan)
+    # Forward and, twice as much, backward. Texts of many lengths would be compiled for each of them.
+    fixed = isinstance(train, Examples) and train.together and repeated_layers(model)
+    flops = 3 * example.flops * plan.examples_per_step(len(train)) * steps if fixed else 0  # type: ignore[arg-type]
+    return choose_mode(plan, device or train.device, steps, flops)
 
 
 def product_flops(example: Cost, train: Split, plan: Plan) -> float:

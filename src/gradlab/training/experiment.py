@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import nn
@@ -24,7 +24,7 @@ from gradlab.run.folder import BRING_BACK, new_path
 from gradlab.tasks import Task, evaluate, settled, tasks, wants
 from gradlab.tasks.evaluation import inference
 from gradlab.training import driver
-from gradlab.training.capture import Mode, choose_mode
+from gradlab.training.capture import Mode
 from gradlab.training.checks import check_precision, check_splits, check_task
 from gradlab.training.environment import choose_threads, describe_environment
 from gradlab.training.observers import Observer
@@ -97,13 +97,15 @@ class Experiment:
     """On the device, targets as the losses take them."""
 
     @classmethod
-    def of(cls, recipe: Recipe, device: torch.device, threads: int | None = None) -> "Experiment":
-        """Read the data and build the model. `threads` repeats the choice of an earlier run."""
+    def of(
+        cls, recipe: Recipe, device: torch.device, threads: int | None = None, mode: Mode | None = None
+    ) -> "Experiment":
+        """Read the data and build the model. `threads` and `mode` repeat the choices of an earlier run."""
         with owners.telling():
-            return cls._of(resolve(recipe), device, threads)
+            return cls._of(resolve(recipe), device, threads, mode)
 
     @classmethod
-    def _of(cls, recipe: Recipe, device: torch.device, threads: int | None) -> "Experiment":
+    def _of(cls, recipe: Recipe, device: torch.device, threads: int | None, mode: Mode | None) -> "Experiment":
         plan = Plan(**recipe.train)
         check_precision(plan, device)
         parallel.check_same("recipe", recipe.to_toml())
@@ -132,7 +134,7 @@ class Experiment:
             model=model.to(device),
             plan=plan,
             device=device,
-            mode=choose_mode(plan, device, driver.total_steps(train, plan)),
+            mode=mode or driver.mode_of(model, train, plan, cost, device=device),
             threads=threads or choose_threads(plan, driver.product_flops(cost, train, plan)),
             flops=cost.flops,
             splits={name: split.to(device) if hasattr(split, "to") else split for name, split in encoded.items()},
@@ -224,7 +226,10 @@ def resume(run: Run, device: torch.device, observers: Sequence[Observer], change
         if not changed_code:
             again = f"{run.resume_command} --changed-code"
             raise GradlabError(f"{change} To go on with the changed one all the same: {again}")
-    experiment = Experiment.of(replace(run.recipe, data=run.source), device, run.environment["threads"])
+    before = run.environment
+    same = before["device"] == device.type and before.get("processes", 1) == parallel.count()
+    mode: Mode | None = next((one for one in get_args(Mode) if same and one == before.get("step")), None)
+    experiment = Experiment.of(replace(run.recipe, data=run.source), device, before["threads"], mode)
     if experiment.dataset.raw.fingerprint() != run.data["fingerprint"]:
         raise GradlabError(f"The data of {run.path} are not the ones it began with. {BRING_BACK}")
     now = describe_environment(device, experiment.threads, experiment.mode)

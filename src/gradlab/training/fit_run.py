@@ -14,7 +14,6 @@ from gradlab.run import Run, open_run
 from gradlab.specs import Array, Spec
 from gradlab.tasks import Task
 from gradlab.training import driver
-from gradlab.training.capture import choose_mode
 from gradlab.training.environment import choose_threads, describe_environment
 from gradlab.training.plan import Plan
 from gradlab.wording import as_typed
@@ -31,8 +30,9 @@ def fit_run(out: Path, model: nn.Module, task: Task, splits: dict[str, Any], pla
         if not isinstance(train, Examples) and not (out / "result.json").exists():
             notice("The data are read again from their beginning, up to where the run stood.")
     else:
-        threads = choose_threads(plan, driver.product_flops(driver.example_cost(model, task, train), train, plan))
-        mode = choose_mode(plan, train.device, driver.total_steps(train, plan))
+        cost = driver.example_cost(model, task, train)
+        threads = choose_threads(plan, driver.product_flops(cost, train, plan))
+        mode = driver.mode_of(model, train, plan, cost)
         run = Run.create(out, recipe, describe_environment(train.device, threads, mode), dataset)
     run.task, run.dataset, run.model = task, dataset, model  # which no name could build again
     return run

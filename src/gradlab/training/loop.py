@@ -9,20 +9,21 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from gradlab import parallel
-from gradlab.data import Batch, Examples, Stream
+from gradlab.data import Batch, Epochs, Examples, Stream
 from gradlab.errors import NumericalError, TrainingError
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
 from gradlab.tasks import Task, evaluate
 from gradlab.tasks.finite import check_losses, not_finite
 from gradlab.tasks.objective import with_sum
 from gradlab.training.average import Average
-from gradlab.training.capture import Mode, in_mode
+from gradlab.training.capture import GraphStep, Mode, in_mode, steps_at_once
 from gradlab.training.divergence import explain_divergence
 from gradlab.training.guard import NonFinite
 from gradlab.training.observers import Observer, restore_observers, snapshots
@@ -100,6 +101,7 @@ class Training:
         self.pending: list[Stepped] = []  # steps whose losses are not yet in the window
         self.requests: deque[Request] = deque()
         self.alone = parallel.count() == 1
+        self.at_once = 1  # steps that are made together where nothing is due between them
         self.log_every = plan.log_interval(planned)
         self.evaluate_every = plan.evaluation_interval(self.stream.steps_per_epoch)
 
@@ -115,11 +117,15 @@ class Training:
             if progress.step == 0:
                 self._evaluate()
             due = self._next_due()
-            for batch in self._batches() if not progress.ended else ():
+            batches = self._batches() if not progress.ended else iter(())
+            for batch in batches:
                 watched = progress.step + 1 == due
                 before = [v.clone() for v in self.layers.values()] if watched and self._logs(due) else None
-                self.pending.append(step(batch, self.lr(progress.step)))
-                progress.step += 1
+                if progress.step + self.at_once < due and isinstance(step, GraphStep):
+                    self._several(step, [batch, *islice(batches, self.at_once - 1)])
+                else:
+                    self.pending.append(step(batch, self.lr(progress.step)))
+                    progress.step += 1
                 if watched:
                     self._look(before)
                     due = self._next_due()
@@ -142,6 +148,12 @@ class Training:
         elif self.average is not None:
             self.average.adopt()
         return progress
+
+    def _several(self, step: GraphStep, batches: list[Batch]) -> None:
+        """Steps between which nothing is due."""
+        first = self.progress.step
+        self.pending += step.several(batches, [self.lr(first + i) for i in range(len(batches))])
+        self.progress.step += len(batches)
 
     def lr(self, step: int) -> float:
         """The learning rate of a step (the first is 0), by what is known before the next evaluation or request."""
@@ -172,7 +184,13 @@ class Training:
         if hasattr(self.called, "advance"):
             after.append(self.called.advance)
         where = self.train, self.device, self.progress.step
-        return in_mode(make_step(self.model, self.called, self.players, *where, after), self.mode, self.device)
+        step = make_step(self.model, self.called, self.players, *where, after)
+        # Read ahead only where batches depend on nothing but their number.
+        if type(self.stream) is Epochs:
+            left = self.total_steps - self.progress.step
+            self.at_once = steps_at_once(self.mode, self.parameters.tensors, left)
+        rows = self.stream.batch_size or None
+        return in_mode(step, self.mode, self.device, rows, self.at_once, self.total_steps)
 
     def _batches(self) -> Iterator[Batch]:
         """From where the training stands to the end of the data, if they have one."""

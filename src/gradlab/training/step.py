@@ -17,6 +17,7 @@ from gradlab.training.guard import Guard, NonFinite
 from gradlab.training.optimizers import ClosureOptimizer, Optimizer
 from gradlab.training.plan import Plan
 from gradlab.training.regularisation import add_l1, limit_rows
+from gradlab.training.small_update import SmallUpdate
 
 Stepped = dict[str, Loss]
 """What a step leaves behind: sum and count of each loss, still on the device. Nothing has waited for it."""
@@ -53,7 +54,7 @@ class GradientStep:
         after: Sequence[AfterUpdate] = (),
     ):
         self.loss, self.model, self.optimizer, self.name = loss, model, optimizer, name
-        self.guard, self.guards, self.after = guard, [guard], after
+        self.guard, self.guards, self.after, self.plan = guard, [guard], after, plan
         self.parameters = tuple(optimizer.parameters.tensors)
         self.parts, self.clip, self.l1, self.max_norm = plan.accumulate, plan.clip, plan.l1, plan.max_norm
         self.alone = parallel.count() == 1
@@ -61,6 +62,7 @@ class GradientStep:
         self.unreached: set[int] = set()
         self.seeds: dict[tuple[int, torch.dtype], Tensor] = {}
         self.groups: list[tuple[str, ...]] = []  # of losses, as all processes have them
+        self.small: SmallUpdate | None = None  # in the place of guard, clipping and update
         self.backward: Callable[..., Gradients] | None = None
         self.checked = False  # the first losses are
         device = self.parameters[0].device
@@ -79,6 +81,16 @@ class GradientStep:
             losses, slopes = self._summed(batch)
         found = [g for g in slopes if g is not None]
         self.unreached = {i for i, g in enumerate(slopes) if g is None} if len(found) < len(slopes) else set()
+        skip = self._update(slopes, found, lr)
+        if self.max_norm is not None:
+            limit_rows(self.weights, self.max_norm, skip)
+        for follow in self.after:
+            follow(skip)
+        return {name: (total.detach(), count) for name, (total, count) in losses.items()}
+
+    def _update(self, slopes: Gradients, found: list[Tensor], lr: float | Tensor) -> Tensor | None:
+        if self.small is not None and isinstance(lr, Tensor) and not self.unreached:
+            return self.small(found, lr)
         skip = self.guard.check(found)
         if self.clip is not None:
             factor = (self.clip / (torch.as_tensor(self.guard.norm) + 1e-6)).clamp(max=1.0)
@@ -88,11 +100,7 @@ class GradientStep:
         if self.l1:
             slopes = add_l1(slopes, self.optimizer.parameters, self.l1)
         self.optimizer.update(slopes, lr, skip)
-        if self.max_norm is not None:
-            limit_rows(self.weights, self.max_norm, skip)
-        for follow in self.after:
-            follow(skip)
-        return {name: (total.detach(), count) for name, (total, count) in losses.items()}
+        return skip
 
     def losses(self, batch: Batch) -> Stepped:
         found = self.loss(batch)

@@ -101,6 +101,12 @@ class TransformerLanguageModel(nn.Module):
     def forward(
         self, tokens: Int64[Tensor, "batch length"], *, cache: StaticCache | None = None
     ) -> Float[Tensor, "batch length vocabulary"]:
+        return F.linear(self.hidden(tokens, cache=cache), self.output_weight)
+
+    def hidden(
+        self, tokens: Int64[Tensor, "batch length"], *, cache: StaticCache | None = None
+    ) -> Float[Tensor, "batch length dim"]:
+        """What the last map reads: logits are `output_weight` times these."""
         start = 0 if cache is None else cache.length
         x = self.embedding(tokens)
         if self.position is not None:
@@ -108,7 +114,8 @@ class TransformerLanguageModel(nn.Module):
         x = self.dropout(x)
         for i, layer in enumerate(self.layers):
             x = layer(x, cache=None if cache is None else cache[i])
-        return F.linear(self.norm(x), self.output_weight)
+        normalised: Tensor = self.norm(x)
+        return normalised
 
     @property
     def output_weight(self) -> Tensor:

@@ -6,6 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gradlab.nn.activations import Argmax
+from gradlab.nn.attention.kernels import fused_kernels
 from gradlab.nn.attention.masks import Mask, for_scores, masked_softmax, without_later_keys
 from gradlab.nn.attention.scores import Attention, Pooled, Values, Weights
 from gradlab.nn.blocks import block
@@ -88,15 +89,16 @@ class ScaledDotAttention(Attention):
         if bias is not None:
             bias = bias.to(queries.dtype)
             mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
-        pooled = F.scaled_dot_product_attention(
-            _four_axes(queries),
-            _four_axes(keys),
-            _four_axes(values),
-            attn_mask=None if mask is None else _four_axes(mask.expand(shape) if len(shape) > 4 else mask),
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=plain,
-            scale=self.scale,
-        )
+        with fused_kernels(queries, self.training):
+            pooled = F.scaled_dot_product_attention(
+                _four_axes(queries),
+                _four_axes(keys),
+                _four_axes(values),
+                attn_mask=None if mask is None else _four_axes(mask.expand(shape) if len(shape) > 4 else mask),
+                dropout_p=self.dropout if self.training else 0.0,
+                is_causal=plain,
+                scale=self.scale,
+            )
         pooled = pooled.reshape(*queries.shape[:-1], values.shape[-1])
         return pooled if seen is None else pooled.masked_fill(~seen, 0.0)
 

@@ -8,12 +8,12 @@ from torch import Tensor
 from gradlab.training.optimizers.base import Beta, Epsilon, Group, Optimizer, Parameters, Rate, optimizers
 
 
-class _Adam(Optimizer):
+class Adam(Optimizer):
     slots = ("exp_avg", "exp_avg_sq")
 
     def __init__(self, parameters: Parameters, rule: Callable[..., None], beta1: float, beta2: float, eps: float):
         super().__init__(parameters)
-        self.rule = rule
+        self.rule, self.apart = rule, rule is torch._fused_adamw_  # whether weight decay is
         self.options = {"beta1": beta1, "beta2": beta2, "eps": eps}
 
     def apply(self, group: Group, gradients: list[Tensor], lr: Rate, skip: Tensor | None) -> None:
@@ -43,7 +43,7 @@ def adam(parameters: Parameters, *, beta1: Beta = 0.9, beta2: Beta = 0.999, eps:
     m̂ = m / (1 - β₁ᵗ) and v̂ = v / (1 - β₂ᵗ) after t steps, since both begin at 0. A step moves each parameter by about
     η, whatever the size of its gradients. Weight decay is added to g. Kingma & Ba 2014, arXiv:1412.6980.
     """
-    return _Adam(parameters, torch._fused_adam_, beta1, beta2, eps)
+    return Adam(parameters, torch._fused_adam_, beta1, beta2, eps)
 
 
 @optimizers.register("adamw")
@@ -55,4 +55,4 @@ def adamw(parameters: Parameters, *, beta1: Beta = 0.9, beta2: Beta = 0.999, eps
     m̂ and v̂ are those of Adam; λ is `train.weight_decay`, by which all weights then shrink alike. Loshchilov & Hutter
     2017, arXiv:1711.05101.
     """
-    return _Adam(parameters, torch._fused_adamw_, beta1, beta2, eps)
+    return Adam(parameters, torch._fused_adamw_, beta1, beta2, eps)

@@ -1,0 +1,97 @@
+"""Steps with a compiled part: the layers that a model repeats, or the whole loss."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules.module import _has_any_global_hook
+
+from gradlab.data import Batch
+from gradlab.data.batch import size
+from gradlab.errors import notice, one_line
+from gradlab.nn.transformer import Layer
+from gradlab.run.checkpoint import rng_state, set_rng_state
+from gradlab.training.backward import heard
+from gradlab.training.guard import NonFinite
+from gradlab.training.step import GradientStep, Stepped
+
+# Every shape has a graph of its own: a graph for all shapes would come with the second one, so that the arithmetic of a
+# step would depend on those before it. There are few shapes, but one process may train many models.
+_GRAPHS = 256
+
+
+def repeated_layers(model: nn.Module) -> list[nn.Module]:
+    """Those of a transformer: one graph serves all of them, so that compiling costs as much for twelve as for one."""
+    return [module for module in model.modules() if isinstance(module, Layer)]
+
+
+class CompiledStep:
+    """The same step with its layers compiled, or without any its loss; in plain form where the compiler fails.
+
+    The compiled forms are in place only while the step runs: evaluation, decoding and copies have the model as it is.
+    `rows` are those of the batches that are compiled: of all but the last of an epoch, which alone would not pay.
+    """
+
+    def __init__(self, step: GradientStep, layers: Sequence[nn.Module] = (), rows: int | None = None):
+        self.step, self.layers, self.rows = step, layers, rows
+        self.guards, self.gradient_norms = step.guards, step.gradient_norms
+        self.compiled: list[tuple[Any, str, Any]] | None = None  # objects, attributes, and what is put there
+
+    def __call__(self, batch: Batch, lr: float) -> Stepped:
+        if self.compiled == [] or (self.rows is not None and size(batch) != self.rows):
+            return self.step(batch, lr)
+        if self.compiled is None:
+            return self._first(batch, lr)
+        with _in_place(self.compiled):
+            return self.step(batch, lr)
+
+    def _first(self, batch: Batch, lr: float) -> Stepped:
+        """The step in which everything is compiled; its update comes last, so that it can be made again without."""
+        device = self.step.parameters[0].device
+        before = rng_state(device)
+        try:
+            compiled = self._compiled()
+            with _in_place(compiled):
+                stepped = self.step(batch, lr)
+        except NonFinite:
+            raise
+        except Exception as error:
+            self.compiled = []
+            notice(f"The step runs as it is: it could not be compiled ({one_line(error)}). See train.compile.")
+            set_rng_state(before, device)
+            return self.step(batch, lr)
+        self.compiled = compiled
+        return stepped
+
+    def _compiled(self) -> list[tuple[Any, str, Any]]:
+        """Asked once, when observers have started: whoever listens to the layers is there by then."""
+        if not self.layers:
+            return [(self.step, "loss", torch.compile(self.step.loss))]
+        if _listening(self.layers) or heard(self.step.model, self.step.parameters):
+            return []
+        options = {"fullgraph": True, "dynamic": False}
+        return [(one, "_compiled_call_impl", torch.compile(one._call_impl, **options)) for one in self.layers]  # type: ignore[call-overload]
+
+
+@contextmanager
+def _in_place(compiled: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
+    if not compiled:
+        yield
+        return
+    kept = [(vars(place), name, vars(place).get(name)) for place, name, _ in compiled]
+    for place, name, value in compiled:
+        vars(place)[name] = value
+    try:
+        with torch._dynamo.config.patch(recompile_limit=_GRAPHS, accumulated_recompile_limit=4 * _GRAPHS):
+            yield
+    finally:
+        for values, name, value in kept:
+            values[name] = value
+
+
+def _listening(layers: Sequence[nn.Module]) -> bool:
+    """Whether somebody has hooks on the calls of the layers or of their parts."""
+    parts = (part for layer in layers for part in layer.modules())
+    return any(part._forward_hooks or part._forward_pre_hooks for part in parts) or _has_any_global_hook()  # type: ignore[no-untyped-call]

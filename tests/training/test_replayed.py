@@ -1,0 +1,87 @@
+"""Captured steps without a device: what a step computes is recorded op by op, and replayed on the same memory."""
+
+from contextlib import contextmanager, nullcontext
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gradlab.training import capture, players
+from gradlab.training.guard import DeviceGuard
+
+
+class Recorder(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.calls, self.first = [], {}
+
+    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+        for tensor in pytree.tree_leaves((args, kwargs)):
+            if isinstance(tensor, Tensor):
+                memory = tensor.untyped_storage()
+                if memory.data_ptr() not in self.first:  # as it was before anything was written to it
+                    self.first[memory.data_ptr()] = memory, memory.clone()
+        result = op(*args, **(kwargs or {}))
+        self.calls.append((op, args, kwargs or {}, result))
+        return result
+
+
+class Graph:
+    """As a CUDA graph: recording changes nothing, and replaying computes into the memory of the recording."""
+
+    @contextmanager
+    def recorded(self):
+        generator = torch.get_rng_state()
+        with Recorder() as self.recorder:
+            yield
+        torch.set_rng_state(generator)
+        for memory, before in self.recorder.first.values():
+            memory.copy_(before)
+
+    @torch.no_grad()
+    def replay(self):
+        for op, args, kwargs, result in self.recorder.calls:
+            again = op(*args, **kwargs)
+            for mine, new in zip(pytree.tree_leaves(result), pytree.tree_leaves(again), strict=True):
+                if isinstance(mine, Tensor) and mine.data_ptr() != new.data_ptr():
+                    mine.copy_(new)
+
+
+class Stream:
+    def wait_stream(self, other):
+        pass
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """The CPU in the place of a CUDA device."""
+    monkeypatch.setattr(torch.cuda, "Stream", Stream)
+    monkeypatch.setattr(torch.cuda, "current_stream", Stream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    monkeypatch.setattr(torch.cuda, "graph", lambda graph, pool, stream: graph.recorded())
+    flag = players.Flag(torch.device("cpu"), 0)
+    monkeypatch.setattr(players, "HostGuard", lambda: DeviceGuard(flag))
+    monkeypatch.setattr(capture, "_AT_ONCE_STEPS", 0)
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+@pytest.mark.parametrize("plan", [{}, {"schedule": "cosine", "optimizer": "adamw"}], ids=str)
+def test_replayed_steps_train_as_plain_ones_do(make_training, run, device, monkeypatch, plan, at_once):
+    monkeypatch.setattr(capture, "_AT_ONCE", at_once)
+    trainings = {}
+    for mode in ("eager", "graph"):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Dropout(0.2), nn.Linear(6, 3))
+        values = {"epochs": 12, "lr": 2.0**-6, "log_every": 24, "evaluate_every": 36, "keep": "last"}
+        trainings[mode] = make_training(model=model, **values, **plan)
+        trainings[mode].mode = mode
+        run(trainings[mode])
+    plain, replayed = trainings.values()
+    assert {count for _, count in replayed.step.captured} == {1, at_once}
+    assert replayed.record.losses() == pytest.approx(plain.record.losses(), rel=1e-6)
+    for name, value in plain.model.state_dict().items():
+        torch.testing.assert_close(replayed.model.state_dict()[name], value, rtol=1e-5, atol=1e-6)
