@@ -12,7 +12,7 @@ from gradlab.nn.modes import evaluating
 from gradlab.sampling.choice import Watch
 from gradlab.sampling.filters import LogitFilter, SamplingContext, widened
 from gradlab.sampling.hypotheses import Beam, Hypotheses
-from gradlab.sampling.models import Model, Reader
+from gradlab.sampling.models import Model, Reader, look_every
 from gradlab.sampling.page import Page, Prompts, Tokens
 from gradlab.sampling.tree import Node, Recorder
 
@@ -89,6 +89,7 @@ class _Search:
         # The prompts are read once, and then copied for all beams, of which only one in each group is alive yet.
         logits = self.reader.read(page.tokens, page.start)[:, -1].index_select(0, copies)
         self.reader.reorder(copies)
+        self.reader.record(len(copies), device, page.width - page.start - 1, reordered=beam.size > 1)
         self.tokens = page.tokens.index_select(0, copies)
         dtype = widened(logits).dtype
         shape = page.rows, beam.groups, beam.each
@@ -99,11 +100,12 @@ class _Search:
         self.firsts = torch.arange(0, page.rows * beam.size, beam.each, device=device).view(*shape[:2], 1)
         """The row of each group's first beam."""
         self.hypotheses = Hypotheses(beam, page.tokens, page.max_new_tokens, dtype)
+        every = look_every(device)
         for position in range(page.start, page.width):
             if position > page.start:
                 logits = self.reader.read(self.tokens, position)[:, -1]
             self._advance(self._scores(widened(logits), position), position)
-            if page.eos and bool(self.hypotheses.done.all()):
+            if page.eos and (position - page.start) % every == every - 1 and bool(self.hypotheses.done.all()):
                 break
         self.watch.close()
 
@@ -130,7 +132,8 @@ class _Search:
 
         # Only the best count: the candidates behind them are there to take the place of those that end.
         ending = sums[..., : beam.each].masked_fill(~ends[..., : beam.each] | reading[:, None, None], -math.inf)
-        if (page.eos or position + 1 >= page.start + page.max_new_tokens) and bool((ending > -math.inf).any()):
+        can_end = bool(page.eos) or position + 1 >= page.start + page.max_new_tokens
+        if can_end and (ending.device.type != "cpu" or bool((ending > -math.inf).any())):
             texts = self._texts(parents[..., : beam.each], tokens[..., : beam.each], position)
             hypotheses.add(texts, ending, new.clamp(min=1))
 

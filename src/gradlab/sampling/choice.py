@@ -89,8 +89,9 @@ class Watch:
         elif not math.isfinite(sound.item() if sound.numel() == 1 else sound.sum().item()):
             self._look(sound, position)
 
-    def close(self) -> None:
-        """Look at what was left for later."""
+    def close(self, end: int | None = None) -> None:
+        """Look at what was left for later; what was written behind the end counts for nothing."""
+        self._kept = [(position, sound) for position, sound in self._kept if end is None or position < end]
         if self._kept and not bool(torch.stack([sound for _, sound in self._kept]).isfinite().all()):
             for position, sound in self._kept:
                 self._look(sound, position)

@@ -14,7 +14,7 @@ from gradlab.sampling.choice import Seed, generators
 from gradlab.sampling.constraints import Allowed, Prefix, Rule
 from gradlab.sampling.filters import LogitFilter, MinP, RepetitionPenalty, Temperature, TopK, TopP
 from gradlab.sampling.hypotheses import Beam
-from gradlab.sampling.models import Model
+from gradlab.sampling.models import Model, look_every
 from gradlab.sampling.page import Page, Prompts, Tokens
 from gradlab.sampling.speculative import AnyDraft, Draft, speculate
 from gradlab.sampling.steps import by_chance, most_probable, steps
@@ -82,7 +82,7 @@ def generate(
         return _drafted(model, draft, page, chain, generators(seed, page.rows) if sampled else None)
     choose = by_chance(page, seed) if sampled else most_probable
     with torch.inference_mode(), evaluating(model):
-        for _ in steps(model, page, choose, chain):
+        for _ in steps(model, page, choose, chain, look_every=look_every(page.tokens.device)):
             pass
     return page.tokens[:, : page.end].contiguous()
 

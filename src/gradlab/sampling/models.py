@@ -1,13 +1,17 @@
 """What can be decoded: any function that gives the logits of the next token, and, faster, one that keeps a cache."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gradlab.errors import GradlabError
+from gradlab.sampling import captured
+from gradlab.sampling.captured import CapturedStep, Stepping
 
 Model = Callable[..., Any]
 """`model(tokens)` gives logits (batch, length, vocabulary), or an object that has them as `logits`. One that can read
@@ -67,6 +71,8 @@ class Reader:
         """`known` are the largest of the tokens that must be in the vocabulary, by what they are."""
         self.vocabulary: int | None = None
         self._checked = False
+        self.cache: Cache | None = None
+        self._step: CapturedStep | None = None
         self.limit: int | None = getattr(model, "limit", None)
         self._most = max_length if self.limit is None else min(max_length, self.limit)
         self._open(0, rows)
@@ -74,8 +80,12 @@ class Reader:
     def _open(self, start: int, rows: int) -> None:
         """Begin to read at a place of the text."""
         self._start = start
+        cache: Any = self.cache
+        if self._step is not None and isinstance(cache, Shortened):
+            cache.truncate(0)  # where it is, for the step that was recorded
+            return
         model = self.model
-        self.cache: Cache | None = model.new_cache(rows, self._most) if isinstance(model, CachedModel) else None
+        self.cache = model.new_cache(rows, self._most) if isinstance(model, CachedModel) else None
         self._read = self.cache.read if isinstance(self.cache, Reading) else self._asked
 
     def _window(self, length: int) -> int:
@@ -100,7 +110,11 @@ class Reader:
         if not self._checked and new.is_cuda:
             self._want_known(new)  # a token outside the vocabulary would be the end of the process there
         try:
-            logits = self._read(new, last)
+            if self._step is not None and new.shape[1] == last == 1:
+                logits = self._step(new)
+            else:
+                with _without_plans(new.device):
+                    logits = self._read(new, last)
         except IndexError:
             self._want_known(new)
             raise
@@ -111,6 +125,16 @@ class Reader:
             self.vocabulary, self._checked = logits.shape[-1], True
             self._want_known(new)
         return logits
+
+    def record(self, rows: int, device: torch.device, tokens: int, *, reordered: bool = False) -> None:
+        """After the prompts so many tokens of each row come one by one: where it is worth it, a device replays them.
+
+        `reordered` says that rows will change places. What is read from here on is written over by the next reading.
+        """
+        cache: Any = self.cache
+        if captured.is_worth(device, tokens) and isinstance(cache, Stepping) and cache.can_step:
+            with _without_plans(device):
+                self._step = CapturedStep(cache, rows, device, reordered=reordered)
 
     def _asked(self, new: Int64[Tensor, "batch new"], last: int) -> Float[Tensor, "batch {last} vocabulary"]:
         logits = _logits(self.model(new) if self.cache is None else self.model(new, cache=self.cache))
@@ -150,6 +174,18 @@ class Reader:
         for name, token in self.known.items():
             if token > last:
                 raise GradlabError(f"{name}: there is no token {token} in a vocabulary that ends with token {last}.")
+
+
+def look_every(device: torch.device) -> int:
+    """After how many tokens to look whether all texts have ended: to look is to wait for the device."""
+    return 1 if device.type == "cpu" else 16
+
+
+def _without_plans(device: torch.device) -> AbstractContextManager[Any]:
+    """Attention by kernels that take any length as it comes; cuDNN plans for each that it has not seen, for long."""
+    if device.type != "cuda":
+        return nullcontext()
+    return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 
 def _logits(given: Any) -> Any:

@@ -57,8 +57,11 @@ class Page:
         ends = {"eos": max(self.eos)} if self.eos else {}
         return {"tokens": self._largest, **ends, "pad": self.pad}
 
-    def write(self, chosen: Int64[Tensor, " rows"], position: int) -> bool:
-        """Put tokens at a position, where a row goes on; pad, where it has ended. Whether all rows have ended."""
+    def write(self, chosen: Int64[Tensor, " rows"], position: int, look: bool = True) -> bool:
+        """Put tokens at a position, where a row goes on; pad, where it has ended. Whether all rows have ended.
+
+        Not to look whether they have is not to wait for the device.
+        """
         column = self.tokens.select(1, position)
         self.end = position + 1
         if self.even and not self.eos:
@@ -72,7 +75,14 @@ class Page:
             ended = (ended & ~own) | (self.prompts + self.max_new_tokens <= self.end)
         column.copy_(chosen)
         self.done |= ended
-        return self.end == self.width or (bool(self.eos) and bool(self.done.all()))
+        return self.end == self.width or (look and bool(self.eos) and bool(self.done.all()))
+
+    def cut(self) -> None:
+        """Find the place where the last row ended, if more was written since."""
+        places = torch.arange(self.width, device=self.tokens.device)
+        ends = self.is_end(self.tokens) & (places >= self.prompts[:, None])
+        first = torch.where(ends, places, self.width).amin(1) + 1
+        self.end = min(self.end, int(torch.minimum(first, self.prompts + self.max_new_tokens).max()))
 
     def is_end(self, tokens: Int64[Tensor, "*shape"]) -> Bool[Tensor, "*shape"]:
         """Where a token ends its row."""

@@ -15,24 +15,33 @@ Choose = Callable[[Tensor, int], Chosen]
 
 
 def steps(
-    model: Model, page: Page, choose: Choose, filters: Sequence[LogitFilter] = ()
+    model: Model, page: Page, choose: Choose, filters: Sequence[LogitFilter] = (), *, look_every: int = 1
 ) -> Iterator[Int64[Tensor, " rows"]]:
-    """Write the page, and give each of its columns as it is written, from the end of the shortest prompt on."""
+    """Write the page, and give each of its columns as it is written, from the end of the shortest prompt on.
+
+    Whether all rows have ended is looked at once in so many columns; those behind the end are cut from the page.
+    """
     reader, watch = Reader(model, page.rows, page.width, page.known()), Watch(page.lengths)
+    device = page.tokens.device
     for position in range(page.start, page.width):
         logits = reader.read(page.tokens, position).select(1, -1)
+        if position == page.start:
+            reader.record(page.rows, device, page.width - position - 1)
         if filters:
-            logits = widened(logits)
+            # A copy, since a filter may keep what the next step writes over.
+            logits = widened(logits).clone() if logits.is_cuda else widened(logits)
             context = SamplingContext(page.tokens.narrow(1, 0, position), page.lengths, ended=page.done)
             for change in filters:
                 logits = change(logits, context)
         chosen, sound = choose(logits, position)
         watch.see(sound, position)
-        ended = page.write(chosen, position)
+        ended = page.write(chosen, position, look=(position - page.start) % look_every == look_every - 1)
         yield page.tokens.select(1, position)
         if ended:
             break
-    watch.close()
+    if page.eos and look_every > 1:
+        page.cut()
+    watch.close(page.end)
 
 
 def most_probable(logits: Tensor, position: int) -> Chosen:

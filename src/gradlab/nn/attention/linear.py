@@ -89,6 +89,24 @@ class LinearAttention(nn.Module):
         state = _add(_nothing(seen) if state is None else state, seen)
         return _read(q, state).squeeze(-2).to(value.dtype), state
 
+    def advance(
+        self,
+        queries: Float[Tensor, "*batch new dim"],
+        keys: Float[Tensor, "*batch new dim"],
+        values: Float[Tensor, "*batch new value_dim"],
+        state: State | None = None,
+    ) -> tuple[Float[Tensor, "*batch new value_dim"], State]:
+        """The outputs at some more positions, each of which sees those before it, and the state after them."""
+        q, _ = self._features(queries)
+        seen = self._seen(keys, values, None)
+        state = _nothing(seen) if state is None else state
+        outputs = []
+        for start in range(0, q.shape[-2], self.chunk_size):
+            stop = start + self.chunk_size
+            outputs.append(_read_causal(q[..., start:stop, :], state, seen.part(start, stop)))
+            state = _add(state, seen.part(start, stop))
+        return torch.cat(outputs, -2).to(values.dtype), state
+
     def _features(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Features of which the largest is 1, and the logarithm of the factor that makes them φ(x)."""
         logs = self.feature_map.log(x)

@@ -1,0 +1,173 @@
+"""A sum and its normalisation at once, and for very few rows the affine map behind it too.
+
+    s = x + delta,   y = σ(W norm(s) + b)
+
+Between two products of a layer this is all there is; with one token a text each operation costs its launch.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from gradlab.kernels.triton_language import jit, tl, triton
+
+Norm = Literal["none", "layer", "rms"]
+Bend = Literal["none", "gelu", "gelu_tanh"]
+_NORMS: dict[Norm, int] = {"none": 0, "layer": 1, "rms": 2}
+_BENDS: dict[Bend, int] = {"none": 0, "gelu": 2, "gelu_tanh": 3}
+WIDEST = 4096
+"""Features that a program normalises in registers."""
+_OUTPUTS, _INPUTS, _WARPS = 8, 1024, 4
+
+
+def add_norm(
+    x: Float[Tensor, "rows dim"],
+    delta: Float[Tensor, "rows dim"],
+    norm: Norm,
+    gain: Float[Tensor, " dim"] | None,
+    shift: Float[Tensor, " dim"] | None,
+    eps: float,
+) -> tuple[Float[Tensor, "rows dim"], Float[Tensor, "rows dim"]]:
+    """x + delta, and that sum normalised."""
+    rows, dim = x.shape
+    total, y = torch.empty_like(x), torch.empty_like(x)
+    _add_norm[(rows,)](
+        x, delta, gain, shift, total, y, dim, eps,
+        NORM=_NORMS[norm], BLOCK=triton.next_power_of_2(dim), num_warps=_WARPS,
+    )  # fmt: skip
+    return total, y
+
+
+def add_norm_affine(
+    x: Float[Tensor, "rows dim"],
+    delta: Float[Tensor, "rows dim"],
+    norm: Norm,
+    gain: Float[Tensor, " dim"] | None,
+    shift: Float[Tensor, " dim"] | None,
+    eps: float,
+    weight: Float[Tensor, "outputs dim"],
+    bias: Float[Tensor, " outputs"] | None,
+    bend: Bend,
+) -> tuple[Float[Tensor, "rows dim"], Float[Tensor, "rows outputs"]]:
+    """x + delta, and σ(W norm(x + delta) + b). Each row reads the weights again: it is for one row, or a few."""
+    rows, dim = x.shape
+    total, y = torch.empty_like(x), x.new_empty(rows, len(weight))
+    _affine[(triton.cdiv(len(weight), _OUTPUTS), rows)](
+        x, delta, gain, shift, total, weight, bias, y, len(weight), dim, eps, _BENDS[bend],
+        NORM=_NORMS[norm], OUTPUTS=_OUTPUTS, INPUTS=triton.next_power_of_2(dim), num_warps=_WARPS,
+    )  # fmt: skip
+    return total, y
+
+
+def affine(
+    x: Float[Tensor, "rows dim"], weight: Float[Tensor, "outputs dim"], bias: Float[Tensor, " outputs"] | None
+) -> Float[Tensor, "rows outputs"]:
+    """W x + b, for as few rows."""
+    rows, dim = x.shape
+    y = x.new_empty(rows, len(weight))
+    _affine[(triton.cdiv(len(weight), _OUTPUTS), rows)](
+        x, None, None, None, None, weight, bias, y, len(weight), dim, 0.0, _BENDS["none"],
+        NORM=_NORMS["none"], OUTPUTS=_OUTPUTS, INPUTS=min(_INPUTS, triton.next_power_of_2(dim)), num_warps=_WARPS,
+    )  # fmt: skip
+    return y
+
+
+def plain_add_norm(
+    x: Tensor, delta: Tensor, norm: Norm, gain: Tensor | None, shift: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor]:
+    """`add_norm` in PyTorch's operations."""
+    total = x + delta
+    if norm == "layer":
+        return total, F.layer_norm(total, total.shape[-1:], gain, shift, eps)
+    return total, F.rms_norm(total, total.shape[-1:], gain, eps)
+
+
+def plain_add_norm_affine(
+    x: Tensor,
+    delta: Tensor,
+    norm: Norm,
+    gain: Tensor | None,
+    shift: Tensor | None,
+    eps: float,
+    weight: Tensor,
+    bias: Tensor | None,
+    bend: Bend,
+) -> tuple[Tensor, Tensor]:
+    """`add_norm_affine` in PyTorch's operations."""
+    total, y = plain_add_norm(x, delta, norm, gain, shift, eps)
+    y = F.linear(y, weight, bias)
+    return total, y if bend == "none" else F.gelu(y, approximate="tanh" if bend == "gelu_tanh" else "none")
+
+
+@jit()
+def _normed(s, inside, gain, shift, i, dim, eps, NORM: tl.constexpr):
+    """The normalised features of one row, in float32."""
+    if NORM == 1:
+        s = tl.where(inside, s - tl.sum(s, 0) / dim, 0.0)
+    y = s * tl.rsqrt(tl.sum(s * s, 0) / dim + eps)
+    if gain is not None:
+        y *= tl.load(gain + i, mask=inside, other=0.0).to(tl.float32)
+    if shift is not None:
+        y += tl.load(shift + i, mask=inside, other=0.0).to(tl.float32)
+    return y
+
+
+@jit()
+def _add_norm(x, delta, gain, shift, total, y, dim, eps, NORM: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    inside, at = i < dim, tl.program_id(0) * dim + i
+    s = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) + tl.load(delta + at, mask=inside, other=0.0)
+    s = s.to(total.dtype.element_ty)
+    tl.store(total + at, s, mask=inside)
+    normed = _normed(s.to(tl.float32), inside, gain, shift, i, dim, eps, NORM)
+    tl.store(y + at, normed.to(y.dtype.element_ty), mask=inside)
+
+
+@jit(do_not_specialize=["bend"])
+def _affine(
+    x, delta, gain, shift, total, weight, bias, y, outputs, dim, eps, bend,
+    NORM: tl.constexpr, OUTPUTS: tl.constexpr, INPUTS: tl.constexpr,
+):  # fmt: skip
+    """Some outputs of one row. `bend` is no constant of the kernel, so that fewer kernels are compiled."""
+    row = tl.program_id(1)
+    o = tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS)
+    i = tl.arange(0, INPUTS)
+    wanted = o < outputs
+    place = o.to(tl.int64)[:, None] * dim + i[None, :]
+    if NORM == 0:
+        sums = tl.zeros((OUTPUTS, INPUTS), tl.float32)
+        for start in tl.range(0, dim, INPUTS, num_stages=3):
+            inside = start + i < dim
+            w = tl.load(weight + start + place, mask=wanted[:, None] & inside[None, :], other=0.0)
+            part = tl.load(x + row * dim + start + i, mask=inside, other=0.0)
+            sums += w.to(tl.float32) * part.to(tl.float32)[None, :]
+        result = tl.sum(sums, 1)
+    else:
+        inside = i < dim
+        # Asked for first: the weights are on their way while the row is normalised.
+        w = tl.load(weight + place, mask=wanted[:, None] & inside[None, :], other=0.0)
+        s = tl.load(x + row * dim + i, mask=inside, other=0.0).to(tl.float32)
+        s += tl.load(delta + row * dim + i, mask=inside, other=0.0)
+        s = s.to(total.dtype.element_ty)
+        if tl.program_id(0) == 0:
+            tl.store(total + row * dim + i, s, mask=inside)
+        normed = _normed(s.to(tl.float32), inside, gain, shift, i, dim, eps, NORM)
+        # Rounded as it is where the normalised row is written to memory first.
+        normed = normed.to(x.dtype.element_ty).to(tl.float32)
+        result = tl.sum(w.to(tl.float32) * normed[None, :], 1)
+    if bias is not None:
+        result += tl.load(bias + o, mask=wanted, other=0.0).to(tl.float32)
+    if bend == 2:
+        result = 0.5 * result * (1.0 + tl.erf(result * 0.7071067811865476))
+    elif bend == 3:
+        inner = 0.7978845608028654 * (result + 0.044715 * result * result * result)
+        # tanh by the exponential of a number that is not positive: it neither overflows nor loses 1.
+        small = tl.exp(-2.0 * tl.abs(inner))
+        tanh = tl.where(inner < 0, -1.0, 1.0) * (1.0 - small) / (1.0 + small)
+        result = 0.5 * result * (1.0 + tanh)
+    tl.store(y + row * outputs + o, result.to(y.dtype.element_ty), mask=wanted)

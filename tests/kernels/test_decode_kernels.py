@@ -1,0 +1,102 @@
+"""The kernels of decoding, in Triton's interpreter, give what PyTorch's operations give."""
+
+import os
+
+os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is loaded
+
+import pytest
+import torch
+
+pytest.importorskip("triton")
+
+from triton.runtime import interpreter
+
+from gradlab.kernels import add_norm as sums
+from gradlab.kernels import decode_attention as attention
+
+_patched = interpreter._patch_lang_tensor
+
+
+def _patch_lang_tensor(tensor, scope):
+    """Bounds of loops: NumPy from 2.4 on makes no number of an array with an axis, as the interpreter's scalars are."""
+    _patched(tensor, scope)
+    scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+
+
+interpreter._patch_lang_tensor = _patch_lang_tensor
+
+TOLERANCES = {torch.float32: {"rtol": 1e-4, "atol": 1e-5}, torch.bfloat16: {"rtol": 4e-2, "atol": 6e-2}}
+DTYPES = pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+
+
+def room(rows, heads, length, dim, dtype, extra=9):
+    """Keys or values of which those from `length` on were never written."""
+    drawn = torch.randn(rows, heads, length + extra, dim).to(dtype)
+    drawn[:, :, length:] = torch.nan
+    return drawn
+
+
+@DTYPES
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(("length", "dim"), [(0, 16), (1, 64), (63, 40), (65, 32), (1000, 64)])
+def test_attention_to_all_positions_so_far(length, dim, shared, dtype):
+    rows, heads = 3, 2
+    q, k, v = torch.randn(3, rows, heads, dim).to(dtype)
+    keys, values = room(rows, heads, length, dim, dtype), room(rows, heads, length, dim, dtype)
+    place = torch.tensor([length])
+    owners = torch.randint(rows, (rows, length + 9)) if shared else None
+    # The plain form looks at the whole room, so nothing of it may be NaN.
+    clean = [part.nan_to_num() for part in (keys, values)]
+    wanted = attention.plain_decode_attention(q, k, v, *clean, place, owners)
+    got = attention.decode_attention(q, k, v, keys, values, place, owners)
+    torch.testing.assert_close(got, wanted, **TOLERANCES[dtype])
+    for mine, other in zip((keys, values), clean, strict=True):
+        assert torch.equal(mine[:, :, : length + 1], other[:, :, : length + 1])  # the new one is written
+        assert mine[:, :, length + 1 :].isnan().all()  # and nothing behind it
+
+
+def test_attention_takes_heads_that_lie_apart_and_a_scale():
+    heads = torch.randn(3, 3, 4, 16)  # rows, (q, k, v), heads, features: as one product gives them
+    q, k, v = heads.unbind(1)
+    keys, values, place = torch.zeros(3, 4, 8, 16), torch.zeros(3, 4, 8, 16), torch.tensor([0])
+    copies = keys.clone(), values.clone()
+    for _ in range(3):
+        got = attention.decode_attention(q, k, v, keys, values, place, scale=0.7)
+        wanted = attention.plain_decode_attention(q, k, v, *copies, place, scale=0.7)
+        torch.testing.assert_close(got, wanted)
+        place += 1
+
+
+@DTYPES
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize(("rows", "dim"), [(1, 1), (1, 65), (17, 63), (2, 1000)])
+def test_a_sum_is_normalised(rows, dim, norm, dtype):
+    x, delta = 3 + torch.randn(2, rows, dim).to(dtype)
+    gain, shift = torch.randn(2, dim).to(dtype)
+    given = x, delta, norm, gain, shift if norm == "layer" else None, 1e-5
+    for got, wanted in zip(sums.add_norm(*given), sums.plain_add_norm(*given), strict=True):
+        torch.testing.assert_close(got, wanted, **TOLERANCES[dtype])
+
+
+@DTYPES
+@pytest.mark.parametrize("bend", ["none", "gelu", "gelu_tanh"])
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize(("rows", "dim", "outputs"), [(1, 1, 1), (1, 65, 63), (3, 63, 65), (2, 1000, 17)])
+def test_a_sum_is_normalised_and_mapped(rows, dim, outputs, norm, bend, dtype):
+    x, delta = 1 + torch.randn(2, rows, dim).to(dtype)
+    gain, shift = torch.randn(2, dim).to(dtype)
+    weight, bias = torch.randn(outputs, dim).to(dtype) / dim**0.5, torch.randn(outputs).to(dtype)
+    given = x, delta, norm, gain, shift if norm == "layer" else None, 1e-5, weight, bias, bend
+    for got, wanted in zip(sums.add_norm_affine(*given), sums.plain_add_norm_affine(*given), strict=True):
+        torch.testing.assert_close(got, wanted, **TOLERANCES[dtype])
+
+
+@DTYPES
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize(("rows", "dim", "outputs"), [(1, 1, 1), (1, 65, 63), (3, 3000, 17)])
+def test_an_affine_map_of_a_few_rows(rows, dim, outputs, biased, dtype):
+    x, weight = torch.randn(rows, dim).to(dtype), torch.randn(outputs, dim).to(dtype) / dim**0.5
+    bias = torch.randn(outputs).to(dtype) if biased else None
+    torch.testing.assert_close(
+        sums.affine(x, weight, bias), torch.nn.functional.linear(x, weight, bias), **TOLERANCES[dtype]
+    )

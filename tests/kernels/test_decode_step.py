@@ -1,0 +1,51 @@
+"""A whole step of decoding by kernels, in Triton's interpreter, writes what the usual way writes."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("triton")
+
+CODE = """
+import torch
+from triton.runtime import interpreter
+
+before = interpreter._patch_lang_tensor
+def patch(tensor, scope):
+    before(tensor, scope)
+    scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+interpreter._patch_lang_tensor = patch
+
+from gradlab.kernels import add_norm, decode_attention
+from gradlab.models.language import TransformerLanguageModel
+from gradlab.sampling import captured, generate
+
+calls = set()
+def counted(name, call):
+    return lambda *a, **k: calls.add(name) or call(*a, **k)
+for room, name in ((add_norm, "add_norm"), (add_norm, "add_norm_affine"), (add_norm, "affine"),
+                   (decode_attention, "decode_attention")):
+    setattr(room, name, counted(name, getattr(room, name)))
+
+for settings in ({}, {"approximate": "tanh"}, {"norm": "rms", "gated": True, "position": "rotary", "bias": False}):
+    torch.manual_seed(0)
+    model = TransformerLanguageModel(11, 32, dim=16, layers=2, heads=2, **settings).eval()
+    for parameter in model.parameters():
+        parameter.data.add_(0.3 * torch.randn_like(parameter))
+    for rows, way in ((1, {}), (6, {}), (1, {"beam": 3, "eos": 2}), (2, {"beam": 3})):
+        prompts = torch.randint(11, (rows, 5))
+        captured.is_worth = lambda device, tokens: False
+        wanted = generate(model, prompts, 12, **way)
+        captured.is_worth = lambda device, tokens: True
+        assert torch.equal(generate(model, prompts, 12, **way), wanted), (settings, rows, way)
+print(*sorted(calls))
+"""
+
+
+def test_kernels_write_the_same_texts():
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, env=environment)
+    assert not done.returncode, done.stderr[-2000:]
+    assert done.stdout.split() == ["add_norm", "add_norm_affine", "affine", "decode_attention"]
