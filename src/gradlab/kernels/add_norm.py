@@ -7,7 +7,7 @@ Between two products of a layer this is all there is; with one token a text each
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -18,6 +18,8 @@ from gradlab.kernels.triton_language import jit, tl, triton
 
 Norm = Literal["none", "layer", "rms"]
 Bend = Literal["none", "gelu", "gelu_tanh"]
+Kind: TypeAlias = tuple[Norm, Tensor | None, Tensor | None, float]
+"""A normalisation: which, its gain, its shift and ε."""
 _NORMS: dict[Norm, int] = {"none": 0, "layer": 1, "rms": 2}
 _BENDS: dict[Bend, int] = {"none": 0, "gelu": 2, "gelu_tanh": 3}
 WIDEST = 4096

@@ -6,7 +6,7 @@ kernel can add, normalise and go on.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +19,7 @@ from gradlab.nn.normalisation import LayerNorm, RMSNorm
 from gradlab.nn.plain import bare
 
 if TYPE_CHECKING:
-    from gradlab.kernels.add_norm import Bend, Norm
+    from gradlab.kernels.add_norm import Bend, Kind
 
 _FEW = 4
 """Rows up to which a product is a matter of reading the weights, for which our kernel launches less than a library."""
@@ -46,78 +46,87 @@ class Step(Protocol):
     def __call__(self, x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor | None]: ...
 
 
+Begin: TypeAlias = Callable[[Tensor, Tensor | None, At | None], tuple[Tensor, Tensor]]
+
+
 def added(x: Tensor, delta: Tensor | None) -> Tensor:
     """x + delta, into the memory of delta, which nobody else has."""
     return x if delta is None else delta.add_(x)
 
 
-class NormedAffine:
+def normed_affine(norm: nn.Module, weight: Tensor, bias: Tensor | None, activation: nn.Module | None = None) -> Begin:
     """x + delta, and σ(W norm(x + delta) + b), which is how each part of a layer begins."""
+    normalise, bend = bare(norm), None if activation is None else bare(activation)
 
-    def __init__(self, norm: nn.Module, weight: Tensor, bias: Tensor | None, activation: nn.Module | None = None):
-        self.weight, self.bias = weight, bias
-        self.norm, self.bend = bare(norm), None if activation is None else bare(activation)
-        self._fused = self._kinds(norm, activation) if by_kernels(weight) else None
-
-    def __call__(self, x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:
-        if at is not None and self._fused is not None:
-            return self._by_kernel(x, delta, *self._fused)
+    def plain(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:
         x = added(x, delta)
-        y = F.linear(self.norm(x), self.weight, self.bias)
-        return x, y if self.bend is None else self.bend(y)
+        y = F.linear(normalise(x), weight, bias)
+        return x, y if bend is None else bend(y)
 
-    def _kinds(
-        self, norm: nn.Module, activation: nn.Module | None
-    ) -> "tuple[tuple[Norm, Tensor | None, Tensor | None, float], Bend] | None":
-        """The normalisation and the bend as kernels know them."""
-        from gradlab.kernels.add_norm import WIDEST
+    kind = _kind(norm) if by_kernels(weight) else None
+    if kind is None:
+        return plain
+    known = _bend(activation)
 
-        if not isinstance(norm, LayerNorm | RMSNorm) or len(norm.normalized_shape) > 1 or self.weight.shape[1] > WIDEST:
-            return None
-        bend: Bend = "none"
-        if isinstance(activation, GELU):
-            bend = "gelu_tanh" if activation.approximate == "tanh" else "gelu"
-        if isinstance(norm, LayerNorm):
-            return ("layer", norm.weight, norm.bias, norm.eps), bend
-        eps = torch.finfo(torch.float32).eps if norm.eps is None else norm.eps
-        return ("rms", norm.weight, None, eps), bend
+    def fused(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:
+        if at is None:
+            return plain(x, delta, at)
+        total, y, bent = _by_kernels(x, delta, kind, weight, bias, known)
+        return total, y if bend is None or bent else bend(y)
 
-    def _by_kernel(
-        self,
-        x: Tensor,
-        delta: Tensor | None,
-        norm: "tuple[Norm, Tensor | None, Tensor | None, float]",
-        bend: "Bend",
-    ) -> tuple[Tensor, Tensor]:
-        from gradlab.kernels.add_norm import add_norm, add_norm_affine
-
-        rows = x.flatten(0, -2)
-        # Zeros, since a kernel without this argument would be another one to compile.
-        delta = torch.zeros_like(rows) if delta is None else delta.reshape(rows.shape)
-        if len(rows) <= _FEW:
-            total, y = add_norm_affine(rows, delta, *norm, self.weight, self.bias, bend)
-        else:
-            total, y = add_norm(rows, delta, *norm)
-            # One kernel for product, bias and GELU; its tanh is of 16 bits.
-            if bend == "gelu_tanh" and self.bias is not None and x.is_cuda and x.element_size() == 2:
-                y = torch._addmm_activation(self.bias, y, self.weight.t(), use_gelu=True)
-            else:
-                y, bend = F.linear(y, self.weight, self.bias), "none"
-        if self.bend is not None and bend == "none":
-            y = self.bend(y)
-        return total.view_as(x), y.view(*x.shape[:-1], -1)
+    return fused
 
 
 def affine(module: nn.Linear) -> Callable[[Tensor, At | None], Tensor]:
     """W x + b, which is how each part of a layer ends."""
     weight, bias = module.weight, module.bias
-    by_kernel = by_kernels(weight)
+    if not by_kernels(weight):
+        return lambda x, at: F.linear(x, weight, bias)
 
-    def apply(x: Tensor, at: At | None) -> Tensor:
-        if at is not None and by_kernel and x.numel() <= _FEW * x.shape[-1]:
-            from gradlab.kernels.add_norm import affine
+    def fused(x: Tensor, at: At | None) -> Tensor:
+        if at is None or x.numel() > _FEW * x.shape[-1]:
+            return F.linear(x, weight, bias)
+        from gradlab.kernels.add_norm import affine
 
-            return affine(x.reshape(-1, x.shape[-1]), weight, bias).view(*x.shape[:-1], -1)
-        return F.linear(x, weight, bias)
+        return affine(x.reshape(-1, x.shape[-1]), weight, bias).view(*x.shape[:-1], -1)
 
-    return apply
+    return fused
+
+
+def _by_kernels(
+    x: Tensor, delta: Tensor | None, kind: "Kind", weight: Tensor, bias: Tensor | None, bend: "Bend"
+) -> tuple[Tensor, Tensor, bool]:
+    """x + delta, what follows from it, and whether that is bent already."""
+    from gradlab.kernels.add_norm import add_norm, add_norm_affine
+
+    rows = x.flatten(0, -2)
+    # Zeros, since a kernel without this argument would be another one to compile.
+    delta = torch.zeros_like(rows) if delta is None else delta.reshape(rows.shape)
+    bent = bend != "none"
+    if len(rows) <= _FEW:
+        total, y = add_norm_affine(rows, delta, *kind, weight, bias, bend)
+    else:
+        total, y = add_norm(rows, delta, *kind)
+        if bend == "gelu_tanh" and bias is not None and x.is_cuda and x.element_size() == 2:
+            # Product, bias and GELU in one kernel, whose tanh is good for 16 bits.
+            y = torch._addmm_activation(bias, y, weight.t(), use_gelu=True)
+        else:
+            y, bent = F.linear(y, weight, bias), False
+    return total.view_as(x), y.view(*x.shape[:-1], -1), bent
+
+
+def _kind(norm: nn.Module) -> "Kind | None":
+    """The normalisation as kernels know it."""
+    from gradlab.kernels.add_norm import WIDEST
+
+    if not isinstance(norm, LayerNorm | RMSNorm) or len(norm.normalized_shape) > 1 or norm.features > WIDEST:
+        return None
+    if isinstance(norm, LayerNorm):
+        return "layer", norm.weight, norm.bias, norm.eps
+    return "rms", norm.weight, None, torch.finfo(torch.float32).eps if norm.eps is None else norm.eps
+
+
+def _bend(activation: nn.Module | None) -> "Bend":
+    if not isinstance(activation, GELU):
+        return "none"
+    return "gelu_tanh" if activation.approximate == "tanh" else "gelu"

@@ -13,7 +13,7 @@ from gradlab.nn.blocks import block
 from gradlab.nn.normalisation import LayerNorm
 from gradlab.nn.plain import bare
 from gradlab.nn.recurrent.cache import StateCache
-from gradlab.nn.steps import At, NormedAffine, Step, added, affine
+from gradlab.nn.steps import At, Step, added, affine, normed_affine
 from gradlab.registry import Count, Natural, Probability
 
 Norm = Callable[[int], nn.Module]
@@ -54,7 +54,7 @@ class MLP(nn.Module):
 
     def decoding(self, norm: nn.Module) -> Step:
         """The same of normalised inputs, in evaluation mode; for what is plain."""
-        first = NormedAffine(norm, self.linear1.weight, self.linear1.bias, self.activation)
+        first = normed_affine(norm, self.linear1.weight, self.linear1.bias, self.activation)
         second = affine(self.linear2)
 
         def step(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:

@@ -46,7 +46,8 @@ def generate(
 
     Without `temperature`, `top_k`, `top_p` and `min_p`, or with a temperature of 0, the most probable token is taken
     each time (greedy decoding); with any of them it is drawn. With `beam`, whole texts are searched for, and there are
-    `n_best` rows for each prompt, next to each other. With a `draft` the result is the same, and faster.
+    `n_best` rows for each prompt, next to each other. With a `draft` the result is the same, and faster; its
+    `acceptance` says how many of its guesses were right.
 
     The model is any function of tokens (batch, length) that gives logits (batch, length, vocabulary), or an object that
     has them as `logits`. One with `new_cache` reads each token once: see `CachedModel`. Of a text longer than a model's

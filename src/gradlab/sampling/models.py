@@ -1,7 +1,7 @@
 """What can be decoded: any function that gives the logits of the next token, and, faster, one that keeps a cache."""
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -112,9 +112,11 @@ class Reader:
         try:
             if self._step is not None and new.shape[1] == last == 1:
                 logits = self._step(new)
-            else:
-                with _without_plans(new.device):
+            elif new.is_cuda:
+                with _without_plans():
                     logits = self._read(new, last)
+            else:
+                logits = self._read(new, last)
         except IndexError:
             self._want_known(new)
             raise
@@ -133,7 +135,7 @@ class Reader:
         """
         cache: Any = self.cache
         if captured.is_worth(device, tokens) and isinstance(cache, Stepping) and cache.can_step:
-            with _without_plans(device):
+            with _without_plans():
                 self._step = CapturedStep(cache, rows, device, reordered=reordered)
 
     def _asked(self, new: Int64[Tensor, "batch new"], last: int) -> Float[Tensor, "batch {last} vocabulary"]:
@@ -181,10 +183,8 @@ def look_every(device: torch.device) -> int:
     return 1 if device.type == "cpu" else 16
 
 
-def _without_plans(device: torch.device) -> AbstractContextManager[Any]:
+def _without_plans() -> AbstractContextManager[Any]:
     """Attention by kernels that take any length as it comes; cuDNN plans for each that it has not seen, for long."""
-    if device.type != "cuda":
-        return nullcontext()
     return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 

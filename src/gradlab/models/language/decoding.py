@@ -48,12 +48,14 @@ class DecodingCache(StaticCache):
     @torch.inference_mode()
     def read(self, tokens: Int64[Tensor, "batch new"], last: int) -> Float[Tensor, "batch last vocabulary"]:
         """The logits behind the last so many of the new tokens."""
-        self._settle(len(tokens))
+        if self._at is not None:
+            self._settle(len(tokens))
         if not self._by_itself:
             logits: Tensor = self._model(tokens, cache=self)
         else:
             logits = self._read(tokens, self.length, last, None)
-        self._aim()
+        if self._at is not None:
+            self._aim()
         return logits[:, -last:]
 
     def _read(self, tokens: Tensor, start: int | Tensor, last: int, at: At | None) -> Tensor:

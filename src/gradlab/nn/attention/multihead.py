@@ -17,7 +17,7 @@ from gradlab.nn.attention.masks import for_scores, without_later_keys
 from gradlab.nn.blocks import Family, ShapeError, block
 from gradlab.nn.plain import bare, is_plain
 from gradlab.nn.recurrent.cache import StateCache
-from gradlab.nn.steps import At, NormedAffine, Step, added, affine, by_kernels
+from gradlab.nn.steps import At, Step, added, affine, by_kernels, normed_affine
 from gradlab.registry import Count, Fraction
 
 attentions = Family("attention.{}", "dim", "query_dim", "key_dim", "hidden_dim", "rank", old={"softmax": "scaled_dot"})
@@ -167,7 +167,7 @@ class MultiheadAttention(nn.Module):
 
         if not self._packed or not self.of_modules:
             return called
-        project, out = NormedAffine(norm, self.in_proj_weight, self.in_proj_bias), affine(self.out_proj)
+        project, out = normed_affine(norm, self.in_proj_weight, self.in_proj_bias), affine(self.out_proj)
         turn = None if self.position is None else bare(self.position)  # type: ignore[arg-type]
         sizes, pool = (3, self.num_heads, self.head_dim), self._pool(cache)
 
