@@ -6,7 +6,7 @@ kernel can add, normalise and go on.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -40,12 +40,8 @@ class At(NamedTuple):
     """In whose room the keys of each row lie, where hypotheses share them."""
 
 
-class Step(Protocol):
-    """A part of a model: the stream and what is to be added to it, before and after."""
-
-    def __call__(self, x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor | None]: ...
-
-
+Step: TypeAlias = Callable[[Tensor, Tensor | None, At | None], tuple[Tensor, Tensor | None]]
+"""A part of a model: from the stream and what is to be added to it, to both after it."""
 Begin: TypeAlias = Callable[[Tensor, Tensor | None, At | None], tuple[Tensor, Tensor]]
 
 
