@@ -1,11 +1,12 @@
-"""The kernels of decoding, in Triton's interpreter, give what PyTorch's operations give."""
+"""The kernels of decoding give what PyTorch's operations give: on a GPU, or in Triton's interpreter."""
 
 import os
 
-os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is loaded
-
 import pytest
 import torch
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is defined
 
 pytest.importorskip("triton")
 
@@ -27,6 +28,12 @@ interpreter._patch_lang_tensor = _patch_lang_tensor
 
 TOLERANCES = {torch.float32: {"rtol": 1e-4, "atol": 1e-5}, torch.bfloat16: {"rtol": 4e-2, "atol": 6e-2}}
 DTYPES = pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+
+
+@pytest.fixture(autouse=True)
+def device():
+    with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
+        yield
 
 
 def room(rows, heads, length, dim, dtype, extra=9):

@@ -4,6 +4,8 @@ Nothing here is imported before a device needs it, and machines without Triton n
 """
 
 import os
+import shutil
+from functools import cache
 from importlib.util import find_spec
 
 import torch
@@ -11,5 +13,13 @@ import torch
 
 def run_on(device: torch.device) -> bool:
     """Whether kernels run there: on a GPU, or anywhere in Triton's interpreter."""
-    here = device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
-    return here and find_spec("triton") is not None
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        return find_spec("triton") is not None
+    return device.type == "cuda" and _can_compile()
+
+
+@cache
+def _can_compile() -> bool:
+    """Whether there is Triton, and the C compiler with which it makes what launches its kernels."""
+    compilers = (os.environ.get("CC"), "gcc", "clang")
+    return find_spec("triton") is not None and any(map(shutil.which, filter(None, compilers)))
