@@ -55,7 +55,8 @@ def normed_affine(norm: nn.Module, weight: Tensor, bias: Tensor | None, activati
     normalise, bend = bare(norm), None if activation is None else bare(activation)
 
     def plain(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:
-        x = added(x, delta)
+        if delta is not None:
+            x = delta.add_(x)
         y = F.linear(normalise(x), weight, bias)
         return x, y if bend is None else bend(y)
 
