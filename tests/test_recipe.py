@@ -41,6 +41,8 @@ def test_a_path_below_an_unnamed_part_changes_its_default():
         ({"mdoel.hidden": 3}, "There is no section 'mdoel'. Did you mean 'model'?"),
         ({"train": "x"}, "train is not a name"),
         ({"model.hidden.x": 3}, "hidden must be a name or a table"),
+        ({"train.hidden": [3]}, "There is no key in train, 'hidden': it is one of model. Set model.hidden instead."),
+        ({"model.lr": 0.1}, "Set train.lr instead"),
         ({"model.hiden": [3]}, "There is no key in model, 'hiden'. Did you mean 'hidden'?"),
         ({"train.lr": "fast"}, "train.lr=fast is not valid"),
         ({"data": "irs"}, "There is no data source 'irs'. Did you mean 'iris'"),

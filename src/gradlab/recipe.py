@@ -14,6 +14,9 @@ from gradlab.printable import printable
 from gradlab.registry import Part, plain_values
 
 SECTIONS = ("data", "model", "task", "train")
+FIT = "fit"
+"""In place of the names of data, model and task in the recipe of a run that `gradlab.fit` made."""
+
 _DEEPEST = 8  # keys of a path: parts are knobs of parts, but not for ever
 
 
@@ -45,10 +48,13 @@ class Recipe:
     def override(self, changes: Mapping[str, Any]) -> "Recipe":
         """A variant: `{"train.lr": 0.01, "model": "lenet", "train.optimizer.momentum": 0.9}`.
 
-        Naming a part anew (`model=lenet`) drops the values of the part it replaces. `doctor` is short for
-        `train.doctor`: it is of no part of what is trained.
+        Naming a part anew (`model=lenet`) drops the values of the part it replaces, and `train.epochs` the recipe's
+        `train.steps`, which stand instead of epochs. `doctor` is short for `train.doctor`: it is of no part of what
+        is trained.
         """
         recipe = self
+        if "train.epochs" in changes:
+            recipe = replace(self, train={key: value for key, value in self.train.items() if key != "steps"})
         for path, value in changes.items():
             section, *keys = ("train.doctor" if path == "doctor" else path).split(".")
             if len(keys) > _DEEPEST:
@@ -71,6 +77,10 @@ class Recipe:
     def _with_part(self, section: str, part: Part) -> "Recipe":
         changed: dict[str, Any] = {section: part}
         return replace(self, **changed)
+
+    def resume_command(self, folder: Path, options: str = "") -> str:
+        """How a run of it in this folder is gone on with."""
+        return "the same call of gradlab.fit" if self.data.name == FIT else f"gradlab resume {folder}{options}"
 
     def to_toml(self) -> str:
         parts = {s: {"name": getattr(self, s).name, **plain_values(getattr(self, s).values)} for s in SECTIONS[:3]}

@@ -23,12 +23,13 @@ def number(value: Any) -> str:
 
 
 def quantity(value: float, digits: int = 6) -> str:
-    """A value of the user's data, in as few digits as say it.
+    """A value of the user's data, in as few digits as say it. Four before the point have no comma: it may be a year.
 
-    >>> quantity(6.0), quantity(83135.0), quantity(0.12345678), quantity(123456789.5)
-    ('6', '83,135', '0.123457', '123,456,790')
+    >>> quantity(6.0), quantity(1987.0), quantity(83135.0), quantity(0.12345678), quantity(123456789.5)
+    ('6', '1987', '83,135', '0.123457', '123,456,790')
     """
-    return f"{value:,.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:,.{digits}g}"
+    comma = "," if abs(value) >= 1e4 else ""
+    return f"{value:,.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:{comma}.{digits}g}"
 
 
 def date(days: float) -> str:

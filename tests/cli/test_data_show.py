@@ -243,6 +243,9 @@ def test_a_text_is_shown_with_what_is_in_it(quick: ForkServer, tmp_path: Path) -
     assert figures["lines"] == 3
     assert figures["common_words"]["the"] == 4
     assert figures["longest_lines"][0] == {"document": "one.txt", "line": 3, "characters": 40, "text": lines[2]}
+    (tmp_path / "one.txt").write_text("üü\n", encoding="utf-8")
+    out = shown(quick("data", "show", "text", "--data", "one.txt", cwd=tmp_path))
+    assert r"'\xbc' 2, '\xc3' 2, '\n' 1" in out  # tokens that are half a character
 
 
 def test_texts_with_classes_are_shown_by_class(quick: ForkServer, tmp_path: Path) -> None:

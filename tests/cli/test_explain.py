@@ -1,6 +1,7 @@
 """`gradlab explain`: equation, shapes, cost, laws and code of a block."""
 
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def test_json_has_every_part(quick: ForkServer, tmp_path: Path) -> None:
 def test_a_page_has_mathml_and_both_codes_and_fetches_nothing(quick: ForkServer, tmp_path: Path) -> None:
     ended = quick("explain", "activation.gelu", "--html", "gelu.html", cwd=tmp_path)
     assert ended.code == 0
-    text = (tmp_path / "gelu.html").read_text("utf-8")
+    text = (tmp_path / "gelu.html").read_text("utf-8").replace("<wbr>", "")
     assert "<math" in text
     assert "<mfrac>" in text
     assert "<svg" in text
@@ -154,6 +155,19 @@ def test_what_is_a_curve_is_drawn(quick: ForkServer, tmp_path: Path, name: str, 
     assert '<path d="M' in text
 
 
-def test_code_is_wrapped_on_a_page(quick: ForkServer, tmp_path: Path) -> None:
-    assert quick("explain", "attention.multihead", "--html", "page.html", cwd=tmp_path).code == 0
-    assert re.search(r"\.code pre {[^}]*white-space: pre-wrap", (tmp_path / "page.html").read_text("utf-8"))
+def test_code_is_wrapped_on_a_page_and_its_lines_stay_as_they_are(quick: ForkServer, tmp_path: Path) -> None:
+    ended = quick("explain", "attention.multihead", "--html", "page.html", "--json", cwd=tmp_path)
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert re.search(r"\.code pre {[^}]*white-space: pre-wrap", text)
+    shown = [unescape(re.sub("<[^>]+>", "", pre)) for pre in re.findall(r"<pre>(.*?)</pre>", text, re.DOTALL)]
+    code = ended.json["code"]["text"]
+    assert f"{code.rstrip()}\n" in shown
+    assert re.search(r'style="--indent: 8ch">        <span', text), "what is wrapped is indented further"
+
+
+def test_equations_beside_each_other_are_elements_of_their_own(quick: ForkServer, tmp_path: Path) -> None:
+    assert quick("explain", "optimizer.adam", "--html", "page.html", cwd=tmp_path).code == 0
+    (equations,) = re.findall(
+        r'<div class="equation">(.*?)</div>', (tmp_path / "page.html").read_text("utf-8"), re.DOTALL
+    )
+    assert equations.count("<math") == 3

@@ -67,6 +67,7 @@ def test_version_is_printed(quick: ForkServer, tmp_path: Path) -> None:
         (["train", "digits-mlp", "--epochs", "3"], "--epochs"),
         (["train", "digits-mlp", "--device", "tpu"], "tpu"),
         (["evaluate"], "RUN"),
+        (["data", "show", "text", "--html"], "Try: gradlab data show --help"),
         (["predict", "somewhere"], "INPUTS"),
         (["compare", "one"], "SECOND"),
         (["evaluate", "somewhere", "--split", "tset"], "tset"),

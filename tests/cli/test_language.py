@@ -47,6 +47,14 @@ def test_the_figures_stand_beside_counted_trigrams(quick: ForkServer, run: Path,
     assert re.search(r"uniform</dt><dd>256\..{,60}counted trigrams", (run / "report.html").read_text(), re.DOTALL)
 
 
+def test_epochs_stand_instead_of_the_steps_of_a_recipe(quick: ForkServer, folder: Path) -> None:
+    """Text recipes have steps: epochs that were asked for must not be passed over in silence."""
+    asked = ("train", "text-gpt", "--data", "text.txt", *SMALL, "model.heads=2", "train.epochs=2", "--json")
+    assert quick(*asked, "--out", "epochs", cwd=folder).code == 0
+    last = json.loads((folder / "epochs" / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["epoch"] == 2
+
+
 @pytest.mark.parametrize("recipe", ["text-lstm"])
 @pytest.mark.parametrize("cell", ["rnn", "gru"])
 def test_recurrent_models_train_too(quick: ForkServer, folder: Path, recipe: str, cell: str) -> None:

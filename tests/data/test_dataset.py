@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from gradlab.data import Raw, load, sources
+from gradlab.data import raw as raw_module
 from gradlab.data.dataset import prepare
 from gradlab.errors import GradlabError
 from gradlab.registry import Part
@@ -90,3 +91,14 @@ def test_a_seed_is_taken_or_refused_by_its_key(name):
         dataset(name, seed=2**40)
     except GradlabError as error:
         assert "data.seed" in str(error)  # noqa: PT017
+
+
+def test_values_are_checked_once_though_there_is_something_to_note(tmp_path, monkeypatch, rng):
+    """A table with a column of many categories gets a note after it was divided: a second look would cost seconds."""
+    rows = [f"town {town},{x:.3f}" for town, x in zip(rng.integers(0, 5, 200), rng.normal(size=200), strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["town,rent", *rows]))
+    checked = []
+    monkeypatch.setattr(raw_module, "check_finite", lambda values, *rest: checked.append(values.shape))
+    dataset = load(Part("csv", {"path": str(tmp_path / "t.csv"), "target": "rent", "levels": 3}))
+    assert any("'town' has 5 categories: a vector is learned for each" in note for note in dataset.raw.notes)
+    assert checked == [(200, 1), (200,)]

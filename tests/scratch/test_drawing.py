@@ -100,14 +100,15 @@ def _points(path):
     return points
 
 
+@pytest.mark.parametrize("down", [False, True])
 @pytest.mark.parametrize("seed", range(12))
-def test_no_wire_runs_behind_a_box_and_no_two_boxes_meet(seed):
+def test_no_wire_runs_behind_a_box_and_no_two_boxes_meet(seed, down):
     rng = np.random.default_rng(seed)
     tensors = [Tensor(float(i), f"x{i}") for i in range(3)]
     for _ in range(9):  # of any two that are there, so that many wires are long
         a, b = (tensors[i] for i in rng.integers(0, len(tensors), 2))
         tensors.append(a * b if rng.random() < 0.5 else a - b)
-    root = ElementTree.fromstring(svg(sum(tensors[3:], tensors[2])))
+    root = ElementTree.fromstring(svg(sum(tensors[3:], tensors[2]), down))
     boxes, wires = boxes_and_wires(root)
     _, _, width, height = map(float, root.attrib["viewBox"].split())
     for i, (left, top, right, bottom) in enumerate(boxes):
@@ -115,15 +116,17 @@ def test_no_wire_runs_behind_a_box_and_no_two_boxes_meet(seed):
         assert 0 <= top < bottom <= height
         assert all(right <= x or left >= z or bottom <= y or top >= w for x, y, z, w in boxes[:i])
         for wire in wires:
-            assert not any(left + 0.01 < x < right - 0.01 and top < y < bottom for x, y in wire)
+            assert not any(left + 0.01 < x < right - 0.01 and top + 0.01 < y < bottom - 0.01 for x, y in wire)
     for wire in wires:
-        assert all(x <= after + 1e-9 for (x, _), (after, _) in pairwise(wire)), "from left to right"
+        forwards = [point[down] for point in wire]
+        assert all(place <= after + 1e-9 for place, after in pairwise(forwards)), "from layer to layer"
 
 
-def test_the_first_input_meets_a_gate_above_the_second():
+@pytest.mark.parametrize("down", [False, True])
+def test_the_first_input_meets_a_gate_above_the_second_or_left_of_it(down):
     a, b = Tensor(2.0, "a"), Tensor(3.0, "b")
-    _, wires = boxes_and_wires(ElementTree.fromstring(svg((a * b) - b)))
-    (first, second) = (wire[-1][1] for wire in wires[-2:])
+    _, wires = boxes_and_wires(ElementTree.fromstring(svg((a * b) - b, down)))
+    (first, second) = (wire[-1][not down] for wire in wires[-2:])
     assert first < second
 
 

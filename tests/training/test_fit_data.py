@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from cli_helpers import gradlab
 from torch import nn
 from torch.testing import assert_close
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
@@ -317,6 +318,8 @@ def test_an_interrupted_call_goes_on_when_it_is_made_again(tmp_path):
     told = began.communicate()[1].decode()
     assert "Stopped and saved at step" in told
     assert "the same call of gradlab.fit" in told
+    (listed,) = gradlab("runs", ".", "--json", cwd=tmp_path).json["runs"]
+    assert listed["state"] == "not finished: the same call of gradlab.fit"
     again = subprocess.run([sys.executable, script, "on"], cwd=tmp_path, capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     whole = subprocess.run([sys.executable, script, "on", "whole"], cwd=tmp_path, capture_output=True, text=True)

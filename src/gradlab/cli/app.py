@@ -83,9 +83,9 @@ def _run(arguments: list[str]) -> None:
         with parallel.joined():
             app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.UnknownOptionError as error:
-        fail(f"{error}\n{_as_knob(error.token.keyword or error.token.value, arguments) or 'Try: gradlab --help'}", 2)
+        fail(f"{error}\n{_as_knob(error.token.keyword or error.token.value, arguments) or _help(error)}", 2)
     except cyclopts.CycloptsError as error:
-        fail(f"{error}\nTry: gradlab --help", 2)
+        fail(f"{error}\n{_help(error)}", 2)
     except GradlabError as error:
         if error.everywhere and _rank():
             sys.exit(error.exit_code)  # the first process tells it
@@ -106,6 +106,10 @@ def _run(arguments: list[str]) -> None:
             fail(message, GradlabError.exit_code)
         what = f"{type(error).__name__}: {one_line(error).rstrip('.')}"
         fail(f"{what}. This is a fault of gradlab, not yours. {_logged(error, arguments)}", FAULT)
+
+
+def _help(error: cyclopts.CycloptsError) -> str:
+    return " ".join(["Try: gradlab", *(error.command_chain or ()), "--help"])
 
 
 def _as_knob(option: str, arguments: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
+from gradlab.printable import printable
 from gradlab.wording import counted
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def show_text(screen: Console, name: str, overview: "TextOverview") -> None:
         say(screen, "a text has", words)
     if overview.common_words:
         say(screen, "words", ", ".join(f"{word} {n:,}" for word, n in overview.common_words.items()))
-    say(screen, "tokens", ", ".join(f"{token!r} {n:,}" for token, n in overview.common_tokens.items()))
+    say(screen, "tokens", ", ".join(f"'{printable(token)}' {n:,}" for token, n in overview.common_tokens.items()))
     where = ([f"{line.document}:{line.line}", f"{line.characters:,}", line.text] for line in overview.longest_lines)
     screen.print(table("longest lines", "characters", "", rows=where))
     say(screen, "begins", overview.beginning)

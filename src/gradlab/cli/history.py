@@ -125,7 +125,7 @@ def read(path: Path) -> dict[str, Any]:
     except GradlabError as error:  # damaged, or no recipe
         return {**summary, "state": str(error)}
     code = "".join(f" --code {shlex.quote(name)}" for name in environment.get("code", {}))
-    summary["state"] = "finished" if result else f"not finished: gradlab resume {path}{code}"
+    summary["state"] = "finished" if result else f"not finished: {recipe.resume_command(path, code)}"
     if result:
         summary |= {**_figures(result), "time": duration(result["seconds"])}
     return summary | {"started": environment.get("started", ""), "recipe": recipe.name}
@@ -143,9 +143,10 @@ def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _files(path: Path) -> tuple[EnvironmentFile, Result | None, Recipe]:
-    finished = (path / "result.json").exists()
+    finished, recipe = (path / "result.json").exists(), Recipe.read(path / "recipe.toml")
+    again = f"It is made again by: {recipe.resume_command(path)}"
     return (
         read_json(path / "environment.json", EnvironmentFile),
-        read_json(path / "result.json", Result, f"It is made again by: gradlab resume {path}") if finished else None,
-        Recipe.read(path / "recipe.toml"),
+        read_json(path / "result.json", Result, again) if finished else None,
+        recipe,
     )

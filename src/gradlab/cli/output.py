@@ -94,4 +94,6 @@ def figures_table(figures: Mapping[str, Mapping[str, Any]]) -> Table:
     """Metrics as rows, and a column for each of the named sets of figures."""
     names = list(dict.fromkeys(name for columns in figures.values() for name in columns))
     rows = ([name, *(number(columns.get(name)) for columns in figures.values())] for name in names)
-    return table("", *figures, rows=rows)
+    shown = table("", *figures, rows=rows)
+    shown.columns[0].no_wrap = True  # a metric is one word, however many columns are beside it
+    return shown

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -97,8 +97,7 @@ def prepare(
     preprocessing = Preprocessing.fit(
         raw.inputs, preprocess, raw.features, codes, rows=train, levels=levels, missing=raw.missing, dates=raw.dates
     )
-    if notes := _notes(raw, preprocessing, train):  # a new Raw looks at every value again
-        raw = replace(raw, notes=[*raw.notes, *notes])
+    raw = raw.noted(_notes(raw, preprocessing, train))
     resident = 4 * math.prod(preprocessing.output_shape) * len(raw.inputs) <= memory_for_data()
 
     def examples(rows: Rows) -> Examples:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +107,12 @@ class Raw:
     def own_table(self) -> bool:
         """Whether it is a table of the user's own."""
         return getattr(self.reader, "kind", "") == "table"
+
+    def noted(self, notes: Sequence[str]) -> "Raw":
+        """The same examples with more that a user should know: a copy, since a new Raw looks at every value again."""
+        raw = copy(self)
+        object.__setattr__(raw, "notes", [*self.notes, *notes])
+        return raw
 
     def wanted(self, wants: Wants | None) -> "Raw":
         """The same examples with targets of the kind a task asks for, where they can be read so."""

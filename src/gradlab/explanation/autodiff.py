@@ -28,6 +28,8 @@ class Autodiff:
 
     graph: str
     picture: str
+    narrow: str
+    """The same picture for a narrow window."""
     gate: SourceCode
     backward: SourceCode
 
@@ -38,7 +40,7 @@ class Autodiff:
         loss.name = "loss"
         loss.backward()
         codes = SourceCode.of_twin(gates.multiply), SourceCode.of_twin(engine.Tensor.backward)
-        return cls(text(loss), svg(loss), *codes)
+        return cls(text(loss), svg(loss), svg(loss, down=True), *codes)
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""

@@ -14,7 +14,7 @@ from gradlab.explanation.curve import curve
 from gradlab.explanation.docstring import Docstring, Equation
 from gradlab.explanation.equations import mathml
 from gradlab.explanation.part import PartExplanation
-from gradlab.report.markup import Html, join, prose, section, table, tag
+from gradlab.report.markup import Html, breakable, join, prose, section, table, tag
 from gradlab.report.page import page
 
 
@@ -57,7 +57,8 @@ def block_page(block: Explanation) -> Html:
 
 def part_page(part: PartExplanation) -> Html:
     """The whole page of an optimiser, a schedule or a metric."""
-    knobs = section("Knobs", table(["key", "default", "type", "what it is"], part.rows, class_="pairs"))
+    rows = [[breakable(key), *others] for key, *others in part.rows]
+    knobs = section("Knobs", table(["key", "default", "type", "what it is"], rows, class_="pairs"))
     sections = [
         section("Use it", tag("div", tag("pre", part.use), class_="code")),
         knobs if part.knobs else "",
@@ -69,9 +70,10 @@ def part_page(part: PartExplanation) -> Html:
 
 def autodiff_page(autodiff: Autodiff) -> Html:
     """The whole page of the glass engine."""
-    words = "From the inputs at the left to the loss at the right. Blue: values. Red: gradients; constants have none."
-    scroll = tag("div", Html(autodiff.picture), class_="scroll")
-    picture = tag("figure", scroll, tag("figcaption", words), class_="graph")
+    words = "From the inputs to the loss. Blue: values. Red: gradients; constants have none."
+    sizes = {"wide": autodiff.picture, "narrow": autodiff.narrow}
+    pictures = [tag("div", Html(picture), class_=size) for size, picture in sizes.items()]
+    picture = tag("figure", *pictures, tag("figcaption", words), class_="graph")
     codes = tag("div", _code(autodiff.gate), _code(autodiff.backward), class_="beside")
     doc = Docstring(SUMMARY, [], "")
     parts = [_equation(EQUATION), picture, *(tag("p", step) for step in STEPS), section("The code", codes)]
@@ -99,12 +101,22 @@ def _words(text: str) -> Html:
 
 
 def _equation(latex: str) -> Html:
-    return tag("div", Html(mathml(latex)), class_="equation")
+    """Equations with a wide space between them are elements of their own: a narrow window has them in several lines."""
+    return tag("div", Html(" ".join(mathml(part) for part in latex.split(r"\qquad"))), class_="equation")
 
 
 def _code(code: SourceCode) -> Html:
-    return tag("div", tag("h3", code.name), _python(code.text), class_="code")
+    return tag("div", tag("h3", breakable(code.name)), _python(code.text), class_="code")
 
 
 def _python(text: str) -> Html:
-    return tag("pre", Html(highlight(text, PythonLexer(), HtmlFormatter(nowrap=True))))
+    """An element for each line, which knows its indentation: what is wrapped is indented further."""
+    lines = highlight(text, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)).splitlines()
+    indents = [len(line) - len(line.lstrip()) for line in text.splitlines()]
+    return tag(
+        "pre",
+        *(
+            tag("span", Html(f"{line}\n"), class_="line", style=f"--indent: {indent}ch")
+            for line, indent in zip(lines, indents, strict=True)
+        ),
+    )

@@ -209,7 +209,7 @@ def _layout() -> dict[str, Any]:
         "margin": {"l": 56, "r": 16, "t": 12, "b": 44},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"color": INK}},
+        "legend": {"orientation": "h", "x": 0, "y": 1, "yref": "container", "yanchor": "top", "font": {"color": INK}},
         "hoverlabel": {"bgcolor": CARD, "bordercolor": LINE, "font": {**font, "color": INK}},
         "hovermode": "closest",
         "dragmode": False,  # a finger on a chart scrolls the page

@@ -48,8 +48,8 @@ def _matrix(classes: list[str], counts: Counts) -> Html:
         counts / np.maximum(counts.sum(1, keepdims=True), 1),
         [(0, CARD), (0.002, TINT), (1, HEAT)],  # a step at zero: one mistake in hundreds is seen
         "%{customdata} (%{z:.1%})<extra></extra>",
-        text=[[str(count or "") for count in row] for row in counts.tolist()],
-        customdata=[[f"{a} as {b}: {counts[i, j]}" for j, b in enumerate(names)] for i, a in enumerate(names)],
+        text=[[f"{count:,}" if count else "" for count in row] for row in counts.tolist()],
+        customdata=[[f"{a} as {b}: {counts[i, j]:,}" for j, b in enumerate(names)] for i, a in enumerate(names)],
         texttemplate="%{text}" if len(names) <= _LEGIBLE else "",
         zmin=0,
         zmax=1,

@@ -3,7 +3,7 @@
 import shlex
 from typing import TYPE_CHECKING
 
-from gradlab.report.markup import Html, fold, go_on, section, table, tag
+from gradlab.report.markup import Html, breakable, fold, go_on, section, table, tag
 
 if TYPE_CHECKING:
     from gradlab.run import Run
@@ -14,7 +14,7 @@ def columns_section(run: "Run") -> Html:
     columns = (run.data.get("reader") or {}).get("columns")
     if not columns:
         return Html()
-    rows = [[c["name"], c["kind"], c["use"], c["note"]] for c in columns]
+    rows = [[breakable(c["name"]), c["kind"], c["use"], c["note"]] for c in columns]
     return section("Columns", tag("figure", table(["column", "kind", "use", "values"], rows, class_="pairs")))
 
 

@@ -102,8 +102,9 @@ def _range(effects: list["Effect"], zero: bool) -> list[float]:
     """One for all, so that a small effect looks small; with zero in it for bars, and for probabilities."""
     values = [value for effect in effects for curve in effect.predictions.values() for value in curve]
     values += [0.0] if zero or any(effect.kind == "category" for effect in effects) else []
-    margin = 0.04 * (max(values) - min(values)) or 0.5
-    return [min(values) - margin, max(values) + margin]
+    low, high = min(values), max(values)
+    margin = 0.04 * (high - low) or 0.5
+    return [low - margin if low else 0.0, high + margin if high else 0.0]
 
 
 def _predicted(run: "Run", effect: "Effect") -> str:

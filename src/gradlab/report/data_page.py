@@ -95,7 +95,7 @@ def _targets(source: _Source) -> Html:
     overview = source.overview
     if overview.target is not None:
         values = source.raw.targets.reshape(len(source.raw.targets), -1)[:, 0]
-        return section("Target", charts(_histogram("Target", values, overview.target)))
+        return section("Target", charts(_histogram(overview.target.name, values, overview.target)))
     names, counts = zip(*sorted(overview.classes.items(), key=lambda item: -item[1])[:_MOST_CLASSES], strict=True)
     few, many = min(overview.classes.values()), max(overview.classes.values())
     words = f"The rarest class has {counted(few, 'example')}, the commonest {many:,}."

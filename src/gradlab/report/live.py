@@ -9,7 +9,7 @@ from gradlab.files import write_file
 from gradlab.report import curves
 from gradlab.report.markup import Html, card, join, tag
 from gradlab.report.page import page
-from gradlab.wording import counted, duration, name_of, number
+from gradlab.wording import duration, name_of, number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,6 +85,6 @@ def _cards(run: "Run", now: "Standing") -> list[Html]:
     judged = [line for line in run.metrics if line["split"] == "validation" and criterion.figure in line]
     for name in dict.fromkeys(("loss", run.task.headline)) if now.validation and judged else ():
         best = (max if criterion.higher_is_better else min)(judged, key=lambda line: line[criterion.figure])
-        beside = {f"best, {counted(best['step'], 'step')}": number(best.get(name))}
+        beside = {f"best, step {best['step']:,}": number(best.get(name))}
         cards.append(card(f"validation {name_of(name)}", number(now.validation.get(name)), beside))
     return cards

@@ -67,6 +67,15 @@ def prose(text: str) -> Html:
     return join(tag("code", part) if i % 2 else part for i, part in enumerate(re.split(r"`([^`]+)`", text)))
 
 
+def breakable(name: str) -> Html:
+    """A long name, which may be broken after its points, slashes and underscores.
+
+    >>> breakable("train.lr")
+    'train.<wbr>lr'
+    """
+    return Html(re.sub(r"([._/])(?=.)", r"\1<wbr>", escape(name)))
+
+
 def quiet(words: str) -> Html:
     return tag("p", words, class_="quiet")
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.errors import GradlabError
+from gradlab.printable import printable
 from gradlab.report.markup import Html, table, tag
 from gradlab.report.pictures import is_picture, picture, to_pixels
 from gradlab.report.predictions import Predictions
@@ -21,6 +22,7 @@ Rows = npt.NDArray[np.int64]
 
 _PICTURES, _ROWS = 18, 12
 _DIGITS = 9  # of a number: amounts have their cents
+_LETTERS = 60  # of a category
 _CHARACTERS = 400  # of a text
 
 
@@ -105,7 +107,7 @@ def _row(predictions: Predictions, i: int) -> list[str]:
 def _cell(value: float, column: Mapping[str, Any]) -> str:
     """A value as it stood in the table: a category by its name, a date as one, a dash for what was missing."""
     if column.get("kind") == "category":
-        return str(column["values"][int(value)]) if value >= 0 else "–"
+        return printable(column["values"][int(value)], _LETTERS) if value >= 0 else "–"
     if math.isnan(value):
         return "–"
     return date(value) if column.get("kind") == "date" else quantity(value, _DIGITS)

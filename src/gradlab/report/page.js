@@ -9,6 +9,12 @@
     };
     for (const place of places) {
       const { data, layout } = JSON.parse(place.nextElementSibling.textContent, filled);
+      const names = layout.showlegend ? data.filter((trace) => trace.showlegend !== false).length : 0;
+      if (names > 2 && place.clientWidth < 400) {
+        // The names stand below each other, and would take the room of the curves.
+        layout.height += 19 * (names - 1);
+        place.style.height = `${layout.height}px`;
+      }
       Plotly.react(place, data, layout, { displayModeBar: false, responsive: true });
     }
   };

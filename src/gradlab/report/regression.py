@@ -9,7 +9,7 @@ import numpy.typing as npt
 from gradlab.report import charts as draw
 from gradlab.report.charts import ACCENT, INK, PALETTE, TRAIN, Trace, axis, chart, charts, dots, thinned
 from gradlab.report.markup import Html, quiet, section
-from gradlab.wording import counted
+from gradlab.wording import counted, number
 
 if TYPE_CHECKING:
     from gradlab.data import Dataset
@@ -78,7 +78,7 @@ def _against(actual: Array, predicted: Array) -> Html:
 
 def _residuals(actual: Array, predicted: Array) -> Html:
     errors = predicted - actual
-    words = f"Predicted minus actual. Mean {errors.mean():.3g}, standard deviation {errors.std():.3g}."
+    words = f"Predicted minus actual. Mean {number(errors.mean())}, standard deviation {number(errors.std())}."
     return _histogram(errors, words, "predicted − actual")
 
 

@@ -29,7 +29,7 @@ SIGNS = {
     "largest": "max",
     "index": "[ ]",
 }
-WIDTH, HEIGHT, GAP, ROOM, MARGIN = 112, 62, 44, 18, 2  # of a box in the picture, and between boxes
+WIDTH, HEIGHT, GAP, ROOM, MARGIN = 96, 62, 44, 12, 2  # of a box in the picture, between layers, and within one
 # Variables of a page that has light and dark colours, with what stands for them elsewhere.
 INK, CARD, SOFT = "var(--ink, #000)", "var(--card, #fff)", "var(--soft, #888)"
 VALUE, GRADIENT = "var(--accent, #06c)", "var(--poor, #c00)"
@@ -56,16 +56,19 @@ def text(result: Tensor) -> str:
     return "\n".join(f"{a:{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}".rstrip() for a, b, c in lines)
 
 
-def svg(result: Tensor) -> str:
+def svg(result: Tensor, down: bool = False) -> str:
     """A picture for a web page: inputs at the left, the result at the right; below each value, in red, its gradient.
 
-    The first input of a gate meets it above the second. The colours are those of the page, where it has them.
+    The first input of a gate meets it above the second. `down` has the inputs at the top and the first of a gate at
+    the left, for narrow windows. The colours are those of the page, where it has them.
     """
     labels = _labels(result)
     drawn = layout({node: node.parents for node in labels})
-    places = {node: (MARGIN + (WIDTH + GAP) * i, MARGIN + (HEIGHT + ROOM) * j) for node, (i, j) in drawn.places.items()}
+    along, across = (HEIGHT + GAP, WIDTH + ROOM) if down else (WIDTH + GAP, HEIGHT + ROOM)
+    corners = {node: (MARGIN + along * i, MARGIN + across * j) for node, (i, j) in drawn.places.items()}
+    places = {node: corner[::-1] if down else corner for node, corner in corners.items()}
     uses = [(i + 1) / (len(node.parents) + 1) for node in labels for i, _ in enumerate(node.parents)]
-    wires = [_wire([places[node] for node in edge], port) for edge, port in zip(drawn.edges, uses, strict=True)]
+    wires = [_wire([corners[node] for node in edge], port, down) for edge, port in zip(drawn.edges, uses, strict=True)]
     boxes = [_box(*places[node], labels[node], _number(node.value), _number(node.grad)) for node in labels]
     width, height = (
         max(place[i] for place in places.values()) + size + MARGIN for i, size in ((0, WIDTH), (1, HEIGHT))
@@ -77,19 +80,27 @@ def svg(result: Tensor) -> str:
     return "\n".join([head, *wires, *boxes, "</svg>"])
 
 
-def _wire(corners: list[tuple[float, float]], port: float) -> str:
-    """Along the corners of boxes: from the right side of the first, by the bends, to a port of the last."""
+def _wire(corners: list[tuple[float, float]], port: float, down: bool) -> str:
+    """Along the corners of boxes: from the far side of the first, by the bends, to a port of the last.
+
+    `x` goes from layer to layer; in a picture that goes down that is upright.
+    """
+    length, breadth = (HEIGHT, WIDTH) if down else (WIDTH, HEIGHT)
+
+    def at(x: float, y: float) -> str:
+        return f"{y:g},{x:g}" if down else f"{x:g},{y:g}"
+
     (x, y), *others = corners
-    x, y = x + WIDTH, y + HEIGHT / 2
-    path = f"M{x:g},{y:g}"
+    x, y = x + length, y + breadth / 2
+    path = f"M{at(x, y)}"
     for i, (to_x, top) in enumerate(others, start=1):
         last = i == len(others)
-        to_y, middle = top + HEIGHT * (port if last else 0.5), (x + to_x) / 2
-        path += f" C{middle:g},{y:g} {middle:g},{to_y:g} {to_x:g},{to_y:g}"
+        to_y, middle = top + breadth * (port if last else 0.5), (x + to_x) / 2
+        path += f" C{at(middle, y)} {at(middle, to_y)} {at(to_x, to_y)}"
         x, y = to_x, to_y
         if not last:
-            x += WIDTH
-            path += f" L{x:g},{y:g}"
+            x += length
+            path += f" L{at(x, y)}"
     return f'<path d="{path}" fill="none" stroke="{SOFT}" stroke-width="1.5"/>'
 
 

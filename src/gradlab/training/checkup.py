@@ -20,7 +20,7 @@ from gradlab.diagnosis.finding import Finding, Verdict
 from gradlab.diagnosis.logged import Logged
 from gradlab.errors import TrainingError, notice, one_line
 from gradlab.models.embedded import EmbeddedTable
-from gradlab.run.folder import read_lines
+from gradlab.run.log import read_lines
 from gradlab.training.observers import Line, Observer
 from gradlab.training.recognition import recognised
 from gradlab.training.vocabulary import Words, in_a_recipe

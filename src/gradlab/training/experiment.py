@@ -45,6 +45,8 @@ def resolve(recipe: Recipe) -> Recipe:
         raise GradlabError(
             f"The targets decide the task, so that it has no key {key!r} yet. Name it first: task=classify"
         )
+    if hint := _other_section(recipe):
+        raise GradlabError(hint)
     data = sources.resolve(recipe.data, "data")
     named = {knob: data.values.get(knob) for knob in FILES}
     files = {knob: str(Path(file).absolute()) for knob, file in named.items() if isinstance(file, str | Path)}
@@ -56,6 +58,26 @@ def resolve(recipe: Recipe) -> Recipe:
         task=tasks.resolve(recipe.task, "task"),
         train=plan_schema.resolve(recipe.train, "train"),
     )
+
+
+def _other_section(recipe: Recipe) -> str | None:
+    """Of a key that its section does not have and another has: where it is set."""
+    schemas = {
+        "data": sources.schema(recipe.data.name),
+        "model": models.schema(recipe.model.name),
+        "task": tasks.schema(recipe.task.name),
+        "train": plan_schema,
+    }
+    values = {section: getattr(recipe, section).values for section in ("data", "model", "task")}
+    for section, keys in {**values, "train": recipe.train}.items():
+        for key in keys:
+            if key not in schemas[section].knobs | schemas[section].old_knobs:
+                for other, schema in schemas.items():
+                    if key in schema.knobs:
+                        return (
+                            f"There is no key in {section}, {key!r}: it is one of {other}. Set {other}.{key} instead."
+                        )
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)

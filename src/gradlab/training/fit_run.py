@@ -8,10 +8,9 @@ from torch import nn
 from gradlab.data import Dataset, Examples
 from gradlab.errors import GradlabError, notice
 from gradlab.models.cost import parameter_count
-from gradlab.recipe import Recipe
+from gradlab.recipe import FIT, Recipe
 from gradlab.registry import Part
 from gradlab.run import Run, open_run
-from gradlab.run.folder import FIT
 from gradlab.specs import Array, Spec
 from gradlab.tasks import Task
 from gradlab.training import driver

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from gradlab.errors import TrainingError
 from gradlab.files import clear_leftovers, json_text, remove, write_errors, write_file
 from gradlab.run import checkpoint
-from gradlab.run.folder import read_lines
+from gradlab.run.log import read_lines
 
 if TYPE_CHECKING:
     from gradlab.training.loop import Training

@@ -103,3 +103,6 @@ def test_a_regression_of_money_is_trained_and_used_by_the_command_line(tmp_path)
     used = gradlab("predict", "run", "new.csv", "--json", cwd=tmp_path)
     assert used.code == 0, used.err
     assert used.json["predictions"][0]["value"] == pytest.approx(33_000, rel=0.1)
+    for size, share, form in (("100,00", "10 ‰", "1234,50 %"), ("1,000.00", "10 %", "1234,50")):
+        (tmp_path / "other.csv").write_text(f'size,share\n"{size}","{share}"\n')
+        check_refused(gradlab("predict", "run", "other.csv", cwd=tmp_path), "other.csv, line 2", f"of the form {form},")

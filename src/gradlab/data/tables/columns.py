@@ -68,14 +68,21 @@ class Column:
             value = parse_date(text, self.format) if self.kind == "date" else self._number(text)
             if value is None:
                 raise GradlabError(
-                    f"{where(i)}, column {self.name!r}: {text!r} is not a {self.kind}"
-                    f"{f' of the form {self.format}' if self.kind == 'date' else ''}. Mend it, or leave it empty."
+                    f"{where(i)}, column {self.name!r}: {text!r} is not a {self.kind}{self._of_the_form}. Mend it, or "
+                    "leave it empty."
                 )
             numbers[i] = value
         return numbers
 
     def _number(self, text: str) -> float | None:
-        return parse_number(text, self.decimal) if self.plain else self.form.parse(text)
+        return parse_number(text, self.decimal) if self.plain else self.form.parse(text, self.unit)
+
+    @property
+    def _of_the_form(self) -> str:
+        if self.kind == "date":
+            return f" of the form {self.format}"
+        example = f"1{self.thousands}234{self.decimal}50 {self.unit}".rstrip()
+        return "" if example == "1234.50" else f" of the form {example}, as the others of this column"
 
     @cached_property
     def _codes(self) -> dict[str, float]:

@@ -21,16 +21,18 @@ class NumberForm:
     decimal: str = "."
     thousands: str = ""
 
-    def parse(self, text: str) -> float | None:
-        """The number; None for a text of another form.
+    def parse(self, text: str, unit: str = "") -> float | None:
+        """The number; None for a text of another form, or with another unit where the unit is known.
 
         >>> NumberForm(".", ",").parse("$36,989.46"), NumberForm(",", ".").parse("4.654,72"), NumberForm().parse("12 %")
         (36989.46, 4654.72, 12.0)
         >>> NumberForm(".", ",").parse("4.654,72"), NumberForm(".", ",").parse("(1,200)")
         (None, -1200.0)
+        >>> NumberForm(".", ",").parse("€12", unit="$"), NumberForm(".", ",").parse("12", unit="$")
+        (None, 12.0)
         """
         parts = split(text)
-        if parts is None or not _digits(self).fullmatch(parts.digits):
+        if parts is None or not _digits(self).fullmatch(parts.digits) or (unit and parts.unit not in ("", unit)):
             return None
         plain = parts.digits.replace(self.thousands, "") if self.thousands else parts.digits
         value = float(plain.replace(self.decimal, "."))

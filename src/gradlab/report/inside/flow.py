@@ -4,7 +4,7 @@ import math
 
 from gradlab.probes import Inspection, LayerValues
 from gradlab.probes.tables import percent, shape, title
-from gradlab.report.charts import ACCENT, INK, TRAIN, Trace, axis, chart, charts, dots, label, meter
+from gradlab.report.charts import ACCENT, INK, TRAIN, Trace, axis, chart, charts, dots, label, log_scale, meter
 from gradlab.report.markup import Html, join, long, quiet, section, table, tag
 from gradlab.wording import count, number
 
@@ -20,7 +20,7 @@ def section_of(seen: Inspection) -> Html:
     figures = [_activations(shown), *([_gradients(shown)] if seen.loss is not None else [])]
     more = f" The first {_MOST} of {len(seen.layers)} layers are drawn." if len(seen.layers) > _MOST else ""
     words = f"In the order in which they are computed, from the input at the top to the output at the bottom.{more}"
-    return section("Layer by layer", quiet(words), charts(*figures), tag("br"), _table(seen.layers))
+    return section("Layer by layer", quiet(words), charts(*figures), _table(seen.layers))
 
 
 def _activations(layers: list[LayerValues]) -> Html:
@@ -42,9 +42,8 @@ def _gradients(layers: list[LayerValues]) -> Html:
         for name, color, symbol, norms in parts
     ]
     note = "The norm of the loss's gradient. Where it falls by powers of ten towards the input, it vanishes."
-    scale = axis("norm, logarithmic", type="log", exponentformat="power")
-    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"color": INK}}
-    return _by_layer("What gradient reaches each layer", traces, layers, note, xaxis=scale, legend=legend)
+    scale = axis("norm, logarithmic", **log_scale(norm for *_, norms in parts for norm in norms))
+    return _by_layer("What gradient reaches each layer", traces, layers, note, xaxis=scale)
 
 
 def _by_layer(heading: str, traces: list[Trace], layers: list[LayerValues], note: str, **layout: object) -> Html:

@@ -1,0 +1,213 @@
+"""A run on disk, readable without gradlab.
+
+recipe.toml        everything that was asked for, resolved
+environment.json   versions, hardware, threads, device, command
+data.json          shape and names of the inputs, fitted preprocessing, classes, fingerprint of the data
+tokenizer.json     of a model of text, in the format of the tokenizers library
+code/              copies of files of one's own that registered parts of the recipe
+metrics.jsonl      one line per log point
+checkpoints/       step-NNNNNNNN/: model, optimizer and best weights, state.json, SHA256SUMS
+result.json        final figures
+report.html        what happened, for people
+tensorboard/       the figures of metrics.jsonl as event files (train.log=tensorboard)
+live.html          what is happening, where somebody watched (`gradlab report RUN --watch`)
+"""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from gradlab import owners
+from gradlab.claims import claimed
+from gradlab.data import Dataset, Targets
+from gradlab.data.dataset import split_size
+from gradlab.diagnosis.finding import Finding
+from gradlab.errors import GradlabError, TrainingError, notice
+from gradlab.files import Damaged, check_content, interpreting, json_text, read_json, write_folder, write_json
+from gradlab.files.formats import Data, EnvironmentFile, Result
+from gradlab.owners import Code
+from gradlab.recipe import FIT, Recipe
+from gradlab.run.log import read_lines
+
+
+class RunFiles:
+    """What the files of a run say, and whose code it needs."""
+
+    def __init__(self, path: Path, data: str | Path | None = None):
+        self.path = path
+        self._data_path = data
+        self._noticed: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    @classmethod
+    def create(
+        cls, path: Path, recipe: Recipe, environment: dict[str, Any], dataset: Dataset, codes: Sequence[Code] = ()
+    ) -> Self:
+        """Make the folder with all that is known before the first step. It appears by one rename, or not at all.
+
+        Of files of the user's that registered parts of the recipe, copies and sums are kept; they are never run.
+        """
+        if os.path.exists(path):  # unlike path.exists(), of a name that no file can have too
+            raise GradlabError(f"{path} exists already. Name another folder, or go on with: gradlab resume {path}")
+        own = {"code": {code.path.name: code.sha256 for code in codes}} if codes else {}
+        texts = {
+            "recipe.toml": recipe.to_toml(),
+            "environment.json": json_text({**environment, **own}) + "\n",
+            "data.json": json_text(describe(dataset)) + "\n",
+            **dataset.preprocessing.files(),
+        }
+        with write_folder(path, advice="Make room there, or name another folder: --out FOLDER.") as folder:
+            for name, text in texts.items():
+                (folder / name).write_bytes(text.encode())
+            for code in codes:
+                (folder / "code").mkdir(exist_ok=True)
+                (folder / "code" / code.path.name).write_bytes(code.content)
+        return cls(path)
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        return Recipe.read(self.path / "recipe.toml")
+
+    @cached_property
+    def environment(self) -> EnvironmentFile:
+        return read_json(self.path / "environment.json", EnvironmentFile)
+
+    @property
+    def names(self) -> list[str]:
+        """What its user calls it: the folder, the file or folder of the data, the recipe."""
+        data = self.recipe.data.values.get("path")
+        return list(dict.fromkeys([self.path.resolve().name, *([Path(data).name] if data else []), self.recipe.name]))
+
+    @property
+    def code(self) -> dict[str, str]:
+        """The sums, by SHA-256, of the user's own files that registered parts of it, by their names."""
+        return self.environment.get("code", {})
+
+    @cached_property
+    def data(self) -> Data:
+        return read_json(self.path / "data.json", Data)
+
+    @cached_property
+    def targets(self) -> Targets:
+        """What data.json says of the targets."""
+        return check_content(self.data["targets"], Targets, f"{self.path / 'data.json'} (targets)")
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of the metrics log; a last line cut short by a kill is left out."""
+        return [line for line, _ in read_lines(self.path / "metrics.jsonl")]
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """The final figures, or None while the run is not finished."""
+        path = self.path / "result.json"
+        return {**read_json(path, Result, f"It is made again by: {self.resume_command}")} if path.exists() else None
+
+    def conclude(self, figures: Mapping[str, Any]) -> None:
+        """Write the final figures: the run is finished."""
+        write_json(self.path / "result.json", figures, f"Make room, then: {self.resume_command}", TrainingError)
+
+    def to_be_continued(self) -> bool:
+        """Whether there are no final figures yet; those that cannot be read are told, and are to be made again."""
+        try:
+            return self.result is None
+        except Damaged as error:
+            notice(f"{error.what} Its figures are made again.")
+            return True
+
+    @property
+    def finished(self) -> dict[str, Any]:
+        """The final figures of a run that has them."""
+        result = self.result
+        if result is None:
+            raise GradlabError(f"{self.path} is not finished. Go on with: {self.resume_command}")
+        return result
+
+    @property
+    def test(self) -> dict[str, float]:
+        figures: dict[str, float] = self.finished["test"]
+        return figures
+
+    @property
+    def validation(self) -> dict[str, float]:
+        figures: dict[str, float] = self.finished["validation"]
+        return figures
+
+    @property
+    def findings(self) -> list[Finding] | None:
+        """What the doctor found, the gravest first; None where it was switched off."""
+        findings = self.finished.get("findings")
+        with interpreting(self.path / "result.json"):
+            return None if findings is None else [Finding.from_json(shown) for shown in findings]
+
+    @property
+    def resume_command(self) -> str:
+        """How a run that was stopped is gone on with."""
+        data = "" if self._data_path is None else f" --data {shlex.quote(str(self._data_path))}"
+        return self.recipe.resume_command(self.path, f"{data}{self.code_options}")
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Only one process may train a run."""
+        return claimed(self.path / ".lock", f"{self.path} is being trained by another process.")
+
+    # Code of the user's own.
+
+    def check_code(self) -> list[str]:
+        """Refuse to go on without the user's files that its parts came from; tell of those that have changed."""
+        if self.recipe.data.name == FIT:
+            raise GradlabError(
+                f"{self.path} was made by gradlab.fit: its model and data are in a script. Repeat its call of fit, or "
+                f"take its weights: gradlab.load_run({str(self.path)!r}).chosen_weights()"
+            )
+        for name in self.code:
+            if not owners.named(name):
+                raise GradlabError(
+                    f"{self.path} was trained with {name}, a Python file that is not gradlab's. It is run only if you "
+                    f"name it: --code {name}. There is a copy, {self.path / 'code' / name}: look at it before you name "
+                    "that."
+                )
+        return self.changed_code()
+
+    def changed_code(self) -> list[str]:
+        """Of the user's files that were named, those that are not as they were in its training, in words."""
+        return [
+            f"{owners.shown(codes[-1].path)} is not the file that {self.path} was trained with, which is "
+            f"{self.path / 'code' / name}."
+            for name, digest in self.code.items()
+            if (codes := owners.named(name)) and digest not in [code.sha256 for code in codes]
+        ]
+
+    def _tell_of_code(self) -> None:
+        """Before a part of the run is made: are the user's files there? Those that have changed are told once."""
+        for change in self.check_code():
+            if change not in self._noticed:
+                notice(change)
+                self._noticed.add(change)
+
+    @property
+    def code_options(self) -> str:
+        """As commands that use this run must name the user's own files: ` --code mine.py`, or nothing."""
+        paths = [owners.shown(codes[-1].path) if (codes := owners.named(name)) else name for name in self.code]
+        return "".join(f" --code {shlex.quote(path)}" for path in paths)
+
+
+def describe(dataset: Dataset) -> dict[str, Any]:
+    """What data.json holds."""
+    return {
+        "inputs": {"kind": dataset.preprocessing.kind, **dataset.preprocessing.describe()},
+        "reader": dataset.raw.reader.describe() if dataset.raw.reader else None,
+        "targets": asdict(dataset.targets),
+        "sizes": {split: split_size(dataset.split(split)) for split in ("train", "validation", "test")},
+        "fingerprint": dataset.raw.fingerprint(),
+    }

@@ -1,0 +1,118 @@
+"""The trained model of a run, and what it makes of raw inputs."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from gradlab.data import Context, Preparation, Reader, Tokenizer, preparation_of, reader_of
+from gradlab.errors import GradlabError, notice, one_line
+from gradlab.files import interpreting, read_text
+from gradlab.models import build_model
+from gradlab.run import checkpoint
+from gradlab.run.files import RunFiles
+from gradlab.specs import Array
+from gradlab.tasks import Task, predict, tasks
+from gradlab.tasks.finite import check_outputs
+
+
+class TrainedRun(RunFiles):
+    """A run whose model is used, wherever its data are."""
+
+    @cached_property
+    def preprocessing(self) -> Preparation:
+        with interpreting(self.path / "data.json"):
+            return preparation_of(self.data["inputs"], self.data["targets"], lambda name: read_text(self.path / name))
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """How text becomes tokens."""
+        if not isinstance(self.preprocessing, Context):
+            raise GradlabError(f"{self.path} is no language model: it has no tokenizer.")
+        return Tokenizer.from_json(self.preprocessing.tokenizer, str(self.path / "tokenizer.json"))
+
+    @cached_property
+    def reader(self) -> Reader:
+        """How files become raw inputs, as they did for training."""
+        if self.task.use != "predict":
+            raise GradlabError(f"{self.path} {self.task.instead.format(run=self.path)}")
+        with interpreting(self.path / "data.json"):
+            spec = self.preprocessing.spec
+            shape = tuple(self.data["inputs"].get("shape", spec.shape if isinstance(spec, Array) else ()))
+            return reader_of(self.data.get("reader"), shape)
+
+    @cached_property
+    def task(self) -> Task:
+        self._tell_of_code()
+        return tasks.build(tasks.resolve(self.recipe.task, "task"), self.targets)
+
+    @cached_property
+    def model(self) -> nn.Module:
+        """The trained model on the CPU, in evaluation mode: the newest sound checkpoint's chosen weights."""
+        weights = self.chosen_weights()
+        with torch.random.fork_rng(devices=[]):  # fresh weights are drawn, and the caller's generator left alone
+            inputs, data = self.preprocessing.spec, self.recipe.data.name
+            model = build_model(self.recipe.model, inputs, self.task.outputs, data=data)
+        try:
+            model.load_state_dict(weights)
+        except RuntimeError as error:
+            raise GradlabError(f"{self.path}: its weights do not fit its recipe. {one_line(error)}") from None
+        return model.eval()
+
+    def chosen_weights(self) -> dict[str, Tensor]:
+        """The weights that the run ended with, or would end with if it were stopped at its newest checkpoint."""
+        newest, complaints = checkpoint.newest_sound(self.checkpoints)
+        if newest is None:
+            reason = complaints[0] if complaints else "it has no checkpoint yet."
+            raise GradlabError(f"{self.path} has no model to use: {reason}")
+        for complaint in complaints:
+            notice(f"{complaint} Using step {newest.step} instead.")
+        return newest.chosen
+
+    def outputs(self, raw: npt.ArrayLike | str | Path) -> Tensor:
+        """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
+        reader = self.reader
+        values = reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
+        return check_outputs(predict(self.model, self.prepared(values)))
+
+    def prepared(self, values: npt.NDArray[Any]) -> Any:
+        """Raw inputs as the model takes them, with values that training knew."""
+        x = self.preprocessing(values)
+        # Where a reader knows the categories by name, it has told of unknown ones itself.
+        named = [c["name"] for c in (self.data.get("reader") or {}).get("columns", [])]
+        with interpreting(self.path / "recipe.toml"):
+            coded = [c for c in self.recipe.data.values.get("one_hot", []) if c not in named]
+            self.preprocessing.check_known(values, coded)
+        return x
+
+    @property
+    def temperature(self) -> float:
+        """What logits are divided by to make probabilities that are as sure as they are right."""
+        calibration = self.finished.get("calibration")
+        if calibration is None:
+            raise GradlabError(
+                f"{self.path} has no temperature to calibrate with: only a classification that held out a validation "
+                "split has one (data.validation)."
+            )
+        return float(calibration["temperature"])
+
+    def describe(
+        self, raw: npt.ArrayLike, calibrated: bool = False, threshold: float | None = None
+    ) -> list[dict[str, Any]]:
+        """Predictions in full: label and probabilities, or value, one dictionary per example.
+
+        With a `threshold`, the label is the rarer of two classes where its probability is at least that.
+        """
+        task = self._task_at(threshold)  # which refuses it before anything is computed
+        return task.decode(self.outputs(raw) / (self.temperature if calibrated else 1.0))
+
+    def predict(self, raw: npt.ArrayLike, calibrated: bool = False, threshold: float | None = None) -> npt.NDArray[Any]:
+        """Predicted labels or values for raw inputs, one per row."""
+        return np.array([p.get("label", p.get("value")) for p in self.describe(raw, calibrated, threshold)])
+
+    def _task_at(self, threshold: float | None) -> Task:
+        return self.task if threshold is None else self.task.at_threshold(threshold)
