@@ -14,6 +14,9 @@ from triton.runtime import interpreter
 
 from gradlab.kernels import add_norm as sums
 from gradlab.kernels import decode_attention as attention
+from gradlab.kernels.peak import write_peak
+from gradlab.kernels.product import product
+from gradlab.kernels.triton_language import collecting
 
 _patched = interpreter._patch_lang_tensor
 
@@ -107,3 +110,51 @@ def test_an_affine_map_of_a_few_rows(rows, dim, outputs, biased, dtype):
     torch.testing.assert_close(
         sums.affine(x, weight, bias), torch.nn.functional.linear(x, weight, bias), **TOLERANCES[dtype]
     )
+
+
+@pytest.mark.parametrize("bend", ["none", "gelu", "gelu_tanh"])
+@pytest.mark.parametrize(
+    ("rows", "dim", "outputs"), [(1, 16, 1), (5, 65, 63), (16, 768, 48), (17, 300, 33), (64, 1100, 17)]
+)
+def test_a_product_of_more_rows(rows, dim, outputs, bend):
+    dtypes = TOLERANCES if torch.cuda.is_available() else [torch.float32]  # the interpreter multiplies no bfloat16
+    for dtype in dtypes:
+        x, weight = torch.randn(rows, dim).to(dtype), torch.randn(outputs, dim).to(dtype) / dim**0.5
+        bias = torch.randn(outputs).to(dtype)
+        wanted = torch.nn.functional.linear(x, weight, bias)
+        if bend != "none":
+            wanted = torch.nn.functional.gelu(wanted, approximate="tanh" if bend == "gelu_tanh" else "none")
+        torch.testing.assert_close(product(x, weight, bias, bend), wanted, **TOLERANCES[dtype])
+    torch.testing.assert_close(
+        product(x, weight, None), torch.nn.functional.linear(x, weight), **TOLERANCES[weight.dtype]
+    )
+
+
+@DTYPES
+@pytest.mark.parametrize(("rows", "size"), [(1, 1), (3, 1000), (2, 20011)])
+def test_the_largest_logit_is_written(rows, size, dtype):
+    logits = torch.randn(rows, size).to(dtype)
+    logits[0, size // 2 :] = logits[0].max()  # the first of several
+    page, peaks, position = torch.full((rows, 9), -1), torch.zeros(9, rows), torch.tensor([4])
+    chosen = torch.zeros(rows, 1, dtype=torch.int64)
+    write_peak(logits, page, peaks, position, chosen)
+    wanted = logits.float().cpu().argmax(-1).to(page.device)
+    assert torch.equal(page[:, 4], wanted)
+    assert torch.equal(chosen[:, 0], wanted)
+    assert torch.equal(peaks[4], logits.float().amax(-1))
+    assert (page[:, [0, 1, 2, 3, 5, 6, 7, 8]] == -1).all()
+    assert not peaks[[0, 1, 2, 3, 5, 6, 7, 8]].any()
+    logits[:, -1] = torch.nan
+    write_peak(logits, page, peaks, position, chosen)
+    assert not peaks[4].isfinite().any()
+    assert (chosen == size - 1).all()
+
+
+def test_launches_that_are_the_same_program_are_collected_once():
+    x, weight = torch.randn(1, 32), torch.randn(48, 32)
+    with collecting() as launches:
+        outputs = [sums.affine(x, weight, None) for _ in range(3)]
+        sums.affine(x, weight, weight[:, 0].contiguous())
+    assert len(launches) == 2
+    next(iter(launches.values()))()
+    torch.testing.assert_close(outputs[-1], x @ weight.T)  # the last of them is kept

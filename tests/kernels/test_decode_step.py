@@ -18,7 +18,7 @@ def patch(tensor, scope):
     scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
 interpreter._patch_lang_tensor = patch
 
-from gradlab.kernels import add_norm, decode_attention
+from gradlab.kernels import add_norm, decode_attention, peak
 from gradlab.models.language import TransformerLanguageModel
 from gradlab.sampling import captured, generate
 
@@ -26,7 +26,7 @@ calls = set()
 def counted(name, call):
     return lambda *a, **k: calls.add(name) or call(*a, **k)
 for room, name in ((add_norm, "add_norm"), (add_norm, "add_norm_affine"), (add_norm, "affine"),
-                   (decode_attention, "decode_attention")):
+                   (decode_attention, "decode_attention"), (peak, "write_peak")):
     setattr(room, name, counted(name, getattr(room, name)))
 
 for settings in ({}, {"approximate": "tanh"}, {"norm": "rms", "gated": True, "position": "rotary", "bias": False}):
@@ -48,4 +48,4 @@ def test_kernels_write_the_same_texts():
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, env=environment)
     assert not done.returncode, done.stderr[-2000:]
-    assert done.stdout.split() == ["add_norm", "add_norm_affine", "affine", "decode_attention"]
+    assert done.stdout.split() == ["add_norm", "add_norm_affine", "affine", "decode_attention", "write_peak"]

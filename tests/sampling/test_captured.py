@@ -43,9 +43,9 @@ def replayed(monkeypatch):
     made = []
 
     class Counted(CapturedStep):
-        def __call__(self, tokens):
-            made.append(tokens.clone())
-            return super().__call__(tokens)
+        def go(self):
+            made.append(self.tokens.clone())
+            super().go()
 
     monkeypatch.setattr(captured, "is_worth", lambda device, tokens: tokens > 0)
     monkeypatch.setattr(models, "CapturedStep", Counted)

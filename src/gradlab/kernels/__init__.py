@@ -5,6 +5,7 @@ Nothing here is imported before a device needs it, and machines without Triton n
 
 import os
 import shutil
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 
@@ -16,6 +17,17 @@ def run_on(device: torch.device) -> bool:
     if os.environ.get("TRITON_INTERPRET") == "1":
         return find_spec("triton") is not None
     return device.type == "cuda" and _can_compile()
+
+
+def compile_for(step: Callable[[], object], device: torch.device) -> None:
+    """Compile all kernels of a function side by side. It is done once without them, whatever that gives."""
+    if not _can_compile():
+        return
+    from gradlab.kernels.triton_language import collecting, compile_at_once
+
+    with collecting() as launches:
+        step()
+    compile_at_once(launches, device)
 
 
 @cache

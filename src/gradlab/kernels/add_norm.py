@@ -14,17 +14,19 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from gradlab.kernels.triton_language import jit, tl, triton
+from gradlab.kernels.triton_language import jit, launch, tl, triton
 
 Norm = Literal["none", "layer", "rms"]
 Bend = Literal["none", "gelu", "gelu_tanh"]
 Kind: TypeAlias = tuple[Norm, Tensor | None, Tensor | None, float]
 """A normalisation: which, its gain, its shift and ε."""
 _NORMS: dict[Norm, int] = {"none": 0, "layer": 1, "rms": 2}
-_BENDS: dict[Bend, int] = {"none": 0, "gelu": 2, "gelu_tanh": 3}
+BENDS: dict[Bend, int] = {"none": 0, "gelu": 2, "gelu_tanh": 3}
 WIDEST = 4096
 """Features that a program normalises in registers."""
-_OUTPUTS, _INPUTS, _WARPS = 8, 1024, 4
+_INPUTS, _WARPS = 4096, 4
+_MANY = 16384
+"""Outputs from which on a program has more of them, since there are enough programs."""
 
 
 def add_norm(
@@ -38,8 +40,8 @@ def add_norm(
     """x + delta, and that sum normalised."""
     rows, dim = x.shape
     total, y = torch.empty_like(x), torch.empty_like(x)
-    _add_norm[(rows,)](
-        x, delta, gain, shift, total, y, dim, eps,
+    launch(
+        _add_norm, (rows,), x, delta, gain, shift, total, y, dim, eps,
         NORM=_NORMS[norm], BLOCK=triton.next_power_of_2(dim), num_warps=_WARPS,
     )  # fmt: skip
     return total, y
@@ -59,9 +61,11 @@ def add_norm_affine(
     """x + delta, and σ(W norm(x + delta) + b). Each row reads the weights again: it is for one row, or a few."""
     rows, dim = x.shape
     total, y = torch.empty_like(x), x.new_empty(rows, len(weight))
-    _affine[(triton.cdiv(len(weight), _OUTPUTS), rows)](
-        x, delta, gain, shift, total, weight, bias, y, len(weight), dim, eps, _BENDS[bend],
-        NORM=_NORMS[norm], OUTPUTS=_OUTPUTS, INPUTS=triton.next_power_of_2(dim), num_warps=_WARPS,
+    outputs, inputs = 8, triton.next_power_of_2(dim)
+    launch(
+        _affine, (triton.cdiv(len(weight), outputs), rows),
+        x, delta, gain, shift, total, weight, bias, y, len(weight), dim, eps, BENDS[bend],
+        NORM=_NORMS[norm], OUTPUTS=outputs, INPUTS=inputs, WHOLE=True, num_warps=_WARPS,
     )  # fmt: skip
     return total, y
 
@@ -72,9 +76,13 @@ def affine(
     """W x + b, for as few rows."""
     rows, dim = x.shape
     y = x.new_empty(rows, len(weight))
-    _affine[(triton.cdiv(len(weight), _OUTPUTS), rows)](
-        x, None, None, None, None, weight, bias, y, len(weight), dim, 0.0, _BENDS["none"],
-        NORM=_NORMS["none"], OUTPUTS=_OUTPUTS, INPUTS=min(_INPUTS, triton.next_power_of_2(dim)), num_warps=_WARPS,
+    # All weights of a program are asked for at once; of a few outputs, so that there are programs for the whole device.
+    inputs = min(_INPUTS, triton.next_power_of_2(dim))
+    outputs = 16 if len(weight) >= _MANY and inputs <= 1024 else 4
+    launch(
+        _affine, (triton.cdiv(len(weight), outputs), rows),
+        x, None, None, None, None, weight, bias, y, len(weight), dim, 0.0, BENDS["none"],
+        NORM=_NORMS["none"], OUTPUTS=outputs, INPUTS=inputs, WHOLE=dim <= inputs, num_warps=_WARPS,
     )  # fmt: skip
     return y
 
@@ -120,7 +128,10 @@ def _normed(s, inside, gain, shift, i, dim, eps, NORM: tl.constexpr):
 
 
 @jit()
-def _add_norm(x, delta, gain, shift, total, y, dim, eps, NORM: tl.constexpr, BLOCK: tl.constexpr):
+def _add_norm(x, delta, gain, shift, total, y, dim, eps, NORM: tl.constexpr, BLOCK: tl.constexpr, EARLY: tl.constexpr):
+    if EARLY:
+        tl.extra.cuda.gdc_launch_dependents()
+        tl.extra.cuda.gdc_wait()
     i = tl.arange(0, BLOCK)
     inside, at = i < dim, tl.program_id(0) * dim + i
     s = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) + tl.load(delta + at, mask=inside, other=0.0)
@@ -133,26 +144,31 @@ def _add_norm(x, delta, gain, shift, total, y, dim, eps, NORM: tl.constexpr, BLO
 @jit(do_not_specialize=["bend"])
 def _affine(
     x, delta, gain, shift, total, weight, bias, y, outputs, dim, eps, bend,
-    NORM: tl.constexpr, OUTPUTS: tl.constexpr, INPUTS: tl.constexpr,
+    NORM: tl.constexpr, OUTPUTS: tl.constexpr, INPUTS: tl.constexpr, WHOLE: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """Some outputs of one row. `bend` is no constant of the kernel, so that fewer kernels are compiled."""
+    if EARLY:
+        tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(1)
     o = tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS)
     i = tl.arange(0, INPUTS)
-    wanted = o < outputs
+    wanted, inside = o < outputs, i < dim
     place = o.to(tl.int64)[:, None] * dim + i[None, :]
+    # Asked for first: the weights are on their way while the kernel before this one ends and the row is normalised.
+    w = tl.load(weight + place, mask=wanted[:, None] & inside[None, :], other=0.0)
+    if EARLY:
+        tl.extra.cuda.gdc_wait()
     if NORM == 0:
-        sums = tl.zeros((OUTPUTS, INPUTS), tl.float32)
-        for start in tl.range(0, dim, INPUTS, num_stages=3):
-            inside = start + i < dim
-            w = tl.load(weight + start + place, mask=wanted[:, None] & inside[None, :], other=0.0)
-            part = tl.load(x + row * dim + start + i, mask=inside, other=0.0)
-            sums += w.to(tl.float32) * part.to(tl.float32)[None, :]
+        part = tl.load(x + row * dim + i, mask=inside, other=0.0)
+        sums = w.to(tl.float32) * part.to(tl.float32)[None, :]
+        if not WHOLE:
+            for start in range(INPUTS, dim, INPUTS):
+                inside = start + i < dim
+                w = tl.load(weight + start + place, mask=wanted[:, None] & inside[None, :], other=0.0)
+                part = tl.load(x + row * dim + start + i, mask=inside, other=0.0)
+                sums += w.to(tl.float32) * part.to(tl.float32)[None, :]
         result = tl.sum(sums, 1)
     else:
-        inside = i < dim
-        # Asked for first: the weights are on their way while the row is normalised.
-        w = tl.load(weight + place, mask=wanted[:, None] & inside[None, :], other=0.0)
         s = tl.load(x + row * dim + i, mask=inside, other=0.0).to(tl.float32)
         s += tl.load(delta + row * dim + i, mask=inside, other=0.0)
         s = s.to(total.dtype.element_ty)
@@ -164,12 +180,17 @@ def _affine(
         result = tl.sum(w.to(tl.float32) * normed[None, :], 1)
     if bias is not None:
         result += tl.load(bias + o, mask=wanted, other=0.0).to(tl.float32)
+    tl.store(y + row * outputs + o, bent(result, bend).to(y.dtype.element_ty), mask=wanted)
+
+
+@jit()
+def bent(x, bend):
+    """σ(x), by number."""
     if bend == 2:
-        result = 0.5 * result * (1.0 + tl.erf(result * 0.7071067811865476))
+        x = 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
     elif bend == 3:
-        inner = 0.7978845608028654 * (result + 0.044715 * result * result * result)
+        inner = 0.7978845608028654 * (x + 0.044715 * x * x * x)
         # tanh by the exponential of a number that is not positive: it neither overflows nor loses 1.
         small = tl.exp(-2.0 * tl.abs(inner))
-        tanh = tl.where(inner < 0, -1.0, 1.0) * (1.0 - small) / (1.0 + small)
-        result = 0.5 * result * (1.0 + tanh)
-    tl.store(y + row * outputs + o, result.to(y.dtype.element_ty), mask=wanted)
+        x = 0.5 * x * (1.0 + tl.where(inner < 0, -1.0, 1.0) * (1.0 - small) / (1.0 + small))
+    return x

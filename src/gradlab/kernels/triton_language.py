@@ -1,14 +1,77 @@
 """Triton where it is installed. Kernels can be read and imported without it; only to run them needs it."""
 
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
 
 _here = find_spec("triton") is not None
 triton: Any = import_module("triton") if _here else None
 tl: Any = import_module("triton.language") if _here else None
 
+Launches: TypeAlias = dict[tuple[Any, ...], partial[None]]
+_collected: Launches | None = None
+
 
 def jit(**options: Any) -> Any:
     """`triton.jit`, or the function as it is."""
     return triton.jit(**options) if _here else lambda kernel: kernel
+
+
+def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> None:
+    """Launch a kernel that has a constant EARLY: whether it may begin before the kernel before it has ended."""
+    early = _may_overlap()
+    # An option that older versions do not know.
+    constants |= {"EARLY": early} | ({"launch_pdl": True} if early else {})
+    call = partial(kernel[grid], *arguments, **constants)
+    if _collected is None:
+        call()
+    else:
+        _collected[kernel, *map(_sort, arguments), *constants.items()] = call
+
+
+@contextmanager
+def collecting() -> Iterator[Launches]:
+    """Launches that are different programs are kept here, and nothing is launched: what they would write is not."""
+    global _collected
+    _collected = {}
+    try:
+        yield _collected
+    finally:
+        _collected = None
+
+
+def compile_at_once(launches: Launches, device: torch.device) -> None:
+    """Launch each once, each in a thread of its own: the compilers are other processes, which run side by side."""
+    if not launches:
+        return
+
+    def run(call: partial[None]) -> None:
+        torch.cuda.set_device(device)
+        call()
+
+    with ThreadPoolExecutor(len(launches)) as pool:
+        list(pool.map(run, launches.values()))
+    torch.cuda.synchronize(device)
+
+
+@cache
+def _may_overlap() -> bool:
+    """Whether the device and Triton have programmatic dependent launch."""
+    if os.environ.get("TRITON_INTERPRET") == "1" or not torch.cuda.is_available():
+        return False
+    return torch.cuda.get_device_capability() >= (9, 0) and hasattr(tl.extra.cuda, "gdc_wait")
+
+
+def _sort(argument: Any) -> Any:
+    """What Triton compiles a program of its own for."""
+    if isinstance(argument, Tensor):
+        return argument.dtype, argument.data_ptr() % 16 == 0
+    return (argument == 1, argument % 16 == 0) if isinstance(argument, int) else type(argument)

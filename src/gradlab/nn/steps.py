@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gradlab.kernels.add_norm import Bend, Kind
 
 _FEW = 4
-"""Rows up to which a product is a matter of reading the weights, for which our kernel launches less than a library."""
+"""Rows up to which each reads the weights for itself, without products of matrices."""
 
 
 def by_kernels(weight: Tensor) -> bool:
@@ -69,23 +69,37 @@ def normed_affine(norm: nn.Module, weight: Tensor, bias: Tensor | None, activati
         if at is None:
             return plain(x, delta, at)
         total, y, bent = _by_kernels(x, delta, kind, weight, bias, known)
-        return total, y if bend is None or bent else bend(y)
+        return total, y if bend is None or (bent and known != "none") else bend(y)
 
     return fused
 
 
-def affine(module: nn.Linear) -> Callable[[Tensor, At | None], Tensor]:
+def normed(norm: nn.Module) -> Callable[[Tensor, Tensor | None, At | None], Tensor]:
+    """norm(x + delta), which is how a stack of layers ends."""
+    normalise = bare(norm)
+    by_kernel = by_kernels(weight) if isinstance(weight := getattr(norm, "weight", None), Tensor) else False
+    kind = _kind(norm) if by_kernel else None
+
+    def end(x: Tensor, delta: Tensor | None, at: At | None) -> Tensor:
+        if at is None or delta is None or kind is None:
+            return normalise(added(x, delta))
+        from gradlab.kernels.add_norm import add_norm
+
+        rows = x.flatten(0, -2)
+        return add_norm(rows, delta.reshape(rows.shape), *kind)[1].view_as(x)
+
+    return end
+
+
+def affine(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor, At | None], Tensor]:
     """W x + b, which is how each part of a layer ends."""
-    weight, bias = module.weight, module.bias
     if not by_kernels(weight):
         return lambda x, at: F.linear(x, weight, bias)
 
     def fused(x: Tensor, at: At | None) -> Tensor:
-        if at is None or x.numel() > _FEW * x.shape[-1]:
+        if at is None:
             return F.linear(x, weight, bias)
-        from gradlab.kernels.add_norm import affine
-
-        return affine(x.reshape(-1, x.shape[-1]), weight, bias).view(*x.shape[:-1], -1)
+        return _product(x.reshape(-1, x.shape[-1]), weight, bias).view(*x.shape[:-1], -1)
 
     return fused
 
@@ -99,17 +113,32 @@ def _by_kernels(
     rows = x.flatten(0, -2)
     # Zeros, since a kernel without this argument would be another one to compile.
     delta = torch.zeros_like(rows) if delta is None else delta.reshape(rows.shape)
-    bent = bend != "none"
+    bent = True
     if len(rows) <= _FEW:
         total, y = add_norm_affine(rows, delta, *kind, weight, bias, bend)
     else:
         total, y = add_norm(rows, delta, *kind)
-        if bend == "gelu_tanh" and bias is not None and x.is_cuda and x.element_size() == 2:
-            # Product, bias and GELU in one kernel, whose tanh is good for 16 bits.
-            y = torch._addmm_activation(bias, y, weight.t(), use_gelu=True)
-        else:
-            y, bent = F.linear(y, weight, bias), False
+        bent = _by_product(rows, weight)
+        y = _product(y, weight, bias, bend if bent else "none")
     return total.view_as(x), y.view(*x.shape[:-1], -1), bent
+
+
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None, bend: "Bend" = "none") -> Tensor:
+    """σ(W x + b) by what reads the weights of so many rows fastest."""
+    from gradlab.kernels.add_norm import affine
+    from gradlab.kernels.product import product
+
+    if len(x) <= _FEW and bend == "none":
+        return affine(x, weight, bias)
+    return product(x, weight, bias, bend) if _by_product(x, weight) else F.linear(x, weight, bias)
+
+
+def _by_product(x: Tensor, weight: Tensor) -> bool:
+    """Whether our product of matrices is for this: not for float32, which the device multiplies without its products
+    of matrices, and not for a vocabulary, of which a library reads the weights once."""
+    from gradlab.kernels.product import LARGEST, MOST
+
+    return weight.element_size() == 2 and len(x) <= MOST and len(weight) <= LARGEST
 
 
 def _kind(norm: nn.Module) -> "Kind | None":

@@ -55,7 +55,7 @@ class MLP(nn.Module):
     def decoding(self, norm: nn.Module) -> Step:
         """The same of normalised inputs, in evaluation mode; for what is plain."""
         first = normed_affine(norm, self.linear1.weight, self.linear1.bias, self.activation)
-        second = affine(self.linear2)
+        second = affine(self.linear2.weight, self.linear2.bias)
 
         def step(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:
             x, hidden = first(x, delta, at)
@@ -101,8 +101,8 @@ class GatedMLP(nn.Module):
 
     def decoding(self, norm: nn.Module) -> Step:
         """The same of normalised inputs, in evaluation mode; for what is plain."""
-        normalise, gate, bend = bare(norm), affine(self.gate), bare(self.activation)
-        first, second = affine(self.linear1), affine(self.linear2)
+        normalise, gate, bend = bare(norm), affine(self.gate.weight, self.gate.bias), bare(self.activation)
+        first, second = affine(self.linear1.weight, self.linear1.bias), affine(self.linear2.weight, self.linear2.bias)
 
         def step(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:
             x = added(x, delta)

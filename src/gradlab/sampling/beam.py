@@ -79,7 +79,8 @@ class _Search:
 
     def __init__(self, model: Model, page: Page, beam: Beam, filters: Sequence[LogitFilter], record: bool) -> None:
         self.page, self.beam, self.filters = page, beam, filters
-        self.reader, self.watch = Reader(model, page.rows, page.width, page.known()), Watch(page.lengths)
+        self.reader = Reader(model, page.rows, page.width, page.known())
+        self.watch = Watch(page.lengths, page.width, page.tokens.device)
         self.recorder = Recorder(page.rows, beam.size, beam.each) if record else None
 
     def run(self) -> None:
@@ -89,7 +90,6 @@ class _Search:
         # The prompts are read once, and then copied for all beams, of which only one in each group is alive yet.
         logits = self.reader.read(page.tokens, page.start)[:, -1].index_select(0, copies)
         self.reader.reorder(copies)
-        self.reader.record(len(copies), device, page.width - page.start - 1, reordered=beam.size > 1)
         self.tokens = page.tokens.index_select(0, copies)
         dtype = widened(logits).dtype
         shape = page.rows, beam.groups, beam.each
@@ -105,6 +105,8 @@ class _Search:
             if position > page.start:
                 logits = self.reader.read(self.tokens, position)[:, -1]
             self._advance(self._scores(widened(logits), position), position)
+            if position == page.start:
+                self.reader.record(len(copies), device, page.width - position - 1, reordered=beam.size > 1)
             if page.eos and (position - page.start) % every == every - 1 and bool(self.hypotheses.done.all()):
                 break
         self.watch.close()

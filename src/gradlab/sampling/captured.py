@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from gradlab import kernels
+
 _LEAST = 16  # tokens for which a recording, some milliseconds, is worth it
 
 
@@ -33,41 +35,77 @@ def is_worth(device: torch.device, tokens: int) -> bool:
     return device.type == "cuda" and tokens >= _LEAST
 
 
-class CapturedStep:
-    """The step of a cache, on memory of its own for the tokens; the logits it gives are written over by the next."""
+class Following(Protocol):
+    """What is done with the logits, as operations of the device alone."""
 
-    def __init__(self, cache: Stepping, rows: int, device: torch.device, *, reordered: bool) -> None:
-        self.cache = cache
+    @property
+    def changed(self) -> list[Tensor]:
+        """What it changes for good."""
+
+    def __call__(self, logits: Float[Tensor, "batch 1 vocabulary"], chosen: Int64[Tensor, "batch 1"]) -> None:
+        """Choose the next token of each row."""
+
+
+class CapturedStep:
+    """The step of a cache, on memory of its own for the tokens; the logits it gives are written over by the next.
+
+    With something that `follows`, which chooses the next tokens, each further step is a whole token: `go`.
+    """
+
+    def __init__(
+        self, cache: Stepping, rows: int, device: torch.device, *, reordered: bool, follows: Following | None = None
+    ) -> None:
+        self.cache, self.follows = cache, follows
         self.tokens = torch.zeros(rows, 1, dtype=torch.int64, device=device)
-        changed = cache.hold(reordered=reordered)
+        changed = [self.tokens, *cache.hold(reordered=reordered), *([] if follows is None else follows.changed)]
         before = [part.clone() for part in changed]
-        self.logits, self.replay = _recorded(lambda: cache.step(self.tokens), device)
-        # To record it was to do it, on whatever stood there.
-        for part, was in zip(changed, before, strict=True):
-            part.copy_(was)
+
+        def step() -> Tensor:
+            logits = cache.step(self.tokens)
+            if follows is not None:
+                follows(logits, self.tokens)
+            return logits
+
+        def restore() -> None:
+            for part, was in zip(changed, before, strict=True):
+                part.copy_(was)
+
+        self.logits, self.replay = _recorded(step, restore, device)
+
+    def go(self) -> None:
+        """Read the tokens that were chosen, and choose the next."""
+        self.replay()
+        self.cache.moved()
 
     def __call__(self, tokens: Int64[Tensor, "batch 1"]) -> Float[Tensor, "batch 1 vocabulary"]:
         """The logits behind these tokens."""
         self.tokens.copy_(tokens)
-        self.replay()
-        self.cache.moved()
+        self.go()
         return self.logits
 
 
-def _recorded(step: Callable[[], Tensor], device: torch.device) -> tuple[Tensor, Callable[[], None]]:
-    """The result of a step, and how to do it again."""
+def _recorded(
+    step: Callable[[], Tensor], restore: Callable[[], None], device: torch.device
+) -> tuple[Tensor, Callable[[], None]]:
+    """The result of a step, and how to do it again. To record it is to do it, on whatever stands there."""
     if device.type != "cuda":
         result = step()
+        restore()
 
         def again() -> None:
             result.copy_(step())
 
         return result, again
     stream, graph = torch.cuda.Stream(device), torch.cuda.CUDAGraph()  # type: ignore[no-untyped-call]
+    kernels.compile_for(step, device)
+    restore()
     stream.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(stream):
-        step()  # as it is, once: kernels are compiled and libraries make their workspaces
+        step()  # as it is, once: libraries load their kernels and make their workspaces
     torch.cuda.current_stream(device).wait_stream(stream)
+    restore()
     with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
         result = step()
+    graph.replay()  # the first goes to the device only now
+    restore()
     return result, graph.replay

@@ -12,6 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from gradlab.errors import GradlabError
 from gradlab.sampling import captured
 from gradlab.sampling.captured import CapturedStep, Stepping
+from gradlab.sampling.writing import Writing
 
 Model = Callable[..., Any]
 """`model(tokens)` gives logits (batch, length, vocabulary), or an object that has them as `logits`. One that can read
@@ -73,6 +74,7 @@ class Reader:
         self._checked = False
         self.cache: Cache | None = None
         self._step: CapturedStep | None = None
+        self._writing: Writing | None = None
         self.limit: int | None = getattr(model, "limit", None)
         self._most = max_length if self.limit is None else min(max_length, self.limit)
         self._open(0, rows)
@@ -110,7 +112,7 @@ class Reader:
         if not self._checked and new.is_cuda:
             self._want_known(new)  # a token outside the vocabulary would be the end of the process there
         try:
-            if self._step is not None and new.shape[1] == last == 1:
+            if self._step is not None and self._writing is None and new.shape[1] == last == 1:
                 logits = self._step(new)
             elif new.is_cuda:
                 with _without_plans():
@@ -128,15 +130,38 @@ class Reader:
             self._want_known(new)
         return logits
 
-    def record(self, rows: int, device: torch.device, tokens: int, *, reordered: bool = False) -> None:
+    def record(
+        self,
+        rows: int,
+        device: torch.device,
+        tokens: int,
+        *,
+        reordered: bool = False,
+        writing: Writing | None = None,
+    ) -> None:
         """After the prompts so many tokens of each row come one by one: where it is worth it, a device replays them.
 
         `reordered` says that rows will change places. What is read from here on is written over by the next reading.
+        With `writing`, what is read is also chosen and written: see `wrote`.
         """
         cache: Any = self.cache
         if captured.is_worth(device, tokens) and isinstance(cache, Stepping) and cache.can_step:
             with _without_plans():
-                self._step = CapturedStep(cache, rows, device, reordered=reordered)
+                self._step = CapturedStep(cache, rows, device, reordered=reordered, follows=writing)
+                self._writing = writing
+
+    def wrote(self, position: int) -> bool:
+        """Let the device read, choose and write the token of a position. Whether it does: not where a window begins."""
+        if self._step is None or self._writing is None or self._window(position) != self._start:
+            return False
+        self._step.go()
+        return True
+
+    def aim(self, tokens: Int64[Tensor, "batch width"], position: int) -> None:
+        """Tell the device which position is to be written next."""
+        if self._step is not None and self._writing is not None:
+            self._step.tokens.copy_(tokens.narrow(1, position - 1, 1))
+            self._writing.position.fill_(position)
 
     def _asked(self, new: Int64[Tensor, "batch new"], last: int) -> Float[Tensor, "batch {last} vocabulary"]:
         logits = _logits(self.model(new) if self.cache is None else self.model(new, cache=self.cache))

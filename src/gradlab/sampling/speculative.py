@@ -138,7 +138,7 @@ class _Verifier:
 
     def __init__(self, page: Page, filters: Sequence[LogitFilter], generator: torch.Generator | None) -> None:
         self.page, self.filters, self.generator = page, filters, generator
-        self.watch = Watch(page.lengths, page.first)
+        self.watch = Watch(page.lengths, page.width, page.tokens.device, page.first)
 
     def filtered(self, logits: Float[Tensor, " vocabulary"], position: int) -> Float[Tensor, "1 vocabulary"]:
         """The logits of the token at a position, those before it being written."""

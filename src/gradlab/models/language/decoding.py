@@ -8,14 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 
 from gradlab.nn.attention.cache import LayerCache, StaticCache
 from gradlab.nn.plain import bare, is_itself, is_plain
 from gradlab.nn.recurrent.cache import StateCache
-from gradlab.nn.steps import At, Step, added
+from gradlab.nn.steps import At, Step, added, affine, normed
 from gradlab.nn.transformer import DecoderLayer
 
 if TYPE_CHECKING:
@@ -40,7 +39,8 @@ class DecodingCache(StaticCache):
         self.layers = [_new_cache(layer, batch, max_length) for layer in layers]
         self._model, self.max_length = model, max_length
         self._by_itself = _is_itself(model, TransformerLanguageModel)
-        self._embed, self._norm = bare(model.embedding), bare(model.norm)
+        self._embed, self._norm = bare(model.embedding), normed(model.norm)
+        self._head = affine(model.output_weight, None)
         self._position: Callable[..., Tensor] | None = None if model.position is None else bare(model.position)
         self._layers = [_step(layer, cache) for layer, cache in zip(layers, self.layers, strict=True)]
         self._at: At | None = None
@@ -64,10 +64,9 @@ class DecodingCache(StaticCache):
             x = self._position(x, start)
         for layer in self._layers:
             x, delta = layer(x, delta, at)
-        x = added(x, delta)
         if last < x.shape[1]:
-            x = x[:, -last:]
-        return F.linear(self._norm(x), self._model.output_weight)
+            x, delta = x[:, -last:], None if delta is None else delta[:, -last:]
+        return self._head(self._norm(x, delta, at), at)
 
     @property
     def can_step(self) -> bool:
@@ -88,7 +87,7 @@ class DecodingCache(StaticCache):
         owners = torch.arange(rows, device=device)[:, None].repeat(1, self.max_length) if reordered else None
         self._at = At(place, owners)
         self._aim()
-        return [part for layer in self.layers if isinstance(layer, StateCache) for part in layer.hold()]
+        return [place, *(part for layer in self.layers if isinstance(layer, StateCache) for part in layer.hold())]
 
     @torch.inference_mode()
     def step(self, tokens: Int64[Tensor, "batch 1"]) -> Float[Tensor, "batch 1 vocabulary"]:
@@ -97,13 +96,14 @@ class DecodingCache(StaticCache):
         if self._at.owners is not None:
             own = torch.arange(len(tokens), device=tokens.device)[:, None]
             self._at.owners.index_copy_(1, self._at.place, own)
-        return self._read(tokens, self._at.place, 1, self._at)
+        logits = self._read(tokens, self._at.place, 1, self._at)
+        self._at.place.add_(1)
+        return logits
 
     def moved(self) -> None:
         """A step was done or replayed."""
         for layer in self.layers:
             layer.moved()
-        self._aim()
 
     def reorder(self, rows: Int[Tensor, " kept"]) -> None:
         owners = None if self._at is None else self._at.owners

@@ -167,7 +167,10 @@ class MultiheadAttention(nn.Module):
 
         if not self._packed or not self.of_modules:
             return called
-        project, out = normed_affine(norm, self.in_proj_weight, self.in_proj_bias), affine(self.out_proj)
+        project, out = (
+            normed_affine(norm, self.in_proj_weight, self.in_proj_bias),
+            affine(self.out_proj.weight, self.out_proj.bias),
+        )
         turn = None if self.position is None else bare(self.position)  # type: ignore[arg-type]
         sizes, pool = (3, self.num_heads, self.head_dim), self._pool(cache)
 
