@@ -21,7 +21,7 @@ Bend = Literal["none", "gelu", "gelu_tanh"]
 Kind: TypeAlias = tuple[Norm, Tensor | None, Tensor | None, float]
 """A normalisation: which, its gain, its shift and ε."""
 _NORMS: dict[Norm, int] = {"none": 0, "layer": 1, "rms": 2}
-BENDS: dict[Bend, int] = {"none": 0, "gelu": 2, "gelu_tanh": 3}
+_BENDS: dict[Bend, int] = {"none": 0, "gelu": 2, "gelu_tanh": 3}
 WIDEST = 4096
 """Features that a program normalises in registers."""
 _INPUTS, _WARPS = 4096, 4
@@ -64,7 +64,7 @@ def add_norm_affine(
     outputs, inputs = 8, triton.next_power_of_2(dim)
     launch(
         _affine, (triton.cdiv(len(weight), outputs), rows),
-        x, delta, gain, shift, total, weight, bias, y, len(weight), dim, eps, BENDS[bend],
+        x, delta, gain, shift, total, weight, bias, y, len(weight), dim, eps, **bends(bend),
         NORM=_NORMS[norm], OUTPUTS=outputs, INPUTS=inputs, WHOLE=True, num_warps=_WARPS,
     )  # fmt: skip
     return total, y
@@ -81,7 +81,7 @@ def affine(
     outputs = 16 if len(weight) >= _MANY and inputs <= 1024 else 4
     launch(
         _affine, (triton.cdiv(len(weight), outputs), rows),
-        x, None, None, None, None, weight, bias, y, len(weight), dim, 0.0, BENDS["none"],
+        x, None, None, None, None, weight, bias, y, len(weight), dim, 0.0, **bends("none"),
         NORM=_NORMS["none"], OUTPUTS=outputs, INPUTS=inputs, WHOLE=dim <= inputs, num_warps=_WARPS,
     )  # fmt: skip
     return y
@@ -114,12 +114,17 @@ def plain_add_norm_affine(
     return total, y if bend == "none" else F.gelu(y, approximate="tanh" if bend == "gelu_tanh" else "none")
 
 
+def bends(bend: Bend) -> dict[str, int | bool]:
+    """An activation as kernels are given it: only erf is a constant, since it is linked from a library."""
+    return {"bend": _BENDS[bend], "ERF": bend == "gelu"}
+
+
 @jit()
 def _normed(s, inside, gain, shift, i, dim, eps, NORM: tl.constexpr):
     """The normalised features of one row, in float32."""
     if NORM == 1:
         s = tl.where(inside, s - tl.sum(s, 0) / dim, 0.0)
-    y = s * tl.rsqrt(tl.sum(s * s, 0) / dim + eps)
+    y = s / tl.sqrt(tl.sum(s * s, 0) / dim + eps)  # tl.rsqrt would be linked from a library, which takes long
     if gain is not None:
         y *= tl.load(gain + i, mask=inside, other=0.0).to(tl.float32)
     if shift is not None:
@@ -144,7 +149,8 @@ def _add_norm(x, delta, gain, shift, total, y, dim, eps, NORM: tl.constexpr, BLO
 @jit(do_not_specialize=["bend"])
 def _affine(
     x, delta, gain, shift, total, weight, bias, y, outputs, dim, eps, bend,
-    NORM: tl.constexpr, OUTPUTS: tl.constexpr, INPUTS: tl.constexpr, WHOLE: tl.constexpr, EARLY: tl.constexpr,
+    ERF: tl.constexpr, NORM: tl.constexpr, OUTPUTS: tl.constexpr, INPUTS: tl.constexpr, WHOLE: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
     """Some outputs of one row. `bend` is no constant of the kernel, so that fewer kernels are compiled."""
     if EARLY:
@@ -180,13 +186,13 @@ def _affine(
         result = tl.sum(w.to(tl.float32) * normed[None, :], 1)
     if bias is not None:
         result += tl.load(bias + o, mask=wanted, other=0.0).to(tl.float32)
-    tl.store(y + row * outputs + o, bent(result, bend).to(y.dtype.element_ty), mask=wanted)
+    tl.store(y + row * outputs + o, bent(result, bend, ERF).to(y.dtype.element_ty), mask=wanted)
 
 
 @jit()
-def bent(x, bend):
+def bent(x, bend, ERF: tl.constexpr):
     """σ(x), by number."""
-    if bend == 2:
+    if ERF:
         x = 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
     elif bend == 3:
         inner = 0.7978845608028654 * (x + 0.044715 * x * x * x)

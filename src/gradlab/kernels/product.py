@@ -8,7 +8,7 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor
 
-from gradlab.kernels.add_norm import BENDS, Bend, bent
+from gradlab.kernels.add_norm import Bend, bends, bent
 from gradlab.kernels.triton_language import jit, launch, tl, triton
 
 MOST = 64
@@ -30,7 +30,7 @@ def product(
     block = 16 if rows <= 16 else 32
     launch(
         _product, (triton.cdiv(outputs, _OUTPUTS), triton.cdiv(rows, block)),
-        x, weight, bias, y, rows, outputs, dim, BENDS[bend],
+        x, weight, bias, y, rows, outputs, dim, **bends(bend),
         ROWS=block, OUTPUTS=_OUTPUTS, INPUTS=_INPUTS, STAGES=_STAGES, num_warps=_WARPS,
     )  # fmt: skip
     return y
@@ -39,7 +39,8 @@ def product(
 @jit(do_not_specialize=["rows", "bend"])
 def _product(
     x, weight, bias, y, rows, outputs, dim, bend,
-    ROWS: tl.constexpr, OUTPUTS: tl.constexpr, INPUTS: tl.constexpr, STAGES: tl.constexpr, EARLY: tl.constexpr,
+    ERF: tl.constexpr, ROWS: tl.constexpr, OUTPUTS: tl.constexpr, INPUTS: tl.constexpr, STAGES: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
     o = tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS)
     r = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
@@ -65,4 +66,4 @@ def _product(
     if bias is not None:
         sums += tl.load(bias + o, mask=wanted, other=0.0).to(tl.float32)[None, :]
     at = r[:, None] * outputs + o[None, :]
-    tl.store(y + at, bent(sums, bend).to(y.dtype.element_ty), mask=there[:, None] & wanted[None, :])
+    tl.store(y + at, bent(sums, bend, ERF).to(y.dtype.element_ty), mask=there[:, None] & wanted[None, :])

@@ -34,7 +34,18 @@ def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any
     if _collected is None:
         call()
     else:
+        constants = {name: value for name, value in constants.items() if name.isupper()}
         _collected[kernel, *map(_sort, arguments), *constants.items()] = call
+
+
+def load_compiler() -> None:
+    """Do what comes with the first kernel of a process, by one that does nothing."""
+    _nothing[(1,)](torch.zeros(1, device="cuda"))
+
+
+@jit()
+def _nothing(x):
+    tl.store(x, 0.0)
 
 
 @contextmanager
@@ -55,6 +66,7 @@ def compile_at_once(launches: Launches, device: torch.device) -> None:
 
     def run(call: partial[None]) -> None:
         torch.cuda.set_device(device)
+        torch.zeros(1, device=device)  # a thread has no context of the device before it uses it
         call()
 
     with ThreadPoolExecutor(len(launches)) as pool:
@@ -65,7 +77,7 @@ def compile_at_once(launches: Launches, device: torch.device) -> None:
 @cache
 def _may_overlap() -> bool:
     """Whether the device and Triton have programmatic dependent launch."""
-    if os.environ.get("TRITON_INTERPRET") == "1" or not torch.cuda.is_available():
+    if os.environ.get("TRITON_INTERPRET") == "1" or torch.version.cuda is None or not torch.cuda.is_available():
         return False
     return torch.cuda.get_device_capability() >= (9, 0) and hasattr(tl.extra.cuda, "gdc_wait")
 

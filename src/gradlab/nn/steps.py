@@ -126,9 +126,9 @@ def _by_kernels(
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None, bend: "Bend" = "none") -> Tensor:
     """σ(W x + b) by what reads the weights of so many rows fastest."""
     from gradlab.kernels.add_norm import affine
-    from gradlab.kernels.product import product
+    from gradlab.kernels.product import LARGEST, product
 
-    if len(x) <= _FEW and bend == "none":
+    if bend == "none" and len(x) <= (_FEW if len(weight) <= LARGEST else 1):
         return affine(x, weight, bias)
     return product(x, weight, bias, bend) if _by_product(x, weight) else F.linear(x, weight, bias)
 

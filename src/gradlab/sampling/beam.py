@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
 from gradlab.nn.modes import evaluating
+from gradlab.sampling import captured
 from gradlab.sampling.choice import Watch
 from gradlab.sampling.filters import LogitFilter, SamplingContext, widened
 from gradlab.sampling.hypotheses import Beam, Hypotheses
@@ -86,6 +87,7 @@ class _Search:
     def run(self) -> None:
         page, beam = self.page, self.beam
         device = page.tokens.device
+        captured.prepare(device, page.width - page.start - 1)
         copies = torch.arange(page.rows, device=device).repeat_interleave(beam.size)
         # The prompts are read once, and then copied for all beams, of which only one in each group is alive yet.
         logits = self.reader.read(page.tokens, page.start)[:, -1].index_select(0, copies)

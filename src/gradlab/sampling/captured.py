@@ -35,6 +35,12 @@ def is_worth(device: torch.device, tokens: int) -> bool:
     return device.type == "cuda" and tokens >= _LEAST
 
 
+def prepare(device: torch.device, tokens: int) -> None:
+    """Begin with what a recording of so many tokens will need, before the prompts are read."""
+    if is_worth(device, tokens) and device.type == "cuda":
+        kernels.prepare()
+
+
 class Following(Protocol):
     """What is done with the logits, as operations of the device alone."""
 

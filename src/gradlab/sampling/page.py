@@ -105,7 +105,8 @@ class Page:
 
     def is_end(self, tokens: Int64[Tensor, "*shape"]) -> Bool[Tensor, "*shape"]:
         """Where a token ends its row."""
-        return tokens == self.eos[0] if len(self.eos) == 1 else torch.isin(tokens, self._stops)
+        # Compared one by one: torch.isin would sort many of them, and wait for the device.
+        return tokens == self.eos[0] if len(self.eos) == 1 else (tokens[..., None] == self._stops).any(-1)
 
 
 def _read(prompts: Prompts, lengths: Tensor | Sequence[int] | None) -> tuple[Tensor, list[int]]:

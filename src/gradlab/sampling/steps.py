@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from gradlab.sampling import captured
 from gradlab.sampling.choice import Chosen, Seed, Watch, draw, greedy, uniforms
 from gradlab.sampling.filters import LogitFilter, SamplingContext, widened
 from gradlab.sampling.models import Model, Reader
@@ -25,6 +26,7 @@ def steps(
     """
     device = page.tokens.device
     reader, watch = Reader(model, page.rows, page.width, page.known()), Watch(page.lengths, page.width, device)
+    captured.prepare(device, page.width - page.start - 1)
     writing = Writing(page, watch, choose, filters, choose is most_probable) if Writing.can(filters) else None
     for position in range(page.start, page.width):
         look = (position - page.start) % look_every == look_every - 1
