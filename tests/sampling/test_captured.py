@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from gradlab.errors import GradlabError
 from gradlab.models.language import RecurrentLanguageModel, TransformerLanguageModel
 from gradlab.sampling import Beam, captured, generate, models, stream
 from gradlab.sampling.captured import CapturedStep
@@ -83,6 +84,24 @@ def test_a_recurrent_model_writes_the_same(cell, way, replayed, monkeypatch):
 @pytest.mark.parametrize("attention", ["scaled_dot", "linear"])
 def test_a_window_slides(attention, way, replayed, monkeypatch):
     check_texts(transformer(context=8, attention=attention), way, replayed, monkeypatch, new=30)
+
+
+@pytest.mark.parametrize("eos", [None, *range(11)])
+def test_what_a_recording_writes_is_put_back(eos, replayed, monkeypatch):
+    """It reads the token 0 where the first token will come, and may choose an end."""
+    model, prompts = transformer(), torch.arange(1, 10).view(3, 3)
+    with monkeypatch.context() as usual:
+        usual.setattr(captured, "is_worth", lambda device, tokens: False)
+        wanted = generate(model, prompts, 20, eos=eos)
+    assert torch.equal(generate(model, prompts, 20, eos=eos), wanted)
+
+
+@pytest.mark.parametrize("way", [{}, {"temperature": 0.9, "seed": 1}, {"beam": 2}], ids=str)
+def test_nan_is_told_with_its_step(way, replayed):
+    model = transformer()
+    model.position.weight.data[8] = torch.nan
+    with pytest.raises(GradlabError, match="No token can be chosen at step 7 of row 0"):
+        generate(model, torch.arange(1, 7).view(2, 3), 20, **way)
 
 
 @pytest.mark.parametrize("kind", [transformer, lambda: recurrent("gru")], ids=["transformer", "recurrent"])

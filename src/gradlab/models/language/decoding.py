@@ -8,11 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 
 from gradlab.nn.attention.cache import LayerCache, StaticCache
 from gradlab.nn.plain import bare, is_itself, is_plain
+from gradlab.nn.position import LearnedPosition
 from gradlab.nn.recurrent.cache import StateCache
 from gradlab.nn.steps import At, Step, added, affine, normed
 from gradlab.nn.transformer import DecoderLayer
@@ -60,7 +62,10 @@ class DecodingCache(StaticCache):
 
     def _read(self, tokens: Tensor, start: int | Tensor, last: int, at: At | None) -> Tensor:
         x, delta = self._embed(tokens), None
-        if self._position is not None:
+        if at is not None and isinstance(self._model.position, LearnedPosition):
+            # The sum is left open here too: the first layer adds.
+            delta = F.embedding(at.place, self._model.position.weight).expand_as(x).contiguous()
+        elif self._position is not None:
             x = self._position(x, start)
         for layer in self._layers:
             x, delta = layer(x, delta, at)
