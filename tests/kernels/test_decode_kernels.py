@@ -1,6 +1,7 @@
 """The kernels of decoding give what PyTorch's operations give: on a GPU, or in Triton's interpreter."""
 
 import os
+from functools import partial
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ from gradlab.kernels import add_norm as sums
 from gradlab.kernels import decode_attention as attention
 from gradlab.kernels.peak import write_peak
 from gradlab.kernels.product import product
-from gradlab.kernels.triton_language import collecting
+from gradlab.kernels.triton_language import collecting, compile_at_once
 
 _patched = interpreter._patch_lang_tensor
 
@@ -158,3 +159,12 @@ def test_launches_that_are_the_same_program_are_collected_once():
     assert len(launches) == 2
     next(iter(launches.values()))()
     torch.testing.assert_close(outputs[-1], x @ weight.T)  # the last of them is kept
+
+
+def test_what_is_compiled_is_not_launched_again(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
+    launched, device = [], torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    for keys in (["one", "two"], ["two", "three"]):
+        compile_at_once({(key,): partial(launched.append, key) for key in keys}, device)
+    assert sorted(launched) == ["one", "three", "two"]

@@ -18,6 +18,7 @@ tl: Any = import_module("triton.language") if _here else None
 
 Launches: TypeAlias = dict[tuple[Any, ...], partial[None]]
 _collected: Launches | None = None
+_compiled: set[tuple[torch.device, tuple[Any, ...]]] = set()
 
 
 def jit(**options: Any) -> Any:
@@ -60,8 +61,9 @@ def collecting() -> Iterator[Launches]:
 
 
 def compile_at_once(launches: Launches, device: torch.device) -> None:
-    """Launch each once, each in a thread of its own: the compilers are other processes, which run side by side."""
-    if not launches:
+    """Launch each new one once, in a thread of its own: the compilers are other processes, which run side by side."""
+    new = {key: call for key, call in launches.items() if (device, key) not in _compiled}
+    if not new:
         return
 
     def run(call: partial[None]) -> None:
@@ -69,9 +71,10 @@ def compile_at_once(launches: Launches, device: torch.device) -> None:
         torch.zeros(1, device=device)  # a thread has no context of the device before it uses it
         call()
 
-    with ThreadPoolExecutor(len(launches)) as pool:
-        list(pool.map(run, launches.values()))
+    with ThreadPoolExecutor(len(new)) as pool:
+        list(pool.map(run, new.values()))
     torch.cuda.synchronize(device)
+    _compiled.update((device, key) for key in new)
 
 
 @cache
