@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,7 +18,8 @@ triton: Any = import_module("triton") if _here else None
 tl: Any = import_module("triton.language") if _here else None
 
 Launches: TypeAlias = dict[tuple[Any, ...], partial[None]]
-_collected: Launches | None = None
+_collected: ContextVar[Launches | None] = ContextVar("collected", default=None)
+"""Of this thread: others go on launching."""
 _compiled: set[tuple[torch.device, tuple[Any, ...]]] = set()
 
 
@@ -32,11 +34,12 @@ def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any
     # An option that older versions do not know.
     constants |= {"EARLY": early} | ({"launch_pdl": True} if early else {})
     call = partial(kernel[grid], *arguments, **constants)
-    if _collected is None:
+    launches = _collected.get()
+    if launches is None:
         call()
     else:
         constants = {name: value for name, value in constants.items() if name.isupper()}
-        _collected[kernel, *map(_sort, arguments), *constants.items()] = call
+        launches[kernel, *map(_sort, arguments), *constants.items()] = call
 
 
 def load_compiler() -> None:
@@ -52,12 +55,12 @@ def _nothing(x):
 @contextmanager
 def collecting() -> Iterator[Launches]:
     """Launches that are different programs are kept here, and nothing is launched: what they would write is not."""
-    global _collected
-    _collected = {}
+    launches: Launches = {}
+    before = _collected.set(launches)
     try:
-        yield _collected
+        yield launches
     finally:
-        _collected = None
+        _collected.reset(before)
 
 
 def compile_at_once(launches: Launches, device: torch.device) -> None:
