@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradlab.bench import bench_decode
+from gradlab.bench import bench_decode, bench_decode_cuda
 from gradlab.errors import GradlabError
 
 
@@ -23,3 +23,17 @@ def test_everybody_writes_the_same():
 def test_nothing_to_measure_is_refused(batches, rounds, new):
     with pytest.raises(GradlabError, match="at least"):
         bench_decode(batches, rounds, lambda text: None, new=new)
+
+
+@pytest.mark.slow
+def test_the_figures_of_a_gpu_are_measured_in_fresh_processes():
+    # On the CPU, at a small size: what is measured is the same.
+    sizes = {"vocabulary": 64, "context": 32, "dim": 16, "layers": 1, "heads": 2}
+    results = bench_decode_cuda(lambda text: None, new=8, prompt=3, work=[(1, 1), (2, 3)], device="cpu", **sizes)
+    assert [(one.texts, one.beams, one.new) for one in results] == [(1, 1, 8), (2, 3, 8)]
+    for one in results:
+        assert one.same
+        assert one.floor > 0
+        assert one.rows[0].title == "gradlab"
+        assert all(row.first_token > 0 and row.tokens_per_second > 0 for row in one.rows)
+        assert "torch" in one.versions

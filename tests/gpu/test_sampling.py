@@ -5,11 +5,13 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.profiler import ProfilerActivity, profile
 
 from gradlab.errors import GradlabError
+from gradlab.models.language import RecurrentLanguageModel, TransformerLanguageModel
 from gradlab.nn.attention.cache import StaticCache
 from gradlab.nn.transformer import DecoderLayer
-from gradlab.sampling import Beam, Draft, Lookup, beam_search, generate, stream
+from gradlab.sampling import Beam, Draft, Lookup, beam_search, captured, generate, stream
 
 pytestmark = [
     pytest.mark.gpu,
@@ -61,6 +63,71 @@ def test_texts_are_those_of_the_cpu(way):
         assert torch.equal(torch.stack(list(stream(model, prompts.cuda(), 20, lengths=lengths, **way)), 1), got[:, 1:])
     if "temperature" not in way and "beam" not in way:
         assert torch.equal(generate(model, prompts.cuda(), 20, lengths=lengths, draft=Draft(model), **way), got)
+
+
+LANGUAGE_MODELS = {
+    "gpt": lambda: TransformerLanguageModel(300, 64, dim=32, layers=2, heads=2, approximate="tanh"),
+    "llama": lambda: TransformerLanguageModel(
+        300, 64, dim=32, layers=2, heads=2, position="rotary", norm="rms", gated=True, bias=False
+    ),
+    "alibi": lambda: TransformerLanguageModel(300, 64, dim=32, layers=2, heads=2, position="alibi"),
+    "linear": lambda: TransformerLanguageModel(300, 64, dim=32, layers=2, heads=2, attention="linear"),
+    "lstm": lambda: RecurrentLanguageModel(300, dim=32, layers=2),
+}
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        {},
+        {"eos": list(range(20))},
+        {"temperature": 0.9, "top_p": 0.9, "seed": 3},
+        {"beam": Beam(4, n_best=2), "eos": list(range(20))},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", LANGUAGE_MODELS)
+@pytest.mark.parametrize("rows", [1, 7])
+def test_replayed_texts_are_those_of_the_usual_way(name, way, rows, monkeypatch):
+    torch.manual_seed(0)
+    model, prompts = LANGUAGE_MODELS[name]().cuda().eval(), torch.randint(300, (rows, 7), device="cuda")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    with monkeypatch.context() as usual:
+        usual.setattr(captured, "is_worth", lambda device, tokens: False)
+        wanted = generate(model, prompts, 90, **way)  # beyond the context
+    replays = []
+    go = captured.CapturedStep.go
+    monkeypatch.setattr(captured.CapturedStep, "go", lambda step: replays.append(1) or go(step))
+    assert torch.equal(generate(model, prompts, 90, **way), wanted)
+    assert replays
+
+
+def test_a_replayed_text_waits_for_nothing():
+    model, prompts = LANGUAGE_MODELS["gpt"]().cuda(), torch.randint(300, (4, 7), device="cuda")
+    columns = stream(model, prompts, 40, temperature=0.9, seed=1)
+    next(columns)
+    try:
+        torch.cuda.set_sync_debug_mode("error")
+        for _ in range(38):
+            next(columns)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_a_token_takes_few_kernels():
+    model = TransformerLanguageModel(300, 64, dim=64, layers=3, heads=2, approximate="tanh").cuda().eval()
+    with torch.inference_mode():
+        for rows, most in ((1, 5), (16, 8)):  # of a layer
+            cache = model.new_cache(rows, 32)
+            cache.read(torch.randint(300, (rows, 5), device="cuda"), last=1)
+            step = captured.CapturedStep(cache, rows, torch.device("cuda"), reordered=False)
+            with profile(activities=[ProfilerActivity.CUDA]) as seen:
+                step.replay()
+                torch.cuda.synchronize()
+            kernels = [event for event in seen.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+            assert len(kernels) <= 3 * most + 9
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,8 @@ def test_without_gradients_it_is_the_loss_alone():
 
 KERNEL = """
 import torch
-from gradlab.nn import cross_entropy_kernel
-from gradlab.nn.cross_entropy_kernel import surprise
+from gradlab.kernels import cross_entropy
+from gradlab.kernels.cross_entropy import surprise
 from gradlab.nn.linear_cross_entropy import _surprise
 for rows, columns, classes, kind in [(5, 64, 50, "float32"), (3, 4160, 4097, "bfloat16"), (1, 64, 64, "float32")]:
     logits = (5 * torch.randn(rows, columns)).to(getattr(torch, kind))
@@ -71,7 +71,7 @@ for rows, columns, classes, kind in [(5, 64, 50, "float32"), (3, 4160, 4097, "bf
     targets = torch.randint(classes, (rows,))
     targets[rows // 2] = -100 if rows > 1 else 7
     for held in (0, 2**20):  # rows that are read twice, and once
-        cross_entropy_kernel._HELD = held
+        cross_entropy._HELD = held
         one, other = logits.clone(), logits.clone()
         losses, want = surprise(one, targets, classes), _surprise(other, targets, classes, torch.float32)
         torch.testing.assert_close(losses, want)

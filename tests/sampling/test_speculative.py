@@ -148,3 +148,17 @@ def test_settings_that_mean_nothing_are_told():
         Lookup(0)
     with pytest.raises(GradlabError, match="speculate: one row at a time, got 2"):
         list(speculate(TinyGPT(), Lookup(), Page([[1], [2]], 3)))
+
+
+def test_how_many_guesses_were_taken_is_counted():
+    model = TinyGPT().double().eval()
+    sure = Draft(model, ahead=3)
+    generate(model, [[1, 2]], 12, draft=sure)
+    # The draft is the model: each reading takes three guesses, and adds one token.
+    assert (sure.acceptance.guesses, sure.acceptance.taken, sure.acceptance.readings) == (9, 9, 3)
+    assert sure.acceptance.rate == 1
+    wrong = Draft(lambda tokens: -model(tokens), ahead=2)
+    generate(model, [[1, 2], [3, 4]], 5, draft=wrong)
+    assert wrong.acceptance.taken == 0
+    assert wrong.acceptance.readings == 10
+    assert Lookup().acceptance.rate == 0

@@ -51,7 +51,7 @@ class Wide(nn.Module):
 
 
 def in_the_interpreter():
-    from gradlab.training import small_kernels
+    from gradlab.kernels import small_update as small_kernels
 
     small_kernels.BLOCK, small_kernels.TILE = 64, 64
     for own in ({"optimizer": "adam"}, {"optimizer": "adamw", "clip": 0.7}):

@@ -8,6 +8,7 @@ from gradlab.bench.cases import CASES, TEXT_CASES
 from gradlab.bench.compiling import Compiling, bench_compile
 from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
 from gradlab.bench.decode import Decoded, bench_decode
+from gradlab.bench.decode_cuda import CudaDecoded, bench_decode_cuda
 from gradlab.bench.doctor import CorpusPart, bench_doctor
 from gradlab.bench.doctor_overhead import Overhead, bench_doctor_overhead
 from gradlab.bench.language import RECIPES, Learned, bench_language
@@ -25,6 +26,7 @@ __all__ = [
     "TEXT_ENTRIES",
     "AttentionAlone",
     "Compiling",
+    "CudaDecoded",
     "Decoded",
     "Growth",
     "Learned",
@@ -40,6 +42,7 @@ __all__ = [
     "bench_attention_alone",
     "bench_compile",
     "bench_decode",
+    "bench_decode_cuda",
     "bench_doctor",
     "bench_doctor_overhead",
     "bench_language",

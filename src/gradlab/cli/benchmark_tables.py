@@ -8,6 +8,7 @@ from gradlab.bench import (
     AttentionAlone,
     Compiling,
     CorpusPart,
+    CudaDecoded,
     Decoded,
     Growth,
     Learned,
@@ -89,6 +90,24 @@ def show_decode(screen: Console, results: Sequence[Decoded]) -> None:
         columns = ("", "speed", "µs a token", "first quarter", "last quarter")
         screen.print(table(*columns, rows=rows, title=title))
         screen.print("All wrote the same tokens." if one.same else "They did not write the same tokens.")
+
+
+def show_decode_cuda(screen: Console, results: Sequence[CudaDecoded]) -> None:
+    for one in results:
+        best = one.rows[0].tokens_per_second
+        rows = (
+            [r.title, f"{r.first_token:.2f}", f"{r.tokens_per_second:,.0f}", f"{best / r.tokens_per_second:.1f}"]
+            for r in one.rows
+        )
+        way = "greedily" if one.beams == 1 else f"by {one.beams} beams each"
+        title = f"{one.new} tokens for {counted(one.texts, 'text')} at once, {way}: {one.model}"
+        columns = ("", "s to the first token", "tokens/s a text after it", "gradlab is so many times as fast")
+        screen.print(table(*columns, rows=rows, title=title))
+        if len(one.rows) > 1:
+            wrote = "all wrote" if one.same else "they did not write"
+            screen.print(f"In float32 {wrote} the same tokens.")
+        screen.print(f"If a token were no more than to read the weights once: {one.floor:,.0f} tokens/s.")
+        screen.print(f"{one.device}; {one.versions}.")
 
 
 def show_attention_alone(screen: Console, result: AttentionAlone) -> None:

@@ -23,6 +23,7 @@ from jaxtyping import AbstractArray
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
+from gradlab.nn.plain import know
 from gradlab.registry import Part, Registry, Schema, Settings
 
 Block = TypeVar("Block", bound=Callable[..., Any])
@@ -53,6 +54,7 @@ def block(
                 definition.__init__ = _with_settings(definition.__init__, name)  # type: ignore[misc]
             if definition.extra_repr is nn.Module.extra_repr:  # type: ignore[attr-defined]
                 definition.extra_repr = _settings_repr  # type: ignore[attr-defined]
+            know(definition)
         else:
             definition = _with_settings(_with_shapes(definition, name), name)
         blocks.register(name, old=old)(definition)

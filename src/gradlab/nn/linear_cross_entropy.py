@@ -94,7 +94,7 @@ def _summed(left: Tensor, right: Tensor, kind: torch.dtype) -> Tensor:
 def _surprise(logits: Tensor, targets: Tensor, classes: int, sums: torch.dtype) -> Tensor:
     """The loss of each row. The logits become their gradient, P - Y; columns beyond the classes become 0."""
     if logits.is_cuda and sums == torch.float32 and has_triton():
-        from gradlab.nn.cross_entropy_kernel import surprise
+        from gradlab.kernels.cross_entropy import surprise
 
         return surprise(logits, targets, classes)
     ignored, rows = targets == IGNORED, torch.arange(len(targets), device=targets.device)

@@ -10,6 +10,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from gradlab.errors import GradlabError
 from gradlab.nn.blocks import Family, ShapeError, block
+from gradlab.nn.plain import Map
 from gradlab.registry import Count, NonNegative, Probability
 
 Features = Count | Annotated[tuple[Count, ...], Len(1)] | Annotated[list[Count], Len(1)]
@@ -94,6 +95,10 @@ class LayerNorm(nn.LayerNorm):
 
     def forward(self, x: Float[Tensor, "*batch {self.features}"]) -> Float[Tensor, "*batch {self.features}"]:
         return super().forward(x)
+
+    def bare(self) -> Map:
+        shape, weight, bias, eps = self.normalized_shape, self.weight, self.bias, self.eps
+        return lambda x: torch.layer_norm(x, shape, weight, bias, eps)
 
 
 @block("norm.group", flops="O(n·d)", memory="O(n·g)", letters="n examples of d numbers and g groups")

@@ -7,6 +7,7 @@ Added to the vectors: `LearnedPosition`, `SinusoidalPosition`. Turning queries a
 from typing import Annotated, Literal
 
 import torch
+import torch.nn.functional as F
 from annotated_types import Ge, MultipleOf
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -27,7 +28,7 @@ class LearnedPosition(nn.Module):
     $$ y_p = x_p + w_p $$
 
     w is `weight`, a table of `max_length` rows: nothing is known of later positions. `offset` is the position of the
-    first vector, for decoding with a cache.
+    first vector, for decoding with a cache, or a tensor of all positions.
 
     >>> position = LearnedPosition(max_length=10, dim=4)
     >>> x = torch.zeros(10, 4)
@@ -42,8 +43,10 @@ class LearnedPosition(nn.Module):
         nn.init.normal_(self.weight, std=0.02)
 
     def forward(
-        self, x: Float[Tensor, "*batch length {self.dim}"], offset: int = 0
+        self, x: Float[Tensor, "*batch length {self.dim}"], offset: int | Int[Tensor, "*#batch length"] = 0
     ) -> Float[Tensor, "*batch length {self.dim}"]:
+        if isinstance(offset, Tensor):
+            return x + F.embedding(offset, self.weight)
         stop = offset + x.shape[-2]
         if not 0 <= offset <= stop <= self.max_length:
             raise GradlabError(
@@ -59,8 +62,9 @@ class SinusoidalPosition(nn.Module):
     $$ y_p = x_p + \mathrm{pe}_p, \qquad
        \mathrm{pe}_{p, 2i} = \sin \frac{p}{b^{2i/d}}, \quad \mathrm{pe}_{p, 2i+1} = \cos \frac{p}{b^{2i/d}} $$
 
-    b is `base`, and p starts from `offset`. Moving by s turns each pair by an angle that depends on s alone, so that
-    a linear map can find what is s places before. Vaswani et al. 2017, arXiv:1706.03762.
+    b is `base`, and p starts from `offset`, which may also be a tensor of all positions. Moving by s turns each pair by
+    an angle that depends on s alone, so that a linear map can find what is s places before. Vaswani et al. 2017,
+    arXiv:1706.03762.
 
     >>> SinusoidalPosition(4)(torch.zeros(2, 4))
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
@@ -72,7 +76,7 @@ class SinusoidalPosition(nn.Module):
         self.dim, self.base = dim, base
 
     def forward(
-        self, x: Float[Tensor, "*batch length {self.dim}"], offset: int = 0
+        self, x: Float[Tensor, "*batch length {self.dim}"], offset: int | Int[Tensor, "*#batch length"] = 0
     ) -> Float[Tensor, "*batch length {self.dim}"]:
         angles = _angles(x, offset, self.base)
         return x + torch.stack([angles.sin(), angles.cos()], -1).flatten(-2).to(x.dtype)

@@ -7,10 +7,13 @@ from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
 from gradlab.nn.activations import GELU, SiLU
-from gradlab.nn.attention.cache import KeyValueCache
+from gradlab.nn.attention.cache import KeyValueCache, LayerCache
 from gradlab.nn.attention.multihead import AttentionCache, MultiheadAttention
 from gradlab.nn.blocks import block
 from gradlab.nn.normalisation import LayerNorm
+from gradlab.nn.plain import bare
+from gradlab.nn.recurrent.cache import StateCache
+from gradlab.nn.steps import At, Step, added, affine, normed_affine
 from gradlab.registry import Count, Natural, Probability
 
 Norm = Callable[[int], nn.Module]
@@ -49,6 +52,17 @@ class MLP(nn.Module):
         y: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
         return y
 
+    def decoding(self, norm: nn.Module) -> Step:
+        """The same of normalised inputs, in evaluation mode; for what is plain."""
+        first = normed_affine(norm, self.linear1.weight, self.linear1.bias, self.activation)
+        second = affine(self.linear2.weight, self.linear2.bias)
+
+        def step(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:
+            x, hidden = first(x, delta, at)
+            return x, second(hidden, at)
+
+        return step
+
 
 @block("transformer.gated_mlp", flops="6·n·d·h", memory="O(n·h)")
 class GatedMLP(nn.Module):
@@ -84,6 +98,18 @@ class GatedMLP(nn.Module):
     def forward(self, x: Float[Tensor, "*batch {self.embed_dim}"]) -> Float[Tensor, "*batch {self.embed_dim}"]:
         y: Tensor = self.linear2(self.dropout(self.activation(self.gate(x)) * self.linear1(x)))
         return y
+
+    def decoding(self, norm: nn.Module) -> Step:
+        """The same of normalised inputs, in evaluation mode; for what is plain."""
+        normalise, gate, bend = bare(norm), affine(self.gate.weight, self.gate.bias), bare(self.activation)
+        first, second = affine(self.linear1.weight, self.linear1.bias), affine(self.linear2.weight, self.linear2.bias)
+
+        def step(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:
+            x = added(x, delta)
+            y = normalise(x)
+            return x, second(bend(gate(y, at)).mul_(first(y, at)), at)
+
+        return step
 
 
 class Layer(nn.Module):
@@ -219,7 +245,7 @@ class DecoderLayer(Layer):
         mask: Bool[Tensor, "*#batch #n #all_keys"] | None = None,
         memory_mask: Bool[Tensor, "*#batch #n m"] | None = None,
         *,
-        cache: AttentionCache | None = None,
+        cache: AttentionCache | StateCache | None = None,
     ) -> Float[Tensor, "*batch n {self.embed_dim}"]:
         if self.cross != (memory is not None):
             wanted = "a memory must be given" if self.cross else "no memory can be given"
@@ -228,6 +254,28 @@ class DecoderLayer(Layer):
         if self.cross:
             x = self._add(x, lambda x: self.cross_attention(x, memory, mask=memory_mask), self.norm3)
         return self._add(x, self.mlp, self.norm2)
+
+    def new_cache(self, batch: int, max_length: int) -> LayerCache | StateCache:
+        """What decoding keeps of earlier positions."""
+        if type(self.attention) is MultiheadAttention:
+            return self.attention.new_cache(batch, max_length)
+        return LayerCache(max_length)
+
+    def decoding(self, cache: LayerCache | StateCache) -> Step:
+        """The layer for the next positions, in evaluation mode; for what is plain."""
+        nothing = nn.Identity()
+        inner = (self.norm1, self.norm2) if self.norm_first else (nothing, nothing)
+        attend, mlp = self.attention.decoding(inner[0], cache), self.mlp.decoding(inner[1])  # type: ignore[operator]
+        norm1, norm2 = bare(self.norm1), bare(self.norm2)
+
+        def before(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:
+            return mlp(*attend(x, delta, at), at)  # type: ignore[no-any-return]
+
+        def after(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor | None]:
+            x = norm1(added(*attend(added(x, delta), None, at)))
+            return norm2(added(*mlp(x, None, at))), None
+
+        return before if self.norm_first else after
 
 
 @block(

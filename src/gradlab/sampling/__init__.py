@@ -6,10 +6,11 @@ from gradlab.sampling.filters import LogitFilter, MinP, RepetitionPenalty, Sampl
 from gradlab.sampling.generation import generate, stream
 from gradlab.sampling.hypotheses import Beam
 from gradlab.sampling.models import Cache, CachedModel
-from gradlab.sampling.speculative import Draft, Lookup, speculate
+from gradlab.sampling.speculative import Acceptance, Draft, Lookup, speculate
 from gradlab.sampling.tree import Node, draw_tree
 
 __all__ = [
+    "Acceptance",
     "Allowed",
     "Beam",
     "Cache",

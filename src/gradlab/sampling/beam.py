@@ -9,10 +9,11 @@ from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
 from gradlab.nn.modes import evaluating
+from gradlab.sampling import captured
 from gradlab.sampling.choice import Watch
 from gradlab.sampling.filters import LogitFilter, SamplingContext, widened
 from gradlab.sampling.hypotheses import Beam, Hypotheses
-from gradlab.sampling.models import Model, Reader
+from gradlab.sampling.models import Model, Reader, look_every
 from gradlab.sampling.page import Page, Prompts, Tokens
 from gradlab.sampling.tree import Node, Recorder
 
@@ -79,12 +80,14 @@ class _Search:
 
     def __init__(self, model: Model, page: Page, beam: Beam, filters: Sequence[LogitFilter], record: bool) -> None:
         self.page, self.beam, self.filters = page, beam, filters
-        self.reader, self.watch = Reader(model, page.rows, page.width, page.known()), Watch(page.lengths)
+        self.reader = Reader(model, page.rows, page.width, page.known())
+        self.watch = Watch(page.lengths, page.width, page.tokens.device)
         self.recorder = Recorder(page.rows, beam.size, beam.each) if record else None
 
     def run(self) -> None:
         page, beam = self.page, self.beam
         device = page.tokens.device
+        captured.prepare(device, page.width - page.start - 1)
         copies = torch.arange(page.rows, device=device).repeat_interleave(beam.size)
         # The prompts are read once, and then copied for all beams, of which only one in each group is alive yet.
         logits = self.reader.read(page.tokens, page.start)[:, -1].index_select(0, copies)
@@ -99,11 +102,14 @@ class _Search:
         self.firsts = torch.arange(0, page.rows * beam.size, beam.each, device=device).view(*shape[:2], 1)
         """The row of each group's first beam."""
         self.hypotheses = Hypotheses(beam, page.tokens, page.max_new_tokens, dtype)
+        every = look_every(device)
         for position in range(page.start, page.width):
             if position > page.start:
                 logits = self.reader.read(self.tokens, position)[:, -1]
             self._advance(self._scores(widened(logits), position), position)
-            if page.eos and bool(self.hypotheses.done.all()):
+            if position == page.start:
+                self.reader.record(len(copies), device, page.width - position - 1, reordered=beam.size > 1)
+            if page.eos and (position - page.start) % every == every - 1 and bool(self.hypotheses.done.all()):
                 break
         self.watch.close()
 
@@ -130,7 +136,8 @@ class _Search:
 
         # Only the best count: the candidates behind them are there to take the place of those that end.
         ending = sums[..., : beam.each].masked_fill(~ends[..., : beam.each] | reading[:, None, None], -math.inf)
-        if (page.eos or position + 1 >= page.start + page.max_new_tokens) and bool((ending > -math.inf).any()):
+        can_end = bool(page.eos) or position + 1 >= page.start + page.max_new_tokens
+        if can_end and (ending.device.type != "cpu" or bool((ending > -math.inf).any())):
             texts = self._texts(parents[..., : beam.each], tokens[..., : beam.each], position)
             hypotheses.add(texts, ending, new.clamp(min=1))
 

@@ -78,22 +78,23 @@ class Watch:
     """Tells of logits from which nothing can be chosen. On the CPU at once; elsewhere when the text is done, since to
     look is to wait for the device."""
 
-    def __init__(self, lengths: Sequence[int], first: int = 0) -> None:
+    def __init__(self, lengths: Sequence[int], width: int, device: torch.device, first: int = 0) -> None:
         self.lengths, self.first = lengths, first
-        self._kept: list[tuple[int, Tensor]] = []
+        self.sound = torch.zeros(width, len(lengths), device=device)
+        """For each position and row a number that should be finite, where they are looked at later."""
 
     def see(self, sound: Float[Tensor, " rows"], position: int) -> None:
-        """A number for each row that should be finite."""
+        """A number for each row that should be finite; there may be several of a position."""
         if sound.device.type != "cpu":
-            self._kept.append((position, sound))
+            self.sound[position] += sound
         elif not math.isfinite(sound.item() if sound.numel() == 1 else sound.sum().item()):
             self._look(sound, position)
 
-    def close(self) -> None:
-        """Look at what was left for later."""
-        if self._kept and not bool(torch.stack([sound for _, sound in self._kept]).isfinite().all()):
-            for position, sound in self._kept:
-                self._look(sound, position)
+    def close(self, end: int | None = None) -> None:
+        """Look at what was left for later; what was written behind the end counts for nothing."""
+        sound = self.sound[:end].cpu()
+        for position in (~sound.isfinite()).any(1).nonzero().flatten().tolist():
+            self._look(sound[position], position)
 
     def _look(self, sound: Tensor, position: int) -> None:
         for row, number in enumerate(sound.tolist()):

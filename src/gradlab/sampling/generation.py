@@ -14,7 +14,7 @@ from gradlab.sampling.choice import Seed, generators
 from gradlab.sampling.constraints import Allowed, Prefix, Rule
 from gradlab.sampling.filters import LogitFilter, MinP, RepetitionPenalty, Temperature, TopK, TopP
 from gradlab.sampling.hypotheses import Beam
-from gradlab.sampling.models import Model
+from gradlab.sampling.models import Model, look_every
 from gradlab.sampling.page import Page, Prompts, Tokens
 from gradlab.sampling.speculative import AnyDraft, Draft, speculate
 from gradlab.sampling.steps import by_chance, most_probable, steps
@@ -46,7 +46,8 @@ def generate(
 
     Without `temperature`, `top_k`, `top_p` and `min_p`, or with a temperature of 0, the most probable token is taken
     each time (greedy decoding); with any of them it is drawn. With `beam`, whole texts are searched for, and there are
-    `n_best` rows for each prompt, next to each other. With a `draft` the result is the same, and faster.
+    `n_best` rows for each prompt, next to each other. With a `draft` the result is the same, and faster; its
+    `acceptance` says how many of its guesses were right.
 
     The model is any function of tokens (batch, length) that gives logits (batch, length, vocabulary), or an object that
     has them as `logits`. One with `new_cache` reads each token once: see `CachedModel`. Of a text longer than a model's
@@ -82,7 +83,7 @@ def generate(
         return _drafted(model, draft, page, chain, generators(seed, page.rows) if sampled else None)
     choose = by_chance(page, seed) if sampled else most_probable
     with torch.inference_mode(), evaluating(model):
-        for _ in steps(model, page, choose, chain):
+        for _ in steps(model, page, choose, chain, look_every=look_every(page.tokens.device)):
             pass
     return page.tokens[:, : page.end].contiguous()
 

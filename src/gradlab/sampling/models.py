@@ -1,13 +1,18 @@
 """What can be decoded: any function that gives the logits of the next token, and, faster, one that keeps a cache."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gradlab.errors import GradlabError
+from gradlab.sampling import captured
+from gradlab.sampling.captured import CapturedStep, Stepping
+from gradlab.sampling.writing import Writing
 
 Model = Callable[..., Any]
 """`model(tokens)` gives logits (batch, length, vocabulary), or an object that has them as `logits`. One that can read
@@ -67,6 +72,9 @@ class Reader:
         """`known` are the largest of the tokens that must be in the vocabulary, by what they are."""
         self.vocabulary: int | None = None
         self._checked = False
+        self.cache: Cache | None = None
+        self._step: CapturedStep | None = None
+        self._writing: Writing | None = None
         self.limit: int | None = getattr(model, "limit", None)
         self._most = max_length if self.limit is None else min(max_length, self.limit)
         self._open(0, rows)
@@ -74,8 +82,12 @@ class Reader:
     def _open(self, start: int, rows: int) -> None:
         """Begin to read at a place of the text."""
         self._start = start
+        cache: Any = self.cache
+        if self._step is not None and isinstance(cache, Shortened):
+            cache.truncate(0)  # where it is, for the step that was recorded
+            return
         model = self.model
-        self.cache: Cache | None = model.new_cache(rows, self._most) if isinstance(model, CachedModel) else None
+        self.cache = model.new_cache(rows, self._most) if isinstance(model, CachedModel) else None
         self._read = self.cache.read if isinstance(self.cache, Reading) else self._asked
 
     def _window(self, length: int) -> int:
@@ -100,7 +112,13 @@ class Reader:
         if not self._checked and new.is_cuda:
             self._want_known(new)  # a token outside the vocabulary would be the end of the process there
         try:
-            logits = self._read(new, last)
+            if self._step is not None and self._writing is None and new.shape[1] == last == 1:
+                logits = self._step(new)
+            elif new.is_cuda:
+                with _without_plans():
+                    logits = self._read(new, last)
+            else:
+                logits = self._read(new, last)
         except IndexError:
             self._want_known(new)
             raise
@@ -111,6 +129,39 @@ class Reader:
             self.vocabulary, self._checked = logits.shape[-1], True
             self._want_known(new)
         return logits
+
+    def record(
+        self,
+        rows: int,
+        device: torch.device,
+        tokens: int,
+        *,
+        reordered: bool = False,
+        writing: Writing | None = None,
+    ) -> None:
+        """After the prompts so many tokens of each row come one by one: where it is worth it, a device replays them.
+
+        `reordered` says that rows will change places. What is read from here on is written over by the next reading.
+        With `writing`, what is read is also chosen and written: see `wrote`.
+        """
+        cache: Any = self.cache
+        if captured.is_worth(device, tokens) and isinstance(cache, Stepping) and cache.can_step:
+            with _without_plans():
+                self._step = CapturedStep(cache, rows, device, reordered=reordered, follows=writing)
+                self._writing = writing
+
+    def wrote(self, position: int) -> bool:
+        """Let the device read, choose and write the token of a position. Whether it does: not where a window begins."""
+        if self._step is None or self._writing is None or self._window(position) != self._start:
+            return False
+        self._step.go()
+        return True
+
+    def aim(self, tokens: Int64[Tensor, "batch width"], position: int) -> None:
+        """Tell the device which position is to be written next."""
+        if self._step is not None and self._writing is not None:
+            self._step.tokens.copy_(tokens.narrow(1, position - 1, 1))
+            self._writing.position.fill_(position)
 
     def _asked(self, new: Int64[Tensor, "batch new"], last: int) -> Float[Tensor, "batch {last} vocabulary"]:
         logits = _logits(self.model(new) if self.cache is None else self.model(new, cache=self.cache))
@@ -150,6 +201,16 @@ class Reader:
         for name, token in self.known.items():
             if token > last:
                 raise GradlabError(f"{name}: there is no token {token} in a vocabulary that ends with token {last}.")
+
+
+def look_every(device: torch.device) -> int:
+    """After how many tokens to look whether all texts have ended: to look is to wait for the device."""
+    return 1 if device.type == "cpu" else 16
+
+
+def _without_plans() -> AbstractContextManager[Any]:
+    """Attention by kernels that take any length as it comes; cuDNN plans for each that it has not seen, for long."""
+    return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 
 def _logits(given: Any) -> Any:

@@ -57,26 +57,56 @@ class Page:
         ends = {"eos": max(self.eos)} if self.eos else {}
         return {"tokens": self._largest, **ends, "pad": self.pad}
 
-    def write(self, chosen: Int64[Tensor, " rows"], position: int) -> bool:
-        """Put tokens at a position, where a row goes on; pad, where it has ended. Whether all rows have ended."""
+    def write(self, chosen: Int64[Tensor, " rows"], position: int, look: bool = True) -> bool:
+        """Put tokens at a position, where a row goes on; pad, where it has ended. Whether all rows have ended.
+
+        Not to look whether they have is not to wait for the device.
+        """
         column = self.tokens.select(1, position)
+        column.copy_(self._settled(chosen, column, position))
+        return self.wrote(position, look)
+
+    def put(self, chosen: Int64[Tensor, " rows"], position: Int64[Tensor, "1"]) -> Int64[Tensor, " rows"]:
+        """The same where the device says; given back is what was put there. The host counts it by `wrote`."""
+        column = self.tokens.index_select(1, position).squeeze(1)
+        column = self._settled(chosen, column, position)
+        self.tokens.index_copy_(1, position, column[:, None])
+        return column
+
+    def wrote(self, position: int, look: bool = True) -> bool:
+        """A position is written. Whether all rows have ended."""
         self.end = position + 1
-        if self.even and not self.eos:
-            column.copy_(chosen)
-            return self.end == self.width
+        return self.end == self.width or (look and bool(self.eos) and bool(self.done.all()))
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether what is chosen is written in every row, as it is."""
+        return self.even and not self.eos
+
+    def _settled(self, chosen: Tensor, column: Tensor, position: int | Tensor) -> Tensor:
+        """What stands at a position of each row, where `column` stood."""
+        if self.is_simple:
+            return chosen
         chosen = chosen.masked_fill(self.done, self.pad)
         ended = self.is_end(chosen) if self.eos else torch.zeros_like(self.done)
         if not self.even:
             own = self.prompts > position  # the row's own prompt goes on
             chosen = torch.where(own, column, chosen)
-            ended = (ended & ~own) | (self.prompts + self.max_new_tokens <= self.end)
-        column.copy_(chosen)
+            ended = (ended & ~own) | (self.prompts + self.max_new_tokens <= position + 1)
         self.done |= ended
-        return self.end == self.width or (bool(self.eos) and bool(self.done.all()))
+        return chosen
+
+    def cut(self) -> None:
+        """Find the place where the last row ended, if more was written since."""
+        places = torch.arange(self.width, device=self.tokens.device)
+        ends = self.is_end(self.tokens) & (places >= self.prompts[:, None])
+        first = torch.where(ends, places, self.width).amin(1) + 1
+        self.end = min(self.end, int(torch.minimum(first, self.prompts + self.max_new_tokens).max()))
 
     def is_end(self, tokens: Int64[Tensor, "*shape"]) -> Bool[Tensor, "*shape"]:
         """Where a token ends its row."""
-        return tokens == self.eos[0] if len(self.eos) == 1 else torch.isin(tokens, self._stops)
+        # Compared one by one: torch.isin would sort many of them, and wait for the device.
+        return tokens == self.eos[0] if len(self.eos) == 1 else (tokens[..., None] == self._stops).any(-1)
 
 
 def _read(prompts: Prompts, lengths: Tensor | Sequence[int] | None) -> tuple[Tensor, list[int]]:

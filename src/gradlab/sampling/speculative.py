@@ -5,7 +5,7 @@ when it is by chance. Leviathan et al. 2022, arXiv:2211.17192.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import torch
@@ -20,12 +20,39 @@ from gradlab.sampling.models import Model, Reader
 from gradlab.sampling.page import Page
 
 
+@dataclass
+class Acceptance:
+    """How good guesses were, over all texts that were written with them.
+
+    >>> Acceptance(guesses=8, taken=6, readings=4).rate
+    0.75
+    """
+
+    guesses: int = 0
+    taken: int = 0
+    readings: int = 0
+    """How often the model was read: each gave the guesses that were taken, and mostly one token of its own."""
+
+    @property
+    def rate(self) -> float:
+        """The share of guesses that were taken; those behind one that was not count too."""
+        return self.taken / self.guesses if self.guesses else 0.0
+
+    def count(self, guesses: Sequence[int], written: Sequence[int]) -> None:
+        """One reading of the model."""
+        self.readings += 1
+        self.guesses += len(guesses)
+        self.taken += sum(guess == token for guess, token in zip(guesses, written, strict=False))
+
+
 @dataclass(frozen=True)
 class Draft:
     """Guesses by another model of the same vocabulary, which should be much faster, `ahead` tokens at a time."""
 
     model: Model
     ahead: int = 4
+    acceptance: Acceptance = field(default_factory=Acceptance, compare=False, repr=False)
+    """What became of the guesses; it goes on from text to text."""
 
     def __post_init__(self) -> None:
         at_least(1, "draft", ahead=self.ahead)
@@ -43,6 +70,7 @@ class Lookup:
 
     longest: int = 3
     ahead: int = 8
+    acceptance: Acceptance = field(default_factory=Acceptance, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         at_least(1, "lookup", longest=self.longest, ahead=self.ahead)
@@ -92,6 +120,7 @@ def speculate(
             guesser.want_vocabulary(reader.size_of_vocabulary(page.tokens))
         logits = reader.read(page.tokens, length + len(guesses), last=len(guesses) + 1)[0]
         written = verifier.verify(logits, guesses, drafted, length)
+        draft.acceptance.count(guesses, written)
         page.tokens[0, length : length + len(written)] = torch.tensor(written, dtype=torch.int64)
         length += len(written)
         page.end = length  # what stands behind it are guesses that were not taken
@@ -109,7 +138,7 @@ class _Verifier:
 
     def __init__(self, page: Page, filters: Sequence[LogitFilter], generator: torch.Generator | None) -> None:
         self.page, self.filters, self.generator = page, filters, generator
-        self.watch = Watch(page.lengths, page.first)
+        self.watch = Watch(page.lengths, page.width, page.tokens.device, page.first)
 
     def filtered(self, logits: Float[Tensor, " vocabulary"], position: int) -> Float[Tensor, "1 vocabulary"]:
         """The logits of the token at a position, those before it being written."""

@@ -36,7 +36,7 @@ class SmallUpdate:
     """The same as `guard.check`, clipping and `optimizer.update`, but for rounding."""
 
     def __init__(self, optimizer: Adam, guard: DeviceGuard, clip: float | None):
-        from gradlab.training import small_kernels
+        from gradlab.kernels import small_update as small_kernels
 
         self.optimizer, self.guard, self.clip, self.kernels = optimizer, guard, clip, small_kernels
         values, device = optimizer.values, optimizer.step.device

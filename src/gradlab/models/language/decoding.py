@@ -1,32 +1,26 @@
-"""Decoding: a transformer's forward pass for a few new tokens, with little more than its tensor operations.
+"""Decoding: a transformer's forward pass for a few new tokens, of the steps that its blocks have for it.
 
 One token is so little work that calling modules, and checking shapes that cannot have changed, would take longer.
 """
 
 from collections.abc import Callable
 from functools import partial
-from inspect import unwrap
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
-from torch.nn.modules import module as torch_modules
 
-from gradlab.nn.attention import MultiheadAttention, ScaledDotAttention
 from gradlab.nn.attention.cache import LayerCache, StaticCache
-from gradlab.nn.blocks import blocks
-from gradlab.nn.normalisation import LayerNorm
-from gradlab.nn.transformer import MLP, DecoderLayer, GatedMLP
+from gradlab.nn.plain import bare, is_itself, is_plain
+from gradlab.nn.position import LearnedPosition
+from gradlab.nn.recurrent.cache import StateCache
+from gradlab.nn.steps import At, Step, added, affine, normed
+from gradlab.nn.transformer import DecoderLayer
 
 if TYPE_CHECKING:
     from gradlab.models.language.transformer import TransformerLanguageModel
-
-Map: TypeAlias = Callable[[Tensor], Tensor]
-
-_OF_TORCH: tuple[type[nn.Module], ...] = (nn.Linear, nn.Embedding, nn.Dropout, nn.Identity)
-_FORWARDS: dict[type, Any] = {c: c.forward for c in (*_OF_TORCH, *blocks.things().values()) if isinstance(c, type)}  # type: ignore[attr-defined]
 
 
 class DecodingCache(StaticCache):
@@ -34,111 +28,138 @@ class DecodingCache(StaticCache):
 
     It is for a model in evaluation mode, as it is when the cache is made; weights are shared, and no gradient passes.
     What is not exactly a class known here, or has a hook in it, is called as it is.
+
+    After `hold`, a token of each row can be read by `step` too, whose operations are the same for every token: where it
+    stands is told on the device.
     """
 
-    def __init__(self, model: "TransformerLanguageModel", max_length: int):
+    def __init__(self, model: "TransformerLanguageModel", batch: int, max_length: int):
         from gradlab.models.language.transformer import TransformerLanguageModel
 
-        super().__init__(len(model.layers), max_length)
-        self._model = model
-        self._by_itself = _is_itself(model, TransformerLanguageModel.forward) and is_plain(model.dropout)
-        self._embed, self._norm = bare(model.embedding), bare(model.norm)
-        self._position = None if model.position is None else bare(model.position)
-        layers = cast(list[DecoderLayer], list(model.layers))
-        self._layers = [_layer(layer, cache) for layer, cache in zip(layers, self.layers, strict=True)]
+        layers = list(model.layers)
+        super().__init__(len(layers), max_length)
+        self.layers = [_new_cache(layer, batch, max_length) for layer in layers]
+        self._model, self.max_length = model, max_length
+        self._by_itself = _is_itself(model, TransformerLanguageModel)
+        self._embed, self._norm = bare(model.embedding), normed(model.norm)
+        self._head = affine(model.output_weight, None)
+        self._position: Callable[..., Tensor] | None = None if model.position is None else bare(model.position)
+        self._layers = [_step(layer, cache) for layer, cache in zip(layers, self.layers, strict=True)]
+        self._at: At | None = None
 
     @torch.inference_mode()
     def read(self, tokens: Int64[Tensor, "batch new"], last: int) -> Float[Tensor, "batch last vocabulary"]:
         """The logits behind the last so many of the new tokens."""
+        if self._at is not None:
+            self._settle(len(tokens))
         if not self._by_itself:
             logits: Tensor = self._model(tokens, cache=self)
-            return logits[:, -last:]
-        x = self._embed(tokens)
-        if self._position is not None:
-            x = self._position(x, self.length)
+        else:
+            logits = self._read(tokens, self.length, last, None)
+        if self._at is not None:
+            self._aim()
+        return logits[:, -last:]
+
+    def _read(self, tokens: Tensor, start: int | Tensor, last: int, at: At | None) -> Tensor:
+        x, delta = self._embed(tokens), None
+        if at is not None and isinstance(self._model.position, LearnedPosition):
+            # The sum is left open here too: the first layer adds.
+            delta = F.embedding(at.place, self._model.position.weight).expand_as(x).contiguous()
+        elif self._position is not None:
+            x = self._position(x, start)
         for layer in self._layers:
-            x = layer(x)
+            x, delta = layer(x, delta, at)
         if last < x.shape[1]:
-            x = x[:, -last:]
-        return F.linear(self._norm(x), self._model.output_weight)
+            x, delta = x[:, -last:], None if delta is None else delta[:, -last:]
+        return self._head(self._norm(x, delta, at), at)
+
+    @property
+    def can_step(self) -> bool:
+        """Whether every part is known to do the same on each call, so that a device may replay what it did once."""
+        parts = [self._model.embedding, self._model.norm]
+        if self._model.position is not None:
+            parts.append(self._model.position)
+        known = all(_is_known(layer) and layer.attention.of_modules for layer in self._model.layers)  # type: ignore[union-attr]
+        return self._by_itself and known and all(map(is_plain, parts)) and not torch.is_autocast_enabled("cuda")
+
+    def hold(self, *, reordered: bool) -> list[Tensor]:
+        """Keep all memory where it is from now on, for as many rows; `reordered` if they will change places.
+
+        Given back is what a step changes for good.
+        """
+        rows, device = self._rows(), self._model.embedding.weight.device
+        place = torch.empty(1, dtype=torch.int64, device=device)
+        owners = torch.arange(rows, device=device)[:, None].repeat(1, self.max_length) if reordered else None
+        self._at = At(place, owners)
+        self._aim()
+        return [place, *(part for layer in self.layers if isinstance(layer, StateCache) for part in layer.hold())]
+
+    @torch.inference_mode()
+    def step(self, tokens: Int64[Tensor, "batch 1"]) -> Float[Tensor, "batch 1 vocabulary"]:
+        """The logits behind one more token of each row. The host counts it by `moved`."""
+        assert self._at is not None
+        if self._at.owners is not None:
+            own = torch.arange(len(tokens), device=tokens.device)[:, None]
+            self._at.owners.index_copy_(1, self._at.place, own)
+        logits = self._read(tokens, self._at.place, 1, self._at)
+        self._at.place.add_(1)
+        return logits
+
+    def moved(self) -> None:
+        """A step was done or replayed."""
+        for layer in self.layers:
+            layer.moved()
+
+    def reorder(self, rows: Int[Tensor, " kept"]) -> None:
+        owners = None if self._at is None else self._at.owners
+        if owners is not None:
+            owners.copy_(owners.index_select(0, rows))
+        for layer in self.layers:
+            if owners is None or isinstance(layer, StateCache):
+                layer.reorder(rows)
+
+    def truncate(self, length: int) -> None:
+        super().truncate(length)
+        self._aim()
+
+    def _aim(self) -> None:
+        """Tell the device where the next token stands."""
+        if self._at is not None:
+            self._at.place.fill_(self.length)
+
+    def _settle(self, rows: int) -> None:
+        """Give each row its own keys again."""
+        if self._at is not None and self._at.owners is not None:
+            for layer in self.layers:
+                if isinstance(layer, LayerCache):
+                    layer.gather(self._at.owners)
+            self._at.owners.copy_(torch.arange(rows, device=self._at.owners.device)[:, None])
+
+    def _rows(self) -> int:
+        layer = self.layers[0]
+        return len(layer.rooms[0] if isinstance(layer, LayerCache) else layer.state[0])
 
 
-def is_plain(module: nn.Module) -> bool:
-    """Whether a module computes what its class is known to: nothing in it is of another class, hooked or replaced."""
-    return all(_is_itself(part, _FORWARDS.get(type(part))) for part in module.modules())
+def _is_itself(model: nn.Module, kind: "type[TransformerLanguageModel]") -> bool:
+    return is_itself(model, kind.forward) and is_plain(model.dropout)  # type: ignore[arg-type]
 
 
-def _is_itself(module: nn.Module, forward: Any) -> bool:
-    hooks = (module._forward_hooks, module._forward_pre_hooks)
-    everywhere = (torch_modules._global_forward_hooks, torch_modules._global_forward_pre_hooks)
-    same = forward is not None and getattr(module.forward, "__func__", None) is forward
-    return same and not any((*hooks, *everywhere))
+def _is_known(layer: nn.Module) -> bool:
+    own_steps = all(hasattr(getattr(layer, part, None), "decoding") for part in ("attention", "mlp"))
+    return type(layer) is DecoderLayer and not layer.cross and own_steps and is_plain(layer)
 
 
-def bare(module: nn.Module) -> Callable[..., Tensor]:
-    """The function of a plain module, in evaluation mode, without what calling it costs; of others, the module."""
-    if not is_plain(module):
-        return module
-    if type(module) is nn.Linear:
-        return _linear(module.weight, module.bias)
-    if type(module) is LayerNorm:
-        shape, weight, bias, eps = module.normalized_shape, module.weight, module.bias, module.eps
-        return lambda x: torch.layer_norm(x, shape, weight, bias, eps)
-    if type(module) is MLP:
-        first, bend, second = bare(module.linear1), bare(module.activation), bare(module.linear2)
-        return lambda x: second(bend(first(x)))
-    if type(module) is GatedMLP:
-        gate, bend = bare(module.gate), bare(module.activation)
-        first, second = bare(module.linear1), bare(module.linear2)
-        return lambda x: second(bend(gate(x)).mul_(first(x)))
-    return partial(unwrap(type(module).forward), module)  # before its shapes are checked
+def _new_cache(layer: nn.Module, batch: int, max_length: int) -> LayerCache | StateCache:
+    return layer.new_cache(batch, max_length) if isinstance(layer, DecoderLayer) else LayerCache(max_length)
 
 
-def _linear(weight: Tensor, bias: Tensor | None) -> Map:
-    return lambda x: F.linear(x, weight, bias)
+def _step(layer: nn.Module, cache: LayerCache | StateCache) -> Step:
+    if isinstance(layer, DecoderLayer) and _is_known(layer):
+        return layer.decoding(cache)
+    return partial(_called, layer, cache)
 
 
-def _layer(layer: DecoderLayer, cache: LayerCache) -> Map:
-    if type(layer) is not DecoderLayer or layer.cross or not is_plain(layer):
-        return partial(layer, cache=cache)
-    attend, mlp = _attention(layer.attention, cache), bare(layer.mlp)
-    norm1, norm2 = bare(layer.norm1), bare(layer.norm2)
-
-    # In place, since nobody else can have what plain parts return.
-    def before(x: Tensor) -> Tensor:
-        x = x + attend(norm1(x))
-        return x.add_(mlp(norm2(x)))
-
-    def after(x: Tensor) -> Tensor:
-        x = norm1(attend(x).add_(x))
-        return norm2(mlp(x).add_(x))
-
-    return before if layer.norm_first else after
-
-
-def _attention(attention: nn.Module, cache: LayerCache) -> Map:
-    """Causal attention of the new positions to all there are; by softmax it is done here."""
-    as_it_is = partial(attention, is_causal=True, cache=cache)
-    if type(attention) is not MultiheadAttention or attention.score_bias is not None:
-        return as_it_is
-    inner, position = attention.attention, attention.position
-    if type(inner) is not ScaledDotAttention or not isinstance(position, nn.Module | None):
-        return as_it_is
-    project, out = _linear(attention.in_proj_weight, attention.in_proj_bias), bare(attention.out_proj)
-    turn = None if position is None else bare(position)
-    sizes = 3, attention.num_heads, attention.head_dim
-
-    def attend(x: Tensor) -> Tensor:
-        heads = project(x).view(*x.shape[:2], *sizes).transpose(1, 3)  # (batch, heads, 3, new, features of a head)
-        if turn is None:
-            q, k, v = heads.unbind(2)
-        else:
-            (q, k), v = turn(heads.narrow(2, 0, 2), cache.length).unbind(2), heads.select(2, 2)
-        keys, values = cache.append(k, v)
-        if x.shape[1] == 1:  # one position looks at all there are
-            pooled = F.scaled_dot_product_attention(q, keys, values, scale=inner.scale)
-        else:
-            pooled = inner(q, keys, values, is_causal=True)
-        return out(pooled.transpose(1, 2).flatten(-2))
-
-    return attend
+def _called(
+    layer: nn.Module, cache: LayerCache | StateCache, x: Tensor, delta: Tensor | None, at: At | None
+) -> tuple[Tensor, None]:
+    return layer(added(x, delta), cache=cache), None

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from gradlab.errors import GradlabError
 from gradlab.models.language.settings import Layers
 from gradlab.models.registry import models
+from gradlab.nn.plain import is_itself, is_plain
 from gradlab.nn.recurrent import GRU, LSTM, RNN
 from gradlab.nn.recurrent.cache import StateCache
 from gradlab.registry import Count, Fraction, Schema
@@ -94,9 +95,37 @@ class RecurrentLanguageModel(nn.Module):
         logits: Tensor = self.head(x) if self.head is not None else F.linear(x, self.embedding.weight, self.bias)
         return logits
 
-    def new_cache(self, batch: int, max_length: int) -> StateCache:
+    def new_cache(self, batch: int, max_length: int) -> "RecurrentCache":
         """A state that has read nothing."""
-        return StateCache(batch_axis=1)
+        return RecurrentCache(self)
+
+
+class RecurrentCache(StateCache):
+    """The state of such a model; after `hold`, a token of each row can be read by operations that a device replays."""
+
+    def __init__(self, model: RecurrentLanguageModel):
+        super().__init__(batch_axis=1)
+        self._model = model
+
+    @property
+    def can_step(self) -> bool:
+        """Whether every part is known to do the same on each call."""
+        model = self._model
+        parts = [model.embedding, model.dropout, *model.layers, *([] if model.head is None else [model.head])]
+        itself = is_itself(model, RecurrentLanguageModel.forward) and all(map(is_plain, parts))
+        return itself and not torch.is_autocast_enabled("cuda")
+
+    def hold(self, *, reordered: bool = True) -> list[Tensor]:
+        return super().hold()
+
+    @torch.inference_mode()
+    def step(self, tokens: Int64[Tensor, "batch 1"]) -> Float[Tensor, "batch 1 vocabulary"]:
+        """The logits behind one more token of each row. The host counts it by `moved`."""
+        scratch = StateCache(batch_axis=1)
+        scratch.update(self.state, self.length)
+        logits: Tensor = self._model(tokens, cache=scratch)
+        self.overwrite(scratch.state)
+        return logits
 
 
 @models.register("rnn")

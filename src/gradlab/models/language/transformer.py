@@ -124,7 +124,7 @@ class TransformerLanguageModel(nn.Module):
 
     def new_cache(self, batch: int, max_length: int) -> DecodingCache:
         """A cache that has read nothing; it has room for `max_length` tokens of each row."""
-        return DecodingCache(self, max_length)
+        return DecodingCache(self, batch, max_length)
 
 
 def _layer(settings: DecoderSettings, context: int) -> DecoderLayer:

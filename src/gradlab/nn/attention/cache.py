@@ -7,7 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from gradlab.errors import GradlabError
+from gradlab.nn.recurrent.cache import StateCache
 from gradlab.nn.sizes import at_least
+from gradlab.nn.steps import At
 
 
 class KeyValueCache:
@@ -60,6 +62,29 @@ class LayerCache:
         self._values.narrow(-2, start, new).copy_(values)
         return self._keys.narrow(-2, 0, self.length), self._values.narrow(-2, 0, self.length)
 
+    @property
+    def rooms(self) -> tuple[Float[Tensor, "batch *heads room key_dim"], Float[Tensor, "batch *heads room value_dim"]]:
+        """All the memory for keys and values; what is behind `length` means nothing."""
+        if self._keys is None or self._values is None:
+            raise GradlabError("A cache that has read nothing has no room yet.")
+        return self._keys, self._values
+
+    def put(self, keys: Tensor, values: Tensor, at: At) -> tuple[Tensor, Tensor]:
+        """Write one position where the device says, and give all the room, of each row its own."""
+        rooms = self.rooms
+        for room, new in zip(rooms, (keys, values), strict=True):
+            room.index_copy_(-2, at.place, new)
+        return rooms if at.owners is None else (shared(rooms[0], at.owners), shared(rooms[1], at.owners))
+
+    def gather(self, owners: Int[Tensor, "batch room"]) -> None:
+        """Each row gets a copy of what lies in the rooms of others."""
+        for room in self.rooms:
+            room.copy_(shared(room, owners))
+
+    def moved(self) -> None:
+        """A step was replayed, which has written one more."""
+        self.length += 1
+
     def reorder(self, rows: Int[Tensor, " kept"]) -> None:
         """Row i becomes what row rows[i] was. There may be more of them than before, or fewer."""
         if self._keys is not None and self._values is not None:
@@ -71,14 +96,20 @@ class LayerCache:
 
     def _room_like(self, first: Tensor) -> Tensor:
         # Zeroed to touch it from end to end: pages that come as they are written lie apart, and are read more slowly.
+        # Whoever looks at all of it, and hides what was not written, needs numbers there too.
         return first.new_empty(*first.shape[:-2], self.max_length, first.shape[-1]).zero_()
 
     def _taken(self, room: Tensor, rows: Tensor) -> Tensor:
         """Only what is written is copied, into the same room where the number of rows stays."""
         kept = room.narrow(-2, 0, self.length).index_select(0, rows)
-        room = room if len(rows) == len(room) else room.new_empty(len(rows), *room.shape[1:])
+        room = room if len(rows) == len(room) else room.new_zeros(len(rows), *room.shape[1:])
         room.narrow(-2, 0, self.length).copy_(kept)
         return room
+
+
+def shared(room: Float[Tensor, "batch heads room dim"], owners: Int[Tensor, "batch room"]) -> Tensor:
+    """Keys or values of each row, from the rooms in which they lie."""
+    return room.transpose(1, 2)[owners, torch.arange(room.shape[2], device=room.device)].transpose(1, 2)
 
 
 class StaticCache:
@@ -98,9 +129,9 @@ class StaticCache:
 
     def __init__(self, num_layers: int, max_length: int) -> None:
         at_least(1, "StaticCache", num_layers=num_layers, max_length=max_length)
-        self.layers = [LayerCache(max_length) for _ in range(num_layers)]
+        self.layers: list[LayerCache | StateCache] = [LayerCache(max_length) for _ in range(num_layers)]
 
-    def __getitem__(self, layer: int) -> LayerCache:
+    def __getitem__(self, layer: int) -> LayerCache | StateCache:
         return self.layers[layer]
 
     def __len__(self) -> int:

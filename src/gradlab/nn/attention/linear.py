@@ -15,6 +15,8 @@ from gradlab.registry import Count
 
 Form = Literal["positive", "cosh"]
 
+_MANY = 16  # rows from which on kernels are worth their launch where a state is gone on from
+
 
 @block(
     "attention.linear",
@@ -92,8 +94,8 @@ class LinearAttention(nn.Module):
         state: State | None = None,
     ) -> tuple[Float[Tensor, "*batch new value_dim"], State]:
         """The outputs at some more positions, each of which sees those before it, and the state after them."""
-        known = self._known_map()
-        if known is not None and not torch.is_grad_enabled() and takes(queries, keys, values):
+        known = self._known_map() if queries.shape[-2] >= _MANY and not torch.is_grad_enabled() else None
+        if known is not None and takes(queries, keys, values):
             feature_map, omega = known
             outputs, after = linear_attention(
                 queries, keys, values, feature_map=feature_map, omega=omega, is_causal=True, state=state

@@ -10,9 +10,14 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
+from gradlab.nn.attention.cache import LayerCache
 from gradlab.nn.attention.dot_product import ScaledDotAttention
+from gradlab.nn.attention.linear import LinearAttention
 from gradlab.nn.attention.masks import for_scores, without_later_keys
 from gradlab.nn.blocks import Family, ShapeError, block
+from gradlab.nn.plain import bare, is_plain
+from gradlab.nn.recurrent.cache import StateCache
+from gradlab.nn.steps import At, Step, added, affine, by_kernels, normed_affine
 from gradlab.registry import Count, Fraction
 
 attentions = Family("attention.{}", "dim", "query_dim", "key_dim", "hidden_dim", "rank", old={"softmax": "scaled_dot"})
@@ -20,6 +25,7 @@ attentions = Family("attention.{}", "dim", "query_dim", "key_dim", "hidden_dim",
 
 Positions = Callable[[Tensor, int], Tensor]
 ScoreBias = Callable[[int, int], Tensor]
+Pool = Callable[[Tensor, Tensor, Tensor, At | None], Tensor]
 
 
 @runtime_checkable
@@ -55,7 +61,8 @@ class MultiheadAttention(nn.Module):
     Parts can be put in: `attention`, a function of the heads' queries, keys, values and mask; `position`, a function of
     the heads' queries or keys and of the position of the first, such as a rotation; `score_bias`, a function of the
     numbers of queries and keys that gives what is added to the scores. The last query stands at the last key. With a
-    `cache`, the keys are those after its own, and it gives all of them. Vaswani et al. 2017, arXiv:1706.03762.
+    `cache`, the keys are those after its own, and it gives all of them; of linear attention, `new_cache` keeps the sums
+    alone. Vaswani et al. 2017, arXiv:1706.03762.
 
     >>> attention = MultiheadAttention(8, num_heads=2)
     >>> x = torch.randn(1, 5, 8)
@@ -113,15 +120,19 @@ class MultiheadAttention(nn.Module):
         mask: Bool[Tensor, "*#batch #n #all_keys"] | None = None,
         *,
         is_causal: bool = False,
-        cache: AttentionCache | None = None,
+        cache: AttentionCache | StateCache | None = None,
     ) -> Float[Tensor, "*batch n {self.embed_dim}"]:
         key = self._instead(key, query, "key", self.kdim)
         q, k, v = self._heads(query, key, self._instead(value, key, "value", self.vdim))
         q, k = self._turned(q, k, start=0 if cache is None else cache.length)
-        if cache is not None:
-            k, v = cache.append(k, v)
-        mask, options = self._options(q, k, mask, is_causal)
-        pooled: Tensor = self.attention(q, k, v, mask, **options)
+        if isinstance(cache, StateCache):
+            if mask is not None or not is_causal:
+                raise GradlabError("attention.multihead: with sums for a cache, attention is causal and has no mask.")
+            pooled = self._summed(q, k, v, cache)
+        else:
+            k, v = (k, v) if cache is None else cache.append(k, v)
+            mask, options = self._options(q, k, mask, is_causal)
+            pooled = self.attention(q, k, v, mask, **options)
         mixed: Tensor = self.out_proj(pooled.transpose(-3, -2).flatten(-2))
         return mixed
 
@@ -138,6 +149,98 @@ class MultiheadAttention(nn.Module):
         q, k = self._turned(q, k)
         mask, options = self._options(q, k, mask, is_causal)
         return self.attention.weights(q, k, mask, **options)  # type: ignore[union-attr]
+
+    def new_cache(self, batch: int, max_length: int) -> LayerCache | StateCache:
+        """What decoding keeps of earlier positions: keys and values, or of linear attention their sums."""
+        if isinstance(self.attention, LinearAttention) and is_plain(self):
+            # To go back is for one text, by a draft. The states of many would take much memory.
+            return StateCache(remembered=16 if batch == 1 else 1)
+        return LayerCache(max_length)
+
+    def decoding(self, norm: nn.Module, cache: LayerCache | StateCache) -> Step:
+        """Causal attention of the next positions, normalised before it, to all there are; for what is plain."""
+        normalise = bare(norm)
+
+        def called(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:
+            x = added(x, delta)
+            return x, self(normalise(x), is_causal=True, cache=cache)
+
+        if not self._packed or not self.of_modules:
+            return called
+        project, out = (
+            normed_affine(norm, self.in_proj_weight, self.in_proj_bias),
+            affine(self.out_proj.weight, self.out_proj.bias),
+        )
+        turn = None if self.position is None else bare(self.position)  # type: ignore[arg-type]
+        sizes, pool = (3, self.num_heads, self.head_dim), self._pool(cache)
+
+        def attend(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:
+            x, heads = project(x, delta, at)
+            heads = heads.view(*x.shape[:2], *sizes).transpose(1, 3)  # (batch, heads, 3, new, features of a head)
+            if turn is None:
+                q, k, v = heads.unbind(2)
+            else:
+                start = cache.length if at is None else at.place
+                (q, k), v = turn(heads.narrow(2, 0, 2), start).unbind(2), heads.select(2, 2)
+            return x, out(pool(q, k, v, at).transpose(1, 2).flatten(-2), at)
+
+        return attend
+
+    @property
+    def of_modules(self) -> bool:
+        """Whether all its parts are modules, not functions, of which nothing can be known."""
+        return isinstance(self.attention, nn.Module) and all(
+            isinstance(part, nn.Module | None) for part in (self.position, self.score_bias)
+        )
+
+    def _pool(self, cache: LayerCache | StateCache) -> Pool:
+        """The attention of new heads to those of a cache."""
+        if isinstance(cache, StateCache):
+            return lambda q, k, v, at: self._summed(q, k, v, cache, at)
+        if type(self.attention) is not ScaledDotAttention or self.score_bias is not None:
+            return lambda q, k, v, at: self._masked(q, k, v, cache, at)
+        inner, scale = self.attention, self.attention.scale
+        by_kernel = by_kernels(self.in_proj_weight)
+
+        def pool(q: Tensor, k: Tensor, v: Tensor, at: At | None) -> Tensor:
+            if at is not None:
+                from gradlab.kernels.decode_attention import decode_attention, plain_decode_attention
+
+                attend = decode_attention if by_kernel else plain_decode_attention
+                q, k, v = q.select(2, 0), k.select(2, 0), v.select(2, 0)
+                return attend(q, k, v, *cache.rooms, at.place, at.owners, scale).unsqueeze(2)
+            new = q.shape[2]
+            keys, values = cache.append(k, v)
+            if new == 1:  # one position looks at all there are
+                return F.scaled_dot_product_attention(q, keys, values, scale=scale)
+            return inner(q, keys, values, is_causal=True)  # type: ignore[no-any-return]
+
+        return pool
+
+    def _masked(self, q: Tensor, k: Tensor, v: Tensor, cache: LayerCache, at: At | None) -> Tensor:
+        if at is None:
+            k, v = cache.append(k, v)
+            mask, options = self._options(q, k, None, is_causal=True)
+        else:
+            k, v = cache.put(k, v, at)
+            positions = torch.arange(k.shape[-2], device=k.device)
+            mask = (positions <= at.place)[None]
+            options = {} if self.score_bias is None else {"bias": self.score_bias(at.place, positions)}  # type: ignore[arg-type]
+        pooled: Tensor = self.attention(q, k, v, mask, **options)
+        return pooled
+
+    def _summed(self, q: Tensor, k: Tensor, v: Tensor, cache: StateCache, at: At | None = None) -> Tensor:
+        assert isinstance(self.attention, LinearAttention)
+        if q.shape[-2] > 1:
+            pooled, state = self.attention.advance(q, k, v, cache.state)
+        else:
+            pooled, state = self.attention.step(q.squeeze(-2), k.squeeze(-2), v.squeeze(-2), cache.state)
+            pooled = pooled.unsqueeze(-2)
+        if at is None:
+            cache.update(state, q.shape[-2])
+        else:
+            cache.overwrite(state)
+        return pooled
 
     def _instead(self, tensor: Tensor | None, other: Tensor, name: str, size: int) -> Tensor:
         """What stands in for a key or a value that is not given, if it has as many features."""

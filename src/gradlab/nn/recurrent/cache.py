@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from jaxtyping import Int
 from torch import Tensor
 
@@ -32,6 +33,7 @@ class StateCache:
         at_least(1, "StateCache", remembered=remembered)
         self.batch_axis = batch_axis
         self._past: deque[tuple[int, Any]] = deque(maxlen=remembered)
+        self._held: Any = None
 
     @property
     def state(self) -> Any:
@@ -45,19 +47,45 @@ class StateCache:
 
     def update(self, state: Any, steps: int) -> None:
         """The state after so many more tokens."""
-        self._past.append((self.length + steps, state))
+        length = self.length + steps
+        if self._held is not None:
+            self._past.clear()
+            state = self._written(state)
+        self._past.append((length, state))
+
+    def hold(self) -> list[Tensor]:
+        """Keep one state in one place from now on, written over by each update: for steps that a device replays."""
+        if self._held is None:
+            length, self._held = self.length, _mapped(torch.clone, self.state)
+            self._past.clear()
+            self._past.append((length, self._held))
+        return _parts(self._held)
+
+    def overwrite(self, state: Any) -> None:
+        """The held state after a step that may be replayed: the host counts it by `moved`."""
+        self._written(state)
+
+    def moved(self) -> None:
+        """A step was replayed."""
+        self._past[-1] = self.length + 1, self._held
 
     def reorder(self, rows: Int[Tensor, " kept"]) -> None:
         """Row i becomes what row rows[i] was. Earlier states are forgotten."""
         if self._past:
             length, state = self._past[-1]
+            state = _mapped(lambda part: part.index_select(self.batch_axis, rows), state)
             self._past.clear()
-            self._past.append((length, _mapped(lambda part: part.index_select(self.batch_axis, rows), state)))
+            self._past.append((length, state if self._held is None else self._written(state)))
 
     def truncate(self, length: int) -> None:
         """Go back to the newest state of at most so many tokens: to before the first, if none is remembered."""
         while self._past and self.length > length:
             self._past.pop()
+
+    def _written(self, state: Any) -> Any:
+        for mine, part in zip(_parts(self._held), _parts(state), strict=True):
+            mine.copy_(part)
+        return self._held
 
 
 def _mapped(change: Callable[[Tensor], Tensor], state: Any) -> Any:
@@ -69,3 +97,10 @@ def _mapped(change: Callable[[Tensor], Tensor], state: Any) -> Any:
     parts = [_mapped(change, part) for part in state]
     # A named tuple takes its parts one by one.
     return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
+
+
+def _parts(state: Any) -> list[Tensor]:
+    """Its tensors, one after the other."""
+    parts: list[Tensor] = []
+    _mapped(lambda part: parts.append(part) or part, state)  # type: ignore[func-returns-value]
+    return parts

@@ -9,8 +9,8 @@ BLOCK, TILE = 1024, 4096  # numbers of a program, and sums of blocks that are ad
 VALUES, MEANS, SQUARES, SIZE, OFFSET, FIRST, FACTS = (tl.constexpr(i) for i in range(7))
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def add_squares(gradients, owners, facts, sums, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+@triton.jit
+def add_squares(gradients, owners, facts, sums, BLOCK: tl.constexpr):
     """The sum of the squares of each block."""
     block = tl.program_id(0)
     mine = facts + tl.load(owners + block) * FACTS
@@ -19,8 +19,8 @@ def add_squares(gradients, owners, facts, sums, BLOCK: tl.constexpr):  # type: i
     tl.store(sums + block, tl.sum(g * g, 0))
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def decide(  # type: ignore[no-untyped-def]
+@triton.jit
+def decide(
     sums,
     facts,
     norms,
@@ -70,8 +70,8 @@ def decide(  # type: ignore[no-untyped-def]
     tl.store(factors, 1.0 if CLIP is None else tl.minimum(CLIP / (length + 1e-6), 1.0))
 
 
-@triton.jit(do_not_specialize=["lr"], do_not_specialize_on_alignment=["lr"])  # type: ignore[untyped-decorator]
-def adam(  # type: ignore[no-untyped-def]
+@triton.jit(do_not_specialize=["lr"], do_not_specialize_on_alignment=["lr"])
+def adam(
     gradients,
     owners,
     facts,

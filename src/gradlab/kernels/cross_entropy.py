@@ -31,8 +31,8 @@ def surprise(logits: Tensor, targets: Tensor, classes: int) -> Tensor:
     return losses
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _surprise(  # type: ignore[no-untyped-def]
+@triton.jit
+def _surprise(
     logits,
     targets,
     losses,
@@ -87,15 +87,15 @@ def _surprise(  # type: ignore[no-untyped-def]
     tl.store(start + target, (tl.exp(right - whole) - 1.0).to(logits.dtype.element_ty), mask=there)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _part(start, first, CLASSES: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+@triton.jit
+def _part(start, first, CLASSES: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr):
     at = first + tl.arange(0, BLOCK)
     # Loads end with the padded columns, whose number is even: with that of the classes they would be one by one.
     z = tl.load(start + at, mask=at < COLUMNS, other=0.0).to(tl.float32)
     return tl.where(at < CLASSES, z, _LOWEST)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _put(start, first, slope, COLUMNS: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+@triton.jit
+def _put(start, first, slope, COLUMNS: tl.constexpr, BLOCK: tl.constexpr):
     at = first + tl.arange(0, BLOCK)
     tl.store(start + at, slope.to(start.dtype.element_ty), mask=at < COLUMNS)

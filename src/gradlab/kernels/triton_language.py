@@ -1,0 +1,95 @@
+"""Triton where it is installed. Kernels can be read and imported without it; only to run them needs it."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+_here = find_spec("triton") is not None
+triton: Any = import_module("triton") if _here else None
+tl: Any = import_module("triton.language") if _here else None
+
+Launches: TypeAlias = dict[tuple[Any, ...], partial[None]]
+_collected: ContextVar[Launches | None] = ContextVar("collected", default=None)
+"""Of this thread: others go on launching."""
+_compiled: set[tuple[torch.device, tuple[Any, ...]]] = set()
+
+
+def jit(**options: Any) -> Any:
+    """`triton.jit`, or the function as it is."""
+    return triton.jit(**options) if _here else lambda kernel: kernel
+
+
+def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> None:
+    """Launch a kernel that has a constant EARLY: whether it may begin before the kernel before it has ended."""
+    early = _may_overlap()
+    # An option that older versions do not know.
+    constants |= {"EARLY": early} | ({"launch_pdl": True} if early else {})
+    call = partial(kernel[grid], *arguments, **constants)
+    launches = _collected.get()
+    if launches is None:
+        call()
+    else:
+        constants = {name: value for name, value in constants.items() if name.isupper()}
+        launches[kernel, *map(_sort, arguments), *constants.items()] = call
+
+
+def load_compiler() -> None:
+    """Do what comes with the first kernel of a process, by one that does nothing."""
+    _nothing[(1,)](torch.zeros(1, device="cuda"))
+
+
+@jit()
+def _nothing(x):
+    tl.store(x, 0.0)
+
+
+@contextmanager
+def collecting() -> Iterator[Launches]:
+    """Launches that are different programs are kept here, and nothing is launched: what they would write is not."""
+    launches: Launches = {}
+    before = _collected.set(launches)
+    try:
+        yield launches
+    finally:
+        _collected.reset(before)
+
+
+def compile_at_once(launches: Launches, device: torch.device) -> None:
+    """Launch each new one once, in a thread of its own: the compilers are other processes, which run side by side."""
+    new = {key: call for key, call in launches.items() if (device, key) not in _compiled}
+    if not new:
+        return
+
+    def run(call: partial[None]) -> None:
+        torch.cuda.set_device(device)
+        torch.zeros(1, device=device)  # a thread has no context of the device before it uses it
+        call()
+
+    with ThreadPoolExecutor(len(new)) as pool:
+        list(pool.map(run, new.values()))
+    torch.cuda.synchronize(device)
+    _compiled.update((device, key) for key in new)
+
+
+@cache
+def _may_overlap() -> bool:
+    """Whether the device and Triton have programmatic dependent launch."""
+    if os.environ.get("TRITON_INTERPRET") == "1" or torch.version.cuda is None or not torch.cuda.is_available():
+        return False
+    return torch.cuda.get_device_capability() >= (9, 0) and hasattr(tl.extra.cuda, "gdc_wait")
+
+
+def _sort(argument: Any) -> Any:
+    """What Triton compiles a program of its own for."""
+    if isinstance(argument, Tensor):
+        return argument.dtype, argument.data_ptr() % 16 == 0
+    return (argument == 1, argument % 16 == 0) if isinstance(argument, int) else type(argument)

@@ -1,0 +1,117 @@
+"""A step of decoding, recorded once and replayed by the device for every further token."""
+
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from gradlab import kernels
+
+_LEAST = 16  # tokens for which a recording, some milliseconds, is worth it
+
+
+@runtime_checkable
+class Stepping(Protocol):
+    """A cache that can read one token of each row by the same operations on the same memory each time."""
+
+    @property
+    def can_step(self) -> bool:
+        """Whether this model can be read so."""
+
+    def hold(self, *, reordered: bool) -> list[Tensor]:
+        """Keep all memory in its place from now on. Given back is what a step changes for good."""
+
+    def step(self, tokens: Int64[Tensor, "batch 1"]) -> Float[Tensor, "batch 1 vocabulary"]:
+        """The logits behind one more token of each row: operations of the device alone."""
+
+    def moved(self) -> None:
+        """Count a step that was replayed."""
+
+
+def is_worth(device: torch.device, tokens: int) -> bool:
+    """Whether to record a step that is to be done for so many tokens; the CPU does it as it is."""
+    return device.type == "cuda" and tokens >= _LEAST
+
+
+def prepare(device: torch.device, tokens: int) -> None:
+    """Begin with what a recording of so many tokens will need, before the prompts are read."""
+    if is_worth(device, tokens) and device.type == "cuda":
+        kernels.prepare()
+
+
+class Following(Protocol):
+    """What is done with the logits, as operations of the device alone."""
+
+    @property
+    def changed(self) -> list[Tensor]:
+        """What it changes for good."""
+
+    def __call__(self, logits: Float[Tensor, "batch 1 vocabulary"], chosen: Int64[Tensor, "batch 1"]) -> None:
+        """Choose the next token of each row."""
+
+
+class CapturedStep:
+    """The step of a cache, on memory of its own for the tokens; the logits it gives are written over by the next.
+
+    With something that `follows`, which chooses the next tokens, each further step is a whole token: `go`.
+    """
+
+    def __init__(
+        self, cache: Stepping, rows: int, device: torch.device, *, reordered: bool, follows: Following | None = None
+    ) -> None:
+        self.cache, self.follows = cache, follows
+        self.tokens = torch.zeros(rows, 1, dtype=torch.int64, device=device)
+        changed = [self.tokens, *cache.hold(reordered=reordered), *([] if follows is None else follows.changed)]
+        before = [part.clone() for part in changed]
+
+        def step() -> Tensor:
+            logits = cache.step(self.tokens)
+            if follows is not None:
+                follows(logits, self.tokens)
+            return logits
+
+        def restore() -> None:
+            for part, was in zip(changed, before, strict=True):
+                part.copy_(was)
+
+        self.logits, self.replay = _recorded(step, restore, device)
+
+    def go(self) -> None:
+        """Read the tokens that were chosen, and choose the next."""
+        self.replay()
+        self.cache.moved()
+
+    def __call__(self, tokens: Int64[Tensor, "batch 1"]) -> Float[Tensor, "batch 1 vocabulary"]:
+        """The logits behind these tokens."""
+        self.tokens.copy_(tokens)
+        self.go()
+        return self.logits
+
+
+def _recorded(
+    step: Callable[[], Tensor], restore: Callable[[], None], device: torch.device
+) -> tuple[Tensor, Callable[[], None]]:
+    """The result of a step, and how to do it again. To record it is to do it, on whatever stands there."""
+    if device.type != "cuda":
+        result = step()
+        restore()
+
+        def again() -> None:
+            result.copy_(step())
+
+        return result, again
+    stream, graph = torch.cuda.Stream(device), torch.cuda.CUDAGraph()  # type: ignore[no-untyped-call]
+    kernels.compile_for(step, device)
+    restore()
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        step()  # as it is, once: libraries load their kernels and make their workspaces
+    torch.cuda.current_stream(device).wait_stream(stream)
+    restore()
+    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+        result = step()
+    graph.replay()  # the first goes to the device only now
+    restore()
+    return result, graph.replay
