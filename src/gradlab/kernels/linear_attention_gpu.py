@@ -276,20 +276,8 @@ _attend_op = torch.library.custom_op("gradlab::linear_attention", _attend, mutat
 
 
 @_attend_op.register_fake
-def _(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    omega: Tensor | None,
-    mask: Tensor | None,
-    start: Tensor | None,
-    start_top: Tensor | None,
-    feature_map: str,
-    causal: bool,
-    ends: bool,
-    lengths: Sequence[int] | None,
-) -> tuple[Tensor, ...]:
-    return _room(q, k, v, omega, feature_map, causal, ends, lengths)
+def _(*arguments: Any) -> tuple[Tensor, ...]:
+    return _room(*arguments[:4], *arguments[7:])
 
 
 def _room(
