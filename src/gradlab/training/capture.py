@@ -26,11 +26,11 @@ _GRAPH_STEPS = 100
 # much as some hundred of them spare.
 _AT_ONCE, _SMALL, _AT_ONCE_STEPS = 16, 2**22, 500
 _WARMUP = 3  # eager steps before a capture: libraries make their workspaces in them
-# Compiling the layers of a transformer takes 13 s the first time on a machine and 1 to 4 s from then on. It spares an
-# eighth of GPT-2's captured step (65.4 ms against 74.7 on an H200, 360 TFLOP/s), and more where layers are smaller and
-# do less for each number that they read: what it costs later is won back in some ten to sixty seconds of steps. By work
-# and not by steps, of which large ones pay after a few hundred, and small ones never.
-_COMPILE_FLOPS = 4e15
+# Compiling the layers of a transformer takes 11 s the first time on a machine and 1 to 4 s from then on. On an H200 it
+# spares a sixth of GPT-2's captured step (63.1 ms against 74.7) and a fifth of that of a GPT of 11 million weights (6.8
+# against 8.4): won back after 3·10¹⁶ and 8·10¹⁵ operations the first time, and after a fourth of that later. By work and
+# not by steps, of which large ones pay after a few hundred, and small ones never.
+_COMPILE_FLOPS = 8e15
 
 
 def choose_mode(plan: Plan, device: torch.device, steps: int, layer_flops: float = 0.0) -> Mode:
