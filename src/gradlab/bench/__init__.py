@@ -15,6 +15,7 @@ from gradlab.bench.language import RECIPES, Learned, bench_language
 from gradlab.bench.precision import Precision, bench_precision
 from gradlab.bench.start import StartRow, bench_start
 from gradlab.bench.tables import TABLES, Scored, bench_tables
+from gradlab.bench.train_cuda import CudaTrained, bench_train_cuda
 
 __all__ = [
     "CASES",
@@ -27,6 +28,7 @@ __all__ = [
     "AttentionAlone",
     "Compiling",
     "CudaDecoded",
+    "CudaTrained",
     "Decoded",
     "Growth",
     "Learned",
@@ -50,4 +52,5 @@ __all__ = [
     "bench_start",
     "bench_tables",
     "bench_train",
+    "bench_train_cuda",
 ]

@@ -65,6 +65,9 @@ def bench_attention_alone(
     device: str = "cuda",
 ) -> AttentionAlone:
     """Each kind at each length, in one process."""
+    from gradlab.training.environment import find_device
+
+    find_device(device)  # which refuses one that is not there
     passes: list[Pass] = []
     with Worker("gradlab.bench.attention_alone_worker") as worker:
 

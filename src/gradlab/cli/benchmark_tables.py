@@ -9,6 +9,7 @@ from gradlab.bench import (
     Compiling,
     CorpusPart,
     CudaDecoded,
+    CudaTrained,
     Decoded,
     Growth,
     Learned,
@@ -92,6 +93,29 @@ def show_decode(screen: Console, results: Sequence[Decoded]) -> None:
         screen.print("All wrote the same tokens." if one.same else "They did not write the same tokens.")
 
 
+def show_train_cuda(screen: Console, results: Sequence[CudaTrained]) -> None:
+    for one in results:
+        best = one.rows[0].milliseconds
+        rows = (
+            [
+                r.title,
+                f"{r.milliseconds:,.3f}",
+                f"{r.examples_per_second:,.0f}",
+                f"{r.gibibytes:.1f}",
+                f"{r.before:.1f}",
+                f"{r.milliseconds / best:.2f}",
+            ]
+            for r in one.rows
+        )
+        columns = ("", "ms a step", f"{one.unit}/s", "GiB", "s before full speed", "gradlab is so many times as fast")
+        screen.print(table(*columns, rows=rows, title=one.title))
+        if one.floor is not None:
+            screen.print(
+                f"If a step were its products of matrices alone, at the speed of a large one: {one.floor:,.1f} ms."
+            )
+        screen.print(f"{one.device}; {one.versions}.")
+
+
 def show_decode_cuda(screen: Console, results: Sequence[CudaDecoded]) -> None:
     for one in results:
         best = one.rows[0].tokens_per_second
@@ -136,6 +160,16 @@ def show_attention_alone(screen: Console, result: AttentionAlone) -> None:
         screen.print(f"Linear attention is faster than softmax from {result.crossover:,.0f} tokens on.")
     rows = [[f"{count:,}", f"{error:.3f}"] for count, error in result.features.items()]
     screen.print(table("features", "error", rows=rows, title="Performer beside softmax attention"))
+
+
+def show_cuda(screen: Console, results: Sequence[AttentionAlone | CudaTrained | CudaDecoded]) -> None:
+    for one in results:
+        if isinstance(one, AttentionAlone):
+            show_attention_alone(screen, one)
+        elif isinstance(one, CudaTrained):
+            show_train_cuda(screen, [one])
+        else:
+            show_decode_cuda(screen, [one])
 
 
 def show_attention(screen: Console, results: Sequence[Growth | AttentionAlone]) -> None:

@@ -14,6 +14,7 @@ from gradlab import bench as benches
 from gradlab.cli import benchmark_tables as tables
 from gradlab.cli.output import console, print_json
 from gradlab.cli.training import Json, Plain
+from gradlab.errors import GradlabError
 
 Rounds = Annotated[int, Parameter(help="How often everything is measured; ratios are medians over rounds.")]
 
@@ -32,6 +33,7 @@ bench = cyclopts.App(
     - `gradlab bench attention`: how time and memory grow with the length of a text
     - `gradlab bench language`: which language model predicts best after two minutes of training
     - `gradlab bench tables`: a table by default beside scikit-learn's methods, over folds
+    - `gradlab bench cuda`: attention, training and writing on a GPU
     - `gradlab bench compile`: what compiling the step costs and saves
     - `gradlab bench precision`: a step in bf16 beside one in float32, on this CPU
     - `gradlab bench doctor`: how often the doctor names the fault of a training script
@@ -45,6 +47,7 @@ bench = cyclopts.App(
 @bench.command(sort_key=0)
 def train(
     *cases: str,
+    device: Literal["cpu", "cuda"] = "cpu",
     against: Path | None = None,
     rounds: int | None = None,
     plain: Plain = False,
@@ -62,16 +65,28 @@ def train(
 
     Example: `gradlab bench train digits mlp lstm gpt --against ../before`
 
+    On a GPU it is GPT-2 of 124 million weights by default settings beside Hugging Face's, compiled, and an MLP through
+    `gradlab.fit` beside the usual loop.
+
+    Example: `gradlab bench train --device cuda`
+
     Parameters
     ----------
     cases
-        Which trainings: digits, mlp, lenet, lstm, gpt; default all.
+        Which trainings: digits, mlp, lenet, lstm, gpt; default all. Not on a GPU.
+    device
+        Where to measure.
     against
         A folder with another checkout of gradlab, which takes the place of the peers.
     rounds
         How often everything is measured; ratios are medians over rounds. Default 7, and 15 with --against, whose
         ratios are close to 1.
     """
+    if device == "cuda":
+        if cases or against is not None or rounds is not None:
+            raise GradlabError("On a GPU, bench train has no cases, no --against and no --rounds.")
+        _show(benches.bench_train_cuda(_progress), tables.show_train_cuda, plain, as_json)
+        return
     chosen = cases or [*benches.CASES, *benches.TEXT_CASES]
     if against is None:
         results = benches.bench_train(chosen, 7 if rounds is None else rounds, _progress)
@@ -185,6 +200,18 @@ def language(
     """
     results = benches.bench_language(recipes or benches.RECIPES, minutes, _progress, threads)
     _show(results, tables.show_language, plain, as_json)
+
+
+@bench.command(sort_key=3)
+def cuda(*, plain: Plain = False, as_json: Json = False) -> None:
+    """What a GPU does, in some minutes: attention by itself, training, and writing.
+
+    It is `bench attention`, of which only attention by itself, `bench train` and `bench decode` with `--device cuda`.
+
+    Example: `gradlab bench cuda`
+    """
+    trained, decoded = benches.bench_train_cuda(_progress), benches.bench_decode_cuda(_progress)
+    _show([benches.bench_attention_alone(_progress), *trained, *decoded], tables.show_cuda, plain, as_json)
 
 
 @bench.command(name="tables", sort_key=4)

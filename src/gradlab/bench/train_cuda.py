@@ -1,0 +1,85 @@
+"""How fast a GPU trains: GPT-2 by default settings beside Hugging Face's, an MLP by `fit` beside the usual loop."""
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gradlab.bench.arena import Progress
+from gradlab.bench.processes import Worker, WorkerFailed
+from gradlab.errors import GradlabError
+
+_TITLES = {
+    "gradlab": "gradlab",
+    "hugging-face": "Hugging Face, compiled",
+    "usual-loop": "DataLoader and the usual loop",
+}
+_FAR = 0.02  # losses of the same batches from the same weights, in bf16: further apart is other work
+
+
+@dataclass(frozen=True, kw_only=True)
+class CudaTrainRow:
+    """One contestant in a process of its own."""
+
+    title: str
+    milliseconds: float
+    """A step, over the second half of the steps."""
+    examples_per_second: float
+    """Tokens, or rows of a table."""
+    before: float
+    """Seconds until then beyond what the steps took: compiling, recording."""
+    gibibytes: float
+    """Of the device, at the peak."""
+    losses: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CudaTrained:
+    """All contestants at one work."""
+
+    title: str
+    unit: str
+    device: str
+    versions: str
+    floor: float | None
+    """Milliseconds of a step, if products of matrices were all of it and as fast as a large one measured here."""
+    rows: list[CudaTrainRow]
+
+
+def bench_train_cuda(progress: Progress, *, device: str = "cuda", steps: int = 60, **sizes: Any) -> list[CudaTrained]:
+    """`sizes` are others than those of GPT-2 and of MNIST."""
+    from gradlab.training.environment import find_device
+
+    find_device(device)  # which refuses one that is not there
+    peer = "transformers" if importlib.util.find_spec("transformers") else None
+    works: Mapping[str, list[str]] = {
+        "gpt": ["gradlab", *(["hugging-face"] if peer else [])],
+        "mlp": ["gradlab", "usual-loop"],
+    }
+    results = []
+    for work, contestants in works.items():
+        answers: dict[str, dict[str, Any]] = {}
+        for name in contestants:
+            progress(f"{_TITLES[name]}: {work}")
+            asked = {"work": work, "contestant": name, "device": device, "steps": steps, "sizes": sizes.get(work, {})}
+            try:
+                with Worker("gradlab.bench.train_cuda_worker") as worker:
+                    answers[name] = worker.ask(asked)
+            except WorkerFailed as error:
+                raise GradlabError(f"{_TITLES[name]} failed: {error}") from None
+        about = {key: answers["gradlab"][key] for key in ("title", "unit", "device", "versions", "floor")}
+        rows = [CudaTrainRow(title=_TITLES[name], **answer["row"]) for name, answer in answers.items()]
+        check_same_work(rows)
+        results.append(CudaTrained(**about, rows=rows))
+    return results
+
+
+def check_same_work(rows: list[CudaTrainRow]) -> None:
+    """Refuse to compare trainings whose losses differ."""
+    for row in rows[1:]:
+        for ours, theirs in zip(rows[0].losses, row.losses, strict=False):
+            if abs(ours - theirs) > _FAR * max(abs(ours), abs(theirs)):
+                raise GradlabError(
+                    f"{row.title} does other work than {rows[0].title}: its loss is {theirs:.4f}, not {ours:.4f}. "
+                    "They cannot be compared."
+                )

@@ -1,0 +1,233 @@
+"""One training on a GPU in a fresh process: a JSON line in, a JSON line out."""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gradlab.bench.decode_cuda_worker import _versions as versions
+from gradlab.bench.decode_cuda_worker import _wait as wait
+from gradlab.data import Targets
+from gradlab.data.text.windows import WindowExamples, Windows
+from gradlab.models.language import TransformerLanguageModel
+from gradlab.tasks import Language
+from gradlab.training import driver
+from gradlab.training.observers import Observer
+from gradlab.training.plan import Plan, plan_schema
+
+_GPT = {"vocabulary": 50257, "context": 1024, "batch": 32, "dim": 768, "layers": 12, "heads": 12}
+_MLP = {"rows": 60_000, "inputs": 784, "hidden": 512, "classes": 10, "batch": 64, "epochs": 10}
+_RATE, _DECAY, _CLIP = 6e-4, 0.1, 1.0
+_LONG = 10_000  # steps of the training that the default settings are chosen for
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    asked = json.loads(sys.stdin.readline())
+    work = {"gpt": gpt, "mlp": mlp}[asked.pop("work")]
+    answers.write(json.dumps(work(**asked)) + "\n")
+
+
+def gpt(contestant: str, device: str, steps: int, sizes: dict[str, int]) -> dict[str, Any]:
+    """A GPT-2 on windows of random tokens."""
+    size, place = _GPT | sizes, torch.device(device)
+    torch.manual_seed(0)
+    text = torch.randint(size["vocabulary"], (max(4, steps) * size["batch"] * size["context"] // 8 + 1,)).int()
+    shape = {key: size[key] for key in ("dim", "layers", "heads")}
+    with place:
+        model = TransformerLanguageModel(size["vocabulary"], size["context"], **shape, approximate="tanh")
+    train = WindowExamples.over(Windows(text, size["context"])).to(place)
+    values: dict[str, Any] = {"batch_size": size["batch"], "optimizer": "adamw", "lr": _RATE, "weight_decay": _DECAY}
+    precision = "bf16" if device == "cuda" else "float32"
+    more = {"clip": _CLIP, "precision": precision, "schedule": "constant", "keep": "last"}
+    values |= {**more, "log_every": max(1, steps // 2)}
+    plan, long = (Plan(**plan_schema.resolve(values | {"steps": count}, "bench")) for count in (steps, _LONG))
+    task = Language(Targets(tokens=size["vocabulary"]))
+    cost = driver.example_cost(model, task, train)
+    clock = _Clock(steps, place)
+    if contestant == "gradlab":
+        mode = driver.mode_of(model, train, long, cost)
+        with driver.training(model, task, train, None, plan, mode=mode, observers=[_Laps(clock)]) as training:
+            training.run()
+    else:
+        with driver.training(model, task, train, None, plan, mode="eager") as training:
+            peer = _hugging_face(model, place)
+            _by_hand(peer, iter(training.stream.batches(0)), clock, place, precision == "bf16")
+    tokens = size["batch"] * size["context"]
+    flops = 3 * cost.flops * size["batch"]
+    what = f"{size['layers']} layers, {size['dim']} wide, context {size['context']:,}, batch {size['batch']}"
+    return {
+        **_about(place, flops),
+        "title": f"GPT-2: {what}, {precision}",
+        "unit": "tokens",
+        "row": clock.row(tokens),
+    }
+
+
+def _hugging_face(model: TransformerLanguageModel, place: torch.device) -> Callable[[Tensor], Tensor]:
+    """The same weights in Hugging Face's module, compiled."""
+    from transformers import AutoModelForCausalLM
+
+    from gradlab.models.pretrained import save_pretrained
+
+    with tempfile.TemporaryDirectory() as folder:
+        save_pretrained(model, Path(folder))
+        peer: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    peer.to(place).train()
+    for module in peer.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    compiled = torch.compile(peer) if place.type == "cuda" else peer
+    forward = lambda tokens: compiled(input_ids=tokens, use_cache=False).logits  # noqa: E731
+    forward.parameters = peer.parameters  # type: ignore[attr-defined]
+    return forward
+
+
+def _by_hand(forward: Any, batches: Iterator[Any], clock: "_Clock", place: torch.device, half: bool) -> None:
+    """The usual loop in mixed precision, with the fused update."""
+    parameters = list(forward.parameters())
+    groups = [
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": _DECAY},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=_RATE, fused=True)
+    losses: list[Tensor] = []
+    for step in range(1, clock.steps + 1):
+        batch = next(batches)
+        with torch.autocast(place.type, torch.bfloat16, enabled=half):
+            loss = F.cross_entropy(forward(batch["inputs"].long()).flatten(0, 1), batch["targets"].long().flatten())
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(parameters, _CLIP)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        losses.append(loss.detach())
+        if step in (clock.steps // 2, clock.steps):
+            clock.lap(float(torch.stack(losses).mean()))
+            losses = []
+
+
+def mlp(contestant: str, device: str, steps: int, sizes: dict[str, int]) -> dict[str, Any]:
+    """Epochs over a table that is on the device."""
+    size, place = _MLP | sizes, torch.device(device)
+    torch.manual_seed(0)
+    x = torch.randn(size["rows"], size["inputs"])
+    y = (x @ torch.randn(size["inputs"], size["classes"])).argmax(1)
+    per_epoch = -(-size["rows"] // size["batch"])
+
+    def net() -> nn.Module:
+        torch.manual_seed(1)
+        hidden, first = size["hidden"], nn.Linear(size["inputs"], size["hidden"])
+        rest = nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, size["classes"])
+        return nn.Sequential(first, nn.ReLU(), *rest).to(place)
+
+    train = {"gradlab": _fit, "usual-loop": _data_loader}[contestant]
+    train(net(), x, y, size["batch"], 1, place)  # libraries load
+    few, many = (train(net(), x, y, size["batch"], epochs, place) for epochs in (1, 1 + size["epochs"]))
+    seconds = (many[0] - few[0]) / (size["epochs"] * per_epoch)
+    row = {
+        "milliseconds": 1e3 * seconds,
+        "examples_per_second": size["batch"] / seconds,
+        "before": max(0.0, few[0] - per_epoch * seconds),
+        "gibibytes": torch.cuda.max_memory_allocated() / 2**30 if device == "cuda" else 0.0,
+        "losses": [],
+    }
+    what = f"{size['inputs']}-{size['hidden']}-{size['hidden']}-{size['classes']}"
+    title = f"MLP {what}, batch {size['batch']}, an epoch of {size['rows']:,} rows takes {per_epoch:,} steps"
+    return {**_about(place, None), "title": title, "unit": "rows", "row": row}
+
+
+def _fit(net: nn.Module, x: Tensor, y: Tensor, batch: int, epochs: int, place: torch.device) -> tuple[float, nn.Module]:
+    from gradlab.training.fit import fit
+
+    x, y = x.to(place), y.to(place)
+    wait(place)
+    began = time.perf_counter()
+    fit(net, (x, y), epochs=epochs, batch_size=batch, lr=1e-3, doctor=False)
+    wait(place)
+    return time.perf_counter() - began, net
+
+
+def _data_loader(
+    net: nn.Module, x: Tensor, y: Tensor, batch: int, epochs: int, place: torch.device
+) -> tuple[float, nn.Module]:
+    from torch.utils.data import DataLoader, TensorDataset
+
+    loader = DataLoader(TensorDataset(x, y), batch_size=batch, shuffle=True)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    wait(place)
+    began = time.perf_counter()
+    for _ in range(epochs):
+        for inputs, targets in loader:
+            loss = F.cross_entropy(net(inputs.to(place)), targets.to(place))
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+    wait(place)
+    return time.perf_counter() - began, net
+
+
+class _Clock:
+    """Seconds of the second half of the steps, and the mean loss of each half."""
+
+    def __init__(self, steps: int, place: torch.device):
+        self.steps, self.place = steps, place
+        self.began, self.half, self.end = time.perf_counter(), 0.0, 0.0
+        self.losses: list[float] = []
+
+    def lap(self, loss: float) -> None:
+        """At the half, and at the end."""
+        wait(self.place)
+        self.half, self.end = self.half or time.perf_counter(), time.perf_counter()
+        self.losses.append(loss)
+
+    def row(self, examples: int) -> dict[str, Any]:
+        seconds = (self.end - self.half) / (self.steps - self.steps // 2)
+        return {
+            "milliseconds": 1e3 * seconds,
+            "examples_per_second": examples / seconds,
+            "before": max(0.0, self.half - self.began - self.steps // 2 * seconds),
+            "gibibytes": torch.cuda.max_memory_allocated() / 2**30 if self.place.type == "cuda" else 0.0,
+            "losses": self.losses,
+        }
+
+
+class _Laps(Observer):
+    """Log lines are at the half and at the end."""
+
+    def __init__(self, clock: _Clock):
+        self.clock = clock
+
+    def log(self, training: Any, line: Any) -> None:
+        self.clock.lap(line["loss"])
+
+
+def _about(place: torch.device, flops: float | None) -> dict[str, Any]:
+    name = torch.cuda.get_device_name() if place.type == "cuda" else "CPU"
+    floor = None if flops is None else 1e3 * flops / _flops_per_second(place)
+    return {"device": name, "versions": versions(), "floor": floor}
+
+
+def _flops_per_second(place: torch.device) -> float:
+    """Of a large product in bf16."""
+    n = 8192 if place.type == "cuda" else 256
+    a = torch.randn(n, n, device=place, dtype=torch.bfloat16 if place.type == "cuda" else torch.float32)
+    a @ a
+    wait(place)
+    began = time.perf_counter()
+    for _ in range(10):
+        a @ a
+    wait(place)
+    return 10 * 2 * n**3 / (time.perf_counter() - began)
+
+
+if __name__ == "__main__":
+    main()
