@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradlab.bench.device import copied_bytes_per_second, device_name, versions
 from gradlab.errors import is_out_of_memory
 from gradlab.nn.attention import LinearAttention, PerformerAttention, ScaledDotAttention
 
@@ -39,14 +40,12 @@ def main() -> None:
 def about(tokens: int, heads: int, dim: int, dtype: str, device: str) -> dict[str, Any]:
     """The device, how fast it copies, and the least time: 4 tensors forward, 8 backward, each once."""
     number = tokens * heads * dim
-    source = torch.ones(max(number, 2**26 if device == "cuda" else 1), dtype=torch.float32, device=device)
-    target = torch.empty_like(source)
-    copy = 2 * source.nbytes / (1e-3 * _median(lambda: target.copy_(source), device)) / 1e12
+    place = torch.device(device)
+    copy = copied_bytes_per_second(place) / 1e12
     size = torch.empty((), dtype=getattr(torch, dtype)).element_size()
-    name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
     return {
-        "device": name,
-        "versions": f"torch {torch.__version__}{_triton()}",
+        "device": device_name(place),
+        "versions": versions(),
         "copy": copy,
         "floor": 1e3 * 12 * number * size / (copy * 1e12),
     }
@@ -149,14 +148,6 @@ def _peak_from_now(device: str) -> int:
         return 0
     torch.cuda.reset_peak_memory_stats()
     return torch.cuda.memory_allocated()
-
-
-def _triton() -> str:
-    try:
-        import triton
-    except ImportError:
-        return ""
-    return f", triton {triton.__version__}"
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from gradlab.bench.device import copied_bytes_per_second, device_name, versions, wait
+
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
@@ -31,7 +33,7 @@ def main() -> None:
     drawn = torch.Generator().manual_seed(1)
     prompts = torch.randint(sizes["vocabulary"], (asked["texts"], asked["prompt"]), generator=drawn).to(device)
     write = _gradlab if asked["contestant"] == "gradlab" else _hugging_face
-    _wait(device)
+    wait(device)
     first, rest, _ = write(model.bfloat16(), prompts, asked["new"], asked["beams"])
     *_, tokens = write(model.float(), prompts, min(asked["new"], _COMPARED), asked["beams"])
     answer = {
@@ -39,9 +41,9 @@ def main() -> None:
         "rest": rest,
         "text": hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest(),
         "model": f"GPT-2, {sizes['layers']} layers, {sizes['dim']} wide, {sizes['vocabulary']} tokens, bf16",
-        "device": torch.cuda.get_device_name() if device.type == "cuda" else "CPU",
-        "versions": _versions(),
-        "floor": _copied_bytes_per_second(device) / sum(2 * p.numel() for p in model.parameters()),
+        "device": device_name(device),
+        "versions": versions(),
+        "floor": copied_bytes_per_second(device) / sum(2 * p.numel() for p in model.parameters()),
     }
     answers.write(json.dumps(answer) + "\n")
 
@@ -115,13 +117,13 @@ class _Clock:
     """When the first token was there, and when the last was. Between them nobody waits for the device."""
 
     def __init__(self, device: "torch.device") -> None:
-        _wait(device)
+        wait(device)
         self.device, self.began = device, time.perf_counter()
         self.first: float | None = None
 
     def tick(self) -> None:
         if self.first is None:
-            _wait(self.device)
+            wait(self.device)
             self.first = time.perf_counter()
 
     def unchanged(self, logits: "Tensor", context: Any) -> "Tensor":
@@ -131,41 +133,9 @@ class _Clock:
 
     def read(self) -> tuple[float, float]:
         """Seconds to the first token, and from there to the end."""
-        _wait(self.device)
+        wait(self.device)
         assert self.first is not None
         return self.first - self.began, time.perf_counter() - self.first
-
-
-def _wait(device: "torch.device") -> None:
-    import torch
-
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-
-
-def _copied_bytes_per_second(device: "torch.device", size: int = 2**28, times: int = 20) -> float:
-    import torch
-
-    here, there = (torch.zeros(size, dtype=torch.uint8, device=device) for _ in range(2))
-    there.copy_(here)
-    _wait(device)
-    began = time.perf_counter()
-    for _ in range(times):
-        there.copy_(here)
-    _wait(device)
-    return 2 * size * times / (time.perf_counter() - began)
-
-
-def _versions() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    told = []
-    for name in ("gradlab", "torch", "triton", "transformers"):
-        try:
-            told.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            told.append(f"no {name}")
-    return ", ".join(told)
 
 
 if __name__ == "__main__":

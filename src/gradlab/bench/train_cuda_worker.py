@@ -13,8 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradlab.bench.decode_cuda_worker import _versions as versions
-from gradlab.bench.decode_cuda_worker import _wait as wait
+from gradlab.bench.device import device_name, versions, wait
 from gradlab.data import Targets
 from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.models.language import TransformerLanguageModel
@@ -211,9 +210,8 @@ class _Laps(Observer):
 
 
 def _about(place: torch.device, flops: float | None) -> dict[str, Any]:
-    name = torch.cuda.get_device_name() if place.type == "cuda" else "CPU"
     floor = None if flops is None else 1e3 * flops / _flops_per_second(place)
-    return {"device": name, "versions": versions(), "floor": floor}
+    return {"device": device_name(place), "versions": versions(), "floor": floor}
 
 
 def _flops_per_second(place: torch.device) -> float:

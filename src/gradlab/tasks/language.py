@@ -16,6 +16,7 @@ from gradlab.errors import GradlabError
 from gradlab.models.language import TransformerLanguageModel
 from gradlab.models.ngram import NGram
 from gradlab.nn.linear_cross_entropy import linear_cross_entropy
+from gradlab.nn.plain import is_itself
 from gradlab.tasks.counted import ngram_baselines, token_entropy, tokens_of
 from gradlab.tasks.evaluation import inference
 from gradlab.tasks.metrics import Metric, perplexity
@@ -118,11 +119,10 @@ class Language(Supervised):
 
 def _only_multiplies(model: Any) -> bool:
     """Whether a model's logits are `output_weight` times `hidden`, and nobody listens to its calls."""
-    if not isinstance(model, TransformerLanguageModel) or "forward" in vars(model):
+    if not isinstance(model, TransformerLanguageModel) or not is_itself(model, TransformerLanguageModel.forward):
         return False
-    hooks = model._forward_hooks, model._forward_pre_hooks, model._backward_hooks, model._backward_pre_hooks
-    own = type(model).forward is not TransformerLanguageModel.forward
-    return not own and not any(hooks) and not _has_any_global_hook()  # type: ignore[no-untyped-call]
+    heard = model._backward_hooks or model._backward_pre_hooks or _has_any_global_hook()  # type: ignore[no-untyped-call]
+    return not heard
 
 
 def _surprise(logits: Logits, target: Next) -> Float[Tensor, "2"]:

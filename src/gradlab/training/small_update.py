@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from gradlab.nn.linear_cross_entropy import has_triton
+from gradlab.kernels import run_on
 from gradlab.training.guard import DeviceGuard, Guard
 from gradlab.training.optimizers import Optimizer
 from gradlab.training.optimizers.adam import Adam
@@ -29,7 +29,8 @@ def small_update(optimizer: Optimizer, guard: Guard, plan: Plan, steps: int) -> 
     plain = not plan.l1 and all(v.is_cuda and v.dtype == torch.float32 and v.is_contiguous() for v in values)
     if not (isinstance(optimizer, Adam) and isinstance(guard, DeviceGuard)):
         return None
-    return SmallUpdate(optimizer, guard, plan.clip) if steps >= _STEPS and fits and plain and has_triton() else None
+    runs = fits and plain and run_on(values[0].device)
+    return SmallUpdate(optimizer, guard, plan.clip) if steps >= _STEPS and runs else None
 
 
 class SmallUpdate:

@@ -1,0 +1,47 @@
+"""The device that a benchmark runs on: its name, its versions, how fast it copies. Importing this imports no torch."""
+
+import time
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+def device_name(device: "torch.device") -> str:
+    import torch
+
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+
+
+def wait(device: "torch.device") -> None:
+    """Until all that was asked of the device is done."""
+    import torch
+
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def copied_bytes_per_second(device: "torch.device", size: int = 2**28, times: int = 20) -> float:
+    """Read and written."""
+    import torch
+
+    here, there = (torch.zeros(size, dtype=torch.uint8, device=device) for _ in range(2))
+    there.copy_(here)
+    wait(device)
+    began = time.perf_counter()
+    for _ in range(times):
+        there.copy_(here)
+    wait(device)
+    return 2 * size * times / (time.perf_counter() - began)
+
+
+def versions() -> str:
+    """Of what takes part."""
+    told = []
+    for name in ("gradlab", "torch", "triton", "transformers"):
+        try:
+            told.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            told.append(f"no {name}")
+    return ", ".join(told)
