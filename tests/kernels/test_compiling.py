@@ -46,13 +46,11 @@ FLOAT32 = {**ELU, "PRECISION": "tf32x3", "num_warps": 8, "num_stages": 1}
 
 
 def passes(constants):
-    both = {"QUERIES": True, "KEYS": constants["MAP"] != "exp"}
     return [
         ("sums", {**constants, "BACKWARD": False}),
         ("sums", {**constants, "BACKWARD": True}),
         ("outputs", constants),
-        ("gradients", {**constants, **both}),
-        ("gradients", {**constants, "QUERIES": False, "KEYS": True}),
+        ("gradients", constants),
     ]
 
 

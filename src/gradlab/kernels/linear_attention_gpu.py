@@ -15,6 +15,7 @@ from gradlab.kernels.launching import Constants, Kernel
 from gradlab.kernels.linear_attention_chunks import State
 
 _PROGRAMS = 512  # about four for each part of a large GPU, so that none is idle for long
+_THIRD = 168  # of the registers of a multiprocessor, for each of 128 threads
 _LEAST = torch.finfo(torch.float32).tiny ** 0.75  # its inverse, a factor of the derivative, is still a number
 _LOWEST = -1e30  # the top before any key: not -∞, since -∞ - -∞ is no number
 
@@ -78,12 +79,12 @@ class _Sizes:
         return min(2048, max(2 * self.chunk, 1 << (wanted.bit_length() - 1)))
 
     @cached_property
-    def together(self) -> bool:
-        """Whether the gradients of queries and of keys are one kernel: else there are not registers for both."""
+    def small(self) -> bool:
+        """Whether three programs fit beside each other, if each has a third of the registers."""
         return self.bf16 and self.feature_map != "exp" and max(self.padded_inputs, self.padded_values) <= 64
 
     @lru_cache(maxsize=256)  # noqa: B019  (as long as the process: there are as many as kinds of calls)
-    def constants(self, *, full: bool, causal: bool, masked: bool, **flags: bool) -> Constants:
+    def constants(self, *, full: bool, causal: bool, masked: bool, limited: bool = False, **flags: bool) -> Constants:
         """What the kernels are compiled for."""
         return Constants(
             D=self.inputs,
@@ -105,6 +106,7 @@ class _Sizes:
             **flags,
             num_warps=4 if self.bf16 and self.padded_values <= 128 else 8,
             num_stages=2 if self.bf16 else 1,
+            **({"maxnreg": _THIRD} if limited else {}),
         )
 
     @lru_cache(maxsize=256)  # noqa: B019
@@ -354,15 +356,15 @@ def _gradients(
         sums, behind if causal else sums, None, every, top, lowest, edges, sizes.width, heads, n, sizes.segments(n),
         constants=sizes.scanning(causal=causal, REVERSE=True, STARTS=False, ENDS=not causal),
     )  # fmt: skip
-    for queries, keys in ((True, True),) if causal and sizes.together else ((True, False), (False, True)):
-        length = n if queries else m
-        kernels.gradients(
-            (heads, sizes.all_segments(batch, length) * sizes.chunks, 1),
-            q, k, v, given, divisor, to_divisor, omega, mask, q_scale, scale, top, lowest, places,
-            local, before if causal else end, back, behind if causal else every, dq, dk, dv,
-            *_strides(q, k, v, given, dq, dk, dv), heads, length, sizes.segments(length),
-            constants=sizes.constants(**kind, QUERIES=queries, KEYS=keys),
-        )  # fmt: skip
+    query_chunks, key_chunks = (sizes.all_segments(batch, length) * sizes.chunks for length in (n, m))
+    kernels.gradients(
+        (2 * heads, max(query_chunks, key_chunks), 1),
+        q, k, v, given, divisor, to_divisor, omega, mask, q_scale, scale, top, lowest, places,
+        local, before if causal else end, back, behind if causal else every, dq, dk, dv,
+        *_strides(q, k, v, given, dq, dk, dv),
+        heads, n, sizes.segments(n), query_chunks, m, sizes.segments(m), key_chunks,
+        constants=sizes.constants(**kind, limited=sizes.small),
+    )  # fmt: skip
     return dq, dk, dv
 
 

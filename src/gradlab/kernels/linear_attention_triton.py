@@ -515,18 +515,59 @@ def outputs(
 
 
 @triton.jit
+def load_given(
+    DO, DIVISOR, do_row, per_row, rows, valid,
+    C: tl.constexpr, EP: tl.constexpr, E: tl.constexpr, FULL: tl.constexpr, PRECISION: tl.constexpr, LEAST: tl.constexpr,
+):  # fmt: skip
+    """g: what comes back to the numerator."""
+    divisor = tl.load(DIVISOR + per_row + rows, mask=valid, other=1.0)
+    factor = 1 / tl.where(tl.abs(divisor) < LEAST, 1.0, divisor)
+    return times(load_rows(DO, do_row, 0, valid, C, EP, E, FULL), factor, PRECISION)
+
+
+@triton.jit
 def gradients(
     Q, K, V, DO, DIVISOR, CC, OMEGA, MASK, Q_SCALE, SCALE, TOP, LOWEST, PLACES, LOCAL, S, BACK, R, DQ, DK, DV,
     q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, do_batch, do_head, do_row,
-    dq_batch, dq_head, dq_row, dk_batch, dk_head, dk_row, dv_batch, dv_head, dv_row, heads, length, segments,
+    dq_batch, dq_head, dq_row, dk_batch, dk_head, dk_row, dv_batch, dv_head, dv_row,
+    heads, queries, query_segments, query_chunks, keys, key_segments, key_chunks,
     D: tl.constexpr, DP: tl.constexpr, F: tl.constexpr, BF: tl.constexpr, E: tl.constexpr, EP: tl.constexpr,
     C: tl.constexpr, SEGMENT: tl.constexpr, MAP: tl.constexpr, SCALED: tl.constexpr, MASKED: tl.constexpr,
     FULL: tl.constexpr, CAUSAL: tl.constexpr, PACKED: tl.constexpr, PRECISION: tl.constexpr, LEAST: tl.constexpr,
-    QUERIES: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of QUERIES, and of KEYS and values."""
-    head = tl.program_id(0)
-    text, batch, number, row, stop, end, before_segment, before, behind, behind_segment = locate(
+    """Those of a chunk's queries, and of its keys and values, by two programs that run beside each other.
+
+    They read the same rows, the second of them from the cache; one program for both would need all registers.
+    """
+    head, chunk = tl.program_id(0) // 2, tl.program_id(1)
+    if tl.program_id(0) % 2 == 0:
+        if chunk < query_chunks:
+            gradients_of_queries(
+                Q, K, V, DO, DIVISOR, CC, OMEGA, MASK, Q_SCALE, SCALE, TOP, LOWEST, PLACES, LOCAL, S, DQ,
+                q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, do_batch, do_head, do_row,
+                dq_batch, dq_head, dq_row, heads, queries, query_segments, head,
+                D, DP, F, BF, E, EP, C, SEGMENT, MAP, SCALED, MASKED, FULL, CAUSAL, PACKED, PRECISION, LEAST,
+            )  # fmt: skip
+    elif chunk < key_chunks:
+        gradients_of_keys(
+            Q, K, V, DO, DIVISOR, CC, OMEGA, MASK, Q_SCALE, SCALE, TOP, LOWEST, PLACES, BACK, R, DK, DV,
+            q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, do_batch, do_head, do_row,
+            dk_batch, dk_head, dk_row, dv_batch, dv_head, dv_row, heads, keys, key_segments, head,
+            D, DP, F, BF, E, EP, C, SEGMENT, MAP, SCALED, MASKED, FULL, CAUSAL, PACKED, PRECISION, LEAST,
+        )  # fmt: skip
+
+
+@triton.jit
+def gradients_of_queries(
+    Q, K, V, DO, DIVISOR, CC, OMEGA, MASK, Q_SCALE, SCALE, TOP, LOWEST, PLACES, LOCAL, S, DQ,
+    q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, do_batch, do_head, do_row,
+    dq_batch, dq_head, dq_row, heads, length, segments, head,
+    D: tl.constexpr, DP: tl.constexpr, F: tl.constexpr, BF: tl.constexpr, E: tl.constexpr, EP: tl.constexpr,
+    C: tl.constexpr, SEGMENT: tl.constexpr, MAP: tl.constexpr, SCALED: tl.constexpr, MASKED: tl.constexpr,
+    FULL: tl.constexpr, CAUSAL: tl.constexpr, PACKED: tl.constexpr, PRECISION: tl.constexpr, LEAST: tl.constexpr,
+):  # fmt: skip
+    """∂φ(qᵢ) = S gᵢ + z cᵢ, of the sums before the chunk and of the keys within it, up to i."""
+    text, batch, number, row, stop, _, before_segment, before, _, _ = locate(
         PLACES, TOP, LOWEST, length, segments, heads, head, C, SEGMENT, SCALED, CAUSAL, PACKED
     )
     at = row.to(tl.int64)
@@ -535,94 +576,128 @@ def gradients(
     per_row = (batch * heads + head) * length
     Q += batch * q_batch + head * q_head + at * q_row
     K += batch * k_batch + head * k_head + at * k_row
+    V += batch * v_batch + head * v_head + at * v_row
+    DO += batch * do_batch + head * do_head + at * do_row
     DQ += batch * dq_batch + head * dq_head + at * dq_row
-    DK += batch * dk_batch + head * dk_head + at * dk_row
-    q_scale, scale, top, own = 0.0, 0.0, 0.0, 0.0
-    if QUERIES or CAUSAL:
-        divisor = tl.load(DIVISOR + per_row + rows, mask=valid, other=1.0)
-        DO += batch * do_batch + head * do_head + at * do_row
-        g = times(
-            load_rows(DO, do_row, 0, valid, C, EP, E, FULL),
-            1 / tl.where(tl.abs(divisor) < LEAST, 1.0, divisor),
-            PRECISION,
-        )
-        c = tl.load(CC + per_row + rows, mask=valid, other=0.0)
-        if SCALED:
-            q_scale = tl.load(Q_SCALE + per_row + rows, mask=valid, other=0.0)
-        if MAP == "exp":
-            every_q = load_rows(Q, q_row, 0, valid, C, DP, D, FULL)
-    if KEYS or CAUSAL:
-        v = load_rows(V + batch * v_batch + head * v_head + at * v_row, v_row, 0, valid, C, EP, E, FULL)
+    g = load_given(DO, DIVISOR, do_row, per_row, rows, valid, C, EP, E, FULL, PRECISION, LEAST)
+    c = tl.load(CC + per_row + rows, mask=valid, other=0.0)
+    q_scale, scale, top, shrink = 0.0, 0.0, 0.0, 1.0
+    if SCALED:
+        q_scale = tl.load(Q_SCALE + per_row + rows, mask=valid, other=0.0)
+    if MAP == "exp":
+        every_q = load_rows(Q, q_row, 0, valid, C, DP, D, FULL)
+    if CAUSAL:
         counts = takes_part(MASK, batch * length + at, length, valid, C, MASKED)
+        slopes = dot(g, tl.trans(load_rows(V, v_row, 0, valid, C, EP, E, FULL)), PRECISION) + c[:, None]
         if SCALED:
             scale = tl.load(SCALE + per_row + rows, mask=valid, other=0.0)
-            unit = behind if CAUSAL else tl.load(TOP + per_row + end - 1)
-            own = exp(tl.minimum(scale - unit, 0.0), PRECISION)
+            top = tl.load(TOP + per_row + rows, mask=valid, other=0.0)
+            shrink = exp(tl.minimum(before_segment - before, 0.0), PRECISION)
+            slopes *= exp(tl.minimum(scale[None, :] - top[:, None], 0.0), PRECISION)
         if MAP == "exp":
             every_k = load_rows(K, k_row, 0, valid, C, DP, D, FULL)
+        slopes = narrow(tl.where(tl.arange(0, C)[:, None] >= tl.arange(0, C)[None, :], slopes, 0.0), PRECISION)
+    d_queries = tl.zeros([C, DP], tl.float32)
+    segment, chunk = (number if CAUSAL else text) * heads + head, tl.program_id(1) * heads + head
+    for first in range(0, F, BF):
+        high, low = load_omega(OMEGA, first, D, DP, F, BF, MAP, PRECISION)
+        x = every_q if MAP == "exp" else load_rows(Q, q_row, first, valid, C, BF, D, FULL)
+        q = features(x, q_scale, high, low, first, valid, D, F, BF, MAP, PRECISION, FULL)
+        total, weight = sums_at(LOCAL, S, chunk, segment, shrink, first, F, BF, E, EP, SCALED, CAUSAL, PRECISION)
+        gradient = dot(g, tl.trans(total), PRECISION) + c[:, None] * weight
+        if CAUSAL:
+            if SCALED:
+                gradient *= exp(tl.minimum(before - top, 0.0), PRECISION)[:, None]
+            y = every_k if MAP == "exp" else load_rows(K, k_row, first, valid, C, BF, D, FULL)
+            k = features(y, scale, high, low, first, counts, D, F, BF, MAP, PRECISION, FULL and not MASKED)
+            gradient += dot(slopes, k, PRECISION)
+        gradient = pull_back(x, q, gradient, high, D, MAP, PRECISION)
+        if MAP == "exp":
+            d_queries += gradient
+        else:
+            store_rows(DQ, dq_row, first, gradient, valid, C, BF, D, FULL)
+    if MAP == "exp":
+        store_rows(DQ, dq_row, 0, d_queries, valid, C, DP, D, FULL)
+
+
+@triton.jit
+def gradients_of_keys(
+    Q, K, V, DO, DIVISOR, CC, OMEGA, MASK, Q_SCALE, SCALE, TOP, LOWEST, PLACES, BACK, R, DK, DV,
+    q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, do_batch, do_head, do_row,
+    dk_batch, dk_head, dk_row, dv_batch, dv_head, dv_row, heads, length, segments, head,
+    D: tl.constexpr, DP: tl.constexpr, F: tl.constexpr, BF: tl.constexpr, E: tl.constexpr, EP: tl.constexpr,
+    C: tl.constexpr, SEGMENT: tl.constexpr, MAP: tl.constexpr, SCALED: tl.constexpr, MASKED: tl.constexpr,
+    FULL: tl.constexpr, CAUSAL: tl.constexpr, PACKED: tl.constexpr, PRECISION: tl.constexpr, LEAST: tl.constexpr,
+):  # fmt: skip
+    """∂φ(kⱼ) = R vⱼ + r and ∂vⱼ = Rᵀ φ(kⱼ), of the sums behind the chunk and of the queries within it, from j on."""
+    text, batch, number, row, stop, end, _, _, behind, behind_segment = locate(
+        PLACES, TOP, LOWEST, length, segments, heads, head, C, SEGMENT, SCALED, CAUSAL, PACKED
+    )
+    at = row.to(tl.int64)
+    rows = at + tl.arange(0, C)
+    valid = rows < stop
+    per_row = (batch * heads + head) * length
+    Q += batch * q_batch + head * q_head + at * q_row
+    K += batch * k_batch + head * k_head + at * k_row
+    V += batch * v_batch + head * v_head + at * v_row
+    DO += batch * do_batch + head * do_head + at * do_row
+    DK += batch * dk_batch + head * dk_head + at * dk_row
+    DV += batch * dv_batch + head * dv_head + at * dv_row
+    v = load_rows(V, v_row, 0, valid, C, EP, E, FULL)
+    counts = takes_part(MASK, batch * length + at, length, valid, C, MASKED)
+    q_scale, scale, own, decay, grow = 0.0, 0.0, 0.0, 1.0, 1.0
+    if SCALED:
+        scale = tl.load(SCALE + per_row + rows, mask=valid, other=0.0)
+        unit = behind if CAUSAL else tl.load(TOP + per_row + end - 1)
+        own = exp(tl.minimum(scale - unit, 0.0), PRECISION)
+    if MAP == "exp":
+        every_k = load_rows(K, k_row, 0, valid, C, DP, D, FULL)
     if CAUSAL:  # of a key in its row, a query in its column
+        g = load_given(DO, DIVISOR, do_row, per_row, rows, valid, C, EP, E, FULL, PRECISION, LEAST)
+        c = tl.load(CC + per_row + rows, mask=valid, other=0.0)
         slopes = dot(v, tl.trans(g), PRECISION) + c[None, :]
         later = tl.arange(0, C)[:, None] <= tl.arange(0, C)[None, :]
         if SCALED:
+            q_scale = tl.load(Q_SCALE + per_row + rows, mask=valid, other=0.0)
             top = tl.load(TOP + per_row + rows, mask=valid, other=0.0)
-            slopes *= exp(tl.minimum(scale[:, None] - top[None, :], 0.0), PRECISION)
+            decay = exp(tl.minimum(scale[:, None] - top[None, :], 0.0), PRECISION)
+            grow = exp(tl.minimum(behind - behind_segment, 0.0), PRECISION)
+            slopes *= decay
+        if MAP == "exp":
+            every_q = load_rows(Q, q_row, 0, valid, C, DP, D, FULL)
         slopes = narrow(tl.where(later, slopes, 0.0), PRECISION)
     weights = tl.zeros([C, C], tl.float32)
     d_values = tl.zeros([C, EP], tl.float32)
-    d_queries = tl.zeros([C, DP], tl.float32)
     d_keys = tl.zeros([C, DP], tl.float32)
     segment, chunk = (number if CAUSAL else text) * heads + head, tl.program_id(1) * heads + head
-    shrink, grow = 1.0, 1.0  # from the unit of the segment to that of the chunk
-    if SCALED and CAUSAL:
-        shrink = exp(tl.minimum(before_segment - before, 0.0), PRECISION)
-        grow = exp(tl.minimum(behind - behind_segment, 0.0), PRECISION)
     for first in range(0, F, BF):
         high, low = load_omega(OMEGA, first, D, DP, F, BF, MAP, PRECISION)
-        if QUERIES or CAUSAL:
+        if CAUSAL:  # before the sums: in this order it takes the fewest registers
             x = every_q if MAP == "exp" else load_rows(Q, q_row, first, valid, C, BF, D, FULL)
             q = features(x, q_scale, high, low, first, valid, D, F, BF, MAP, PRECISION, FULL)
-        if KEYS or CAUSAL:
-            y = every_k if MAP == "exp" else load_rows(K, k_row, first, valid, C, BF, D, FULL)
-            k = features(y, scale, high, low, first, counts, D, F, BF, MAP, PRECISION, FULL and not MASKED)
-        if QUERIES:
-            total, weight = sums_at(LOCAL, S, chunk, segment, shrink, first, F, BF, E, EP, SCALED, CAUSAL, PRECISION)
-            gradient = dot(g, tl.trans(total), PRECISION) + c[:, None] * weight
-            if CAUSAL:
-                if SCALED:
-                    gradient *= exp(tl.minimum(before - top, 0.0), PRECISION)[:, None]
-                gradient += dot(tl.trans(slopes), k, PRECISION)
-            gradient = pull_back(x, q, gradient, high, D, MAP, PRECISION)
-            if MAP == "exp":
-                d_queries += gradient
-            else:
-                store_rows(DQ, dq_row, first, gradient, valid, C, BF, D, FULL)
-        if KEYS:
-            total, weight = sums_at(BACK, R, chunk, segment, grow, first, F, BF, E, EP, SCALED, CAUSAL, PRECISION)
-            gradient = dot(v, tl.trans(total), PRECISION) + weight
-            far = k
-            if SCALED:
-                gradient *= own[:, None]
-                far = times(k, own, PRECISION)
-            d_values += dot(far, total, PRECISION)
-            if CAUSAL:
-                gradient += dot(slopes, q, PRECISION)
-                weights += dot(k, tl.trans(q), PRECISION)
-            if MASKED:
-                gradient = tl.where(counts[:, None], gradient, 0.0)
-            gradient = pull_back(y, k, gradient, high, D, MAP, PRECISION)
-            if MAP == "exp":
-                d_keys += gradient
-            else:
-                store_rows(DK, dk_row, first, gradient, valid, C, BF, D, FULL)
-    if KEYS and CAUSAL:
+        y = every_k if MAP == "exp" else load_rows(K, k_row, first, valid, C, BF, D, FULL)
+        k = features(y, scale, high, low, first, counts, D, F, BF, MAP, PRECISION, FULL and not MASKED)
+        total, weight = sums_at(BACK, R, chunk, segment, grow, first, F, BF, E, EP, SCALED, CAUSAL, PRECISION)
+        gradient = dot(v, tl.trans(total), PRECISION) + weight
+        far = k
         if SCALED:
-            weights *= exp(tl.minimum(scale[:, None] - top[None, :], 0.0), PRECISION)
-        weights = tl.where(tl.arange(0, C)[:, None] <= tl.arange(0, C)[None, :], weights, 0.0)
-        d_values += dot(weights, g, PRECISION)
-    if KEYS:
-        DV += batch * dv_batch + head * dv_head + at * dv_row
-        store_rows(DV, dv_row, 0, d_values, valid, C, EP, E, FULL)
-    if QUERIES and MAP == "exp":
-        store_rows(DQ, dq_row, 0, d_queries, valid, C, DP, D, FULL)
-    if KEYS and MAP == "exp":
+            gradient *= own[:, None]
+            far = times(k, own, PRECISION)
+        d_values += dot(far, total, PRECISION)
+        if CAUSAL:
+            gradient += dot(slopes, q, PRECISION)
+            weights += dot(k, tl.trans(q), PRECISION)
+        if MASKED:
+            gradient = tl.where(counts[:, None], gradient, 0.0)
+        gradient = pull_back(y, k, gradient, high, D, MAP, PRECISION)
+        if MAP == "exp":
+            d_keys += gradient
+        else:
+            store_rows(DK, dk_row, first, gradient, valid, C, BF, D, FULL)
+    if CAUSAL:
+        if SCALED:
+            weights *= decay
+        d_values += dot(tl.where(later, weights, 0.0), g, PRECISION)
+    store_rows(DV, dv_row, 0, d_values, valid, C, EP, E, FULL)
+    if MAP == "exp":
         store_rows(DK, dk_row, 0, d_keys, valid, C, DP, D, FULL)
