@@ -83,6 +83,11 @@ def test_many_segments():
     check(drawn(1000, heads=1), feature_map="elu", is_causal=True)
 
 
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_whole_chunks_that_do_not_fill_a_segment(is_causal):
+    check(drawn(192, batch=2, heads=1), feature_map="elu", is_causal=is_causal)
+
+
 def test_random_features_of_many_segments_and_blocks():
     check(drawn(300, heads=1, size=2.0), feature_map="exp", omega=directions("exp", count=100), is_causal=True)
 

@@ -4,6 +4,8 @@ from typing import Any
 
 from torch import Tensor
 
+from gradlab.kernels.triton_language import overlapping
+
 
 class Constants(dict[str, Any]):
     """What a kernel is compiled for: made once for each kind of call, and equal to nothing but itself."""
@@ -32,9 +34,10 @@ class Kernel:
             kernel, last = known
             kernel[grid](*arguments, *last)
             return
-        kernel = self.function[grid](*arguments, **constants)
+        options = {**constants, **overlapping()}
+        kernel = self.function[grid](*arguments, **options)
         if kernel is not None:  # as in Triton's interpreter
-            last = [constants[name] for name in self.function.arg_names[len(arguments) :]]
+            last = [options[name] for name in self.function.arg_names[len(arguments) :]]
             self.compiled[key] = kernel, last
 
 

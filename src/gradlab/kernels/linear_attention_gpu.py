@@ -1,22 +1,18 @@
 """The passes of linear attention on a GPU, as operators that torch knows: compiled, exported and differentiated."""
 
 import math
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gradlab.kernels.launching import Constants, Kernel
+from gradlab.kernels.launching import Kernel
 from gradlab.kernels.linear_attention_chunks import State
+from gradlab.kernels.linear_attention_sizes import SCANNED, Sizes, sizes_of
 
-_PROGRAMS = 512  # about four for each part of a large GPU, so that none is idle for long
-_THIRD = 168  # of the registers of a multiprocessor, for each of 128 threads
-_LEAST = torch.finfo(torch.float32).tiny ** 0.75  # its inverse, a factor of the derivative, is still a number
 _LOWEST = -1e30  # the top before any key: not -∞, since -∞ - -∞ is no number
 
 
@@ -29,189 +25,19 @@ def _kernels() -> SimpleNamespace:
     return SimpleNamespace(**{name: Kernel(getattr(triton, name)) for name in names})
 
 
-@dataclass(frozen=True)
-class _Sizes:
-    """What the kernels are compiled for, and how the work is cut. All of it follows from the shapes."""
-
-    feature_map: str
-    heads: int
-    inputs: int
-    features: int
-    values: int
-    precision: str
-    lengths: tuple[int, ...] | None
-    rows: int  # of queries and keys together with those of all texts and heads, by which segments are chosen
-
-    @property
-    def bf16(self) -> bool:
-        return self.precision.startswith("bf16")
-
-    @cached_property
-    def feature_block(self) -> int:
-        """As many features as fit into the registers of a program, with a row of sums for each."""
-        return min(_power(self.features), 64 if self.bf16 or self.padded_values <= 128 else 32)
-
-    @cached_property
-    def padded_inputs(self) -> int:
-        return _power(self.inputs)
-
-    @cached_property
-    def padded_values(self) -> int:
-        return _power(self.values)
-
-    @cached_property
-    def blocks(self) -> int:
-        return -(-self.features // self.feature_block)
-
-    @cached_property
-    def width(self) -> int:
-        """Numbers of S and z."""
-        return self.features * (self.values + 1)
-
-    @cached_property
-    def chunk(self) -> int:
-        return 32 if max(self.padded_values, self.padded_inputs) > 128 else 64
-
-    @cached_property
-    def segment(self) -> int:
-        """Rows of a segment: as many as leave enough of them to fill the chip."""
-        wanted = max(1, self.rows // _PROGRAMS)
-        return min(2048, max(2 * self.chunk, 1 << (wanted.bit_length() - 1)))
-
-    @cached_property
-    def small(self) -> bool:
-        """Whether three programs fit beside each other, if each has a third of the registers."""
-        return self.bf16 and self.feature_map != "exp" and max(self.padded_inputs, self.padded_values) <= 64
-
-    @lru_cache(maxsize=256)  # noqa: B019  (as long as the process: there are as many as kinds of calls)
-    def constants(self, *, full: bool, causal: bool, masked: bool, limited: bool = False, **flags: bool) -> Constants:
-        """What the kernels are compiled for."""
-        return Constants(
-            D=self.inputs,
-            DP=self.padded_inputs,
-            F=self.features,
-            BF=self.feature_block,
-            E=self.values,
-            EP=self.padded_values,
-            C=self.chunk,
-            SEGMENT=self.segment,
-            MAP=self.feature_map,
-            SCALED=self.scaled,
-            MASKED=masked,
-            FULL=full,
-            CAUSAL=causal,
-            PACKED=self.lengths is not None,
-            PRECISION=self.precision,
-            LEAST=_LEAST,
-            **flags,
-            num_warps=4 if self.bf16 and self.padded_values <= 128 else 8,
-            num_stages=2 if self.bf16 else 1,
-            **({"maxnreg": _THIRD} if limited else {}),
-        )
-
-    @lru_cache(maxsize=256)  # noqa: B019
-    def scanning(self, *, causal: bool, **flags: bool) -> Constants:
-        return Constants(
-            B=256,
-            T=16,
-            SEGMENT=self.segment,
-            SCALED=self.scaled and causal,  # else all are in units of the same top
-            PACKED=self.lengths is not None,
-            **flags,
-        )
-
-    @lru_cache(maxsize=256)  # noqa: B019
-    def scaling(self, *, masked: bool) -> Constants:
-        names = ("D", "DP", "F", "BF", "C", "PRECISION")
-        known = self.constants(full=False, causal=False, masked=False)
-        return Constants({name: known[name] for name in names}, MASKED=masked)
-
-    @lru_cache(maxsize=256)  # noqa: B019
-    def running(self) -> Constants:
-        return Constants(B=1024, PACKED=self.lengths is not None)
-
-    @cached_property
-    def scaled(self) -> bool:
-        return self.feature_map == "exp"
-
-    def segments(self, length: int) -> int:
-        """Of one text."""
-        return -(-length // self.segment)
-
-    def all_segments(self, batch: int, length: int) -> int:
-        return batch * self.segments(length) if self.lengths is None else sum(map(self.segments, self.lengths))
-
-    @cached_property
-    def kept(self) -> torch.dtype:
-        """Of sums that are read by products of matrices."""
-        return torch.bfloat16 if self.bf16 else torch.float32
-
-    @cached_property
-    def chunks(self) -> int:
-        """Of a segment."""
-        return self.segment // self.chunk
-
-    def texts(self, batch: int) -> int:
-        return batch if self.lengths is None else len(self.lengths)
-
-    def tables(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Where packed segments lie, and where the segments and rows of each text begin."""
-        return _tables(self.lengths, self.segment, device)
-
-
-def _power(size: int) -> int:
-    return max(16, 1 << (size - 1).bit_length())  # a product of matrices has at least 16 rows and columns
-
-
-@lru_cache(maxsize=64)
-def _tables(lengths: tuple[int, ...] | None, segment: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    places: list[tuple[int, ...]] = []
-    texts: list[tuple[int, int]] = []
-    begin = 0
-    for text, length in enumerate(lengths or ()):
-        texts.append((len(places), begin))
-        end = begin + length
-        places += [(text, start, min(start + segment, end), begin, end) for start in range(begin, end, segment)]
-        begin += length
-    texts.append((len(places), begin))
-    return torch.tensor(places, dtype=torch.int32, device=device), torch.tensor(texts, dtype=torch.int32, device=device)
-
-
-def _sizes(q: Tensor, v: Tensor, omega: Tensor | None, feature_map: str, lengths: Sequence[int] | None) -> _Sizes:
-    features = None if omega is None else len(omega)
-    return _sizes_of(q.shape, v.shape, q.dtype, features, feature_map, None if lengths is None else tuple(lengths))
-
-
-@lru_cache(maxsize=256)
-def _sizes_of(
-    q: tuple[int, ...],
-    v: tuple[int, ...],
-    dtype: torch.dtype,
-    features: int | None,
-    feature_map: str,
-    lengths: tuple[int, ...] | None,
-) -> _Sizes:
-    precision = {torch.bfloat16: "bf16", torch.float16: "tf32", torch.float32: "tf32x3"}[dtype]
-    if precision == "bf16" and os.environ.get("TRITON_INTERPRET") == "1":
-        precision = "bf16 as float32"
-    return _Sizes(
-        feature_map=feature_map,
-        heads=q[1],
-        inputs=q[-1],
-        features=features or q[-1],
-        values=v[-1],
-        precision=precision,
-        lengths=lengths,
-        rows=q[0] * q[1] * max(q[2], v[2]),
-    )
-
-
 def _like(x: Tensor, width: int) -> Tensor:
     """Room for rows of a width, with heads and rows in the same order in memory as those of x."""
     batch, heads, rows, _ = x.shape
     if x.stride(1) < x.stride(2):
         return x.new_empty(batch, rows, heads, width).transpose(1, 2)
     return x.new_empty(batch, heads, rows, width)
+
+
+def _lowest(start_top: Tensor | None, sizes: Sizes, texts: int, device: torch.device) -> Tensor | None:
+    """The top before the first key of each text, where there are tops."""
+    if not sizes.scaled or start_top is not None:
+        return start_top
+    return torch.full((texts, sizes.heads), _LOWEST, device=device)
 
 
 def _strides(*tensors: Tensor) -> list[int]:
@@ -240,12 +66,12 @@ def _attend(
     out, divisor, local, before, q_scale, scale, top, end = room = _room(
         q, k, v, omega, feature_map, causal, ends, lengths
     )
-    sizes = _sizes(q, v, omega, feature_map, lengths)
+    sizes = sizes_of(q, k, v, omega, feature_map, lengths)
     (batch, heads, n, _), m = q.shape, k.shape[2]
     texts, packed, ends = sizes.texts(batch), lengths is not None, ends or not causal
     places, edges = sizes.tables(q.device) if packed else (None, None)
-    lowest = torch.full((texts, heads), _LOWEST, device=q.device) if start_top is None else start_top
-    kind = {"full": math.gcd(n, m) % sizes.chunk == 0 and not packed, "causal": causal, "masked": mask is not None}
+    lowest = _lowest(start_top, sizes, texts, q.device)
+    kind = {"causal": causal, "masked": mask is not None}
     if sizes.scaled:
         for x, x_mask, scales in ((q, None, q_scale), (k, mask, scale)):
             kernels.scales(
@@ -262,7 +88,7 @@ def _attend(
         heads, m, sizes.segments(m), constants=sizes.constants(**kind, BACKWARD=False),
     )  # fmt: skip
     kernels.scan_sums(
-        (texts, heads, -(-sizes.width // 256)),
+        (texts, heads, -(-sizes.width // SCANNED)),
         sums, before if causal else sums, start, end, top, lowest, edges, sizes.width, heads, m, sizes.segments(m),
         constants=sizes.scanning(causal=causal, REVERSE=False, STARTS=start is not None, ENDS=ends),
     )  # fmt: skip
@@ -293,7 +119,7 @@ def _room(
     lengths: Sequence[int] | None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The tensors that `attend` gives, not yet written."""
-    sizes = _sizes(q, v, omega, feature_map, lengths)
+    sizes = sizes_of(q, k, v, omega, feature_map, lengths)
     batch, heads, n, m = *q.shape[:3], k.shape[2]
     segments = sizes.all_segments(batch, m)
 
@@ -334,12 +160,12 @@ def _gradients(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of queries, keys and values."""
     kernels = _kernels()
-    sizes = _sizes(q, v, omega, feature_map, lengths)
+    sizes = sizes_of(q, k, v, omega, feature_map, lengths)
     (batch, heads, n, _), m = q.shape, k.shape[2]
     texts, packed = sizes.texts(batch), lengths is not None
     places, edges = sizes.tables(q.device) if packed else (None, None)
-    lowest = torch.full((texts, heads), _LOWEST, device=q.device) if start_top is None else start_top
-    kind = {"full": math.gcd(n, m) % sizes.chunk == 0 and not packed, "causal": causal, "masked": mask is not None}
+    lowest = _lowest(start_top, sizes, texts, q.device)
+    kind = {"causal": causal, "masked": mask is not None}
     given = given if given.stride(-1) == 1 else given.contiguous()
     dq, dk, dv = _like(q, sizes.inputs), _like(k, sizes.inputs), _like(v, sizes.values)
     segments = sizes.all_segments(batch, n)
@@ -352,7 +178,7 @@ def _gradients(
         *_strides(q, given, out), heads, n, sizes.segments(n), constants=sizes.constants(**kind, BACKWARD=True),
     )  # fmt: skip
     kernels.scan_sums(
-        (texts, heads, -(-sizes.width // 256)),
+        (texts, heads, -(-sizes.width // SCANNED)),
         sums, behind if causal else sums, None, every, top, lowest, edges, sizes.width, heads, n, sizes.segments(n),
         constants=sizes.scanning(causal=causal, REVERSE=True, STARTS=False, ENDS=not causal),
     )  # fmt: skip
