@@ -221,7 +221,9 @@ def test_the_own_kernels_of_a_small_update_train_as_torch_does(values, monkeypat
     losses, others = ([line["loss"] for line in seen.lines] for seen in (lines, others))
     assert others == pytest.approx(losses, rel=1e-3)
     for name, value in weights(usual).items():
-        if name != "0.bias":  # the normalisation behind it takes it away: its gradient is rounding, which Adam scales up
+        if (
+            name != "0.bias"
+        ):  # the normalisation behind it takes it away: its gradient is rounding, which Adam scales up
             torch.testing.assert_close(weights(own)[name], value, rtol=1e-2, atol=1e-3)
 
 

@@ -38,7 +38,7 @@ for name, constants in json.load(sys.stdin):
 
 ELU = {
     "D": 64, "DP": 64, "F": 64, "BF": 64, "E": 64, "EP": 64, "C": 64, "SEGMENT": 1024, "MAP": "elu", "SCALED": False,
-    "MASKED": False, "FULL": True, "CAUSAL": True, "PACKED": False, "PRECISION": "bf16", "LEAST": 1e-29, "EARLY": True,
+    "MASKED": False, "FULL": True, "CAUSAL": True, "PACKED": False, "PRECISION": "bf16", "LEAST": 1e-29,
     "num_warps": 4, "num_stages": 2,
 }  # fmt: skip
 RANDOM = {**ELU, "MAP": "exp", "F": 256, "SCALED": True, "FULL": False, "B": 1024}

@@ -4,8 +4,6 @@ from typing import Any
 
 from torch import Tensor
 
-from gradlab.kernels.triton_language import overlapping
-
 
 class Constants(dict[str, Any]):
     """What a kernel is compiled for: made once for each kind of call, and equal to nothing but itself."""
@@ -34,10 +32,9 @@ class Kernel:
             kernel, last = known
             kernel[grid](*arguments, *last)
             return
-        options = {**constants, **overlapping()}
-        kernel = self.function[grid](*arguments, **options)
+        kernel = self.function[grid](*arguments, **constants)
         if kernel is not None:  # as in Triton's interpreter
-            last = [options[name] for name in self.function.arg_names[len(arguments) :]]
+            last = [constants[name] for name in self.function.arg_names[len(arguments) :]]
             self.compiled[key] = kernel, last
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from gradlab.kernels.launching import Constants
 
 _PROGRAMS = 512  # about four for each part of a large GPU, so that none is idle for long
-SCANNED = 512  # numbers of sums that a program adds up over segments
+SCANNED = 256  # numbers of sums that a program adds up over segments
 _THIRD = 168  # of the registers of a multiprocessor, for each of 128 threads
 _LEAST = torch.finfo(torch.float32).tiny ** 0.75  # its inverse, a factor of the derivative, is still a number
 
@@ -111,7 +111,7 @@ class Sizes:
     def scanning(self, *, causal: bool, **flags: bool) -> Constants:
         return Constants(
             B=SCANNED,
-            T=4,
+            T=4 if self.segments(self.length) <= 4 else 16,
             SEGMENT=self.segment,
             SCALED=self.scaled and causal,  # else all are in units of the same top
             PACKED=self.lengths is not None,

@@ -20,14 +20,6 @@ import triton.language as tl
 
 
 @triton.jit
-def wait_for_previous(EARLY: tl.constexpr):
-    """EARLY: the next kernel may be set up already, and this one waits for what is written by the one before."""
-    if EARLY:
-        tl.extra.cuda.gdc_launch_dependents()
-        tl.extra.cuda.gdc_wait()
-
-
-@triton.jit
 def dot(a, b, PRECISION: tl.constexpr):
     """A product of two matrices with sums in float32: of bf16 numbers, or of float32 ones in a given precision."""
     if PRECISION == "bf16":
@@ -241,10 +233,9 @@ def times(x, factors, PRECISION: tl.constexpr):
 def scales(
     X, OMEGA, MASK, SCALE, x_batch, x_head, x_row, heads, length,
     D: tl.constexpr, DP: tl.constexpr, F: tl.constexpr, BF: tl.constexpr, C: tl.constexpr,
-    MASKED: tl.constexpr, PRECISION: tl.constexpr, EARLY: tl.constexpr,
+    MASKED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """The logarithm of each row's largest random feature."""
-    wait_for_previous(EARLY)
     pair = tl.program_id(1)
     batch, head = (pair // heads).to(tl.int64), pair % heads
     rows = tl.program_id(0) * C + tl.arange(0, C)
@@ -270,11 +261,8 @@ def larger(a, b):
 
 
 @triton.jit
-def running_maximum(
-    SCALE, FIRST, TOP, TEXTS, length, heads, B: tl.constexpr, PACKED: tl.constexpr, EARLY: tl.constexpr
-):
+def running_maximum(SCALE, FIRST, TOP, TEXTS, length, heads, B: tl.constexpr, PACKED: tl.constexpr):
     """top: the largest scale of a text so far."""
-    wait_for_previous(EARLY)
     text, head = tl.program_id(0), tl.program_id(1)
     if PACKED:
         begin, end = tl.load(TEXTS + 2 * text + 1), tl.load(TEXTS + 2 * text + 3)
@@ -307,13 +295,12 @@ def sums(
     D: tl.constexpr, DP: tl.constexpr, F: tl.constexpr, BF: tl.constexpr, E: tl.constexpr, EP: tl.constexpr,
     C: tl.constexpr, SEGMENT: tl.constexpr, MAP: tl.constexpr, SCALED: tl.constexpr, MASKED: tl.constexpr,
     FULL: tl.constexpr, CAUSAL: tl.constexpr, PACKED: tl.constexpr, PRECISION: tl.constexpr,
-    BACKWARD: tl.constexpr, LEAST: tl.constexpr, EARLY: tl.constexpr,
+    BACKWARD: tl.constexpr, LEAST: tl.constexpr,
 ):  # fmt: skip
     """The sums of each segment, and those of it before each chunk: S and z of keys and values.
 
     BACKWARD: R and r of queries and what comes back to outputs, from the end to the start; on the way c of each row.
     """
-    wait_for_previous(EARLY)
     head, first, number = tl.program_id(0), tl.program_id(2) * BF, tl.program_id(1)
     text, batch, start, stop, begin, end = place(PLACES, length, segments, number, SEGMENT, PACKED)
     X += batch * x_batch + head * x_head
@@ -391,14 +378,13 @@ def top_at(TOP, rows, begin, lowest, valid):
 def scan_sums(
     S, ADDED, START, END, TOP, LOWEST, TEXTS, width, heads, length, segments,
     B: tl.constexpr, T: tl.constexpr, SEGMENT: tl.constexpr, SCALED: tl.constexpr, PACKED: tl.constexpr,
-    REVERSE: tl.constexpr, STARTS: tl.constexpr, ENDS: tl.constexpr, EARLY: tl.constexpr,
+    REVERSE: tl.constexpr, STARTS: tl.constexpr, ENDS: tl.constexpr,
 ):  # fmt: skip
     """What the segments before each one add up to (REVERSE: those behind it), T at a time.
 
     Sums of a segment are in units of the top at its end, and are wanted at its start. Backwards it is the other way
     round. So segment t counts for segment s by e to the minus distance of those two.
     """
-    wait_for_previous(EARLY)
     text, head = tl.program_id(0), tl.program_id(1)
     columns = tl.program_id(2) * B + tl.arange(0, B)
     there = columns < width
@@ -432,7 +418,11 @@ def scan_sums(
                 given, wanted = behind, before
             factors *= tl.exp(-tl.abs(given[None, :] - wanted[:, None]))
             carried *= tl.exp(-tl.abs(unit - wanted))
-        added = tl.sum(factors[:, :, None] * sums[None, :, :], 1) + carried[:, None] * carry[None, :]
+        if T < 16:  # too few for a product of matrices
+            added = tl.sum(factors[:, :, None] * sums[None, :, :], 1)
+        else:
+            added = tl.dot(factors, sums, input_precision="ieee")
+        added += carried[:, None] * carry[None, :]
         mask = valid[:, None] & there[None, :]
         tl.store(ADDED + at[:, None] + columns[None, :], added.to(ADDED.dtype.element_ty), mask=mask)
         final = order == tl.minimum(T, last - first - done) - 1
@@ -473,10 +463,8 @@ def outputs(
     D: tl.constexpr, DP: tl.constexpr, F: tl.constexpr, BF: tl.constexpr, E: tl.constexpr, EP: tl.constexpr,
     C: tl.constexpr, SEGMENT: tl.constexpr, MAP: tl.constexpr, SCALED: tl.constexpr, MASKED: tl.constexpr,
     FULL: tl.constexpr, CAUSAL: tl.constexpr, PACKED: tl.constexpr, PRECISION: tl.constexpr, LEAST: tl.constexpr,
-    EARLY: tl.constexpr,
 ):  # fmt: skip
     """o of each row, and its divisor."""
-    wait_for_previous(EARLY)
     head = tl.program_id(0)
     text, batch, number, row, stop, _, before_segment, before, _, _ = locate(
         PLACES, TOP, LOWEST, length, segments, heads, head, C, SEGMENT, SCALED, CAUSAL, PACKED
@@ -551,13 +539,11 @@ def gradients(
     D: tl.constexpr, DP: tl.constexpr, F: tl.constexpr, BF: tl.constexpr, E: tl.constexpr, EP: tl.constexpr,
     C: tl.constexpr, SEGMENT: tl.constexpr, MAP: tl.constexpr, SCALED: tl.constexpr, MASKED: tl.constexpr,
     FULL: tl.constexpr, CAUSAL: tl.constexpr, PACKED: tl.constexpr, PRECISION: tl.constexpr, LEAST: tl.constexpr,
-    EARLY: tl.constexpr,
 ):  # fmt: skip
     """Those of a chunk's queries, and of its keys and values, by two programs that run beside each other.
 
     They read the same rows, the second of them from the cache; one program for both would need all registers.
     """
-    wait_for_previous(EARLY)
     head, chunk = tl.program_id(0) // 2, tl.program_id(1)
     if tl.program_id(0) % 2 == 0:
         if chunk < query_chunks:

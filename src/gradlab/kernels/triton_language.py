@@ -30,7 +30,9 @@ def jit(**options: Any) -> Any:
 
 def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> None:
     """Launch a kernel that has a constant EARLY: whether it may begin before the kernel before it has ended."""
-    constants |= overlapping()
+    early = _may_overlap()
+    # An option that older versions do not know.
+    constants |= {"EARLY": early} | ({"launch_pdl": True} if early else {})
     call = partial(kernel[grid], *arguments, **constants)
     launches = _collected.get()
     if launches is None:
@@ -38,11 +40,6 @@ def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any
     else:
         constants = {name: value for name, value in constants.items() if name.isupper()}
         launches[kernel, *map(_sort, arguments), *constants.items()] = call
-
-
-def overlapping() -> dict[str, bool]:
-    """EARLY, and the option that goes with it, which older versions do not know."""
-    return {"EARLY": True, "launch_pdl": True} if _may_overlap() else {"EARLY": False}
 
 
 def load_compiler() -> None:
