@@ -51,7 +51,9 @@ def test_outputs_and_gradients_are_those_of_float64_up_to_rounding(spread):
     assert [g.dtype for g in slopes] == [torch.float32] * 3
     slope = slope.bfloat16().double()
     assert ((slopes[0] - slope @ weight).abs() <= error_bound(slope, weight.T, slope_error, weight_error.T)).all()
-    torch.testing.assert_close(slopes[1].double(), slope.T @ x, rtol=2**-7, atol=2**-7 * float((slope.T @ x).abs().max()))
+    torch.testing.assert_close(
+        slopes[1].double(), slope.T @ x, rtol=2**-7, atol=2**-7 * float((slope.T @ x).abs().max())
+    )
     torch.testing.assert_close(slopes[2].double(), slope.sum(0), rtol=1e-5, atol=1e-5 * float(slope.abs().sum()))
 
 

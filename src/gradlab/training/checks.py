@@ -158,9 +158,12 @@ def check_objectives(model: nn.Module, task: Task, batch: Batch) -> list[str]:
 
 def check_precision(plan: Plan, device: torch.device) -> None:
     """Can the device compute in the plan's precision, and is that any use?"""
-    if plan.precision == "fp8":
-        _check_fp8(device)
-        return
+    if plan.precision == "fp8" and not has_fp8(device):
+        found = f"a {torch.cuda.get_device_name(device)}" if device.type == "cuda" else device.type
+        raise GradlabError(
+            "train.precision=fp8 needs a GPU that multiplies numbers of 8 bits (NVIDIA Ada, Hopper or newer); this run "
+            f"is on {found}. Set train.precision=bf16, or leave it out."
+        )
     if plan.precision == "float32" or device.type == "cuda":
         return
     if device.type != "cpu":
@@ -174,14 +177,6 @@ def check_precision(plan: Plan, device: torch.device) -> None:
         )
 
 
-def _check_fp8(device: torch.device) -> None:
-    if device.type != "cuda":
-        found = device.type
-    elif torch.cuda.get_device_capability(device) < _FP8_CAPABILITY:
-        found = f"a {torch.cuda.get_device_name(device)}"
-    else:
-        return
-    raise GradlabError(
-        "train.precision=fp8 needs a GPU that multiplies numbers of 8 bits (NVIDIA Ada, Hopper or newer); this run is "
-        f"on {found}. Set train.precision=bf16, or leave it out."
-    )
+def has_fp8(device: torch.device) -> bool:
+    """Whether the device multiplies numbers of 8 bits."""
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= _FP8_CAPABILITY

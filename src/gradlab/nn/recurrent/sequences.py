@@ -12,7 +12,6 @@ from gradlab.nn.blocks import ShapeError, block
 from gradlab.nn.recurrent.settings import Bias, Nonlinearity, check_state, keep_one_bias
 from gradlab.registry import Count, Probability
 
-
 # Where autocast would run the kernels in float16, whichever type it was asked for: small gradients would become 0.
 _ALWAYS_HALF = ("cuda",)
 
