@@ -35,7 +35,12 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     asked = json.loads(sys.stdin.readline())
-    works = {"gpt": gpt, "lstm": partial(recurrent, "lstm"), "gru": partial(recurrent, "gru"), "mlp": mlp}
+    works: dict[str, Callable[..., Any]] = {
+        "gpt": gpt,
+        "lstm": partial(recurrent, "lstm"),
+        "gru": partial(recurrent, "gru"),
+        "mlp": mlp,
+    }
     work = works[asked.pop("work")]
     answers.write(json.dumps(work(**asked)) + "\n")
 
@@ -115,7 +120,7 @@ class CellLoop(nn.Module):
         return logits
 
 
-def _states(layer: nn.Module, x: Tensor) -> Iterator[Tensor]:
+def _states(layer: Any, x: Tensor) -> Iterator[Tensor]:
     weights = [getattr(layer, f"{name}_l0") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
     h = c = x.new_zeros(len(x), layer.hidden_size)
     for one in x.unbind(1):

@@ -63,7 +63,8 @@ class _Float8Linear(torch.autograd.Function):
         ctx.save_for_backward(x.to(torch.bfloat16), weights, weight_scale)
         ctx.kinds = x.dtype, weight.dtype, None if bias is None else bias.dtype
         added = None if bias is None else bias.to(torch.bfloat16)
-        return _product(rounded, weights.t(), scale, weight_scale, added, fast=True)
+        y: Tensor = _product(rounded, weights.t(), scale, weight_scale, added, fast=True)
+        return y
 
     @staticmethod
     @once_differentiable

@@ -22,7 +22,8 @@ from gradlab.training.small_update import SmallUpdate
 Stepped = dict[str, Loss]
 """What a step leaves behind: sum and count of each loss, still on the device. Nothing has waited for it."""
 
-Inputs, Result = ParamSpec("Inputs"), TypeVar("Result")
+Inputs = ParamSpec("Inputs")
+Result = TypeVar("Result")
 AfterUpdate = Callable[[Tensor | None], None]
 """Called after each update; where the tensor it is given is 1, the update was none."""
 

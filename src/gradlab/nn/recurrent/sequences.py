@@ -24,7 +24,7 @@ class Recurrent(nn.RNNBase):
     """
 
     def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state)
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
         self.flatten_parameters()  # which a copy has apart: cuDNN would lay them together in every call
 
     @property
