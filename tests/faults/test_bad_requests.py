@@ -54,6 +54,7 @@ OVERRIDES = {
     "train.epochs": ["train.epochs", "key=value"],
     "model.hidden": ["model.hidden", "key=value"],
     # Parts that do not fit together.
+    "train.precision=fp8": ["train.precision=fp8 needs a GPU", "this run is on cpu", "train.precision=bf16"],
     "model=lenet": ["lenet", "12×12", "(1, 8, 8)"],
 }
 

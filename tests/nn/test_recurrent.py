@@ -175,6 +175,31 @@ def test_dropout_is_for_training_and_between_layers(made):
 
 
 @every_sequence
+def test_where_autocast_means_float16_bf16_means_float32(made, monkeypatch):
+    """As on CUDA, whose gradients in float16 would be lost."""
+    from gradlab.nn.recurrent import sequences
+
+    block, x, lengths = made(3, 4), torch.randn(7, 5, 3), torch.tensor([7, 1, 4, 2, 2])
+    plain = block(x, lengths=lengths)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not torch.equal(block(x, lengths=lengths)[0], plain[0])
+        monkeypatch.setattr(sequences, "_ALWAYS_HALF", ("cpu",))
+        assert_close(block(x, lengths=lengths), plain, rtol=0, atol=0)
+        outputs, state = block(x.bfloat16())
+        state = state.bfloat16() if isinstance(state, torch.Tensor) else tuple(s.bfloat16() for s in state)
+        assert outputs.dtype == block(x.bfloat16(), state)[0].dtype == torch.float32
+
+
+@every_sequence
+def test_weights_of_a_copy_are_laid_together_for_the_kernel(made, monkeypatch):
+    laid = []
+    block = made(3, 4)
+    monkeypatch.setattr(nn.RNNBase, "flatten_parameters", lambda self: laid.append(self._flat_weights[0]))
+    copied = copy.deepcopy(block)
+    assert laid[-1] is copied.weight_ih_l0
+
+
+@every_sequence
 def test_compiling_breaks_the_graph_and_leaves_the_values(made):
     torch._dynamo.reset()
     block, x = made(2, 3), torch.randn(4, 3, 2)

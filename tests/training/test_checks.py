@@ -45,6 +45,17 @@ def test_half_precision_on_the_cpu_is_for_cpus_that_have_it(make_plan, monkeypat
         check_precision(make_plan(precision="bf16"), MPS)
 
 
+def test_8_bits_are_for_gpus_that_multiply_them(make_plan, monkeypatch):
+    plan = make_plan(precision="fp8")
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "NVIDIA A100")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
+    for device, name in ((CPU, "on cpu"), (MPS, "on mps"), (CUDA, "on a NVIDIA A100")):
+        with pytest.raises(GradlabError, match=rf"{name}\. Set train\.precision=bf16, or leave it out"):
+            check_precision(plan, device)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 9))
+    check_precision(plan, CUDA)
+
+
 def test_half_precision_trains_about_as_full_precision_does(make_training, run):
     """Whether the CPU has instructions for it or not: then it is only slow."""
     half, full = (

@@ -8,6 +8,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from gradlab.data import Targets
 from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.models.language import TransformerLanguageModel
+from gradlab.nn import float8
 from gradlab.recipes import find
 from gradlab.run import open_run
 from gradlab.tasks import Language
@@ -42,15 +43,39 @@ def gpt(make_training, mode, dropout=0.0, **plan):
     return training
 
 
-@pytest.mark.parametrize("plan", [{}, {"accumulate": 3}, {"precision": "bf16"}], ids=str)
-def test_compiled_layers_train_as_plain_ones_do(make_training, run, compiler, plan):
-    if plan.get("precision") and not torch.cpu._is_avx512_bf16_supported():
-        pytest.skip("a CPU without bf16")
+PRECISIONS = {"bf16": 1e-2, "fp8": 3e-2}
+
+
+@pytest.fixture
+def any_precision(monkeypatch):
+    """On the CPU too, and for products of any size."""
+    monkeypatch.setattr(driver, "check_precision", lambda plan, device: None)
+    monkeypatch.setattr(float8, "_WEIGHTS", 1)
+    monkeypatch.setattr(float8, "_ROWS", 1)
+
+
+@pytest.mark.parametrize("plan", [{}, {"accumulate": 3}, {"precision": "bf16"}, {"precision": "fp8"}], ids=str)
+def test_compiled_layers_train_as_plain_ones_do(make_training, run, compiler, any_precision, plan):
     plain, compiled = (gpt(make_training, mode, **plan) for mode in ("eager", "compiled-graph"))
     run(plain)
     run(compiled)
     assert compiler.frame_count
-    assert compiled.record.losses() == pytest.approx(plain.record.losses(), rel=1e-2 if plan.get("precision") else 1e-5)
+    far = PRECISIONS.get(plan.get("precision"), 1e-5)
+    assert compiled.record.losses() == pytest.approx(plain.record.losses(), rel=far)
+
+
+def test_8_bits_train_as_16_do_and_a_resumed_training_has_the_same_bits(make_training, run, save_at, any_precision):
+    plan = {"steps": 40, "lr": 0.01, "keep": "last"}
+    save = save_at(13)
+    eight = run(gpt(make_training, "eager", precision="fp8", observers=[save], **plan))
+    sixteen = run(gpt(make_training, "eager", precision="bf16", **plan))
+    resumed = run(gpt(make_training, "eager", precision="fp8", **plan), save.checkpoint)
+    ours, theirs = eight.record.losses(), sixteen.record.losses()
+    assert ours != theirs
+    assert ours[-1] < 0.9 * ours[0]
+    assert ours == pytest.approx(theirs, rel=3e-2)
+    for name, value in eight.model.state_dict().items():
+        assert torch.equal(resumed.model.state_dict()[name], value), name
 
 
 def test_one_graph_serves_all_layers_and_the_last_batch_of_an_epoch_has_none(make_training, run, compiler):

@@ -1,4 +1,4 @@
-"""How fast a GPU trains: GPT-2 by default settings beside Hugging Face's, an MLP by `fit` beside the usual loop."""
+"""How fast a GPU trains: GPT-2, recurrent models and an MLP by default settings, beside peers and loops by hand."""
 
 import importlib.util
 from collections.abc import Mapping
@@ -11,7 +11,9 @@ from gradlab.errors import GradlabError
 
 _TITLES = {
     "gradlab": "gradlab",
+    "gradlab-fp8": "gradlab, fp8",
     "hugging-face": "Hugging Face, compiled",
+    "cell-loop": "the same, a loop over cells",
     "usual-loop": "DataLoader and the usual loop",
 }
 _FAR = 0.02  # losses of the same batches from the same weights, in bf16: further apart is other work
@@ -31,6 +33,7 @@ class CudaTrainRow:
     gibibytes: float
     """Of the device, at the peak."""
     losses: list[float]
+    """The mean of each half of the steps, where it is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +50,16 @@ class CudaTrained:
 
 
 def bench_train_cuda(progress: Progress, *, device: str = "cuda", steps: int = 60, **sizes: Any) -> list[CudaTrained]:
-    """`sizes` are others than those of GPT-2 and of MNIST."""
+    """`sizes` are others than usual, by the work: gpt, lstm, gru, mlp."""
+    from gradlab.training.checks import has_fp8
     from gradlab.training.environment import find_device
 
-    find_device(device)  # which refuses one that is not there
-    peer = "transformers" if importlib.util.find_spec("transformers") else None
+    fp8 = has_fp8(find_device(device))  # which refuses one that is not there
+    peer = importlib.util.find_spec("transformers")
     works: Mapping[str, list[str]] = {
-        "gpt": ["gradlab", *(["hugging-face"] if peer else [])],
+        "gpt": ["gradlab", *["gradlab-fp8"] * fp8, *["hugging-face"] * (peer is not None)],
+        "lstm": ["gradlab", "cell-loop"],
+        "gru": ["gradlab", "cell-loop"],
         "mlp": ["gradlab", "usual-loop"],
     }
     results = []

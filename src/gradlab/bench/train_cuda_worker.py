@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,15 @@ from torch import Tensor, nn
 from gradlab.bench.device import device_name, versions, wait
 from gradlab.data import Targets
 from gradlab.data.text.windows import WindowExamples, Windows
-from gradlab.models.language import TransformerLanguageModel
+from gradlab.models.language import RecurrentLanguageModel, TransformerLanguageModel
+from gradlab.nn.recurrent import LSTM
 from gradlab.tasks import Language
 from gradlab.training import driver
 from gradlab.training.observers import Observer
 from gradlab.training.plan import Plan, plan_schema
 
 _GPT = {"vocabulary": 50257, "context": 1024, "batch": 32, "dim": 768, "layers": 12, "heads": 12}
+_RECURRENT = {"vocabulary": 256, "context": 256, "batch": 64, "dim": 512, "layers": 2}
 _MLP = {"rows": 60_000, "inputs": 784, "hidden": 512, "classes": 10, "batch": 64, "epochs": 10}
 _RATE, _DECAY, _CLIP = 6e-4, 0.1, 1.0
 _LONG = 10_000  # steps of the training that the default settings are chosen for
@@ -32,44 +35,100 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     asked = json.loads(sys.stdin.readline())
-    work = {"gpt": gpt, "mlp": mlp}[asked.pop("work")]
+    works: dict[str, Callable[..., Any]] = {
+        "gpt": gpt,
+        "lstm": partial(recurrent, "lstm"),
+        "gru": partial(recurrent, "gru"),
+        "mlp": mlp,
+    }
+    work = works[asked.pop("work")]
     answers.write(json.dumps(work(**asked)) + "\n")
 
 
 def gpt(contestant: str, device: str, steps: int, sizes: dict[str, int]) -> dict[str, Any]:
-    """A GPT-2 on windows of random tokens."""
+    """A GPT-2."""
     size, place = _GPT | sizes, torch.device(device)
-    torch.manual_seed(0)
-    text = torch.randint(size["vocabulary"], (max(4, steps) * size["batch"] * size["context"] // 8 + 1,)).int()
     shape = {key: size[key] for key in ("dim", "layers", "heads")}
+    torch.manual_seed(0)
     with place:
         model = TransformerLanguageModel(size["vocabulary"], size["context"], **shape, approximate="tanh")
+    peer = (lambda: _hugging_face(model, place)) if contestant == "hugging-face" else None
+    return _language("GPT-2", model, peer, size, place, steps, fp8=contestant == "gradlab-fp8")
+
+
+def recurrent(cell: str, contestant: str, device: str, steps: int, sizes: dict[str, int]) -> dict[str, Any]:
+    """A recurrent language model."""
+    size, place = _RECURRENT | sizes, torch.device(device)
+    torch.manual_seed(0)
+    with place:
+        model = RecurrentLanguageModel(size["vocabulary"], cell=cell, dim=size["dim"], layers=size["layers"])
+    peer = (lambda: CellLoop(model)) if contestant == "cell-loop" else None
+    return _language(cell.upper(), model, peer, size, place, steps)
+
+
+def _language(
+    title: str,
+    model: nn.Module,
+    peer: Callable[[], Any] | None,
+    size: dict[str, int],
+    place: torch.device,
+    steps: int,
+    fp8: bool = False,
+) -> dict[str, Any]:
+    """A language model on windows of random tokens, of which some are frequent: by gradlab, or a peer by hand."""
+    count = max(4, steps) * size["batch"] * size["context"] // 8 + 1
+    text = torch.multinomial(1 / torch.arange(1.0, size["vocabulary"] + 1), count, replacement=True).int()
     train = WindowExamples.over(Windows(text, size["context"])).to(place)
     values: dict[str, Any] = {"batch_size": size["batch"], "optimizer": "adamw", "lr": _RATE, "weight_decay": _DECAY}
-    precision = "bf16" if device == "cuda" else "float32"
+    half = place.type == "cuda"
+    precision = "fp8" if fp8 else "bf16" if half else "float32"
     more = {"clip": _CLIP, "precision": precision, "schedule": "constant", "keep": "last"}
     values |= {**more, "log_every": max(1, steps // 2)}
     plan, long = (Plan(**plan_schema.resolve(values | {"steps": count}, "bench")) for count in (steps, _LONG))
     task = Language(Targets(tokens=size["vocabulary"]))
     cost = driver.example_cost(model, task, train)
     clock = _Clock(steps, place)
-    if contestant == "gradlab":
+    if peer is None:
         mode = driver.mode_of(model, train, long, cost)
         with driver.training(model, task, train, None, plan, mode=mode, observers=[_Laps(clock)]) as training:
             training.run()
     else:
         with driver.training(model, task, train, None, plan, mode="eager") as training:
-            peer = _hugging_face(model, place)
-            _by_hand(peer, iter(training.stream.batches(0)), clock, place, precision == "bf16")
-    tokens = size["batch"] * size["context"]
-    flops = 3 * cost.flops * size["batch"]
+            _by_hand(peer(), iter(training.stream.batches(0)), clock, place, half)
     what = f"{size['layers']} layers, {size['dim']} wide, context {size['context']:,}, batch {size['batch']}"
     return {
-        **_about(place, flops),
-        "title": f"GPT-2: {what}, {precision}",
+        **_about(place, 3 * cost.flops * size["batch"]),
+        "title": f"{title}: {what}, {precision}",
         "unit": "tokens",
-        "row": clock.row(tokens),
+        "row": clock.row(size["batch"] * size["context"]),
     }
+
+
+class CellLoop(nn.Module):
+    """The same recurrent model, one cell after the other: what equations say and a beginner writes."""
+
+    def __init__(self, model: RecurrentLanguageModel):
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        x = self.model.embedding(tokens)
+        for layer in self.model.layers:
+            x = torch.stack(list(_states(layer, x)), 1)
+        assert self.model.head is not None
+        logits: Tensor = self.model.head(x)
+        return logits
+
+
+def _states(layer: Any, x: Tensor) -> Iterator[Tensor]:
+    weights = [getattr(layer, f"{name}_l0") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+    h = c = x.new_zeros(len(x), layer.hidden_size)
+    for one in x.unbind(1):
+        if isinstance(layer, LSTM):
+            h, c = torch.lstm_cell(one, (h, c), *weights)
+        else:
+            h = torch.gru_cell(one, h, *weights)
+        yield h
 
 
 def _hugging_face(model: TransformerLanguageModel, place: torch.device) -> Callable[[Tensor], Tensor]:

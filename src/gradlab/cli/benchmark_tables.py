@@ -104,10 +104,12 @@ def show_train_cuda(screen: Console, results: Sequence[CudaTrained]) -> None:
                 f"{r.gibibytes:.1f}",
                 f"{r.before:.1f}",
                 f"{r.milliseconds / best:.2f}",
+                ", ".join(f"{loss:.3f}" for loss in r.losses) or "–",
             ]
             for r in one.rows
         )
-        columns = ("", "ms a step", f"{one.unit}/s", "GiB", "s before full speed", "gradlab is so many times as fast")
+        sizes = ("ms a step", f"{one.unit}/s", "GiB", "s before full speed")
+        columns = ("", *sizes, "gradlab is so many times as fast", "loss of each half")
         screen.print(table(*columns, rows=rows, title=one.title))
         if one.floor is not None:
             screen.print(

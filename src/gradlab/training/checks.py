@@ -19,6 +19,8 @@ from gradlab.training.schedules import schedules
 from gradlab.training.tensorboard import check_installed
 from gradlab.wording import counted
 
+_FP8_CAPABILITY = (8, 9)
+
 
 def check_plan(plan: Plan, model: nn.Module, steps: int, batch_sizes: list[int], validation: int) -> None:
     """Does the plan go with this model, so many steps of such batches, and so many examples to judge by?"""
@@ -156,6 +158,12 @@ def check_objectives(model: nn.Module, task: Task, batch: Batch) -> list[str]:
 
 def check_precision(plan: Plan, device: torch.device) -> None:
     """Can the device compute in the plan's precision, and is that any use?"""
+    if plan.precision == "fp8" and not has_fp8(device):
+        found = f"a {torch.cuda.get_device_name(device)}" if device.type == "cuda" else device.type
+        raise GradlabError(
+            "train.precision=fp8 needs a GPU that multiplies numbers of 8 bits (NVIDIA Ada, Hopper or newer); this run "
+            f"is on {found}. Set train.precision=bf16, or leave it out."
+        )
     if plan.precision == "float32" or device.type == "cuda":
         return
     if device.type != "cpu":
@@ -167,3 +175,8 @@ def check_precision(plan: Plan, device: torch.device) -> None:
             "train.precision=bf16 would be slower here than float32: this CPU has no bf16 instructions (avx512_bf16). "
             "Leave it out, or use --device cuda."
         )
+
+
+def has_fp8(device: torch.device) -> bool:
+    """Whether the device multiplies numbers of 8 bits."""
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= _FP8_CAPABILITY

@@ -50,7 +50,10 @@ class Plan:
     checkpoint_every: Annotated[Count, "steps between checkpoints"] = 1000
     checkpoint_minutes: Annotated[Positive, "and the longest time between them; to the first, at most one"] = 5.0
     checkpoints: Annotated[Count, "newest checkpoints that are kept"] = 3
-    precision: Annotated[Literal["float32", "bf16"], "bf16: mixed precision, on CUDA and CPUs made for it"] = "float32"
+    precision: Annotated[
+        Literal["float32", "bf16", "fp8"],
+        "bf16: mixed precision, on CUDA and CPUs made for it; fp8: large linear maps in 8 bits too, on newer GPUs",
+    ] = "float32"
     compile: Annotated[Literal["auto", "on", "off"], "compile or capture the step; auto: only where it pays"] = "auto"
     threads: Annotated[Threads | None, "CPU threads; default by the size of the products in a step"] = None
     sync_batch_norm: Annotated[bool, "batch statistics over all processes, where several train together"] = False

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import ParamSpec, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,8 @@ from gradlab.training.small_update import SmallUpdate
 Stepped = dict[str, Loss]
 """What a step leaves behind: sum and count of each loss, still on the device. Nothing has waited for it."""
 
+Inputs = ParamSpec("Inputs")
+Result = TypeVar("Result")
 AfterUpdate = Callable[[Tensor | None], None]
 """Called after each update; where the tensor it is given is 1, the update was none."""
 
@@ -66,12 +68,16 @@ class GradientStep:
         self.backward: Callable[..., Gradients] | None = None
         self.checked = False  # the first losses are
         device = self.parameters[0].device
-        if plan.precision == "bf16":
+        if plan.precision != "float32":
             self.loss = _in_bf16(loss, device.type)
+        if plan.precision == "fp8":
+            self.loss = _in_fp8(self.loss)
 
     def __call__(self, batch: Batch, lr: float | Tensor) -> Stepped:
         if self.backward is None:  # asked once, when observers have started: whoever listens is there by then
             self.backward = heard_gradients if heard(self.model, self.parameters) else gradients
+            if self.plan.precision == "fp8":  # where checkpointing computes outputs again, as they were
+                self.backward = _in_fp8(self.backward)
         if self.parts == 1 and self.alone:
             losses = self.losses(batch)
             pairs = losses.values()
@@ -152,6 +158,17 @@ def _in_bf16(loss: Callable[[Batch], Losses], device: str) -> Callable[[Batch], 
     def computed(batch: Batch) -> Losses:
         with torch.autocast(device, torch.bfloat16, cache_enabled=False):
             return loss(batch)
+
+    return computed
+
+
+def _in_fp8(function: Callable[Inputs, Result]) -> Callable[Inputs, Result]:
+    """With the products of large linear maps in 8 bits."""
+    from gradlab.nn.float8 import Float8Products
+
+    def computed(*args: Inputs.args, **kwargs: Inputs.kwargs) -> Result:
+        with Float8Products():
+            return function(*args, **kwargs)
 
     return computed
 

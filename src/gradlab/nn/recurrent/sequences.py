@@ -12,9 +12,20 @@ from gradlab.nn.blocks import ShapeError, block
 from gradlab.nn.recurrent.settings import Bias, Nonlinearity, check_state, keep_one_bias
 from gradlab.registry import Count, Probability
 
+# Where autocast would run the kernels in float16, whichever type it was asked for: small gradients would become 0.
+_ALWAYS_HALF = ("cuda",)
+
 
 class Recurrent(nn.RNNBase):
-    """What the blocks here add to PyTorch's: sequences of different lengths in one call, and errors in one line."""
+    """What the blocks here add to PyTorch's: sequences of different lengths in one call, and errors in one line.
+
+    On a GPU it is cuDNN that computes, in evaluation and in training. Under autocast in bf16 it has inputs and weights
+    in float32, whose products it rounds less (TF32).
+    """
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self.flatten_parameters()  # which a copy has apart: cuDNN would lay them together in every call
 
     @property
     def num_states(self) -> int:
@@ -31,6 +42,9 @@ class Recurrent(nn.RNNBase):
         batch, steps = x.shape[:2] if self.batch_first else (x.shape[1], x.shape[0])
         if not steps:
             raise ShapeError(f"{type(self).__name__}: x must have at least one step in time, got {tuple(x.shape)}.")
+        if _in_bf16(x.device.type):
+            with torch.autocast(x.device.type, enabled=False):
+                return self._run(x.float(), _in_float32(state), lengths)
         if lengths is None or not batch:
             return super().forward(x, state)
         lengths = self._checked(lengths, steps, batch)
@@ -52,6 +66,16 @@ class Recurrent(nn.RNNBase):
     def check_hidden_size(self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "") -> None:
         num_states, batch, hidden_size = expected_hidden_size
         check_state(self, [hx], num_states=num_states, batch=batch, hidden_size=hidden_size)
+
+
+def _in_bf16(device: str) -> bool:
+    """Whether the kernels would run in float16 where bf16 was asked for."""
+    half = device in _ALWAYS_HALF and torch.is_autocast_enabled(device)
+    return half and torch.get_autocast_dtype(device) == torch.bfloat16
+
+
+def _in_float32(state: Any) -> Any:
+    return state.float() if isinstance(state, Tensor) else None if state is None else tuple(map(Tensor.float, state))
 
 
 @block(
