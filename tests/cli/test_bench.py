@@ -12,7 +12,7 @@ from gradlab.bench import MECHANISMS, Growth, Learned
 from gradlab.bench.attention import Point
 from gradlab.cli.benchmark_tables import show_attention, show_language
 
-BENCHES = ["train", "start", "attention", "language", "compile", "precision"]
+BENCHES = ["train", "start", "attention", "context", "language", "compile", "precision"]
 
 
 @pytest.mark.parametrize("name", BENCHES)
@@ -36,6 +36,9 @@ def test_each_benchmark_has_its_own_help_with_an_example(quick: ForkServer, tmp_
         (["attention", "sofmax"], ["no kind of attention 'sofmax'"]),
         (["attention", "--memory", "0"], ["must be positive"]),
         (["attention", "--rounds", "3"], ["--rounds"]),
+        (["context", "--attention", "sofmax"], ["no kind of attention 'sofmax'"]),
+        (["context", "1000"], ["must divide the 4,096 tokens of a step", "1,000 does not"]),
+        (["context", "4096", "--device", "cuda"], ["--device cuda was asked for"]),
         (["cuda"], ["--device cuda was asked for"]),
         (["train", "digits", "--device", "cuda"], ["On a GPU, bench train has no cases"]),
         (["decode", "--device", "cuda", "--tokens", "1"], ["tokens must be at least 2, got 1"]),

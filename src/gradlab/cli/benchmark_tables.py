@@ -7,6 +7,7 @@ from rich.console import Console
 from gradlab.bench import (
     AttentionAlone,
     Compiling,
+    ContextTrained,
     CorpusPart,
     CudaDecoded,
     CudaTrained,
@@ -23,6 +24,7 @@ from gradlab.bench import (
 from gradlab.bench.attention import Point
 from gradlab.bench.attention_alone import Pass
 from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
+from gradlab.bench.context import ContextRow
 from gradlab.bench.doctor import Outcome
 from gradlab.cli.output import table
 from gradlab.wording import count, counted, duration, number
@@ -116,6 +118,34 @@ def show_train_cuda(screen: Console, results: Sequence[CudaTrained]) -> None:
         screen.print(f"{one.device}; {one.versions}.")
 
 
+def show_context(screen: Console, results: Sequence[ContextTrained]) -> None:
+    for one in results:
+        title = f"A GPT of {one.model}, trained on {count(one.tokens)} tokens of Python's library in {one.steps} steps"
+        rows = [[f"{r.context:,}", r.attention, *_trained_at(r, one.rows)] for r in one.rows]
+        columns = ("context", "attention", "tokens/s", "times softmax", "GiB", "s before full speed")
+        screen.print(table(*columns, "training loss", "validation loss", rows=rows, title=title))
+        screen.print(
+            f"Losses in nats a byte: of training, over the second half of the steps; of validation, on the same "
+            f"{one.held_out:,} bytes for all. At each context all read the same batches from the same weights."
+        )
+        screen.print(f"{one.device}; {one.versions}.")
+
+
+def _trained_at(row: ContextRow, rows: Sequence[ContextRow]) -> list[str]:
+    if row.tokens_per_second is None:
+        return ["out of memory", *["–"] * 5]
+    speeds = {one.context: one.tokens_per_second for one in rows if one.attention == "softmax"}
+    softmax = speeds.get(row.context)
+    return [
+        f"{row.tokens_per_second:,.0f}",
+        f"{row.tokens_per_second / softmax:.2f}" if softmax else "–",
+        f"{row.gibibytes:.1f}",
+        f"{row.before:.1f}",
+        f"{row.training_loss:.3f}",
+        f"{row.validation_loss:.3f}",
+    ]
+
+
 def show_decode_cuda(screen: Console, results: Sequence[CudaDecoded]) -> None:
     for one in results:
         best = one.rows[0].tokens_per_second
@@ -162,10 +192,12 @@ def show_attention_alone(screen: Console, result: AttentionAlone) -> None:
     screen.print(table("features", "error", rows=rows, title="Performer beside softmax attention"))
 
 
-def show_cuda(screen: Console, results: Sequence[AttentionAlone | CudaTrained | CudaDecoded]) -> None:
+def show_cuda(screen: Console, results: Sequence[AttentionAlone | ContextTrained | CudaTrained | CudaDecoded]) -> None:
     for one in results:
         if isinstance(one, AttentionAlone):
             show_attention_alone(screen, one)
+        elif isinstance(one, ContextTrained):
+            show_context(screen, [one])
         elif isinstance(one, CudaTrained):
             show_train_cuda(screen, [one])
         else:

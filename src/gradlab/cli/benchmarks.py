@@ -31,9 +31,10 @@ bench = cyclopts.App(
     - `gradlab bench start`: from the start of the process to the first training step
     - `gradlab bench decode`: how fast a model writes, beside Hugging Face
     - `gradlab bench attention`: how time and memory grow with the length of a text
+    - `gradlab bench context`: a GPT trained at long contexts, by softmax, linear and performer attention
     - `gradlab bench language`: which language model predicts best after two minutes of training
     - `gradlab bench tables`: a table by default beside scikit-learn's methods, over folds
-    - `gradlab bench cuda`: attention, training and writing on a GPU
+    - `gradlab bench cuda`: attention, training, long contexts and writing on a GPU
     - `gradlab bench compile`: what compiling the step costs and saves
     - `gradlab bench precision`: a step in bf16 beside one in float32, on this CPU
     - `gradlab bench doctor`: how often the doctor names the fault of a training script
@@ -178,6 +179,41 @@ def attention(
     _show([*alone, *results], tables.show_attention, plain, as_json)
 
 
+@bench.command(sort_key=2)
+def context(
+    *contexts: int,
+    device: Literal["cpu", "cuda"] = "cpu",
+    attention: Sequence[str] = (),
+    steps: int = 100,
+    plain: Plain = False,
+    as_json: Json = False,
+) -> None:
+    """Speed, memory and loss of a GPT at long contexts, by softmax, linear and performer attention at equal tokens.
+
+    The text is the source of Python's own library, byte by byte, and each step reads as many tokens whatever the
+    context. At a context all kinds begin with the same weights and read the same batches, which is checked. Each
+    training is a process of its own, by default settings: on a GPU 12 layers, 512 wide, in bf16, with 65,536 tokens a
+    step; on the CPU a small model.
+
+    Example: `gradlab bench context --device cuda`
+
+    Example: `gradlab bench context 16384 65536 --device cuda --attention linear --steps 200`
+
+    Parameters
+    ----------
+    contexts
+        Tokens of a text; default 4096, 16384 and 65536 on a GPU, and 256, 1024 and 4096 on the CPU.
+    device
+        Where to train.
+    attention
+        softmax, linear or performer; can be given several times; default all.
+    steps
+        Updates of each training.
+    """
+    options: dict[str, Any] = {"attentions": attention or [*benches.ATTENTIONS], "device": device, "steps": steps}
+    _show([benches.bench_context(_progress, contexts, **options)], tables.show_context, plain, as_json)
+
+
 @bench.command(sort_key=3)
 def language(
     *recipes: str, minutes: float = 2.0, threads: int | None = None, plain: Plain = False, as_json: Json = False
@@ -204,14 +240,20 @@ def language(
 
 @bench.command(sort_key=3)
 def cuda(*, plain: Plain = False, as_json: Json = False) -> None:
-    """What a GPU does, in some minutes: attention by itself, training, and writing.
+    """What a GPU does, in some minutes: attention by itself, training, long contexts, and writing.
 
-    It is `bench attention`, of which only attention by itself, `bench train` and `bench decode` with `--device cuda`.
+    It is `bench attention`, of which only attention by itself, `bench train`, `bench context`, of which softmax and
+    linear attention at 16,384 and 65,536 tokens in few steps, and `bench decode`, all with `--device cuda`.
 
     Example: `gradlab bench cuda`
     """
-    trained, decoded = benches.bench_train_cuda(_progress), benches.bench_decode_cuda(_progress)
-    _show([benches.bench_attention_alone(_progress), *trained, *decoded], tables.show_cuda, plain, as_json)
+    results = [
+        benches.bench_attention_alone(_progress),
+        *benches.bench_train_cuda(_progress),
+        benches.bench_context(_progress, (16384, 65536), attentions=("softmax", "linear"), steps=24),
+        *benches.bench_decode_cuda(_progress),
+    ]
+    _show(results, tables.show_cuda, plain, as_json)
 
 
 @bench.command(name="tables", sort_key=4)
