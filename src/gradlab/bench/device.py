@@ -51,10 +51,10 @@ def product_flops_per_second(device: "torch.device", dtype: "torch.dtype", times
     return times * 2 * n**3 / (time.perf_counter() - began)
 
 
-def versions() -> str:
+def versions(*more: str) -> str:
     """Of what takes part."""
     told = []
-    for name in ("gradlab", "torch", "triton", "transformers"):
+    for name in ("gradlab", "torch", "triton", "transformers", *more):
         try:
             told.append(f"{name} {version(name)}")
         except PackageNotFoundError:

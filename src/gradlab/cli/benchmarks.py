@@ -15,6 +15,7 @@ from gradlab.cli import benchmark_tables as tables
 from gradlab.cli.output import console, print_json
 from gradlab.cli.training import Json, Plain
 from gradlab.errors import GradlabError
+from gradlab.files import write_errors
 
 Rounds = Annotated[int, Parameter(help="How often everything is measured; ratios are medians over rounds.")]
 
@@ -146,19 +147,24 @@ def attention(
     memory: float = 2.0,
     seconds: float = 5.0,
     longest: int = 32768,
+    out: Path | None = None,
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
     """Time and memory of a training step (forward and backward) of a one-layer GPT against the length of the text.
 
     With `--device cuda`, first attention by itself: 65,536 tokens in texts of several lengths, 16 heads of 64, in bf16,
-    beside the least time that its bytes take; from which length on linear attention is the faster; and how close a
-    Performer comes to softmax.
+    beside the least time that its bytes and its products take, plain PyTorch in chunks, compiled, and
+    flash-linear-attention where it is installed; heads of 32 and 128, float16 and float32; from which length on linear
+    attention is the faster; and how close a Performer comes to softmax. Peers whose outputs or gradients are not the
+    same are left out.
 
     The length doubles from 256 on, until a step takes more than it may. Each point is a process of its own, so that its
     peak of memory is real. The exponent b of a·nᵇ is fitted to the upper half of the lengths.
 
     Example: `gradlab bench attention linear written-out --memory 4`
+
+    Example: `gradlab bench attention --device cuda --out pictures`
 
     Parameters
     ----------
@@ -172,10 +178,20 @@ def attention(
         After a step that takes longer, no longer text is tried.
     longest
         The most tokens.
+    out
+        A folder for pictures (SVG) of time and memory against the length, with the exponents.
     """
     options: dict[str, Any] = {"device": device, "memory": memory, "seconds": seconds, "longest": longest}
+    if out is not None:
+        with write_errors(out):
+            out.mkdir(parents=True, exist_ok=True)
     alone = [benches.bench_attention_alone(_progress)] if device == "cuda" and not mechanisms else []
     results = benches.bench_attention(mechanisms or [*benches.MECHANISMS], _progress, **options)
+    if out is not None:
+        from gradlab.bench.attention_pictures import write_pictures
+
+        for path in write_pictures([*alone, *results], out):
+            _progress(f"Written: {path}")
     _show([*alone, *results], tables.show_attention, plain, as_json)
 
 
