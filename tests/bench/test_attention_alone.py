@@ -140,5 +140,5 @@ def test_every_kind_is_measured_shown_and_drawn(tmp_path):
     assert [path.name for path in paths] == ["attention-time.svg", "attention-memory.svg"]
     words = ["".join(e.itertext()) for e in ElementTree.parse(paths[0]).iter("{http://www.w3.org/2000/svg}text")]
     grown = f"n^{result.exponents['linear-causal'].time:.2f}"
-    assert f"linear, causal  {grown}" in words
+    assert f"linear, causal ∝ {grown}" in words
     assert {"16", "32", "64"} <= {*words}

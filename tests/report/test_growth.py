@@ -24,7 +24,7 @@ def test_a_power_is_a_straight_line_and_its_exponent_is_told():
     slopes = [(y - b) / (x - a) for (a, b), (x, y) in pairwise(points)]
     assert slopes[0] == pytest.approx(slopes[1], rel=1e-2)
     assert slopes[0] < 0  # upwards
-    assert "square  n^2.00" in ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
+    assert "square ∝ n^2.00" in ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
 
 
 def test_the_legend_has_the_highest_first_and_lengths_without_a_figure_are_left_out():
@@ -33,9 +33,9 @@ def test_the_legend_has_the_highest_first_and_lengths_without_a_figure_are_left_
     nothing = Line(name="nothing", figures={16: None}, exponent=None)
     root, points = drawn(low, high, nothing)
     words = ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
-    assert [word for word in words if word in ("low  n^0.50", "high & wide", "nothing")] == [
+    assert [word for word in words if word in ("low ∝ n^0.50", "high & wide", "nothing")] == [
         "high & wide",
-        "low  n^0.50",
+        "low ∝ n^0.50",
     ]
     assert [len(line) for line in points[:2]] == [1, 2]
 

@@ -28,7 +28,7 @@ _FAR = 0.01  # of a peer in float32, in which all must agree: further away is ot
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    asks = {"device": about, "pass": one_pass, "estimates": estimates}
+    asks: dict[str, Callable[..., dict[str, Any]]] = {"device": about, "pass": one_pass, "estimates": estimates}
     for line in sys.stdin:
         asked = json.loads(line)
         answers.write(json.dumps(asks[asked.pop("ask")](**asked)) + "\n")

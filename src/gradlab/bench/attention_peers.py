@@ -33,7 +33,8 @@ def peer(name: str, *, compiled: bool) -> Attend:
 def in_chunks(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The sums of all chunks by one product and one cumulative sum, and the weights within a chunk written out."""
     size = min(_CHUNK, q.shape[-2])
-    q, k, v = (x.unflatten(-2, (-1, size)) for x in (F.elu(q) + 1, F.elu(k) + 1, v))
+    chunks = *q.shape[:-2], -1, size
+    q, k, v = (x.reshape(*chunks, x.shape[-1]) for x in (F.elu(q) + 1, F.elu(k) + 1, v))
     sums, weight = (k.mT @ v).float(), k.float().sum(-2)
     before, weight = sums.cumsum(-3) - sums, weight.cumsum(-2) - weight  # of the chunks before each
     within = (q @ k.mT).tril()

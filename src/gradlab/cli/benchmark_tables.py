@@ -197,10 +197,11 @@ def show_attention_alone(screen: Console, result: AttentionAlone) -> None:
     )
     if result.others:
         rows = [[one.title, str(one.dim), one.dtype, *_pass_row(one)] for one in result.others]
-        columns = ("", "head size", "type", "ms", "replayed", "least", "times the least", "GiB", "error")
+        figures = ("ms", "replayed", "least", "times the least", "GiB", "error")
         title = f"Other sizes of heads and types: {result.tokens:,} tokens in texts of {result.others[0].length:,}"
-        screen.print(table(*columns, rows=rows, title=title))
-    for one in {(one.title, one.reason): one for one in (*result.passes, *result.others) if one.reason}.values():
+        screen.print(table("", "head size", "type", *figures, rows=rows, title=title))
+    missing = {(one.title, one.reason): one for one in reversed([*result.passes, *result.others]) if one.reason}
+    for one in reversed(missing.values()):
         screen.print(f"{one.title}, {one.length:,} tokens: {one.reason}.", markup=False, soft_wrap=True)
     for kind, length in result.crossover.items():
         faster = "is not faster than softmax at these lengths"
@@ -214,8 +215,8 @@ def show_attention_alone(screen: Console, result: AttentionAlone) -> None:
         [f"{n:,}", *(f"{errors[n, s]:.3f}" for s in spreads)]
         for n in dict.fromkeys(e.features for e in result.estimates)
     ]
-    columns = ("features", *(f"scores spread by {s:g}" for s in spreads))
-    screen.print(table(*columns, rows=rows, title="Error of a Performer beside softmax attention"))
+    columns = [f"scores spread by {s:g}" for s in spreads]
+    screen.print(table("features", *columns, rows=rows, title="Error of a Performer beside softmax attention"))
 
 
 def _pass_time(one: Pass) -> str:
@@ -261,6 +262,8 @@ def show_attention(screen: Console, results: Sequence[Growth | AttentionAlone]) 
     for alone in (one for one in results if isinstance(one, AttentionAlone)):
         show_attention_alone(screen, alone)
     kinds = [one for one in results if isinstance(one, Growth)]
+    if not kinds:
+        return
     _show_growth(
         screen, "Milliseconds of a step", kinds, lambda p: p.milliseconds, [one.time_exponent for one in kinds]
     )

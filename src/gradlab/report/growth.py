@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gradlab.report.charts import PALETTE, log_scale
 from gradlab.report.markup import Html, tag
 
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BELOW = 860, 400, 64, 330, 40, 52  # pixels; the legend is at the right
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BELOW = 920, 400, 64, 390, 40, 52  # pixels; the legend is at the right
 _GREY = "#6e7781"  # 4.5 times as dark as white, 4.2 times as light as a dark page
 _ROW = 24  # of the legend
 
@@ -80,7 +80,7 @@ def _stroke(points: Sequence[tuple[float, float]], colour: str, dashed: bool) ->
 
 def _entry(row: int, line: Line, colour: str, dashed: bool) -> Html:
     left, y = _WIDTH - _RIGHT + 20, _TOP + 8 + _ROW * row
-    grows = "" if line.exponent is None else f"  n^{line.exponent:.2f}"
+    grows = "" if line.exponent is None else f" ∝ n^{line.exponent:.2f}"
     return tag(
         "g", _stroke([(left, y), (left + 26, y)], colour, dashed), _text(left + 36, y + 4, f"{line.name}{grows}")
     )
