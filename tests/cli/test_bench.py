@@ -12,7 +12,7 @@ from gradlab.bench import MECHANISMS, Growth, Learned
 from gradlab.bench.attention import Point
 from gradlab.cli.benchmark_tables import show_attention, show_language
 
-BENCHES = ["train", "start", "attention", "language", "compile", "precision"]
+BENCHES = ["train", "start", "attention", "context", "language", "compile", "precision"]
 
 
 @pytest.mark.parametrize("name", BENCHES)
@@ -36,6 +36,10 @@ def test_each_benchmark_has_its_own_help_with_an_example(quick: ForkServer, tmp_
         (["attention", "sofmax"], ["no kind of attention 'sofmax'"]),
         (["attention", "--memory", "0"], ["must be positive"]),
         (["attention", "--rounds", "3"], ["--rounds"]),
+        (["attention", "--out", "/dev/null/pictures"], ["/dev/null/pictures cannot be written"]),
+        (["context", "--attention", "sofmax"], ["no kind of attention 'sofmax'"]),
+        (["context", "1000"], ["must divide the 4,096 tokens of a step", "1,000 does not"]),
+        (["context", "4096", "--device", "cuda"], ["--device cuda was asked for"]),
         (["cuda"], ["--device cuda was asked for"]),
         (["train", "digits", "--device", "cuda"], ["On a GPU, bench train has no cases"]),
         (["decode", "--device", "cuda", "--tokens", "1"], ["tokens must be at least 2, got 1"]),
@@ -48,14 +52,17 @@ def test_bad_requests_are_refused(quick: ForkServer, tmp_path: Path, arguments: 
 
 
 def test_one_length_is_measured_and_told_as_json(quick: ForkServer, tmp_path: Path) -> None:
-    ended = quick("bench", "attention", "linear", "--longest", "256", "--json", cwd=tmp_path)
+    told = "--longest", "256", "--json", "--out", "pictures"
+    ended = quick("bench", "attention", "linear", *told, cwd=tmp_path)
     assert ended.code == 0, ended.err
     (growth,) = ended.json["results"]
     assert growth["mechanism"] == "linear"
     (point,) = growth["points"]
     assert point["length"] == 256
     assert point["milliseconds"] > 0
-    assert ended.err == "linear: 256 tokens\n"
+    written = ["pictures/step-time.svg", "pictures/step-memory.svg"]
+    assert ended.err.splitlines() == ["linear: 256 tokens", *(f"Written: {name}" for name in written)]
+    assert all((tmp_path / name).read_text().startswith("<svg") for name in written)
 
 
 def printed(show, found):

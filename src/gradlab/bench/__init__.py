@@ -7,6 +7,7 @@ from gradlab.bench.attention_alone import AttentionAlone, bench_attention_alone
 from gradlab.bench.cases import CASES, TEXT_CASES
 from gradlab.bench.compiling import Compiling, bench_compile
 from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
+from gradlab.bench.context import ATTENTIONS, ContextTrained, bench_context
 from gradlab.bench.decode import Decoded, bench_decode
 from gradlab.bench.decode_cuda import CudaDecoded, bench_decode_cuda
 from gradlab.bench.doctor import CorpusPart, bench_doctor
@@ -18,6 +19,7 @@ from gradlab.bench.tables import TABLES, Scored, bench_tables
 from gradlab.bench.train_cuda import CudaTrained, bench_train_cuda
 
 __all__ = [
+    "ATTENTIONS",
     "CASES",
     "ENTRIES",
     "MECHANISMS",
@@ -27,6 +29,7 @@ __all__ = [
     "TEXT_ENTRIES",
     "AttentionAlone",
     "Compiling",
+    "ContextTrained",
     "CudaDecoded",
     "CudaTrained",
     "Decoded",
@@ -43,6 +46,7 @@ __all__ = [
     "bench_attention",
     "bench_attention_alone",
     "bench_compile",
+    "bench_context",
     "bench_decode",
     "bench_decode_cuda",
     "bench_doctor",

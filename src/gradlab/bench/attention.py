@@ -100,7 +100,7 @@ def measure_point(mechanism: str, length: int, device: str, memory: float) -> Po
 
 
 def exponent(values: Sequence[tuple[int, float | None]]) -> float | None:
-    """The b of a·nᵇ: the slope of least squares between the logarithms, over the upper half of the lengths.
+    """The b of a·nᵇ: the slope of least squares between logarithms, over the upper half of the lengths, two at least.
 
     Short lengths show what a call costs, not how the work grows.
 
@@ -108,7 +108,7 @@ def exponent(values: Sequence[tuple[int, float | None]]) -> float | None:
     2.0
     """
     known = [(math.log(n), math.log(value)) for n, value in values if value]
-    upper = known[len(known) // 2 :]
+    upper = known[min(len(known) // 2, max(0, len(known) - 2)) :]
     if len(upper) < 2:
         return None
     return round(statistics.linear_regression(*zip(*upper, strict=True)).slope, 2)

@@ -1,98 +1,134 @@
 """Attention by itself on one device: JSON lines in, JSON lines out, as in `worker`."""
 
+import gc
 import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from gradlab.bench.device import copied_bytes_per_second, device_name, versions
-from gradlab.errors import is_out_of_memory
+from gradlab.bench.attention_alone import NUM_FEATURES, PEERS
+from gradlab.bench.attention_model import WrittenOutAttention
+from gradlab.bench.attention_peers import Attend, peer
+from gradlab.bench.device import copied_bytes_per_second, device_name, product_flops_per_second, versions
+from gradlab.errors import is_out_of_memory, one_line
 from gradlab.nn.attention import LinearAttention, PerformerAttention, ScaledDotAttention
 
-_REPEATS, _WARM_UP = 20, 3
-_CHECKED = 1024  # tokens of the texts on which outputs and gradients are compared: as many for all kinds
-_FEATURES = 256
+_REPEATS, _WARM_UP, _DRAWINGS = 20, 3, 8
+_CHECKED = 1024  # tokens of the text on which kinds are compared whose reference costs more than the length
+_FAR = 0.01  # of a peer in float32, in which all must agree: further away is other work
 
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    setting: dict[str, Any] = {}
+    asks: dict[str, Callable[..., dict[str, Any]]] = {"device": about, "pass": one_pass, "estimates": estimates}
     for line in sys.stdin:
         asked = json.loads(line)
-        what = asked.pop("ask")
-        if what == "device":
-            setting = asked
-            answer = about(**setting)
-        elif what == "pass":
-            answer = one_pass(**asked, **setting)
-        else:
-            answer = {"errors": [performer_error(count, **setting) for count in asked["counts"]]}
-        answers.write(json.dumps(answer) + "\n")
+        answers.write(json.dumps(asks[asked.pop("ask")](**asked)) + "\n")
 
 
-def about(tokens: int, heads: int, dim: int, dtype: str, device: str) -> dict[str, Any]:
-    """The device, how fast it copies, and the least time: 4 tensors forward, 8 backward, each once."""
-    number = tokens * heads * dim
+def about(dtypes: Sequence[str], device: str) -> dict[str, Any]:
+    """The device, and how fast it copies and multiplies, in 10¹² a second."""
     place = torch.device(device)
-    copy = copied_bytes_per_second(place) / 1e12
-    size = torch.empty((), dtype=getattr(torch, dtype)).element_size()
     return {
         "device": device_name(place),
-        "versions": versions(),
-        "copy": copy,
-        "floor": 1e3 * 12 * number * size / (copy * 1e12),
+        "versions": versions("flash-linear-attention"),
+        "copy": copied_bytes_per_second(place) / 1e12,
+        "products": {name: product_flops_per_second(place, getattr(torch, name)) / 1e12 for name in dtypes},
     }
 
 
 def one_pass(
     kind: str, length: int, tokens: int, heads: int, dim: int, dtype: str, device: str
-) -> dict[str, float | None]:
-    """Milliseconds and GiB of a pass forward and backward, and its error."""
-    block, causal = _block(kind, dim, device)
-    error = _error(block, causal, min(_CHECKED, tokens), heads, dim, dtype, device)
+) -> dict[str, float | str | None]:
+    """Milliseconds, eager and replayed, and GiB of a pass forward and backward, and its error."""
+    figures: dict[str, float | str | None] = dict.fromkeys(("milliseconds", "replayed", "gibibytes", "error", "reason"))
+    gc.collect()
+    if device == "cuda":
+        torch.cuda.empty_cache()
     try:
+        if kind in PEERS and not (far := _other_work(kind, min(_CHECKED, tokens), heads, dim, device)) <= _FAR:
+            return {**figures, "reason": f"does other work: in float32 its error is {far:.2g}"}
+        attend, exact = _attention(kind, dim, device)
+        linear = kind == "linear-causal" or kind in PEERS
+        shape = (tokens // length, length) if linear else (1, min(_CHECKED, tokens))
+        figures["error"] = _error(attend, exact, _inputs(*shape, heads, dim, dtype, device))
         inputs = _inputs(tokens // length, length, heads, dim, dtype, device)
         incoming = torch.randn_like(inputs[0])
 
         def step() -> None:
-            torch.autograd.grad(block(*inputs, is_causal=True) if causal else block(*inputs), inputs, incoming)
+            torch.autograd.grad(attend(*inputs), inputs, incoming)
 
         step()
         before = _peak_from_now(device)
         step()
         peak = torch.cuda.max_memory_allocated() - before if device == "cuda" else 0
-        return {"milliseconds": _median(step, device), "gibibytes": peak / 2**30, "error": error}
+        times = {"milliseconds": _median(step, device), "replayed": _replayed(step) if device == "cuda" else None}
+        return {**figures, **times, "gibibytes": peak / 2**30}
     except Exception as failure:
-        if not is_out_of_memory(failure):
+        if is_out_of_memory(failure):
+            return {**figures, "reason": "out of memory"}
+        if kind not in PEERS:
             raise
-        return {"milliseconds": None, "gibibytes": None, "error": error}
+        return {**figures, "reason": f"failed: {one_line(failure)}"}
 
 
-def performer_error(count: int, tokens: int, heads: int, dim: int, dtype: str, device: str) -> float:
-    """Mean over a few drawings of the directions."""
-    q, k, v = (x.detach().float() for x in _inputs(1, min(_CHECKED, tokens), heads, dim, "float32", device))
-    wanted = ScaledDotAttention()(q, k, v, is_causal=True)
-    errors = []
-    for seed in range(4):
-        torch.manual_seed(seed)
-        found = PerformerAttention(dim, count).to(device)(q, k, v, is_causal=True)
-        errors.append(_far(found, wanted))
-    return sum(errors) / len(errors)
+def estimates(
+    counts: Sequence[int], spreads: Sequence[float], tokens: int, heads: int, dim: int, device: str
+) -> dict[str, Any]:
+    """Errors of Performers beside softmax attention: means over a few drawings of the directions."""
+    results = []
+    for spread in spreads:
+        q, k, v = (x.detach() for x in _inputs(1, min(_CHECKED, tokens), heads, dim, "float32", device))
+        q, k = q * spread**0.5, k * spread**0.5  # so that scores have that standard deviation
+        wanted = ScaledDotAttention()(q, k, v, is_causal=True).double()
+        for count in counts:
+            errors = []
+            for seed in range(_DRAWINGS):
+                torch.manual_seed(seed)
+                found = PerformerAttention(dim, count).to(device)(q, k, v, is_causal=True)
+                errors.append(_far(found, wanted))
+            results.append({"features": count, "spread": spread, "error": sum(errors) / len(errors)})
+    return {"estimates": results}
 
 
-def _block(kind: str, dim: int, device: str) -> tuple[torch.nn.Module, bool]:
+def _attention(kind: str, dim: int, device: str) -> tuple[Attend, Attend]:
+    """What is measured, and what it must give: our module in float64, which no kernel is for."""
     torch.manual_seed(0)
-    name, causal = kind.removesuffix("-causal"), kind.endswith("-causal") or kind == "softmax"
-    if name == "softmax":
-        return ScaledDotAttention(), causal
-    return (LinearAttention() if name == "linear" else PerformerAttention(dim, _FEATURES).to(device)), causal
+    name, causal = kind.removesuffix("-causal"), kind not in ("linear", "performer")
+    blocks: dict[str, Callable[[], nn.Module]] = {
+        "softmax": ScaledDotAttention,
+        "written-out": WrittenOutAttention,
+        "performer": lambda: PerformerAttention(dim, NUM_FEATURES).to(device),
+    }
+    block = blocks.get(name, LinearAttention)()
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        outputs: Tensor = block(q, k, v, is_causal=True) if causal else block(q, k, v)
+        return outputs
+
+    def exact(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        block.double()
+        try:
+            return attend(q, k, v)
+        finally:
+            block.float()
+
+    return peer(kind, compiled=device == "cuda") if kind in PEERS else attend, exact
+
+
+@cache
+def _other_work(kind: str, length: int, heads: int, dim: int, device: str) -> float:
+    """How far a peer is from us in float32."""
+    _, exact = _attention("linear-causal", dim, device)
+    return _error(peer(kind, compiled=False), exact, _inputs(1, length, heads, dim, "float32", device))
 
 
 def _inputs(batch: int, length: int, heads: int, dim: int, dtype: str, device: str) -> list[Tensor]:
@@ -103,18 +139,16 @@ def _inputs(batch: int, length: int, heads: int, dim: int, dtype: str, device: s
     return [x.requires_grad_() for x in drawn]
 
 
-def _error(block: torch.nn.Module, causal: bool, length: int, heads: int, dim: int, dtype: str, device: str) -> float:
-    """The largest relative error of outputs and gradients beside float64, where no kernel is for it."""
-    inputs = _inputs(1, length, heads, dim, dtype, device)
+def _error(attend: Attend, exact: Attend, inputs: list[Tensor]) -> float:
+    """The largest relative error of outputs and gradients."""
     incoming = torch.randn_like(inputs[0])
 
-    def results(module: torch.nn.Module, *given: Tensor) -> list[Tensor]:
-        outputs = module(*given, is_causal=True) if causal else module(*given)
-        return [outputs, *torch.autograd.grad(outputs, given, incoming.to(outputs.dtype))]
+    def results(function: Attend, given: list[Tensor]) -> list[Tensor]:
+        outputs = function(*given)
+        return [outputs.detach(), *torch.autograd.grad(outputs, given, incoming.to(outputs.dtype))]
 
-    found = results(block, *inputs)
-    wanted = results(block.double(), *(x.detach().double().requires_grad_() for x in inputs))
-    block.float()
+    found = results(attend, inputs)
+    wanted = results(exact, [x.detach().double().requires_grad_() for x in inputs])
     return max(map(_far, found, wanted))
 
 
@@ -141,6 +175,24 @@ def _median(step: Callable[[], Any], device: str) -> float:
         mark.record()
     torch.cuda.synchronize()
     return float(sorted(a.elapsed_time(b) for a, b in pairwise(marks))[_REPEATS // 2])
+
+
+def _replayed(step: Callable[[], None]) -> float | None:
+    """Milliseconds of the same as a CUDA graph; None of what cannot be recorded."""
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        step()
+    torch.cuda.current_stream().wait_stream(stream)
+    try:
+        with torch.cuda.graph(graph, stream=stream):
+            step()
+    except RuntimeError as failure:
+        if is_out_of_memory(failure):
+            raise
+        torch.cuda.synchronize()
+        return None
+    return _median(graph.replay, "cuda")
 
 
 def _peak_from_now(device: str) -> int:

@@ -1,4 +1,4 @@
-"""The device that a benchmark runs on: its name, its versions, how fast it copies. Importing this imports no torch."""
+"""The device that a benchmark runs on: its name, versions, how fast it copies and multiplies. It imports no torch."""
 
 import time
 from importlib.metadata import PackageNotFoundError, version
@@ -36,10 +36,25 @@ def copied_bytes_per_second(device: "torch.device", size: int = 2**28, times: in
     return 2 * size * times / (time.perf_counter() - began)
 
 
-def versions() -> str:
+def product_flops_per_second(device: "torch.device", dtype: "torch.dtype", times: int = 10) -> float:
+    """Of a large product of matrices."""
+    import torch
+
+    n = 8192 if device.type == "cuda" else 256
+    a = torch.randn(n, n, device=device, dtype=dtype)
+    a @ a
+    wait(device)
+    began = time.perf_counter()
+    for _ in range(times):
+        a @ a
+    wait(device)
+    return times * 2 * n**3 / (time.perf_counter() - began)
+
+
+def versions(*more: str) -> str:
     """Of what takes part."""
     told = []
-    for name in ("gradlab", "torch", "triton", "transformers"):
+    for name in ("gradlab", "torch", "triton", "transformers", *more):
         try:
             told.append(f"{name} {version(name)}")
         except PackageNotFoundError:

@@ -14,14 +14,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradlab.bench.device import device_name, versions, wait
+from gradlab.bench.device import device_name, product_flops_per_second, versions, wait
+from gradlab.bench.laps import Clock, Laps
 from gradlab.data import Targets
 from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.models.language import RecurrentLanguageModel, TransformerLanguageModel
 from gradlab.nn.recurrent import LSTM
 from gradlab.tasks import Language
 from gradlab.training import driver
-from gradlab.training.observers import Observer
 from gradlab.training.plan import Plan, plan_schema
 
 _GPT = {"vocabulary": 50257, "context": 1024, "batch": 32, "dim": 768, "layers": 12, "heads": 12}
@@ -87,10 +87,10 @@ def _language(
     plan, long = (Plan(**plan_schema.resolve(values | {"steps": count}, "bench")) for count in (steps, _LONG))
     task = Language(Targets(tokens=size["vocabulary"]))
     cost = driver.example_cost(model, task, train)
-    clock = _Clock(steps, place)
+    clock = Clock(steps, place)
     if peer is None:
         mode = driver.mode_of(model, train, long, cost)
-        with driver.training(model, task, train, None, plan, mode=mode, observers=[_Laps(clock)]) as training:
+        with driver.training(model, task, train, None, plan, mode=mode, observers=[Laps(clock)]) as training:
             training.run()
     else:
         with driver.training(model, task, train, None, plan, mode="eager") as training:
@@ -150,7 +150,7 @@ def _hugging_face(model: TransformerLanguageModel, place: torch.device) -> Calla
     return forward
 
 
-def _by_hand(forward: Any, batches: Iterator[Any], clock: "_Clock", place: torch.device, half: bool) -> None:
+def _by_hand(forward: Any, batches: Iterator[Any], clock: Clock, place: torch.device, half: bool) -> None:
     """The usual loop in mixed precision, with the fused update."""
     parameters = list(forward.parameters())
     groups = [
@@ -233,57 +233,10 @@ def _data_loader(
     return time.perf_counter() - began, net
 
 
-class _Clock:
-    """Seconds of the second half of the steps, and the mean loss of each half."""
-
-    def __init__(self, steps: int, place: torch.device):
-        self.steps, self.place = steps, place
-        self.began, self.half, self.end = time.perf_counter(), 0.0, 0.0
-        self.losses: list[float] = []
-
-    def lap(self, loss: float) -> None:
-        """At the half, and at the end."""
-        wait(self.place)
-        self.half, self.end = self.half or time.perf_counter(), time.perf_counter()
-        self.losses.append(loss)
-
-    def row(self, examples: int) -> dict[str, Any]:
-        seconds = (self.end - self.half) / (self.steps - self.steps // 2)
-        return {
-            "milliseconds": 1e3 * seconds,
-            "examples_per_second": examples / seconds,
-            "before": max(0.0, self.half - self.began - self.steps // 2 * seconds),
-            "gibibytes": torch.cuda.max_memory_allocated() / 2**30 if self.place.type == "cuda" else 0.0,
-            "losses": self.losses,
-        }
-
-
-class _Laps(Observer):
-    """Log lines are at the half and at the end."""
-
-    def __init__(self, clock: _Clock):
-        self.clock = clock
-
-    def log(self, training: Any, line: Any) -> None:
-        self.clock.lap(line["loss"])
-
-
 def _about(place: torch.device, flops: float | None) -> dict[str, Any]:
-    floor = None if flops is None else 1e3 * flops / _flops_per_second(place)
+    kind = torch.bfloat16 if place.type == "cuda" else torch.float32
+    floor = None if flops is None else 1e3 * flops / product_flops_per_second(place, kind)
     return {"device": device_name(place), "versions": versions(), "floor": floor}
-
-
-def _flops_per_second(place: torch.device) -> float:
-    """Of a large product in bf16."""
-    n = 8192 if place.type == "cuda" else 256
-    a = torch.randn(n, n, device=place, dtype=torch.bfloat16 if place.type == "cuda" else torch.float32)
-    a @ a
-    wait(place)
-    began = time.perf_counter()
-    for _ in range(10):
-        a @ a
-    wait(place)
-    return 10 * 2 * n**3 / (time.perf_counter() - began)
 
 
 if __name__ == "__main__":

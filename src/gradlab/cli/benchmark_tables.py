@@ -1,12 +1,13 @@
 """What `gradlab bench` found, as tables."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
 
 from gradlab.bench import (
     AttentionAlone,
     Compiling,
+    ContextTrained,
     CorpusPart,
     CudaDecoded,
     CudaTrained,
@@ -23,6 +24,7 @@ from gradlab.bench import (
 from gradlab.bench.attention import Point
 from gradlab.bench.attention_alone import Pass
 from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
+from gradlab.bench.context import ContextRow
 from gradlab.bench.doctor import Outcome
 from gradlab.cli.output import table
 from gradlab.wording import count, counted, duration, number
@@ -118,6 +120,34 @@ def show_train_cuda(screen: Console, results: Sequence[CudaTrained]) -> None:
         screen.print(f"{one.device}; {one.versions}.")
 
 
+def show_context(screen: Console, results: Sequence[ContextTrained]) -> None:
+    for one in results:
+        title = f"A GPT of {one.model}, trained on {count(one.tokens)} tokens of Python's library in {one.steps} steps"
+        rows = [[f"{r.context:,}", r.attention, *_trained_at(r, one.rows)] for r in one.rows]
+        columns = ("context", "attention", "tokens/s", "times softmax", "GiB", "s before full speed")
+        screen.print(table(*columns, "training loss", "validation loss", rows=rows, title=title))
+        screen.print(
+            f"Losses in nats a byte: of training, over the second half of the steps; of validation, on the same "
+            f"{one.held_out:,} bytes for all. At each context all read the same batches from the same weights."
+        )
+        screen.print(f"{one.device}; {one.versions}.")
+
+
+def _trained_at(row: ContextRow, rows: Sequence[ContextRow]) -> list[str]:
+    if row.tokens_per_second is None:
+        return ["out of memory", *["–"] * 5]
+    speeds = {one.context: one.tokens_per_second for one in rows if one.attention == "softmax"}
+    softmax = speeds.get(row.context)
+    return [
+        f"{row.tokens_per_second:,.0f}",
+        f"{row.tokens_per_second / softmax:.2f}" if softmax else "–",
+        f"{row.gibibytes:.1f}",
+        f"{row.before:.1f}",
+        f"{row.training_loss:.3f}",
+        f"{row.validation_loss:.3f}",
+    ]
+
+
 def show_decode_cuda(screen: Console, results: Sequence[CudaDecoded]) -> None:
     for one in results:
         best = one.rows[0].tokens_per_second
@@ -137,37 +167,93 @@ def show_decode_cuda(screen: Console, results: Sequence[CudaDecoded]) -> None:
 
 
 def show_attention_alone(screen: Console, result: AttentionAlone) -> None:
-    """Kinds of attention as columns, lengths as rows; times, and as multiples of the least."""
+    """Kinds of attention and peers as rows, lengths as columns."""
     titles = {one.kind: one.title for one in result.passes}
     at = {(one.kind, one.length): one for one in result.passes}
     lengths = sorted({one.length for one in result.passes})
 
-    def shown(show: Callable[[Pass], str]) -> list[list[str]]:
-        return [[f"{n:,}", *(show(at[kind, n]) for kind in titles)] for n in lengths]
+    def show(title: str, cell: Callable[[Pass], str], last: Mapping[str, str] | None = None) -> None:
+        """Of each kind what is in a cell at each length, and perhaps something in the last column."""
+        columns = [f"{n:,}" for n in lengths] + (["exponent"] if last else [])
+        rows = [
+            [name, *(cell(at[kind, n]) for n in lengths), *([last[kind]] if last else [])]
+            for kind, name in titles.items()
+        ]
+        screen.print(table("tokens of a text", *columns, rows=rows, title=title))
 
-    def time(one: Pass) -> str:
-        if one.milliseconds is None:
-            return "out of memory"
-        return f"{one.milliseconds:,.2f} ({one.milliseconds / result.floor:,.1f}×)"
-
+    time = {kind: _exponent(one.time) for kind, one in result.exponents.items()}
+    memory = {kind: _exponent(one.memory) for kind, one in result.exponents.items()}
+    products = ", ".join(f"{speed:,.0f} TFLOP/s in {name}" for name, speed in result.products.items())
     what = f"{result.tokens:,} tokens, {result.heads} heads of {result.dim}, {result.dtype}"
-    screen.print(f"{result.device}, {result.versions}; copies {result.copy:.2f} TB/s", markup=False)
-    title = f"Milliseconds forward and backward: {what}; each byte once takes {result.floor:.3f}"
-    screen.print(table("tokens of a text", *titles.values(), rows=shown(time), title=title))
-    memory = shown(lambda one: "–" if one.gibibytes is None else f"{one.gibibytes:.2f}")
-    screen.print(table("tokens of a text", *titles.values(), rows=memory, title="GiB beyond the inputs"))
-    errors = [f"{at[kind, lengths[0]].error:.1e}" for kind in titles]
-    screen.print(table("", *titles.values(), rows=[["error", *errors]], title="Largest error beside float64"))
-    if result.crossover is not None:
-        screen.print(f"Linear attention is faster than softmax from {result.crossover:,.0f} tokens on.")
-    rows = [[f"{count:,}", f"{error:.3f}"] for count, error in result.features.items()]
-    screen.print(table("features", "error", rows=rows, title="Performer beside softmax attention"))
+    screen.print(f"{result.device}; {result.versions}.", markup=False)
+    screen.print(f"It copies {result.copy:.2f} TB/s and multiplies {products}.", markup=False)
+    show(f"Milliseconds forward and backward, and times the least: {what}", _pass_time, time)
+    show("Milliseconds of the same as a recorded CUDA graph, and times the least", _replay_time)
+    show("GiB beyond the inputs", lambda one: _figure(one.gibibytes, ".2f"), memory)
+    show("Largest error of outputs and gradients beside float64", lambda one: _figure(one.error, ".1e"))
+    screen.print(
+        "The least is the time in which every byte passes through memory once, or in which all products are made as "
+        "fast as a large one, whichever is longer. The exponent is that of one text, fitted to the longest. Errors of "
+        "causal linear attention are at the length itself, the others over at most 1,024 tokens.",
+        soft_wrap=True,
+    )
+    if result.others:
+        rows = [[one.title, str(one.dim), one.dtype, *_pass_row(one)] for one in result.others]
+        figures = ("ms", "replayed", "least", "times the least", "GiB", "error")
+        title = f"Other sizes of heads and types: {result.tokens:,} tokens in texts of {result.others[0].length:,}"
+        screen.print(table("", "head size", "type", *figures, rows=rows, title=title))
+    missing = {(one.title, one.reason): one for one in reversed([*result.passes, *result.others]) if one.reason}
+    for one in reversed(missing.values()):
+        screen.print(f"{one.title}, {one.length:,} tokens: {one.reason}.", markup=False, soft_wrap=True)
+    for kind, length in result.crossover.items():
+        faster = "is not faster than softmax at these lengths"
+        if length is not None:
+            least = ", the shortest measured" if length == lengths[0] else ""
+            faster = f"is faster than softmax from {length:,.0f} tokens on{least}"
+        screen.print(f"{titles[kind][0].upper()}{titles[kind][1:]}, {faster}.")
+    spreads = sorted({one.spread for one in result.estimates})
+    errors = {(one.features, one.spread): one.error for one in result.estimates}
+    rows = [
+        [f"{n:,}", *(f"{errors[n, s]:.3f}" for s in spreads)]
+        for n in dict.fromkeys(e.features for e in result.estimates)
+    ]
+    columns = [f"scores spread by {s:g}" for s in spreads]
+    screen.print(table("features", *columns, rows=rows, title="Error of a Performer beside softmax attention"))
 
 
-def show_cuda(screen: Console, results: Sequence[AttentionAlone | CudaTrained | CudaDecoded]) -> None:
+def _pass_time(one: Pass) -> str:
+    return "–" if one.milliseconds is None else f"{one.milliseconds:,.2f} ({one.milliseconds / one.floor:,.1f}×)"
+
+
+def _replay_time(one: Pass) -> str:
+    return "–" if one.replayed is None else f"{one.replayed:,.2f} ({one.replayed / one.floor:,.1f}×)"
+
+
+def _pass_row(one: Pass) -> list[str]:
+    return [
+        _figure(one.milliseconds, ",.2f"),
+        _figure(one.replayed, ",.2f"),
+        f"{one.floor:,.3f}",
+        _figure(one.milliseconds and one.milliseconds / one.floor, ",.1f"),
+        _figure(one.gibibytes, ".2f"),
+        _figure(one.error, ".1e"),
+    ]
+
+
+def _figure(figure: float | None, form: str) -> str:
+    return "–" if figure is None else format(figure, form)
+
+
+def _exponent(exponent: float | None) -> str:
+    return _figure(exponent, ".2f")
+
+
+def show_cuda(screen: Console, results: Sequence[AttentionAlone | ContextTrained | CudaTrained | CudaDecoded]) -> None:
     for one in results:
         if isinstance(one, AttentionAlone):
             show_attention_alone(screen, one)
+        elif isinstance(one, ContextTrained):
+            show_context(screen, [one])
         elif isinstance(one, CudaTrained):
             show_train_cuda(screen, [one])
         else:
@@ -178,6 +264,8 @@ def show_attention(screen: Console, results: Sequence[Growth | AttentionAlone]) 
     for alone in (one for one in results if isinstance(one, AttentionAlone)):
         show_attention_alone(screen, alone)
     kinds = [one for one in results if isinstance(one, Growth)]
+    if not kinds:
+        return
     _show_growth(
         screen, "Milliseconds of a step", kinds, lambda p: p.milliseconds, [one.time_exponent for one in kinds]
     )
@@ -203,7 +291,7 @@ def _show_growth(
     measured = [{p.length: _cell(figure(p)) for p in one.points} for one in results]
     lengths = sorted({length for cells in measured for length in cells})
     rows = [[f"{length:,}", *(cells.get(length, "–") for cells in measured)] for length in lengths]
-    rows.append(["exponent", *("–" if e is None else f"{e:.2f}" for e in exponents)])
+    rows.append(["exponent", *map(_exponent, exponents)])
     screen.print(table("tokens", *(one.title for one in results), rows=rows, title=title))
 
 

@@ -15,6 +15,7 @@ from gradlab.cli import benchmark_tables as tables
 from gradlab.cli.output import console, print_json
 from gradlab.cli.training import Json, Plain
 from gradlab.errors import GradlabError
+from gradlab.files import write_errors
 
 Rounds = Annotated[int, Parameter(help="How often everything is measured; ratios are medians over rounds.")]
 
@@ -31,9 +32,10 @@ bench = cyclopts.App(
     - `gradlab bench start`: from the start of the process to the first training step
     - `gradlab bench decode`: how fast a model writes, beside Hugging Face
     - `gradlab bench attention`: how time and memory grow with the length of a text
+    - `gradlab bench context`: a GPT trained at long contexts, by softmax, linear and performer attention
     - `gradlab bench language`: which language model predicts best after two minutes of training
     - `gradlab bench tables`: a table by default beside scikit-learn's methods, over folds
-    - `gradlab bench cuda`: attention, training and writing on a GPU
+    - `gradlab bench cuda`: attention, training, long contexts and writing on a GPU
     - `gradlab bench compile`: what compiling the step costs and saves
     - `gradlab bench precision`: a step in bf16 beside one in float32, on this CPU
     - `gradlab bench doctor`: how often the doctor names the fault of a training script
@@ -145,19 +147,24 @@ def attention(
     memory: float = 2.0,
     seconds: float = 5.0,
     longest: int = 32768,
+    out: Path | None = None,
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
     """Time and memory of a training step (forward and backward) of a one-layer GPT against the length of the text.
 
     With `--device cuda`, first attention by itself: 65,536 tokens in texts of several lengths, 16 heads of 64, in bf16,
-    beside the least time that its bytes take; from which length on linear attention is the faster; and how close a
-    Performer comes to softmax.
+    beside the least time that its bytes and its products take, plain PyTorch in chunks, compiled, and
+    flash-linear-attention where it is installed; heads of 32 and 128, float16 and float32; from which length on linear
+    attention is the faster; and how close a Performer comes to softmax. Peers whose outputs or gradients are not the
+    same are left out.
 
     The length doubles from 256 on, until a step takes more than it may. Each point is a process of its own, so that its
     peak of memory is real. The exponent b of a·nᵇ is fitted to the upper half of the lengths.
 
     Example: `gradlab bench attention linear written-out --memory 4`
+
+    Example: `gradlab bench attention --device cuda --out pictures`
 
     Parameters
     ----------
@@ -171,11 +178,56 @@ def attention(
         After a step that takes longer, no longer text is tried.
     longest
         The most tokens.
+    out
+        A folder for pictures (SVG) of time and memory against the length, with the exponents.
     """
     options: dict[str, Any] = {"device": device, "memory": memory, "seconds": seconds, "longest": longest}
+    if out is not None:
+        with write_errors(out):
+            out.mkdir(parents=True, exist_ok=True)
     alone = [benches.bench_attention_alone(_progress)] if device == "cuda" and not mechanisms else []
     results = benches.bench_attention(mechanisms or [*benches.MECHANISMS], _progress, **options)
+    if out is not None:
+        from gradlab.bench.attention_pictures import write_pictures
+
+        for path in write_pictures([*alone, *results], out):
+            _progress(f"Written: {path}")
     _show([*alone, *results], tables.show_attention, plain, as_json)
+
+
+@bench.command(sort_key=2)
+def context(
+    *contexts: int,
+    device: Literal["cpu", "cuda"] = "cpu",
+    attention: Sequence[str] = (),
+    steps: int = 100,
+    plain: Plain = False,
+    as_json: Json = False,
+) -> None:
+    """Speed, memory and loss of a GPT at long contexts, by softmax, linear and performer attention at equal tokens.
+
+    The text is the source of Python's own library, byte by byte, and each step reads as many tokens whatever the
+    context. At a context all kinds begin with the same weights and read the same batches, which is checked. Each
+    training is a process of its own, by default settings: on a GPU 12 layers, 512 wide, in bf16, with 65,536 tokens a
+    step; on the CPU a small model.
+
+    Example: `gradlab bench context --device cuda`
+
+    Example: `gradlab bench context 16384 65536 --device cuda --attention linear --steps 200`
+
+    Parameters
+    ----------
+    contexts
+        Tokens of a text; default 4096, 16384 and 65536 on a GPU, and 256, 1024 and 4096 on the CPU.
+    device
+        Where to train.
+    attention
+        softmax, linear or performer; can be given several times; default all.
+    steps
+        Updates of each training.
+    """
+    options: dict[str, Any] = {"attentions": attention or [*benches.ATTENTIONS], "device": device, "steps": steps}
+    _show([benches.bench_context(_progress, contexts, **options)], tables.show_context, plain, as_json)
 
 
 @bench.command(sort_key=3)
@@ -204,14 +256,20 @@ def language(
 
 @bench.command(sort_key=3)
 def cuda(*, plain: Plain = False, as_json: Json = False) -> None:
-    """What a GPU does, in some minutes: attention by itself, training, and writing.
+    """What a GPU does, in some minutes: attention by itself, training, long contexts, and writing.
 
-    It is `bench attention`, of which only attention by itself, `bench train` and `bench decode` with `--device cuda`.
+    It is `bench attention`, of which only attention by itself, `bench train`, `bench context`, of which softmax and
+    linear attention at 16,384 and 65,536 tokens in few steps, and `bench decode`, all with `--device cuda`.
 
     Example: `gradlab bench cuda`
     """
-    trained, decoded = benches.bench_train_cuda(_progress), benches.bench_decode_cuda(_progress)
-    _show([benches.bench_attention_alone(_progress), *trained, *decoded], tables.show_cuda, plain, as_json)
+    results = [
+        benches.bench_attention_alone(_progress),
+        *benches.bench_train_cuda(_progress),
+        benches.bench_context(_progress, (16384, 65536), attentions=("softmax", "linear"), steps=24),
+        *benches.bench_decode_cuda(_progress),
+    ]
+    _show(results, tables.show_cuda, plain, as_json)
 
 
 @bench.command(name="tables", sort_key=4)

@@ -14,6 +14,7 @@ from gradlab import owners, parallel
 from gradlab.data import Dataset, Examples, load, sources
 from gradlab.data.dataset import FILES, split_size
 from gradlab.data.tables.leaks import Leak, find_leaks
+from gradlab.data.text.windows import WindowExamples
 from gradlab.errors import GradlabError, is_out_of_memory, notice, one_line
 from gradlab.models import build_model, models
 from gradlab.models.cost import Cost, parameter_count
@@ -35,7 +36,9 @@ from gradlab.training.saved import train_into
 from gradlab.training.schedules import schedules
 
 SPLITS = ("train", "validation", "test")
-_GLANCE = 256  # examples that tell enough about a fresh model
+_GLANCE = 256  # examples that tell enough about a fresh model,
+_GLANCED = 2**18  # and targets of them: a long text has many
+_LONG_TEXT = 4096  # tokens, over which a pass takes long on the CPU
 
 
 def resolve(recipe: Recipe) -> Recipe:
@@ -120,6 +123,9 @@ class Experiment:
         splits = {name: dataset.split(name) for name in SPLITS}
         # Encoding refuses what the task cannot learn.
         encoded = {name: s if name != "train" and not split_size(s) else task.encoded(s) for name, s in splits.items()}
+        if isinstance(encoded["train"], WindowExamples) and encoded["train"].inputs.shape[1] >= _LONG_TEXT:
+            # Minutes on the CPU. Short examples stay there, where an index that is too large is told and not fatal.
+            model, encoded = model.to(device), {**encoded, "train": encoded["train"].to(device)}
         train = encoded["train"]
         check_splits(task, **encoded)
         check_players(model, task, plan)
@@ -168,7 +174,10 @@ class Experiment:
         train = self.splits["train"]
         if not isinstance(train, Examples):
             return math.nan
-        return evaluate(self.model, self.task, train.sample(_GLANCE)).get("loss", math.nan)
+        targets = train.parts.get("targets")
+        each = 1 if targets is None else max(1, math.prod(targets.shape[1:]))
+        some = train.sample(max(1, min(_GLANCE, _GLANCED // each)))
+        return evaluate(self.model, self.task, some).get("loss", math.nan)
 
 
 def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> Cost:
