@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
 
-from gradlab.data.batch import Batch
+from gradlab.data.batch import Batch, sent
 from gradlab.data.examples import Examples
 
 # Training data up to this size are put in an epoch's order all at once: a slice costs less than a gather a batch.
@@ -83,7 +83,7 @@ class Epochs(Stream):
     def epoch(self, epoch: int) -> Iterator[Batch]:
         """The batches of one pass."""
         examples = self.examples.for_epoch(self.seed, epoch)
-        order = self.order(epoch).to(self.device)
+        order = sent(self.order(epoch), self.device)
         sizes = list(self.sizes)
         if self.part[1] > 1:
             rank, count = self.part

@@ -1,0 +1,61 @@
+"""A training on a device: what it does in each step, and that the host waits for it at log points alone."""
+
+import pytest
+import torch
+from counting import META, Device
+
+from gradlab.recipes import find
+from gradlab.training import driver, experiment
+
+RECIPES = {
+    "digits-mlp": {"train.batch_size": 300},
+    "digits-dropout": {"train.batch_size": 300, "train.clip": 1.0, "train.ema": 0.9, "train.accumulate": 2},
+    "pydoc-gpt": {"model.dim": 16, "model.layers": 2, "model.heads": 2, "data.context": 32},
+    "pydoc-lstm": {"model.dim": 8, "data.context": 4},
+    "pydoc-bert": {"model.dim": 16, "model.heads": 2, "data.context": 32},
+}
+
+
+LOG = 4
+
+
+def counted(name, steps=8, **changes):
+    """A training of a house recipe in small, counted step by step: one begins where its batch is asked for."""
+    small = {"train.steps": steps, "train.log_every": LOG, "train.evaluate_every": LOG, "train.batch_size": 16}
+    built = experiment.Experiment.of(find(name).override(small | RECIPES[name] | changes), torch.device("cpu"))
+    model, train = built.model.to(META), built.splits["train"].to(META)
+    with driver.training(model, built.task, train, None, built.plan, threads=1, mode="eager") as training:
+        batches = training.stream.batches
+
+        def parted(step):
+            read = batches(step)
+            while True:
+                device.part()
+                yield next(read)
+
+        training.stream.batches = parted
+        with Device() as device:
+            training.run()
+        device.part()
+    return training, device.parts[1:]
+
+
+def check_waits(parts):
+    for step, part in enumerate(parts, start=1):
+        assert bool(part.waits) == (step % LOG == 0), (step, part.waits)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_host_waits_at_log_points_alone_and_steps_take_as_many_operations(name):
+    training, parts = counted(name)
+    assert len(parts) == training.total_steps
+    check_waits(parts)
+    # Without those that are logged or begin an epoch.
+    plain = [part for i, part in enumerate(parts) if (i + 1) % LOG and i % training.steps_per_epoch]
+    assert len(plain) >= LOG
+    assert len({sum(part.calls.values()) for part in plain}) == 1
+
+
+def test_a_log_point_waits_as_often_whatever_the_size_of_the_model():
+    ends = [counted("pydoc-gpt", steps=LOG, **{"model.layers": layers})[1][-1] for layers in (1, 3)]
+    assert 0 < len(ends[0].waits) == len(ends[1].waits)
