@@ -71,7 +71,7 @@ def check(inputs, mask=None, *, tolerance=3e-5, **options):
 
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("feature_map", MAPS)
-@pytest.mark.parametrize("n", [1, 63, 65])
+@pytest.mark.parametrize("n", [1, 63, 64, 65])
 def test_outputs_and_gradients(n, feature_map, is_causal):
     q, k, v = drawn(n)
     if feature_map == "identity":  # else divisors may be next to nothing
@@ -81,6 +81,11 @@ def test_outputs_and_gradients(n, feature_map, is_causal):
 
 def test_many_segments():
     check(drawn(1000, heads=1), feature_map="elu", is_causal=True)
+
+
+def test_whole_chunks_that_do_not_fill_their_segment():
+    check(drawn(192, batch=2), feature_map="elu", is_causal=True)
+    check(drawn(64, 192), feature_map="elu")
 
 
 def test_random_features_of_many_segments_and_blocks():

@@ -40,7 +40,8 @@ class _Sizes:
     values: int
     precision: str
     lengths: tuple[int, ...] | None
-    rows: int  # of queries and keys together with those of all texts and heads, by which segments are chosen
+    rows: int  # of queries or keys, with those of all texts and heads, by which segments are chosen
+    longest: int  # rows of a text
 
     @property
     def bf16(self) -> bool:
@@ -74,8 +75,8 @@ class _Sizes:
 
     @cached_property
     def segment(self) -> int:
-        """Rows of a segment: as many as leave enough of them to fill the chip."""
-        wanted = max(1, self.rows // _PROGRAMS)
+        """Rows of a segment: as many as leave enough of them to fill the chip, and no more than a text has."""
+        wanted = max(1, min(self.rows // _PROGRAMS, self.longest))
         return min(2048, max(2 * self.chunk, 1 << (wanted.bit_length() - 1)))
 
     @cached_property
@@ -203,6 +204,7 @@ def _sizes_of(
         precision=precision,
         lengths=lengths,
         rows=q[0] * q[1] * max(q[2], v[2]),
+        longest=max(q[2], v[2]),
     )
 
 
@@ -245,7 +247,7 @@ def _attend(
     texts, packed, ends = sizes.texts(batch), lengths is not None, ends or not causal
     places, edges = sizes.tables(q.device) if packed else (None, None)
     lowest = torch.full((texts, heads), _LOWEST, device=q.device) if start_top is None else start_top
-    kind = {"full": math.gcd(n, m) % sizes.chunk == 0 and not packed, "causal": causal, "masked": mask is not None}
+    kind = {"full": math.gcd(n, m) % sizes.segment == 0 and not packed, "causal": causal, "masked": mask is not None}
     if sizes.scaled:
         for x, x_mask, scales in ((q, None, q_scale), (k, mask, scale)):
             kernels.scales(
@@ -339,7 +341,7 @@ def _gradients(
     texts, packed = sizes.texts(batch), lengths is not None
     places, edges = sizes.tables(q.device) if packed else (None, None)
     lowest = torch.full((texts, heads), _LOWEST, device=q.device) if start_top is None else start_top
-    kind = {"full": math.gcd(n, m) % sizes.chunk == 0 and not packed, "causal": causal, "masked": mask is not None}
+    kind = {"full": math.gcd(n, m) % sizes.segment == 0 and not packed, "causal": causal, "masked": mask is not None}
     given = given if given.stride(-1) == 1 else given.contiguous()
     dq, dk, dv = _like(q, sizes.inputs), _like(k, sizes.inputs), _like(v, sizes.values)
     segments = sizes.all_segments(batch, n)
