@@ -38,7 +38,6 @@ class Counts:
         """Calls that compute: not those that only make room, or look at memory in another way."""
         return sum(n for op, n in self.calls.items() if not (op.is_view or _name(op) in _NO_KERNEL))
 
-
     @property
     def reads(self):
         """Calls that the host would have to wait for, were the tensors on a device."""

@@ -1,9 +1,14 @@
 """A training on a device: what it does in each step, and that the host waits for it at log points alone."""
 
+import numpy as np
 import pytest
 import torch
 from counting import META, Device
 
+from gradlab.data import Epochs, Examples
+from gradlab.data.text.masking import Masked
+from gradlab.data.text.windows import WindowExamples, Windows
+from gradlab.data.views import Transformed
 from gradlab.recipes import find
 from gradlab.training import driver, experiment
 
@@ -13,6 +18,7 @@ RECIPES = {
     "pydoc-gpt": {"model.dim": 16, "model.layers": 2, "model.heads": 2, "data.context": 32},
     "pydoc-lstm": {"model.dim": 8, "data.context": 4},
     "pydoc-bert": {"model.dim": 16, "model.heads": 2, "data.context": 32},
+    "docstrings-bert": {"model.dim": 16, "model.heads": 2, "model.layers": 1},
 }
 
 
@@ -59,3 +65,27 @@ def test_the_host_waits_at_log_points_alone_and_steps_take_as_many_operations(na
 def test_a_log_point_waits_as_often_whatever_the_size_of_the_model():
     ends = [counted("pydoc-gpt", steps=LOG, **{"model.layers": layers})[1][-1] for layers in (1, 3)]
     assert 0 < len(ends[0].waits) == len(ends[1].waits)
+
+
+def mapped():
+    """As of a text that is larger than memory: an array of a file."""
+    return WindowExamples.over(Windows(np.arange(8 * 30 + 1), length=8))
+
+
+def masked():
+    windows = Windows(np.arange(8 * 30 + 1), length=8)
+    return WindowExamples.over(Masked(windows=windows, chosen=2, mask=1, first=2, vocabulary=300))
+
+
+def transformed():
+    examples = Examples.of(torch.randn(30, 4), torch.zeros(30, dtype=torch.int64))
+    return Transformed.over(examples, lambda batch, keys: {**batch, "inputs": batch["inputs"] + keys[:, None]})
+
+
+@pytest.mark.parametrize("kind", [mapped, masked, transformed])
+def test_batches_that_are_read_on_the_host_are_sent_without_a_wait(kind):
+    stream = Epochs(kind().to(META), 8, [8, 8, 8, 6], seed=0)
+    with Device() as device:
+        batches = list(stream.epoch(0))
+    assert [len(batch["inputs"]) for batch in batches] == [8, 8, 8, 6]
+    assert not device.counts.waits
