@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 META = torch.device("meta")
 _READ = torch.ops.aten._local_scalar_dense.default
+_MADE = {torch.tensor, torch.as_tensor, Tensor.new_tensor}  # of numbers of the host, past the dispatcher
 _COPIED = {torch.ops.aten._to_copy.default: 0, torch.ops.aten.copy_.default: 1}  # by the place of what is copied
 # The host cannot go on before their value, or the size of their result, is known.
 _WAITING = {"nonzero", "masked_select", "equal", "unique_dim", "_unique2", "unique_consecutive"}
@@ -79,6 +81,19 @@ class Device(Operations):
     def __init__(self, *, says=True):
         super().__init__()
         self.says, self.parts = says, []
+        self.made, self.depth = _Made(self), 0
+
+    def __enter__(self):
+        self.depth += 1
+        if self.depth == 1:
+            self.made.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self.depth -= 1
+        if not self.depth:
+            self.made.__exit__(*error)
 
     def part(self):
         """What has been counted since the last one is a part."""
@@ -110,3 +125,18 @@ class Device(Operations):
         dtype = kwargs.get("dtype") or origin.dtype
         read = torch.full(origin.shape, self.says and dtype == torch.bool, dtype=dtype, device=target)
         return args[0].copy_(read) if into else read
+
+
+class _Made(TorchFunctionMode):
+    """Notes tensors that are made on the device of numbers of the host: one that fills memory would not wait."""
+
+    def __init__(self, device):
+        super().__init__()
+        self.device = device
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        given = args[-1] if function is Tensor.new_tensor else next(iter(args), None)
+        if function in _MADE and result.is_meta and not getattr(given, "is_meta", False):
+            self.device.counts.waits.append("a tensor is made of numbers of the host")
+        return result
