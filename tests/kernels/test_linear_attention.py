@@ -5,9 +5,10 @@ import math
 import pytest
 import torch
 from torch.testing import assert_close
+from torch.utils.checkpoint import checkpoint
 
 from gradlab.kernels.linear_attention import linear_attention
-from gradlab.nn.attention import LinearAttention, PerformerAttention
+from gradlab.nn.attention import LinearAttention, MultiheadAttention, PerformerAttention
 
 pytestmark = pytest.mark.usefixtures("poisoned")
 
@@ -71,7 +72,7 @@ def check(inputs, mask=None, *, tolerance=3e-5, **options):
 
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("feature_map", MAPS)
-@pytest.mark.parametrize("n", [1, 63, 65])
+@pytest.mark.parametrize("n", [1, 63, 64, 65])
 def test_outputs_and_gradients(n, feature_map, is_causal):
     q, k, v = drawn(n)
     if feature_map == "identity":  # else divisors may be next to nothing
@@ -83,9 +84,9 @@ def test_many_segments():
     check(drawn(1000, heads=1), feature_map="elu", is_causal=True)
 
 
-@pytest.mark.parametrize("is_causal", [False, True])
-def test_whole_chunks_that_do_not_fill_a_segment(is_causal):
-    check(drawn(192, batch=2, heads=1), feature_map="elu", is_causal=is_causal)
+def test_whole_chunks_that_do_not_fill_their_segment():
+    check(drawn(192, batch=2), feature_map="elu", is_causal=True)
+    check(drawn(64, 192), feature_map="elu")
 
 
 def test_random_features_of_many_segments_and_blocks():
@@ -226,3 +227,47 @@ def test_it_compiles_without_a_break():
         torch.autograd.grad(found.sum(), inputs), torch.autograd.grad(wanted.sum(), inputs), strict=True
     ):
         assert_close(ours, theirs)
+
+
+def gradients(outputs, inputs):
+    return torch.autograd.grad(outputs.float().square().sum(), inputs)
+
+
+def test_it_is_exported_as_one_operator():
+    class Causal(torch.nn.Module):
+        def forward(self, q, k, v):
+            return linear_attention(q, k, v, is_causal=True)[0]
+
+    inputs = tuple(drawn(40, heads=1))
+    program = torch.export.export(Causal(), inputs)
+    called = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    assert called.count("gradlab.linear_attention.default") == 1
+    assert_close(program.module()(*inputs), Causal()(*inputs))
+
+
+def test_it_is_recomputed_by_checkpointing():
+    inputs = [x.detach().requires_grad_() for x in drawn(70)]
+
+    def outputs(*inputs):
+        return linear_attention(*inputs, is_causal=True)[0]
+
+    wanted = gradients(outputs(*inputs), inputs)
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: kept.append(x) or x, lambda x: x):
+        again = checkpoint(outputs, *inputs, use_reentrant=False)
+    assert all(any(x is y for y in inputs) for x in kept)  # nothing but the inputs is kept
+    for ours, theirs in zip(gradients(again, inputs), wanted, strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_under_autocast_blocks_take_the_kernels_in_its_type(monkeypatch):
+    from gradlab.kernels import linear_attention_gpu
+
+    types, attend = [], linear_attention_gpu.attend
+    monkeypatch.setattr(linear_attention_gpu, "attend", lambda *a: types.append(a[0].dtype) or attend(*a))
+    layer, x = MultiheadAttention(32, 2, attention=LinearAttention()).to(DEVICE), torch.randn(2, 40, 32, device=DEVICE)
+    wanted = layer(x, is_causal=True)
+    with torch.autocast(DEVICE, torch.bfloat16):
+        found = layer(x, is_causal=True)
+    assert types == [torch.float32, torch.bfloat16]
+    assert_close(found.float(), wanted, atol=2e-2, rtol=2e-2)

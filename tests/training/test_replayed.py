@@ -56,16 +56,18 @@ class Stream:
 
 @pytest.fixture
 def device(monkeypatch):
-    """The CPU in the place of a CUDA device."""
+    """The CPU in the place of a CUDA device. Gives the memory pools of its recordings."""
+    pools = []
     monkeypatch.setattr(torch.cuda, "Stream", Stream)
     monkeypatch.setattr(torch.cuda, "current_stream", Stream)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
-    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", object)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
-    monkeypatch.setattr(torch.cuda, "graph", lambda graph, pool, stream: graph.recorded())
+    monkeypatch.setattr(torch.cuda, "graph", lambda graph, pool, stream: pools.append(pool) or graph.recorded())
     flag = players.Flag(torch.device("cpu"), 0)
     monkeypatch.setattr(players, "HostGuard", lambda: DeviceGuard(flag))
     monkeypatch.setattr(capture, "_AT_ONCE_STEPS", 0)
+    return pools
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
@@ -82,6 +84,8 @@ def test_replayed_steps_train_as_plain_ones_do(make_training, run, device, monke
         run(trainings[mode])
     plain, replayed = trainings.values()
     assert {count for _, count in replayed.step.captured} == {1, at_once}
+    assert len(device) == len(replayed.step.captured) > 1
+    assert len(set(map(id, device))) == 1  # one pool for all shapes
     assert replayed.record.losses() == pytest.approx(plain.record.losses(), rel=1e-6)
     for name, value in plain.model.state_dict().items():
         torch.testing.assert_close(replayed.model.state_dict()[name], value, rtol=1e-5, atol=1e-6)

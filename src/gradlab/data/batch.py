@@ -75,6 +75,13 @@ def moved(batch: Any, device: torch.device) -> Any:
     return pytree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, Tensor) else leaf, batch)
 
 
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """The same on a device, to which the host does not wait for it to get: pinned memory is fetched by the device."""
+    if not tensor.is_cpu or device.type in ("cpu", "mps"):
+        return tensor.to(device)
+    return (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
+
+
 def copied(batch: Batch) -> Batch:
     """The same in memory of its own."""
     same: Batch = pytree.tree_map(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, batch)

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from gradlab.data.batch import Batch
+from gradlab.data.batch import Batch, sent
 from gradlab.data.order import permutation
 from gradlab.errors import GradlabError
 
@@ -50,6 +50,8 @@ def at_once(column: Any, rows: int) -> int:
 class Streamed:
     """Inputs larger than memory: rows are read and preprocessed when they are asked for. It gives the same bits."""
 
+    on_host = True
+
     def __init__(
         self, source: npt.NDArray[Any], rows: Rows, preprocessing: "Preprocessing", device: torch.device | None = None
     ):
@@ -66,7 +68,7 @@ class Streamed:
         order = np.argsort(rows, kind="stable")
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        return self.preprocessing(self.source[rows[order]])[back].to(self.device)
+        return sent(self.preprocessing(self.source[rows[order]])[back], self.device)
 
     def index_select(self, axis: int, chosen: Tensor) -> Tensor:
         assert axis == 0
@@ -158,9 +160,10 @@ class Examples:
         """Some rows as a batch."""
         return {name: part[rows] for name, part in self.parts.items()}
 
-    def select(self, rows: Int64[Tensor, " rows"]) -> Batch:
-        """The same for row numbers on the device."""
-        return {name: part.index_select(0, rows) for name, part in self.parts.items()}
+    def select(self, rows: Int64[Tensor, " rows"], here: Int64[Tensor, " rows"]) -> Batch:
+        """The same for row numbers on the device, and on the host for columns that are read there."""
+        on_host = {name: getattr(part, "on_host", False) for name, part in self.parts.items()}
+        return {name: part.index_select(0, here if on_host[name] else rows) for name, part in self.parts.items()}
 
     def subset(self: Some, chosen: Rows) -> Some:
         """Some of them, as they are."""

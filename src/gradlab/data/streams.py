@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor, nn
 
-from gradlab.data.batch import Batch
+from gradlab.data.batch import Batch, sent
 from gradlab.data.examples import Examples
 
 # Training data up to this size are put in an epoch's order all at once: a slice costs less than a gather a batch.
@@ -83,17 +83,17 @@ class Epochs(Stream):
     def epoch(self, epoch: int) -> Iterator[Batch]:
         """The batches of one pass."""
         examples = self.examples.for_epoch(self.seed, epoch)
-        order = self.order(epoch).to(self.device)
-        sizes = list(self.sizes)
+        order, sizes = self.order(epoch), list(self.sizes)
         if self.part[1] > 1:
             rank, count = self.part
             shares = [rows.tensor_split(count)[rank] for rows in torch.split(order, sizes)]
             order, sizes = torch.cat(shares), [len(share) for share in shares]
+        here, order = order, sent(order, self.device)
         if examples.together and examples.nbytes <= _GATHERED.get(self.device.type, 0):
             names = list(examples.parts)
             parts = zip(*(torch.split(part[order], sizes) for part in examples.parts.values()), strict=True)
             return (dict(zip(names, part, strict=True)) for part in parts)
-        return (examples.select(rows) for rows in torch.split(order, sizes))
+        return map(examples.select, torch.split(order, sizes), torch.split(here, sizes))
 
     def order(self, epoch: int) -> Int64[Tensor, " rows"]:
         return self.examples.order(self.seed, epoch, self.batch_size)

@@ -10,7 +10,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from gradlab.data import generators
-from gradlab.data.batch import Batch, as_batch, moved
+from gradlab.data.batch import Batch, as_batch, moved, sent
 from gradlab.data.examples import Examples, Rows
 from gradlab.data.hashing import key, mixed
 
@@ -41,12 +41,12 @@ class Transformed(Examples):
     def batch(self, rows: Any) -> Batch:
         return self._seen(super().batch(rows), rows)
 
-    def select(self, rows: Int64[Tensor, " rows"]) -> Batch:
-        return self._seen(super().select(rows), rows)
+    def select(self, rows: Int64[Tensor, " rows"], here: Int64[Tensor, " rows"]) -> Batch:
+        return self._seen(super().select(rows, here), here)
 
     def _seen(self, batch: Batch, rows: Any) -> Batch:
         chosen = self.rows[rows.cpu().numpy() if isinstance(rows, Tensor) else rows]
-        return self.transform(batch, mixed(torch.from_numpy(chosen).to(self.device) ^ self.epoch_key))
+        return self.transform(batch, mixed(sent(torch.from_numpy(chosen), self.device) ^ self.epoch_key))
 
 
 class _Items:
@@ -94,8 +94,8 @@ class ItemExamples(Examples):
             read = [_drawn(items.dataset, row, self.epoch_key) for row in chosen]
         return as_batch(moved(torch.utils.data.default_collate(read), items.device))
 
-    def select(self, rows: Int64[Tensor, " rows"]) -> Batch:
-        return self.batch(rows)
+    def select(self, rows: Int64[Tensor, " rows"], here: Int64[Tensor, " rows"]) -> Batch:
+        return self.batch(here)
 
 
 def _drawn(dataset: Any, row: int, epoch_key: int) -> Any:

@@ -205,6 +205,7 @@ def _(given: Tensor, q: Tensor, k: Tensor, v: Tensor, *others: Any) -> tuple[Ten
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     q, k, v, omega, mask, _, start_top, *settings = inputs
     ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)  # else zeros are written for each of them
     ctx.save_for_backward(q, k, v, omega, mask, start_top, *output)
     ctx.feature_map, ctx.causal, _, ctx.lengths = settings
 

@@ -28,7 +28,8 @@ class Sizes:
     values: int
     precision: str
     lengths: tuple[int, ...] | None
-    length: int  # of which those of queries and of keys are multiples; of packed texts the longest
+    length: int  # of which those of queries and of keys are multiples
+    longest: int  # of the texts
     rows: int  # of all texts and heads
 
     @property
@@ -68,7 +69,7 @@ class Sizes:
         If possible they divide the length. Then all rows of all chunks exist, and kernels need not ask which do.
         """
         wanted = 1 << (max(1, self.rows // _PROGRAMS).bit_length() - 1)
-        most = min(2048, max(2 * self.chunk, min(wanted, _power(self.length))))
+        most = min(2048, max(2 * self.chunk, min(wanted, _power(self.longest))))
         part = min(most, self.length & -self.length)  # the largest power of two that divides it
         return part if part >= min(most, 512) else most
 
@@ -111,7 +112,7 @@ class Sizes:
     def scanning(self, *, causal: bool, **flags: bool) -> Constants:
         return Constants(
             B=SCANNED,
-            T=4 if self.segments(self.length) <= 4 else 16,
+            T=4 if self.segments(self.longest) <= 4 else 16,
             SEGMENT=self.segment,
             SCALED=self.scaled and causal,  # else all are in units of the same top
             PACKED=self.lengths is not None,
@@ -205,6 +206,7 @@ def _sizes(
         values=values,
         precision=precision,
         lengths=lengths,
-        length=math.gcd(queries, keys) if lengths is None else max(lengths),
+        length=math.gcd(queries, keys),
+        longest=max(lengths or (queries, keys)),
         rows=batch * heads * max(queries, keys),
     )

@@ -121,7 +121,8 @@ class GradientStep:
             return torch.where(count == 0, 0.0, 1 / count).to(total.dtype)
         key = count, total.dtype
         if key not in self.seeds:
-            self.seeds[key] = torch.tensor(1 / count if count else 0.0, dtype=total.dtype, device=total.device)
+            # Filled by the device, where a copy of a number would be waited for.
+            self.seeds[key] = torch.full((), 1 / count if count else 0.0, dtype=total.dtype, device=total.device)
         return self.seeds[key]
 
     def _summed(self, batch: Batch) -> tuple[Stepped, Gradients]:

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from gradlab.data.batch import sent
 from gradlab.data.examples import Rows
 from gradlab.data.hashing import key, mixed
 from gradlab.data.text.windows import Windows
@@ -51,6 +52,10 @@ class Masked:
     def device(self) -> torch.device:
         return self.windows.device
 
+    @property
+    def on_host(self) -> bool:
+        return self.windows.on_host
+
     def __len__(self) -> int:
         return len(self.windows)
 
@@ -67,7 +72,7 @@ class Masked:
         count, length = self.shape
         if isinstance(rows, slice):
             rows = np.arange(*rows.indices(count))
-        numbers = torch.as_tensor(rows).to(self.device)
+        numbers = sent(torch.as_tensor(rows), self.device)
         if self.windows.rows is not None:
             numbers = torch.from_numpy(self.windows.rows).to(self.device)[numbers]
         place = numbers[:, None] * length + torch.arange(length, device=self.device)

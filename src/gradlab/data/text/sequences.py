@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
+from gradlab.data.batch import sent
 from gradlab.data.examples import Examples
 from gradlab.data.order import permutation
 from gradlab.errors import GradlabError
@@ -78,6 +79,8 @@ class Padded:
     multiples of a sixteenth of the longest there may be, so that a step need be recorded for few shapes.
     """
 
+    on_host = True
+
     def __init__(
         self, sequences: Sequences, longest: int, rows: npt.NDArray[np.int64], device: torch.device | None = None
     ):
@@ -100,7 +103,7 @@ class Padded:
     def __getitem__(self, chosen: slice | Tensor | npt.NDArray[np.int64]) -> Int64[Tensor, "rows width"]:
         rows = self.rows[chosen.cpu().numpy() if isinstance(chosen, Tensor) else chosen]
         tokens, _ = self.sequences[torch.from_numpy(rows)]
-        return tokens[:, : self.longest].to(self.device)
+        return sent(tokens[:, : self.longest], self.device)
 
     def index_select(self, axis: int, chosen: Int64[Tensor, " rows"]) -> Int64[Tensor, "rows width"]:
         assert axis == 0

@@ -10,6 +10,7 @@ from jaxtyping import Int64
 from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
+from gradlab.data.batch import sent
 from gradlab.data.examples import Examples, Rows
 from gradlab.errors import GradlabError
 from gradlab.wording import counted
@@ -71,7 +72,7 @@ class Windows:
             starts = self._starts(torch.as_tensor(chosen).to(self.device))
             return self._all.index_select(0, starts).long()
         windows = self._all[self._starts(torch.as_tensor(chosen).cpu()).numpy()]
-        return torch.from_numpy(windows.astype(np.int64)).to(self.device)
+        return sent(torch.from_numpy(windows.astype(np.int64)), self.device)
 
     def _starts(self, chosen: Int64[Tensor, " rows"]) -> Int64[Tensor, " rows"]:
         """Where the windows of these rows begin."""
@@ -88,6 +89,11 @@ class Windows:
     def nbytes(self) -> int:
         """Of all examples as a tensor."""
         return 8 * self.shape.numel()
+
+    @property
+    def on_host(self) -> bool:
+        """Whether rows are read from a file, and then go to the device."""
+        return not isinstance(self._all, Tensor)
 
     @property
     def targets(self) -> "Windows":
