@@ -1,6 +1,6 @@
 """A step of decoding, recorded once and replayed by the device for every further token."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -28,6 +28,21 @@ class Stepping(Protocol):
 
     def moved(self) -> None:
         """Count a step that was replayed."""
+
+
+@runtime_checkable
+class Reversible(Stepping, Protocol):
+    """One that reads several tokens at once, and unreads those that turn out otherwise."""
+
+    @property
+    def can_go_back(self) -> bool:
+        """Whether this model can be read so."""
+
+    def hold(self, *, reordered: bool, new: int = 1) -> list[Tensor]:
+        """The same for steps of `new` tokens."""
+
+    def go_back(self, length: Int64[Tensor, "1"]) -> None:
+        """Unread what came after the first so many tokens: operations of the device alone."""
 
 
 def is_worth(device: torch.device, tokens: int) -> bool:
@@ -64,7 +79,6 @@ class CapturedStep:
         self.cache, self.follows = cache, follows
         self.tokens = torch.zeros(rows, 1, dtype=torch.int64, device=device)
         changed = [self.tokens, *cache.hold(reordered=reordered), *([] if follows is None else follows.changed)]
-        before = [part.clone() for part in changed]
 
         def step() -> Tensor:
             logits = cache.step(self.tokens)
@@ -72,11 +86,7 @@ class CapturedStep:
                 follows(logits, self.tokens)
             return logits
 
-        def restore() -> None:
-            for part, was in zip(changed, before, strict=True):
-                part.copy_(was)
-
-        self.logits, self.replay = _recorded(step, restore, device)
+        self.logits, self.replay = recorded(step, changed, device)
 
     def go(self) -> None:
         """Read the tokens that were chosen, and choose the next."""
@@ -90,10 +100,16 @@ class CapturedStep:
         return self.logits
 
 
-def _recorded(
-    step: Callable[[], Tensor], restore: Callable[[], None], device: torch.device
+def recorded(
+    step: Callable[[], Tensor], changed: Sequence[Tensor], device: torch.device
 ) -> tuple[Tensor, Callable[[], None]]:
-    """The result of a step, and how to do it again. To record it is to do it, on whatever stands there."""
+    """The result of a step, and how to do it again. To record it is to do it: what it `changed` is put back."""
+    before = [part.clone() for part in changed]
+
+    def restore() -> None:
+        for part, was in zip(changed, before, strict=True):
+            part.copy_(was)
+
     if device.type != "cuda":
         result = step()
         restore()
