@@ -64,11 +64,13 @@ def compiled(call, function):
         if name in call.keywords or value is None:
             signature[name], values[i,] = "constexpr", value
         else:
-            signature[name] = POINTERS[value.dtype] if isinstance(value, torch.Tensor) else {int: "i32", float: "fp32"}[type(value)]
-            if not isinstance(value, float) and (value.data_ptr() if isinstance(value, torch.Tensor) else value) % 16 == 0:
+            tensor = isinstance(value, torch.Tensor)
+            signature[name] = POINTERS[value.dtype] if tensor else {int: "i32", float: "fp32"}[type(value)]
+            if not isinstance(value, float) and (value.data_ptr() if tensor else value) % 16 == 0:
                 aligned[i,] = [["tt.divisibility", 16]]
     options = {name: value for name, value in call.keywords.items() if name not in function.arg_names}
-    return triton.compile(ASTSource(function, signature, values, aligned), target=GPUTarget("cuda", 90, 32), options=options)
+    source = ASTSource(function, signature, values, aligned)
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
 
 torch.cuda.get_device_capability = lambda: (9, 0)
 language.load_compiler()  # there is no driver here

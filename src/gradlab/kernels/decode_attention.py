@@ -102,7 +102,7 @@ def _attend(
     for start in range(BLOCK, at, BLOCK):
         ks, vs, seen = _block(keys, values, owners, row, keys_row, values_row, room, start, at, d, inside, DIM, BLOCK)
         top, whole, total = _added(top, whole, total, query, ks, vs, seen)
-    for before in range(0, n):
+    for before in range(n):
         key = tl.load(k + before * k_new + d, mask=inside, other=0.0).to(tl.float32)
         value = tl.load(v + before * v_new + d, mask=inside, other=0.0).to(tl.float32)
         score = tl.sum(query * key, 0)

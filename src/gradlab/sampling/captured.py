@@ -1,11 +1,13 @@
 """A step of decoding, recorded once and replayed by the device for every further token."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gradlab import kernels
 
@@ -54,6 +56,11 @@ def prepare(device: torch.device, tokens: int) -> None:
     """Begin with what a recording of so many tokens will need, before the prompts are read."""
     if is_worth(device, tokens) and device.type == "cuda":
         kernels.prepare()
+
+
+def without_plans() -> AbstractContextManager[Any]:
+    """Attention by kernels that take any length as it comes; cuDNN plans for each that it has not seen, for long."""
+    return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 
 class Following(Protocol):
@@ -119,15 +126,16 @@ def recorded(
 
         return result, again
     stream, graph = torch.cuda.Stream(device), torch.cuda.CUDAGraph()  # type: ignore[no-untyped-call]
-    kernels.compile_for(step, device)
-    restore()
-    stream.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(stream):
-        step()  # as it is, once: libraries load their kernels and make their workspaces
-    torch.cuda.current_stream(device).wait_stream(stream)
-    restore()
-    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
-        result = step()
+    with without_plans():
+        kernels.compile_for(step, device)
+        restore()
+        stream.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(stream):
+            step()  # as it is, once: libraries load their kernels and make their workspaces
+        torch.cuda.current_stream(device).wait_stream(stream)
+        restore()
+        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+            result = step()
     graph.replay()  # the first goes to the device only now
     restore()
     return result, graph.replay

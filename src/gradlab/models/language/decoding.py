@@ -29,8 +29,8 @@ class DecodingCache(StaticCache):
     It is for a model in evaluation mode, as it is when the cache is made; weights are shared, and no gradient passes.
     What is not exactly a class known here, or has a hook in it, is called as it is.
 
-    After `hold`, a token of each row, or a few, can be read by `step` too, whose operations are the same each time: where
-    they stand is told on the device.
+    After `hold`, a token of each row, or a few, can be read by `step` too, whose operations are the same each time:
+    where they stand is told on the device.
     """
 
     def __init__(self, model: "TransformerLanguageModel", batch: int, max_length: int):
