@@ -29,8 +29,11 @@ def test_nothing_to_measure_is_refused(batches, rounds, new):
 def test_the_figures_of_a_gpu_are_measured_in_fresh_processes():
     # On the CPU, at a small size: what is measured is the same.
     sizes = {"vocabulary": 64, "context": 32, "dim": 16, "layers": 1, "heads": 2}
-    results = bench_decode_cuda(lambda text: None, new=8, prompt=3, work=[(1, 1), (2, 3)], device="cpu", **sizes)
-    assert [(one.texts, one.beams, one.new) for one in results] == [(1, 1, 8), (2, 3, 8)]
+    work = [("gpt", 1, 1), ("gpt", 2, 3), ("linear", 1, 1), ("lstm", 2, 1)]
+    results = bench_decode_cuda(lambda text: None, new=8, prompt=3, work=work, device="cpu", **sizes)
+    assert [(one.texts, one.beams, one.new) for one in results] == [(1, 1, 8), (2, 3, 8), (1, 1, 8), (2, 1, 8)]
+    assert [one.model.split(",")[0] for one in results] == ["GPT-2", "GPT-2", "GPT-2 with linear attention", "LSTM"]
+    assert [len(one.rows) for one in results][2:] == [1, 1]
     for one in results:
         assert one.same
         assert one.floor > 0
