@@ -54,7 +54,7 @@ def _made(kind: str, sizes: dict[str, int], device: "torch.device") -> "tuple[nn
 
     from gradlab.models.language import RecurrentLanguageModel, TransformerLanguageModel
 
-    settings = dict(sizes)
+    settings: dict[str, Any] = dict(sizes)
     vocabulary, context, dim, layers = (settings.pop(key) for key in ("vocabulary", "context", "dim", "layers"))
     with torch.device(device):
         if kind == "lstm":

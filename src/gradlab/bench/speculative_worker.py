@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,10 @@ def measured(folder: str, device: str, new: int, texts: int) -> dict[str, Any]:
     model, small = (run.model.to(place).eval() for run in runs.values())
     windows: Any = runs["model"].dataset.test.inputs
     prompts = windows[torch.arange(texts) * len(windows) // texts][:, :_PROMPT].to(place)
-    drafts = {"a small model": lambda: Draft(small, ahead=_AHEAD), "looking up": lambda: Lookup(ahead=_AHEAD)}
+    drafts: dict[str, Callable[[], Draft | Lookup]] = {
+        "a small model": lambda: Draft(small, ahead=_AHEAD),
+        "looking up": lambda: Lookup(ahead=_AHEAD),
+    }
     few = min(new, _COMPARED)
     plain = generate(model, prompts[:2], few)
     same = all(torch.equal(generate(model, prompts[:2], few, draft=draft()), plain) for draft in drafts.values())
