@@ -103,12 +103,12 @@ def _attend(
         ks, vs, seen = _block(keys, values, owners, row, keys_row, values_row, room, start, at, d, inside, DIM, BLOCK)
         top, whole, total = _added(top, whole, total, query, ks, vs, seen)
     for before in range(n):
-        key = tl.load(k + before * k_new + d, mask=inside, other=0.0).to(tl.float32)
-        value = tl.load(v + before * v_new + d, mask=inside, other=0.0).to(tl.float32)
-        score = tl.sum(query * key, 0)
+        its_key = tl.load(k + before * k_new + d, mask=inside, other=0.0).to(tl.float32)
+        its_value = tl.load(v + before * v_new + d, mask=inside, other=0.0).to(tl.float32)
+        score = tl.sum(query * its_key, 0)
         higher = tl.maximum(top, score)
         kept, weight = tl.exp(top - higher), tl.exp(score - higher)
-        top, whole, total = higher, whole * kept + weight, total * kept + weight * value
+        top, whole, total = higher, whole * kept + weight, total * kept + weight * its_value
     out += ((row * new + n) * heads + head) * DIM
     tl.store(out + d, (total / whole).to(out.dtype.element_ty), mask=inside)
 
