@@ -12,6 +12,7 @@ from gradlab.models.language import RecurrentLanguageModel, TransformerLanguageM
 from gradlab.nn.attention.cache import StaticCache
 from gradlab.nn.transformer import DecoderLayer
 from gradlab.sampling import Beam, Draft, Lookup, beam_search, captured, generate, stream
+from gradlab.sampling.rounds import Rounds
 
 pytestmark = [
     pytest.mark.gpu,
@@ -102,6 +103,26 @@ def test_replayed_texts_are_those_of_the_usual_way(name, way, rows, monkeypatch)
     monkeypatch.setattr(captured.CapturedStep, "go", lambda step: replays.append(1) or go(step))
     assert torch.equal(generate(model, prompts, 90, **way), wanted)
     assert replays
+
+
+@pytest.mark.parametrize("name", ["gpt", "llama", "alibi"])
+@pytest.mark.parametrize("way", [{}, {"eos": list(range(20))}], ids=str)
+def test_rounds_of_guesses_give_the_text_without_a_draft(name, way, monkeypatch):
+    torch.manual_seed(0)
+    model, prompts = LANGUAGE_MODELS[name]().cuda().eval(), torch.randint(300, (2, 7), device="cuda")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    wanted, made = generate(model, prompts, 40, **way), []
+    write = Rounds.write
+    monkeypatch.setattr(Rounds, "write", lambda rounds: made.append(1) or write(rounds))
+    for draft in (Draft(model, ahead=3), Draft(LANGUAGE_MODELS["gpt"]().cuda().eval(), ahead=5), Lookup()):
+        assert torch.equal(generate(model, prompts, 40, draft=draft, **way), wanted)
+    assert made
+    sure = Draft(model, ahead=3)
+    texts = [generate(model, prompts, 40, draft=sure, temperature=1.0, seed=1) for _ in range(2)]
+    assert torch.equal(*texts)
+    assert sure.acceptance.rate > 0.9  # a guess is refused where rounding alone made it less probable
 
 
 def test_a_replayed_text_waits_for_nothing():

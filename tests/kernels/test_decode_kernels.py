@@ -30,12 +30,14 @@ def room(rows, heads, length, dim, dtype, extra=9):
 
 @DTYPES
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize(("length", "dim"), [(0, 16), (1, 64), (63, 40), (65, 32), (1000, 64)])
-def test_attention_to_all_positions_so_far(length, dim, shared, dtype):
+@pytest.mark.parametrize(
+    ("length", "dim", "new"), [(0, 16, 1), (0, 32, 3), (1, 64, 1), (63, 40, 5), (65, 32, 1), (1000, 64, 2)]
+)
+def test_attention_to_all_positions_so_far(length, dim, new, shared, dtype):
     rows, heads = 3, 2
-    q, k, v = torch.randn(3, rows, heads, dim).to(dtype)
+    q, k, v = torch.randn(3, rows, heads, new, dim).to(dtype)
     keys, values = room(rows, heads, length, dim, dtype), room(rows, heads, length, dim, dtype)
-    place = torch.tensor([length])
+    place = length + torch.arange(new)
     owners = torch.randint(rows, (rows, length + 9)) if shared else None
     # The plain form looks at the whole room, so nothing of it may be NaN.
     clean = [part.nan_to_num() for part in (keys, values)]
@@ -43,14 +45,14 @@ def test_attention_to_all_positions_so_far(length, dim, shared, dtype):
     got = attention.decode_attention(q, k, v, keys, values, place, owners)
     torch.testing.assert_close(got, wanted, **TOLERANCES[dtype])
     for mine, other in zip((keys, values), clean, strict=True):
-        assert torch.equal(mine[:, :, : length + 1], other[:, :, : length + 1])  # the new one is written
-        assert mine[:, :, length + 1 :].isnan().all()  # and nothing behind it
+        assert torch.equal(mine[:, :, : length + new], other[:, :, : length + new])  # the new ones are written
+        assert mine[:, :, length + new :].isnan().all()  # and nothing behind them
 
 
 def test_attention_takes_heads_that_lie_apart_and_a_scale():
-    heads = torch.randn(3, 3, 4, 16)  # rows, (q, k, v), heads, features: as one product gives them
-    q, k, v = heads.unbind(1)
-    keys, values, place = torch.zeros(3, 4, 8, 16), torch.zeros(3, 4, 8, 16), torch.tensor([0])
+    heads = torch.randn(3, 2, 3, 4, 16)  # rows, new, (q, k, v), heads, features: as one product gives them
+    q, k, v = heads.transpose(1, 3).unbind(2)
+    keys, values, place = torch.zeros(3, 4, 8, 16), torch.zeros(3, 4, 8, 16), torch.arange(2)
     copies = keys.clone(), values.clone()
     for _ in range(3):
         got = attention.decode_attention(q, k, v, keys, values, place, scale=0.7)

@@ -12,7 +12,7 @@ CODE = """
 import torch
 from gradlab.kernels import add_norm, decode_attention, peak
 from gradlab.models.language import TransformerLanguageModel
-from gradlab.sampling import captured, generate
+from gradlab.sampling import Draft, Lookup, captured, generate
 
 calls = set()
 def counted(name, call):
@@ -32,6 +32,9 @@ for settings in ({}, {"approximate": "tanh"}, {"norm": "rms", "gated": True, "po
         wanted = generate(model, prompts, 7, **way)
         captured.is_worth = lambda device, tokens: True
         assert torch.equal(generate(model, prompts, 7, **way), wanted), (settings, rows, way)
+for draft in (Draft(model, ahead=2), Lookup(ahead=5)):
+    assert torch.equal(generate(model, prompts[:1], 7, draft=draft), generate(model, prompts[:1], 7))
+    assert draft.acceptance.readings < 7
 print(*sorted(calls))
 """
 

@@ -14,6 +14,7 @@ from gradlab.bench.doctor import CorpusPart, bench_doctor
 from gradlab.bench.doctor_overhead import Overhead, bench_doctor_overhead
 from gradlab.bench.language import RECIPES, Learned, bench_language
 from gradlab.bench.precision import Precision, bench_precision
+from gradlab.bench.speculative import Speculated, bench_speculative
 from gradlab.bench.start import StartRow, bench_start
 from gradlab.bench.tables import TABLES, Scored, bench_tables
 from gradlab.bench.train_cuda import CudaTrained, bench_train_cuda
@@ -40,6 +41,7 @@ __all__ = [
     "Precision",
     "Row",
     "Scored",
+    "Speculated",
     "StartRow",
     "Table",
     "bench_against",
@@ -53,6 +55,7 @@ __all__ = [
     "bench_doctor_overhead",
     "bench_language",
     "bench_precision",
+    "bench_speculative",
     "bench_start",
     "bench_tables",
     "bench_train",

@@ -8,9 +8,16 @@ from typing import Any
 from gradlab.bench.arena import Progress
 from gradlab.bench.processes import Worker, WorkerFailed
 from gradlab.errors import GradlabError
+from gradlab.wording import counted
 
-_WORK: Sequence[tuple[int, int]] = ((1, 1), (16, 1), (16, 4))
-"""Texts at once, and beams for each of them."""
+_WORK: Sequence[tuple[str, int, int]] = (
+    ("gpt", 1, 1),
+    ("gpt", 16, 1),
+    ("gpt", 16, 4),
+    ("linear", 1, 1),
+    ("lstm", 1, 1),
+)
+"""A kind of model, texts at once, and beams for each of them."""
 
 _TITLES = {"gradlab": "gradlab", "hugging-face": "Hugging Face generate"}
 
@@ -21,9 +28,9 @@ class CudaDecodeRow:
 
     title: str
     first_token: float
-    """Seconds from the call to the first token: compiling and recording are in them."""
+    """Seconds from the call to the first token: compiling and recording are in them. With beams, to the second."""
     tokens_per_second: float
-    """Of each text, over the tokens after the first."""
+    """Of each text, over the tokens after that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,23 +55,26 @@ def bench_decode_cuda(
     *,
     new: int = 256,
     prompt: int = 16,
-    work: Sequence[tuple[int, int]] = _WORK,
+    work: Sequence[tuple[str, int, int]] = _WORK,
     device: str = "cuda",
     **sizes: int,
 ) -> list[CudaDecoded]:
-    """Let a GPT-2 with random weights write greedily and by beam search; `sizes` are others than those of GPT-2."""
+    """Let a GPT-2 with random weights write greedily and by beam search, one with linear attention, and an LSTM.
+
+    `sizes` are others than those of GPT-2.
+    """
     from gradlab.training.environment import find_device
 
-    if new < 2:
-        raise GradlabError(f"tokens must be at least 2, got {new}.")
+    if new < 3:
+        raise GradlabError(f"tokens must be at least 3, got {new}.")
     find_device(device)  # which refuses one that is not there
-    contestants = ["gradlab", *(["hugging-face"] if importlib.util.find_spec("transformers") else [])]
+    peers = ["hugging-face"] if importlib.util.find_spec("transformers") else []
     results = []
-    for texts, beams in work:
+    for kind, texts, beams in work:
         answers: dict[str, dict[str, Any]] = {}
-        for name in contestants:
-            progress(f"{_TITLES[name]}: {texts} texts, beams: {beams}")
-            asked = {"contestant": name, "texts": texts, "beams": beams, "new": new, "prompt": prompt}
+        for name in ["gradlab", *(peers if kind == "gpt" else [])]:
+            progress(f"{_TITLES[name]}, {kind}: {counted(texts, 'text')}, beams: {beams}")
+            asked = {"contestant": name, "kind": kind, "texts": texts, "beams": beams, "new": new, "prompt": prompt}
             try:
                 with Worker("gradlab.bench.decode_cuda_worker") as worker:
                     answers[name] = worker.ask({**asked, "device": device, "sizes": sizes})
@@ -74,7 +84,7 @@ def bench_decode_cuda(
             CudaDecodeRow(
                 title=_TITLES[name],
                 first_token=answer["first"],
-                tokens_per_second=(new - 1) / answer["rest"],
+                tokens_per_second=answer["counted"] / answer["rest"],
             )
             for name, answer in answers.items()
         ]

@@ -11,9 +11,7 @@ from gradlab.bench.device import copied_bytes_per_second, device_name, versions,
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
-
-    from gradlab.models.language import TransformerLanguageModel
+    from torch import Tensor, nn
 
 SIZES = {"vocabulary": 50257, "context": 1024, "dim": 768, "layers": 12, "heads": 12}
 _COMPARED = 32
@@ -29,18 +27,20 @@ def main() -> None:
     device = torch.device(asked["device"])
     sizes = SIZES | asked["sizes"]
     torch.manual_seed(0)
-    model = _made(sizes, device)
+    model, name = _made(asked["kind"], sizes, device)
     drawn = torch.Generator().manual_seed(1)
     prompts = torch.randint(sizes["vocabulary"], (asked["texts"], asked["prompt"]), generator=drawn).to(device)
     write = _gradlab if asked["contestant"] == "gradlab" else _hugging_face
     wait(device)
-    first, rest, _ = write(model.bfloat16(), prompts, asked["new"], asked["beams"])
-    *_, tokens = write(model.float(), prompts, min(asked["new"], _COMPARED), asked["beams"])
+    clock, _ = write(model.bfloat16(), prompts, asked["new"], asked["beams"])
+    first, rest = clock.read()
+    _, tokens = write(model.float(), prompts, min(asked["new"], _COMPARED), asked["beams"])
     answer = {
         "first": first,
         "rest": rest,
+        "counted": asked["new"] - 1 - clock.skipped,
         "text": hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest(),
-        "model": f"GPT-2, {sizes['layers']} layers, {sizes['dim']} wide, {sizes['vocabulary']} tokens, bf16",
+        "model": f"{name}, {sizes['vocabulary']} tokens, bf16",
         "device": device_name(device),
         "versions": versions(),
         "floor": copied_bytes_per_second(device) / sum(2 * p.numel() for p in model.parameters()),
@@ -48,40 +48,42 @@ def main() -> None:
     answers.write(json.dumps(answer) + "\n")
 
 
-def _made(sizes: dict[str, int], device: "torch.device") -> "TransformerLanguageModel":
-    """A model with the first weights of a training."""
+def _made(kind: str, sizes: dict[str, int], device: "torch.device") -> "tuple[nn.Module, str]":
+    """A model with the first weights of a training, and its name."""
     import torch
 
-    from gradlab.models.language import TransformerLanguageModel
+    from gradlab.models.language import RecurrentLanguageModel, TransformerLanguageModel
 
-    settings = dict(sizes)
+    settings: dict[str, Any] = dict(sizes)
+    vocabulary, context, dim, layers = (settings.pop(key) for key in ("vocabulary", "context", "dim", "layers"))
     with torch.device(device):
-        return TransformerLanguageModel(
-            settings.pop("vocabulary"), settings.pop("context"), **settings, approximate="tanh"
-        ).eval()
+        if kind == "lstm":
+            return RecurrentLanguageModel(vocabulary, dim=dim, layers=2).eval(), f"LSTM, 2 layers, {dim} wide"
+        attention = "linear" if kind == "linear" else "scaled_dot"
+        settings |= {"dim": dim, "layers": layers, "approximate": "tanh", "attention": attention}
+        model = TransformerLanguageModel(vocabulary, context, **settings).eval()
+    how = " with linear attention" if kind == "linear" else ""
+    return model, f"GPT-2{how}, {layers} layers, {dim} wide"
 
 
-def _gradlab(
-    model: "TransformerLanguageModel", prompts: "Tensor", new: int, beams: int
-) -> "tuple[float, float, Tensor]":
+def _gradlab(model: "nn.Module", prompts: "Tensor", new: int, beams: int) -> "tuple[_Clock, Tensor]":
     import torch
 
     from gradlab.sampling import beam_search, stream
 
-    clock = _Clock(prompts.device)
+    # A filter sees the logits of a token before it is chosen, and of the first before the step is recorded.
+    clock = _Clock(prompts.device, skipped=1 if beams > 1 else 0)
     if beams > 1:
         found = beam_search(model, prompts, new, beams, filters=[clock.unchanged])
-        return *clock.read(), found.tokens.flatten(0, 1)
+        return clock.stop(), found.tokens.flatten(0, 1)
     columns = []
     for column in stream(model, prompts, new):
         clock.tick()
         columns.append(column.clone())
-    return *clock.read(), torch.cat([prompts, torch.stack(columns, 1)], 1)
+    return clock.stop(), torch.cat([prompts, torch.stack(columns, 1)], 1)
 
 
-def _hugging_face(
-    model: "TransformerLanguageModel", prompts: "Tensor", new: int, beams: int
-) -> "tuple[float, float, Tensor]":
+def _hugging_face(model: "nn.Module", prompts: "Tensor", new: int, beams: int) -> "tuple[_Clock, Tensor]":
     import tempfile
     from pathlib import Path
 
@@ -92,9 +94,8 @@ def _hugging_face(
 
     with tempfile.TemporaryDirectory() as folder:
         save_pretrained(model, Path(folder))
-        dtype = next(model.parameters()).dtype
-        peer: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
-    peer.to(prompts.device).eval()
+        peer: Any = AutoModelForCausalLM.from_pretrained(folder)
+    peer.to(prompts.device, next(model.parameters()).dtype).eval()
     clock = _Clock(prompts.device)
 
     def seen(tokens: "Tensor", scores: Any, **more: Any) -> "Tensor":
@@ -110,19 +111,22 @@ def _hugging_face(
             stopping_criteria=[seen],
             **options,
         )
-    return *clock.read(), tokens
+    return clock.stop(), tokens
 
 
 class _Clock:
     """When the first token was there, and when the last was. Between them nobody waits for the device."""
 
-    def __init__(self, device: "torch.device") -> None:
+    def __init__(self, device: "torch.device", skipped: int = 0) -> None:
         wait(device)
-        self.device, self.began = device, time.perf_counter()
+        self.device, self.skipped, self.began = device, skipped, time.perf_counter()
         self.first: float | None = None
+        self.end: float | None = None
+        self._ticks = 0
 
     def tick(self) -> None:
-        if self.first is None:
+        self._ticks += 1
+        if self.first is None and self._ticks > self.skipped:
             wait(self.device)
             self.first = time.perf_counter()
 
@@ -131,11 +135,16 @@ class _Clock:
         self.tick()
         return logits
 
+    def stop(self) -> "_Clock":
+        wait(self.device)
+        self.end = time.perf_counter()
+        return self
+
     def read(self) -> tuple[float, float]:
         """Seconds to the first token, and from there to the end."""
-        wait(self.device)
         assert self.first is not None
-        return self.first - self.began, time.perf_counter() - self.first
+        assert self.end is not None
+        return self.first - self.began, self.end - self.first
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from gradlab.bench import (
     Precision,
     Row,
     Scored,
+    Speculated,
     StartRow,
     Table,
 )
@@ -248,9 +249,32 @@ def _exponent(exponent: float | None) -> str:
     return _figure(exponent, ".2f")
 
 
-def show_cuda(screen: Console, results: Sequence[AttentionAlone | ContextTrained | CudaTrained | CudaDecoded]) -> None:
+def show_speculative(screen: Console, one: Speculated) -> None:
+    alone = {row.title.split(",")[0]: row.tokens_per_second for row in one.rows if row.acceptance is None}
+    rows = (
+        [
+            row.title,
+            f"{row.tokens_per_second:,.0f}",
+            f"{row.tokens_per_second / alone[row.title.split(',')[0]]:.2f}",
+            "" if row.acceptance is None else f"{row.acceptance:.1%}",
+            f"{row.tokens_per_reading:.2f}",
+        ]
+        for row in one.rows
+    )
+    title = f"{one.new} tokens for {counted(one.texts, 'text')} one by one: {one.model}; the draft has {one.draft}"
+    columns = ("", "tokens/s", "times as fast as without", "guesses taken", "tokens a reading")
+    screen.print(table(*columns, rows=rows, title=title))
+    screen.print(f"Greedy texts in float32 are {'the same' if one.same else 'NOT the same'} with drafts and without.")
+    screen.print(f"{one.device}; {one.versions}.")
+
+
+def show_cuda(
+    screen: Console, results: Sequence[AttentionAlone | ContextTrained | CudaTrained | CudaDecoded | Speculated]
+) -> None:
     for one in results:
-        if isinstance(one, AttentionAlone):
+        if isinstance(one, Speculated):
+            show_speculative(screen, one)
+        elif isinstance(one, AttentionAlone):
             show_attention_alone(screen, one)
         elif isinstance(one, ContextTrained):
             show_context(screen, [one])

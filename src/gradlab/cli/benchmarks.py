@@ -120,8 +120,10 @@ def decode(
 
     Example: `gradlab bench decode 1 64 --tokens 512`
 
-    On a GPU it is GPT-2 of 124 million weights in bf16: 1 text, 16 texts, and beam search of 4 beams on 16 texts. Each
-    is the first call of a fresh process, which is what a user waits for.
+    On a GPU it is GPT-2 of 124 million weights in bf16: 1 text, 16 texts, and beam search of 4 beams on 16 texts; then
+    one with linear attention, and an LSTM. Each is the first call of a fresh process, which is what a user waits for.
+    Last, a model of that size and a small one are trained for a minute, and the small one guesses what the other
+    writes.
 
     Example: `gradlab bench decode --device cuda`
 
@@ -135,7 +137,8 @@ def decode(
         How many tokens each text gets.
     """
     if device == "cuda":
-        _show(benches.bench_decode_cuda(_progress, new=tokens), tables.show_decode_cuda, plain, as_json)
+        results = benches.bench_decode_cuda(_progress, new=tokens)
+        _show([*results, benches.bench_speculative(_progress, new=tokens)], tables.show_cuda, plain, as_json)
         return
     _show(benches.bench_decode(batches or [1, 16], rounds, _progress, new=tokens), tables.show_decode, plain, as_json)
 

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 
 import torch
@@ -21,35 +22,35 @@ def run_on(device: torch.device) -> bool:
 
 
 def prepare() -> None:
-    """Begin to load what compiles kernels, beside what else is done until they are needed."""
+    """Begin to load what compiles and launches kernels, beside what else is done until they are needed."""
     if _can_compile():
-        _compiler()
+        _loading()
 
 
 def compile_for(step: Callable[[], object], device: torch.device) -> None:
     """Compile all kernels of a function side by side. It is done once without them, whatever that gives."""
     if not _can_compile():
         return
-    _compiler().result()
+    loading = _loading()
     from gradlab.kernels.triton_language import collecting, compile_at_once
 
     with collecting() as launches:
         step()
+    for part in loading:
+        part.result()
     compile_at_once(launches, device)
 
 
 @cache
-def _compiler() -> Future[None]:
-    """Loads what compiles kernels, in a thread: half a second at least, of which Python waits most."""
+def _loading() -> list[Future[None]]:
+    """Both parts of Triton, side by side: half a second each, in which Python mostly waits."""
 
-    def load() -> None:
-        from gradlab.kernels.triton_language import load_compiler
+    def load(part: str) -> None:
+        getattr(import_module("gradlab.kernels.triton_language"), part)()
 
-        load_compiler()
-
-    thread = ThreadPoolExecutor(1)
-    loading = thread.submit(load)
-    thread.shutdown(wait=False)
+    threads = ThreadPoolExecutor(2)
+    loading = [threads.submit(load, part) for part in ("load_driver", "load_compiler")]
+    threads.shutdown(wait=False)
     return loading
 
 

@@ -1,4 +1,4 @@
-"""Attention of one new position of each text to all before it, whose number lies on the device.
+"""Attention of one new position of each text, or of a few, to all before it, whose number lies on the device.
 
 The host need not know how long the texts are: the same launch serves every token, and can be part of a CUDA graph.
 """
@@ -17,30 +17,30 @@ _BYTES, _WARPS = 32768, 8
 
 
 def decode_attention(
-    q: Float[Tensor, "rows heads dim"],
-    k: Float[Tensor, "rows heads dim"],
-    v: Float[Tensor, "rows heads dim"],
+    q: Float[Tensor, "rows heads new dim"],
+    k: Float[Tensor, "rows heads new dim"],
+    v: Float[Tensor, "rows heads new dim"],
     keys: Float[Tensor, "rows heads room dim"],
     values: Float[Tensor, "rows heads room dim"],
-    place: Int[Tensor, 1],
+    place: Int[Tensor, " new"],
     owners: Int[Tensor, "rows room"] | None = None,
     scale: float | None = None,
-) -> Float[Tensor, "rows heads dim"]:
-    """Write k and v at `place` of each row's room, and attend to all positions up to it.
+) -> Float[Tensor, "rows heads new dim"]:
+    """Write k and v at `place` of each row's room, positions next to each other, and attend to all up to each of them.
 
     `owners` says in which row's room the key of each earlier position lies: hypotheses of a beam search share them, and
     to reorder the hypotheses is to reorder this table alone.
     """
-    rows, heads, dim = q.shape
-    out = torch.empty(rows, heads, dim, dtype=q.dtype, device=q.device)
-    strides = (*q.stride()[:2], *k.stride()[:2], *v.stride()[:2], *keys.stride()[:2], *values.stride()[:2])
+    rows, heads, new, dim = q.shape
+    out = torch.empty(rows, new, heads, dim, dtype=q.dtype, device=q.device)  # as the next product takes it
+    strides = (*q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *keys.stride()[:2], *values.stride()[:2])
     wide = triton.next_power_of_2(dim)
     launch(
-        _attend, (rows * heads,), q, k, v, keys, values, place, owners, out, *strides, keys.shape[2], heads,
+        _attend, (rows * heads, new), q, k, v, keys, values, place, owners, out, *strides, keys.shape[2], heads, new,
         dim**-0.5 if scale is None else scale,
         DIM=dim, BLOCK_DIM=wide, BLOCK=max(16, min(256, _BYTES // (wide * q.element_size()))), num_warps=_WARPS,
     )  # fmt: skip
-    return out
+    return out.transpose(1, 2)
 
 
 def plain_decode_attention(
@@ -55,27 +55,29 @@ def plain_decode_attention(
 ) -> Tensor:
     """The same in PyTorch's operations, over the whole room."""
     room = torch.arange(keys.shape[2], device=q.device)
-    keys.index_copy_(2, place, k[:, :, None])
-    values.index_copy_(2, place, v[:, :, None])
+    keys.index_copy_(2, place, k)
+    values.index_copy_(2, place, v)
     if owners is not None:
         own = torch.arange(len(q), device=q.device)[:, None]
-        owners = torch.where(room == place, own, owners)
+        owners = torch.where(room >= place[0], own, owners)
         keys, values = (part.transpose(1, 2)[owners, room].transpose(1, 2) for part in (keys, values))
-    hidden = torch.where(room <= place, 0.0, -torch.inf).to(q.dtype)
-    return F.scaled_dot_product_attention(q[:, :, None], keys, values, hidden[None, None, None], scale=scale)[:, :, 0]
+    hidden = torch.where(room <= place[:, None], 0.0, -torch.inf).to(q.dtype)
+    return F.scaled_dot_product_attention(q, keys, values, hidden[None, None], scale=scale)
 
 
-@jit()
+@jit(do_not_specialize=["new"])
 def _attend(
     q, k, v, keys, values, place, owners, out,
-    q_row, q_head, k_row, k_head, v_row, v_head, keys_row, keys_head, values_row, values_head, room, heads, scale,
+    q_row, q_head, q_new, k_row, k_head, k_new, v_row, v_head, v_new,
+    keys_row, keys_head, values_row, values_head, room, heads, new, scale,
     DIM: tl.constexpr, BLOCK_DIM: tl.constexpr, BLOCK: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """One head of one row: softmax(q Kᵀ) V with a running maximum; the own key stays in registers."""
+    """One head of one new position of a row: softmax(q Kᵀ) V with a running maximum; new keys are not read from the
+    room, into which other programs are writing them."""
     if EARLY:
         tl.extra.cuda.gdc_launch_dependents()
     row, head = tl.program_id(0) // heads, tl.program_id(0) % heads
-    row = row.to(tl.int64)
+    row, n = row.to(tl.int64), tl.program_id(1)
     d = tl.arange(0, BLOCK_DIM)
     inside = d < DIM
     at = tl.load(place)
@@ -86,11 +88,13 @@ def _attend(
     ks, vs, seen = _block(keys, values, owners, row, keys_row, values_row, room, 0, at, d, inside, DIM, BLOCK)
     if EARLY:
         tl.extra.cuda.gdc_wait()
-    query = tl.load(q + row * q_row + head * q_head + d, mask=inside, other=0.0).to(tl.float32) * scale
-    key = tl.load(k + row * k_row + head * k_head + d, mask=inside, other=0.0)
-    value = tl.load(v + row * v_row + head * v_head + d, mask=inside, other=0.0)
-    tl.store(keys + row * keys_row + at * DIM + d, key, mask=inside)
-    tl.store(values + row * values_row + at * DIM + d, value, mask=inside)
+    k += row * k_row + head * k_head
+    v += row * v_row + head * v_head
+    query = tl.load(q + row * q_row + head * q_head + n * q_new + d, mask=inside, other=0.0).to(tl.float32) * scale
+    key = tl.load(k + n * k_new + d, mask=inside, other=0.0)
+    value = tl.load(v + n * v_new + d, mask=inside, other=0.0)
+    tl.store(keys + row * keys_row + (at + n) * DIM + d, key, mask=inside)
+    tl.store(values + row * values_row + (at + n) * DIM + d, value, mask=inside)
     top = tl.sum(query * key.to(tl.float32), 0)
     whole = top * 0.0 + 1.0
     total = value.to(tl.float32)
@@ -98,7 +102,15 @@ def _attend(
     for start in range(BLOCK, at, BLOCK):
         ks, vs, seen = _block(keys, values, owners, row, keys_row, values_row, room, start, at, d, inside, DIM, BLOCK)
         top, whole, total = _added(top, whole, total, query, ks, vs, seen)
-    tl.store(out + (row * heads + head) * DIM + d, (total / whole).to(out.dtype.element_ty), mask=inside)
+    for before in range(n):
+        its_key = tl.load(k + before * k_new + d, mask=inside, other=0.0).to(tl.float32)
+        its_value = tl.load(v + before * v_new + d, mask=inside, other=0.0).to(tl.float32)
+        score = tl.sum(query * its_key, 0)
+        higher = tl.maximum(top, score)
+        kept, weight = tl.exp(top - higher), tl.exp(score - higher)
+        top, whole, total = higher, whole * kept + weight, total * kept + weight * its_value
+    out += ((row * new + n) * heads + head) * DIM
+    tl.store(out + d, (total / whole).to(out.dtype.element_ty), mask=inside)
 
 
 @jit()

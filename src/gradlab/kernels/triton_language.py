@@ -42,9 +42,17 @@ def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any
         launches[kernel, *map(_sort, arguments), *constants.items()] = call
 
 
+def load_driver() -> None:
+    """What launches kernels, which Triton lets the C compiler make once for a machine."""
+    triton.runtime.driver.active.get_current_target()
+
+
 def load_compiler() -> None:
-    """Do what comes with the first kernel of a process, by one that does nothing."""
-    _nothing[(1,)](torch.zeros(1, device="cuda"))
+    """What comes with the first kernel that a process compiles, the hash of the compiler above all: by one that does
+    nothing. The device is named, so that the driver is not waited for."""
+    major, minor = torch.cuda.get_device_capability()
+    target = import_module("triton.backends.compiler").GPUTarget("cuda", 10 * major + minor, 32)
+    triton.compile(triton.compiler.ASTSource(_nothing, {"x": "*fp32"}), target=target)
 
 
 @jit()
@@ -64,7 +72,7 @@ def collecting() -> Iterator[Launches]:
 
 
 def compile_at_once(launches: Launches, device: torch.device) -> None:
-    """Launch each new one once, in a thread of its own: the compilers are other processes, which run side by side."""
+    """Launch each new one once, side by side: compilers are other processes, or run without Python's lock."""
     new = {key: call for key, call in launches.items() if (device, key) not in _compiled}
     if not new:
         return
@@ -74,7 +82,7 @@ def compile_at_once(launches: Launches, device: torch.device) -> None:
         torch.zeros(1, device=device)  # a thread has no context of the device before it uses it
         call()
 
-    with ThreadPoolExecutor(len(new)) as pool:
+    with ThreadPoolExecutor(min(len(new), os.cpu_count() or 1)) as pool:
         list(pool.map(run, new.values()))
     torch.cuda.synchronize(device)
     _compiled.update((device, key) for key in new)

@@ -31,10 +31,10 @@ def by_kernels(weight: Tensor) -> bool:
 
 
 class At(NamedTuple):
-    """Where one new position of each text stands, told on the device: the host replays the same step for each."""
+    """Where the new positions of each text stand, told on the device: the host replays the same step each time."""
 
-    place: Int64[Tensor, "1"]
-    """How many positions there are before it."""
+    place: Int64[Tensor, " new"]
+    """How many positions there are before each of them: one, or a few next to each other."""
 
     owners: Int64[Tensor, "rows room"] | None = None
     """In whose room the keys of each row lie, where hypotheses share them."""

@@ -80,6 +80,7 @@ class _Search:
 
     def __init__(self, model: Model, page: Page, beam: Beam, filters: Sequence[LogitFilter], record: bool) -> None:
         self.page, self.beam, self.filters = page, beam, filters
+        captured.prepare(page.tokens.device, page.width - page.start - 1)
         self.reader = Reader(model, page.rows, page.width, page.known())
         self.watch = Watch(page.lengths, page.width, page.tokens.device)
         self.recorder = Recorder(page.rows, beam.size, beam.each) if record else None
@@ -87,7 +88,6 @@ class _Search:
     def run(self) -> None:
         page, beam = self.page, self.beam
         device = page.tokens.device
-        captured.prepare(device, page.width - page.start - 1)
         copies = torch.arange(page.rows, device=device).repeat_interleave(beam.size)
         # The prompts are read once, and then copied for all beams, of which only one in each group is alive yet.
         logits = self.reader.read(page.tokens, page.start)[:, -1].index_select(0, copies)

@@ -1,11 +1,13 @@
 """A step of decoding, recorded once and replayed by the device for every further token."""
 
-from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gradlab import kernels
 
@@ -30,6 +32,21 @@ class Stepping(Protocol):
         """Count a step that was replayed."""
 
 
+@runtime_checkable
+class Reversible(Stepping, Protocol):
+    """One that reads several tokens at once, and unreads those that turn out otherwise."""
+
+    @property
+    def can_go_back(self) -> bool:
+        """Whether this model can be read so."""
+
+    def hold(self, *, reordered: bool, new: int = 1) -> list[Tensor]:
+        """The same for steps of `new` tokens."""
+
+    def go_back(self, length: Int64[Tensor, "1"]) -> None:
+        """Unread what came after the first so many tokens: operations of the device alone."""
+
+
 def is_worth(device: torch.device, tokens: int) -> bool:
     """Whether to record a step that is to be done for so many tokens; the CPU does it as it is."""
     return device.type == "cuda" and tokens >= _LEAST
@@ -39,6 +56,11 @@ def prepare(device: torch.device, tokens: int) -> None:
     """Begin with what a recording of so many tokens will need, before the prompts are read."""
     if is_worth(device, tokens) and device.type == "cuda":
         kernels.prepare()
+
+
+def without_plans() -> AbstractContextManager[Any]:
+    """Attention by kernels that take any length as it comes; cuDNN plans for each that it has not seen, for long."""
+    return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 
 class Following(Protocol):
@@ -64,7 +86,6 @@ class CapturedStep:
         self.cache, self.follows = cache, follows
         self.tokens = torch.zeros(rows, 1, dtype=torch.int64, device=device)
         changed = [self.tokens, *cache.hold(reordered=reordered), *([] if follows is None else follows.changed)]
-        before = [part.clone() for part in changed]
 
         def step() -> Tensor:
             logits = cache.step(self.tokens)
@@ -72,11 +93,7 @@ class CapturedStep:
                 follows(logits, self.tokens)
             return logits
 
-        def restore() -> None:
-            for part, was in zip(changed, before, strict=True):
-                part.copy_(was)
-
-        self.logits, self.replay = _recorded(step, restore, device)
+        self.logits, self.replay = recorded(step, changed, device)
 
     def go(self) -> None:
         """Read the tokens that were chosen, and choose the next."""
@@ -90,10 +107,16 @@ class CapturedStep:
         return self.logits
 
 
-def _recorded(
-    step: Callable[[], Tensor], restore: Callable[[], None], device: torch.device
+def recorded(
+    step: Callable[[], Tensor], changed: Sequence[Tensor], device: torch.device
 ) -> tuple[Tensor, Callable[[], None]]:
-    """The result of a step, and how to do it again. To record it is to do it, on whatever stands there."""
+    """The result of a step, and how to do it again. To record it is to do it: what it `changed` is put back."""
+    before = [part.clone() for part in changed]
+
+    def restore() -> None:
+        for part, was in zip(changed, before, strict=True):
+            part.copy_(was)
+
     if device.type != "cuda":
         result = step()
         restore()
@@ -103,15 +126,16 @@ def _recorded(
 
         return result, again
     stream, graph = torch.cuda.Stream(device), torch.cuda.CUDAGraph()  # type: ignore[no-untyped-call]
-    kernels.compile_for(step, device)
-    restore()
-    stream.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(stream):
-        step()  # as it is, once: libraries load their kernels and make their workspaces
-    torch.cuda.current_stream(device).wait_stream(stream)
-    restore()
-    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
-        result = step()
+    with without_plans():
+        kernels.compile_for(step, device)
+        restore()
+        stream.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(stream):
+            step()  # as it is, once: libraries load their kernels and make their workspaces
+        torch.cuda.current_stream(device).wait_stream(stream)
+        restore()
+        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+            result = step()
     graph.replay()  # the first goes to the device only now
     restore()
     return result, graph.replay

@@ -1,17 +1,15 @@
 """What can be decoded: any function that gives the logits of the next token, and, faster, one that keeps a cache."""
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gradlab.errors import GradlabError
 from gradlab.sampling import captured
-from gradlab.sampling.captured import CapturedStep, Stepping
+from gradlab.sampling.captured import CapturedStep, Reversible, Stepping
 from gradlab.sampling.writing import Writing
 
 Model = Callable[..., Any]
@@ -115,7 +113,7 @@ class Reader:
             if self._step is not None and self._writing is None and new.shape[1] == last == 1:
                 logits = self._step(new)
             elif new.is_cuda:
-                with _without_plans():
+                with captured.without_plans():
                     logits = self._read(new, last)
             else:
                 logits = self._read(new, last)
@@ -146,9 +144,14 @@ class Reader:
         """
         cache: Any = self.cache
         if captured.is_worth(device, tokens) and isinstance(cache, Stepping) and cache.can_step:
-            with _without_plans():
-                self._step = CapturedStep(cache, rows, device, reordered=reordered, follows=writing)
-                self._writing = writing
+            self._step = CapturedStep(cache, rows, device, reordered=reordered, follows=writing)
+            self._writing = writing
+
+    def reversible(self, tokens: int) -> Reversible | None:
+        """Its cache, if a device can read on by it, and unread, up to so many tokens."""
+        cache: Any = self.cache
+        fits = self.limit is None or tokens <= self.limit
+        return cache if fits and isinstance(cache, Reversible) and cache.can_go_back else None
 
     def wrote(self, position: int) -> bool:
         """Let the device read, choose and write the token of a position. Whether it does: not where a window begins."""
@@ -206,11 +209,6 @@ class Reader:
 def look_every(device: torch.device) -> int:
     """After how many tokens to look whether all texts have ended: to look is to wait for the device."""
     return 1 if device.type == "cpu" else 16
-
-
-def _without_plans() -> AbstractContextManager[Any]:
-    """Attention by kernels that take any length as it comes; cuDNN plans for each that it has not seen, for long."""
-    return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 
 def _logits(given: Any) -> Any:

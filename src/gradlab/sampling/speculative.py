@@ -14,10 +14,14 @@ from torch import Tensor
 
 from gradlab.errors import GradlabError
 from gradlab.nn.sizes import at_least
+from gradlab.sampling import captured
+from gradlab.sampling.captured import Reversible
 from gradlab.sampling.choice import Watch, draw
 from gradlab.sampling.filters import LogitFilter, SamplingContext, widened
 from gradlab.sampling.models import Model, Reader
 from gradlab.sampling.page import Page
+from gradlab.sampling.rounds import Rounds, by_lookup, by_model
+from gradlab.sampling.writing import Writing
 
 
 @dataclass
@@ -40,9 +44,13 @@ class Acceptance:
 
     def count(self, guesses: Sequence[int], written: Sequence[int]) -> None:
         """One reading of the model."""
+        self.add(len(guesses), sum(guess == token for guess, token in zip(guesses, written, strict=False)))
+
+    def add(self, guesses: int, taken: int) -> None:
+        """The same, counted already."""
         self.readings += 1
-        self.guesses += len(guesses)
-        self.taken += sum(guess == token for guess, token in zip(guesses, written, strict=False))
+        self.guesses += guesses
+        self.taken += taken
 
 
 @dataclass(frozen=True)
@@ -108,8 +116,15 @@ def speculate(
     if page.rows != 1:
         raise GradlabError(f"speculate: one row at a time, got {page.rows}.")
     verifier = _Verifier(page, filters, generator)
-    reader = Reader(model, 1, page.width, page.known())
-    guesser = _Guesser(draft, verifier)
+    captured.prepare(page.tokens.device, page.max_new_tokens)
+    most = page.width + draft.ahead + 1  # a device reads guesses behind the end too
+    reader = Reader(model, 1, most, page.known())
+    guesser = _Guesser(draft, verifier, most)
+    cache, (known, guessing) = reader.reversible(most), guesser.reversible(most)
+    worth = captured.is_worth(page.tokens.device, page.max_new_tokens) and Writing.can(filters)
+    if worth and cache is not None and known:
+        yield from _replayed(reader, cache, guesser, guessing)
+        return
     length = page.start
     while length < page.width:
         room = reader.room(length)
@@ -130,6 +145,29 @@ def speculate(
         yield written
         if written[-1] in page.eos:
             break
+    verifier.watch.close()
+
+
+def _replayed(
+    reader: Reader, cache: Reversible, guesser: "_Guesser", guessing: Reversible | None
+) -> Iterator[list[int]]:
+    """The same by rounds that a device replays, from the second token on."""
+    verifier, draft = guesser.verifier, guesser.draft
+    page = verifier.page
+    first = verifier.choose(verifier.filtered(reader.read(page.tokens, page.start)[0, -1], page.start), page.start)
+    guesser.read(page.start)
+    guesser.want_vocabulary(reader.size_of_vocabulary(page.tokens))
+    page.tokens[0, page.start], page.end = first, page.start + 1
+    draft.acceptance.count([], [first])
+    if first in page.eos or page.end == page.width:
+        yield [first]
+    else:
+        guess = by_model if isinstance(draft, Draft) else by_lookup(draft.longest)
+        rounds = Rounds(page, cache, guess, draft.ahead, verifier.filters, verifier.generator, guessing)
+        yield [first]  # which bears what comes once
+        yield from rounds.write()
+        for guesses, taken in rounds.log():
+            draft.acceptance.add(guesses, taken)
     verifier.watch.close()
 
 
@@ -187,10 +225,19 @@ class _Verifier:
 class _Guesser:
     """A draft that follows the page."""
 
-    def __init__(self, draft: AnyDraft, verifier: _Verifier) -> None:
+    def __init__(self, draft: AnyDraft, verifier: _Verifier, most: int) -> None:
         self.draft, self.verifier, self.page = draft, verifier, verifier.page
-        rows = (1, verifier.page.width, verifier.page.known())
-        self.reader = Reader(draft.model, *rows) if isinstance(draft, Draft) else None
+        self.reader = Reader(draft.model, 1, most, verifier.page.known()) if isinstance(draft, Draft) else None
+
+    def reversible(self, tokens: int) -> tuple[bool, Reversible | None]:
+        """Whether a device can guess up to so many tokens, and the cache by which it reads, where it reads any."""
+        cache = None if self.reader is None else self.reader.reversible(tokens)
+        return self.reader is None or cache is not None, cache
+
+    def read(self, length: int) -> None:
+        """Read the prompt alone."""
+        if self.reader is not None:
+            self.reader.read(self.page.tokens, length)
 
     def guess(self, length: int, room: int) -> tuple[list[int], list[Float64[Tensor, " vocabulary"]]]:
         """The next tokens, at most as many as there is room for, and the distributions from which they were drawn."""

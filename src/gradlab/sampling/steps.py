@@ -25,8 +25,8 @@ def steps(
     Whether all rows have ended is looked at once in so many columns; those behind the end are cut from the page.
     """
     device = page.tokens.device
-    reader, watch = Reader(model, page.rows, page.width, page.known()), Watch(page.lengths, page.width, device)
     captured.prepare(device, page.width - page.start - 1)
+    reader, watch = Reader(model, page.rows, page.width, page.known()), Watch(page.lengths, page.width, device)
     writing = Writing(page, watch, choose, filters, choose is most_probable) if Writing.can(filters) else None
     for position in range(page.start, page.width):
         look = (position - page.start) % look_every == look_every - 1

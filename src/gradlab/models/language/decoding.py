@@ -29,8 +29,8 @@ class DecodingCache(StaticCache):
     It is for a model in evaluation mode, as it is when the cache is made; weights are shared, and no gradient passes.
     What is not exactly a class known here, or has a hook in it, is called as it is.
 
-    After `hold`, a token of each row can be read by `step` too, whose operations are the same for every token: where it
-    stands is told on the device.
+    After `hold`, a token of each row, or a few, can be read by `step` too, whose operations are the same each time:
+    where they stand is told on the device.
     """
 
     def __init__(self, model: "TransformerLanguageModel", batch: int, max_length: int):
@@ -82,28 +82,39 @@ class DecodingCache(StaticCache):
         known = all(_is_known(layer) and layer.attention.of_modules for layer in self._model.layers)  # type: ignore[union-attr]
         return self._by_itself and known and all(map(is_plain, parts)) and not torch.is_autocast_enabled("cuda")
 
-    def hold(self, *, reordered: bool) -> list[Tensor]:
+    @property
+    def can_go_back(self) -> bool:
+        """Whether what a step has read can be unread by the device."""
+        return self.can_step and all(isinstance(layer, LayerCache) for layer in self.layers)
+
+    def hold(self, *, reordered: bool, new: int = 1) -> list[Tensor]:
         """Keep all memory where it is from now on, for as many rows; `reordered` if they will change places.
 
-        Given back is what a step changes for good.
+        A step reads `new` tokens of each. Given back is what it changes for good.
         """
         rows, device = self._rows(), self._model.embedding.weight.device
-        place = torch.empty(1, dtype=torch.int64, device=device)
+        place = torch.empty(new, dtype=torch.int64, device=device)
         owners = torch.arange(rows, device=device)[:, None].repeat(1, self.max_length) if reordered else None
         self._at = At(place, owners)
         self._aim()
         return [place, *(part for layer in self.layers if isinstance(layer, StateCache) for part in layer.hold())]
 
     @torch.inference_mode()
-    def step(self, tokens: Int64[Tensor, "batch 1"]) -> Float[Tensor, "batch 1 vocabulary"]:
-        """The logits behind one more token of each row. The host counts it by `moved`."""
+    def step(self, tokens: Int64[Tensor, "batch new"]) -> Float[Tensor, "batch new vocabulary"]:
+        """The logits behind more tokens of each row. The host counts one by `moved`."""
         assert self._at is not None
         if self._at.owners is not None:
             own = torch.arange(len(tokens), device=tokens.device)[:, None]
             self._at.owners.index_copy_(1, self._at.place, own)
-        logits = self._read(tokens, self._at.place, 1, self._at)
-        self._at.place.add_(1)
+        new = tokens.shape[1]
+        logits = self._read(tokens, self._at.place, new, self._at)
+        self._at.place.add_(new)
         return logits
+
+    def go_back(self, length: Int64[Tensor, "1"]) -> None:
+        """Let the device unread what came after the first so many tokens."""
+        assert self._at is not None
+        self._at.place.copy_(length + torch.arange(len(self._at.place), device=length.device))
 
     def moved(self) -> None:
         """A step was done or replayed."""
@@ -125,7 +136,7 @@ class DecodingCache(StaticCache):
     def _aim(self) -> None:
         """Tell the device where the next token stands."""
         if self._at is not None:
-            self._at.place.fill_(self.length)
+            torch.arange(self.length, self.length + len(self._at.place), out=self._at.place)
 
     def _settle(self, rows: int) -> None:
         """Give each row its own keys again."""

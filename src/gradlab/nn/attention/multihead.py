@@ -207,8 +207,7 @@ class MultiheadAttention(nn.Module):
                 from gradlab.kernels.decode_attention import decode_attention, plain_decode_attention
 
                 attend = decode_attention if by_kernel else plain_decode_attention
-                q, k, v = q.select(2, 0), k.select(2, 0), v.select(2, 0)
-                return attend(q, k, v, *cache.rooms, at.place, at.owners, scale).unsqueeze(2)
+                return attend(q, k, v, *cache.rooms, at.place, at.owners, scale)
             new = q.shape[2]
             keys, values = cache.append(k, v)
             if new == 1:  # one position looks at all there are
@@ -224,7 +223,7 @@ class MultiheadAttention(nn.Module):
         else:
             k, v = cache.put(k, v, at)
             positions = torch.arange(k.shape[-2], device=k.device)
-            mask = (positions <= at.place)[None]
+            mask = positions <= at.place[:, None]
             options = {} if self.score_bias is None else {"bias": self.score_bias(at.place, positions)}  # type: ignore[arg-type]
         pooled: Tensor = self.attention(q, k, v, mask, **options)
         return pooled
