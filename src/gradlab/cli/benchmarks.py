@@ -261,13 +261,14 @@ def language(
 def cuda(*, plain: Plain = False, as_json: Json = False) -> None:
     """What a GPU does, in some minutes: attention by itself, training, long contexts, and writing.
 
-    It is `bench attention`, of which only attention by itself, `bench train`, `bench context`, of which softmax and
-    linear attention at 16,384 and 65,536 tokens in few steps, and `bench decode`, all with `--device cuda`.
+    It is `bench attention`, of which only attention by itself at three lengths, `bench train`, `bench context`, of
+    which softmax and linear attention at 16,384 and 65,536 tokens in few steps, and `bench decode`, all with
+    `--device cuda`.
 
     Example: `gradlab bench cuda`
     """
     results = [
-        benches.bench_attention_alone(_progress),
+        benches.bench_attention_alone(_progress, lengths=(4096, 16384, 65536), others=()),
         *benches.bench_train_cuda(_progress),
         benches.bench_context(_progress, (16384, 65536), attentions=("softmax", "linear"), steps=24),
         *benches.bench_decode_cuda(_progress),
