@@ -135,7 +135,7 @@ class Case:
 
     def build(self, **settings: Any) -> Any:
         """The block, here, with random parameters: a fresh one could hide a mistake by a gain of 1, a bias of 0."""
-        with torch.random.fork_rng(devices=()):
+        with torch.random.fork_rng(devices=()), torch.device("cpu"):
             torch.default_generator.manual_seed(self._seed)  # torch.manual_seed looks at every device, which takes time
             block = self.subject.build(settings)
         if isinstance(block, nn.Module):

@@ -17,7 +17,7 @@ from gradlab.verification.subject import Incomparable
 conform = partial(any_conform, roundings=KERNEL_ROUNDINGS)
 LENGTHS = (1, 63, 65, 1000)
 """Beside the sizes of tiles, and far beyond them."""
-MANY = 24
+MANY = 16
 """Cases: some of them are large, and a GPU compiles for several of them."""
 
 
