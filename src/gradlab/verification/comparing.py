@@ -49,13 +49,13 @@ def twin_difference(got: Any, twin: Callable[..., Any], *arguments: Any, **optio
     wanted = _twin_results(outputs, twin, arguments, options)
     rounding = max((torch.finfo(x.dtype).eps for x in numbers), default=0.0)
     if rounding <= torch.finfo(torch.float64).eps:
-        return max(map(_worst, results, wanted))
+        return max(_worst(*pair) for pair in zip(results, wanted, strict=True))
     moved = _twin_results(outputs, twin, arguments, options, rounding)
     sizes = [SIZE] * len(outputs) + [_slope(outputs, leaf) for leaf in leaves]
     scales = [
         max(_largest(b), size) + _largest(c - b) / rounding for b, c, size in zip(wanted, moved, sizes, strict=True)
     ]
-    return max(map(_worst, results, wanted, scales))
+    return max(_worst(*three) for three in zip(results, wanted, scales, strict=True))
 
 
 def _twin_results(
@@ -76,17 +76,19 @@ def _twin_results(
     def begin(self: scratch.Tensor, value: Any, name: str = "", *, constant: bool = False) -> None:
         plain(self, value if constant else rounded(np.asarray(value, np.float64)), name, constant=constant)
 
-    plain = scratch.Tensor.__init__
+    plain = scratch.Tensor.__init__  # which every gate makes its result with
     with patch.object(scratch.Tensor, "__init__", begin) if rounding else nullcontext():
         leaves = {id(x): scratch.Tensor(array(x)) for x in arguments if isinstance(x, Tensor) and x.requires_grad}
         wanted = _flat_twin(
             twin(*(leaves[id(x)] if id(x) in leaves else rounded(array(x)) for x in arguments), **options)
         )
     for output, result in zip(outputs, wanted, strict=True):
+        _check_shape(output, np.shape(getattr(result, "value", result)))
         if isinstance(result, scratch.Tensor):
             result.backward(rounded(array(cotangent(output))))
     values = [getattr(result, "value", result) for result in wanted]
-    slopes = [np.zeros(leaf.shape) if leaf.grad is None else leaf.grad for leaf in leaves.values()]
+    nodes = [leaves[id(x)] for x in arguments if id(x) in leaves]
+    slopes = [np.zeros(node.shape) if node.grad is None else node.grad for node in nodes]
     return [torch.as_tensor(x, device="cpu", dtype=torch.float64) for x in (*values, *slopes)]
 
 
@@ -95,10 +97,9 @@ def _slope(outputs: Sequence[Tensor], leaf: Tensor) -> float:
 
     What is rounded on the way to a gradient is of this size, also where little is left of it.
     """
-    whole = sum(
-        float((y.detach().abs().clamp(min=SIZE) * cotangent(y).abs()).sum()) for y in outputs if y.requires_grad
-    )
-    return max(whole / max(float(leaf.detach().abs().sum()), FLOOR), FLOOR)
+    sizes = [y.detach().double().abs().clamp(min=SIZE) * cotangent(y).abs() for y in outputs if y.requires_grad]
+    whole = sum(float(size.sum()) for size in sizes)
+    return max(whole / max(float(leaf.detach().double().abs().sum()), FLOOR), FLOOR)
 
 
 def _largest(values: Tensor) -> float:
@@ -133,13 +134,17 @@ def _flat_twin(values: Any) -> list[Any]:
 
 
 def _worst(got: Tensor, wanted: Tensor, scale: float | None = None) -> float:
-    if got.shape != wanted.shape:
-        raise AssertionError(f"shape {tuple(got.shape)} instead of {tuple(wanted.shape)}")
+    _check_shape(got, wanted.shape)
     apart = torch.where(got == wanted, 0.0, (got - wanted).abs().to(torch.float64))  # equal infinities are equal
     if scale is None:
         sizes = wanted[wanted.isfinite()].abs()
         scale = max(float(sizes.max()), FLOOR) if sizes.numel() else FLOOR
     return _number(apart.max() / scale) if apart.numel() else 0.0
+
+
+def _check_shape(got: Tensor, wanted: Sequence[int]) -> None:
+    if got.shape != tuple(wanted):
+        raise AssertionError(f"shape {tuple(got.shape)} instead of {tuple(wanted)}")
 
 
 def _number(error: Tensor) -> float:
