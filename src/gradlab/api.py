@@ -264,22 +264,31 @@ def doctor(*, steps: int | None = None, deep: bool = False, tell: bool = True) -
     return Doctor(steps=steps, deep=deep, tell=tell)
 
 
-def verify(what: Any, like: str | None = None, *, cases: int = 50, **values: Any) -> "Verification":
+def verify(
+    what: Any, like: str | None = None, *, cases: int = 50, device: str = "cpu", dtype: str = "float64", **values: Any
+) -> "Verification":
     """Check a block of gradlab by its name, or your own module, class or function as if it were one.
 
     print(gl.verify("attention.multihead"))
     gl.verify(MyAttention, like="attention.multihead", embed_dim=8, num_heads=2).passed
+    gl.verify(my_kernel, like="kernel.add_norm", device="cuda", dtype="bfloat16").passed
+
+    On another device or in another dtype (float32, bfloat16, float16) outputs and gradients are compared with those of
+    the readable twin in float64.
     """
-    from gradlab.verification import Subject, verify_block, verify_like
+    from gradlab.training.environment import find_device
+    from gradlab.verification import Place, Subject, verify_block, verify_like
+
+    place = Place.of(find_device(device).type, dtype)
 
     if like is None:
         if not isinstance(what, str):
             raise GradlabError(
                 "To check your own module, say which block it should be like: like='attention.multihead'."
             )
-        return verify_block(Subject.block(what), what, cases)
+        return verify_block(Subject.block(what, place), what, cases)
     name = type(what).__name__ if isinstance(what, nn.Module) else getattr(what, "__name__", repr(what))
-    return verify_like(what, like, values, name, cases)
+    return verify_like(what, like, values, name, cases, place=place)
 
 
 def _report(run: Run) -> None:

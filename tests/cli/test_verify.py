@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 from cli_helpers import ForkServer, check_refused
 
 MODULES = Path(__file__).parents[1] / "verification" / "user_modules.py"
@@ -62,6 +63,22 @@ def test_values_reach_the_constructor(quick: ForkServer, tmp_path: Path) -> None
     assert ended.code == 0, ended.err
 
 
+def test_a_dtype_has_its_own_tolerance(quick: ForkServer, tmp_path: Path) -> None:
+    shown = quick("verify", "norm.rms", "--dtype", "bfloat16", "--cases", "5", "--json", cwd=tmp_path).json
+    (check,) = shown["blocks"][0]["checks"]
+    assert check["kind"] == "twin"
+    assert check["passed"] is True
+    assert check["tolerance"] == 2**-4
+    assert 1e-9 < check["worst_error"] < 2**-4
+
+
+def test_what_has_no_twin_is_counted_as_skipped(quick: ForkServer, tmp_path: Path) -> None:
+    ended = quick("verify", "init.zeros", "kernel.affine", "--dtype", "float32", "--cases", "3", cwd=tmp_path)
+    assert ended.code == 0
+    assert "skipped: it has no twin" in " ".join(ended.out.split())
+    assert "2 blocks: 1 checks hold, 0 are broken, 3 skipped" in ended.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -78,6 +95,12 @@ def test_values_reach_the_constructor(quick: ForkServer, tmp_path: Path) -> None
         ([f"{MODULES}:Leaky", "--like", "activation.relu", "depth"], "'depth' is no value for the class"),
         ([f"{MODULES}:Leaky", "--like", "activation.relu", "depth=3"], "Leaky(depth=3) cannot be built"),
         (["activation.relu", "--cases", "0"], "--cases"),
+        (["activation.relu", "--dtype", "int8"], "--dtype"),
+        pytest.param(
+            ["activation.relu", "--device", "cuda"],
+            "--device cuda was asked for, but this machine has none",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is one"),
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_message(

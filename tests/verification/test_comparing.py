@@ -62,3 +62,15 @@ def test_a_gradient_that_is_missing_on_one_side_is_zero():
     x = tensor(1.0, -2.0)
     assert twin_difference(torch.ones(2, dtype=torch.float64), functions.step, x) > 0.1
     assert twin_difference((x >= 0).double(), functions.step, x) == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_a_gradient_that_is_lost_is_found_also_where_sums_overflow_the_type(dtype):
+    x = torch.full((300, 300), 0.1, dtype=dtype, requires_grad=True)
+    assert twin_difference(x * 30, lambda x: x * 30, x) < 1e-2  # of which the sum is more than 65,504
+    assert twin_difference(x.detach() * 30 + x * 0, lambda x: x * 30, x) > 0.2
+
+
+def test_one_tensor_may_be_several_arguments():
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    assert twin_difference(x * x, lambda a, b: a * b, x, x) < 1e-9

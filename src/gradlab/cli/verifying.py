@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -18,22 +18,29 @@ from gradlab.errors import GradlabError
 from gradlab.wording import duration
 
 if TYPE_CHECKING:
-    from gradlab.verification import Check, Verification
+    from gradlab.verification import Check, Place, Verification
+
+
+_DTYPE = """The type of their numbers. On another device, or in another type than float64, outputs and gradients are
+compared with those of the twin in float64, and may be off by some roundings of that type."""
 
 
 def verify(
     *what: str,
     like: Annotated[str | None, Parameter(help="The block that your own class or function should be like.")] = None,
     cases: Annotated[int, Parameter(help="Random cases for each check.")] = 50,
+    device: Annotated[Literal["cpu", "cuda"], Parameter(help="Where the blocks run.")] = "cpu",
+    dtype: Annotated[Literal["float64", "float32", "bfloat16", "float16"], Parameter(help=_DTYPE)] = "float64",
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
-    """Check building blocks: against their readable twins, the laws of the course, and other libraries.
+    """Check building blocks and kernels: against their readable twins, the laws of the course, and other libraries.
 
     Examples to copy:
 
-    - `gradlab verify`: every block
+    - `gradlab verify`: every block and kernel
     - `gradlab verify attention.multihead norm`: one block, and a family
+    - `gradlab verify kernel --device cuda --dtype bfloat16`: the kernels, on a GPU and in half precision
     - `gradlab verify mine.py:Attention --like attention.multihead embed_dim=8 num_heads=2`: your own class, built with
       those values; what they do not fix is drawn at random. A check that breaks is shown with its smallest example.
 
@@ -46,10 +53,14 @@ def verify(
     """
     if cases < 1:
         raise GradlabError(f"--cases {cases} checks nothing. Give 1 or more.")
+    from gradlab.training.environment import find_device
+    from gradlab.verification import Place
+
     began = time.perf_counter()
     screen = console(plain)
     verifications = []
-    for verification in _verifications(what, like, cases, quiet=plain or as_json):
+    place = Place.of(find_device(device).type, dtype)
+    for verification in _verifications(what, like, cases, place, quiet=plain or as_json):
         verifications.append(verification)
         if not as_json:
             _print(screen, verification)
@@ -68,7 +79,9 @@ def verify(
         sys.exit(3)
 
 
-def _verifications(what: tuple[str, ...], like: str | None, cases: int, quiet: bool) -> Iterator[Verification]:
+def _verifications(
+    what: tuple[str, ...], like: str | None, cases: int, place: Place, quiet: bool
+) -> Iterator[Verification]:
     import torch
 
     from gradlab.verification import Subject, block_names, verify_block, verify_like
@@ -80,13 +93,13 @@ def _verifications(what: tuple[str, ...], like: str | None, cases: int, quiet: b
             raise GradlabError(f"{foreign[0]!r} is no block. To check your own class, say which block: --like NAME.")
         for name in block_names(what):
             with _progress(name, quiet) as watch:
-                verification = verify_block(Subject.block(name), name, cases, watch)
+                verification = verify_block(Subject.block(name, place), name, cases, watch)
             yield verification
         return
     if not what:
         raise GradlabError("Nothing to check. Write: gradlab verify FILE.py:Class --like NAME key=value …")
     with _progress(what[0], quiet) as watch:
-        verification = verify_like(import_object(what[0]), like, read_values([*what[1:]]), what[0], cases, watch)
+        verification = verify_like(import_object(what[0]), like, read_values([*what[1:]]), what[0], cases, watch, place)
     yield verification
 
 

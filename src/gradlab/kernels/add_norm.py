@@ -110,8 +110,12 @@ def plain_add_norm_affine(
 ) -> tuple[Tensor, Tensor]:
     """`add_norm_affine` in PyTorch's operations."""
     total, y = plain_add_norm(x, delta, norm, gain, shift, eps)
-    y = F.linear(y, weight, bias)
-    return total, y if bend == "none" else F.gelu(y, approximate="tanh" if bend == "gelu_tanh" else "none")
+    return total, plain_bent(F.linear(y, weight, bias), bend)
+
+
+def plain_bent(x: Tensor, bend: Bend) -> Tensor:
+    """`bent` in PyTorch's operations."""
+    return x if bend == "none" else F.gelu(x, approximate="tanh" if bend == "gelu_tanh" else "none")
 
 
 def bends(bend: Bend) -> dict[str, int | bool]:

@@ -1,12 +1,100 @@
-"""The kernels of `small_update`: each program goes over a block of one parameter, whichever it is."""
+"""Adam's update of all parameters by three kernels: each program goes over a block of one, whichever it is."""
 
+import math
+from collections.abc import Sequence
+
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
 BLOCK, TILE = 1024, 4096  # numbers of a program, and sums of blocks that are added up at once
 # What is known of a parameter, in a row for each: addresses of its values and of Adam's two averages, its size, where
 # its gradient begins among all of them, and its first block.
 VALUES, MEANS, SQUARES, SIZE, OFFSET, FIRST, FACTS = (tl.constexpr(i) for i in range(7))
+
+
+class AdamUpdate:
+    """The update of these parameters, whose memory stays where it is."""
+
+    def __init__(
+        self,
+        values: Sequence[Tensor],
+        means: Sequence[Tensor],
+        squares: Sequence[Tensor],
+        decays: Sequence[float],
+        multiples: Sequence[float],
+    ):
+        device, facts, owners, offset = values[0].device, list[list[int]](), list[int](), 0
+        for i, tensors in enumerate(zip(values, means, squares, strict=True)):
+            size = tensors[0].numel()
+            facts.append([*(tensor.data_ptr() for tensor in tensors), size, offset, len(owners)])
+            owners += [i] * -(-size // BLOCK)
+            offset += size
+        self.rows = 1 << (len(values) - 1).bit_length()
+        self.most = max(owners.count(i) for i in range(len(values)))
+        self.facts = torch.tensor(facts, device=device)
+        self.owners = torch.tensor(owners, dtype=torch.int32, device=device)
+        self.sums = torch.empty(len(owners), device=device)
+        self.decays, self.multiples = (torch.tensor(each, device=device) for each in (decays, multiples))
+        self.norms, self.norm = torch.empty(len(values), device=device), torch.empty((), device=device)
+        self.factors = torch.empty(3, device=device)
+
+    def __call__(
+        self,
+        gradients: Sequence[Tensor],
+        lr: Tensor,
+        step: Tensor,
+        bad: Tensor,
+        counted: Tensor | None = None,
+        *,
+        clip: float | None,
+        apart: bool,
+        beta1: float,
+        beta2: float,
+        eps: float,
+    ) -> None:
+        """Note the norms and make the step; none, and `bad` is 1, where they are no numbers. `counted` counts steps."""
+        together, grid = torch.cat([g.reshape(-1) for g in gradients]), (len(self.owners),)
+        add_squares[grid](together, self.owners, self.facts, self.sums, BLOCK=BLOCK)
+        decide[(1,)](
+            self.sums,
+            self.facts,
+            self.norms,
+            self.norm,
+            bad,
+            counted,
+            step,
+            self.factors,
+            CLIP=clip,
+            LOG_BETA1=_log(beta1),
+            LOG_BETA2=_log(beta2),
+            COUNTS=counted is not None,
+            PARAMETERS=len(self.facts),
+            ROWS=self.rows,
+            WIDTH=TILE // self.rows,
+            MOST=self.most,
+            BLOCK=BLOCK,
+        )
+        adam[grid](
+            together,
+            self.owners,
+            self.facts,
+            self.decays,
+            self.multiples,
+            self.factors,
+            bad,
+            lr,
+            BETA1=beta1,
+            BETA2=beta2,
+            EPS=eps,
+            APART=apart,
+            BLOCK=BLOCK,
+        )
+
+
+def _log(beta: float) -> float:
+    return math.log(beta) if beta else -1e9
 
 
 @triton.jit

@@ -4,7 +4,6 @@ Torch's own fused update gives each thread block 65,536 numbers, so that eleven 
 parameters while the rest of the device waits: 48 of the 167 µs of its step on an H200.
 """
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -37,70 +36,19 @@ class SmallUpdate:
     """The same as `guard.check`, clipping and `optimizer.update`, but for rounding."""
 
     def __init__(self, optimizer: Adam, guard: DeviceGuard, clip: float | None):
-        from gradlab.kernels import small_update as small_kernels
+        from gradlab.kernels.small_update import AdamUpdate
 
-        self.optimizer, self.guard, self.clip, self.kernels = optimizer, guard, clip, small_kernels
-        values, device = optimizer.values, optimizer.step.device
-        facts, owners, offset = list[list[int]](), list[int](), 0
-        for i, tensors in enumerate(zip(values, *optimizer.state.values(), strict=True)):
-            size = tensors[0].numel()
-            facts.append([*(tensor.data_ptr() for tensor in tensors), size, offset, len(owners)])
-            owners += [i] * -(-size // small_kernels.BLOCK)
-            offset += size
-        self.rows = 1 << (len(values) - 1).bit_length()
-        self.most = max(owners.count(i) for i in range(len(values)))
-        self.facts = torch.tensor(facts, device=device)
-        self.owners = torch.tensor(owners, dtype=torch.int32, device=device)
-        self.sums = torch.empty(len(owners), device=device)
-        self.decays = torch.tensor(optimizer.parameters.decays, device=device)
-        self.multiples = torch.tensor(optimizer.parameters.multiples, device=device)
-        self.norms, self.norm = torch.empty(len(values), device=device), torch.empty((), device=device)
-        self.factors = torch.empty(3, device=device)
+        self.optimizer, self.guard, self.clip = optimizer, guard, clip
+        means, squares = optimizer.state.values()
+        decays, multiples = optimizer.parameters.decays, optimizer.parameters.multiples
+        self.update = AdamUpdate(optimizer.values, means, squares, decays, multiples)
 
     def __call__(self, gradients: Sequence[Tensor], lr: Tensor) -> Tensor:
         """Note the norms and make the step, or none; what it returns is 1 if there was none."""
-        kernels, optimizer, guard, flag = self.kernels, self.optimizer, self.guard, self.guard.flag
-        block, together = kernels.BLOCK, torch.cat([g.reshape(-1) for g in gradients])
-        beta1, beta2, eps = optimizer.options.values()
-        grid = (len(self.owners),)
-        kernels.add_squares[grid](together, self.owners, self.facts, self.sums, BLOCK=block)
-        kernels.decide[(1,)](
-            self.sums,
-            self.facts,
-            self.norms,
-            self.norm,
-            flag.bad,
-            flag.steps,
-            optimizer.step,
-            self.factors,
-            CLIP=self.clip,
-            LOG_BETA1=_log(beta1),
-            LOG_BETA2=_log(beta2),
-            COUNTS=guard.counts,
-            PARAMETERS=len(self.facts),
-            ROWS=self.rows,
-            WIDTH=kernels.TILE // self.rows,
-            MOST=self.most,
-            BLOCK=block,
+        optimizer, guard, flag = self.optimizer, self.guard, self.guard.flag
+        counted = flag.steps if guard.counts else None
+        self.update(
+            gradients, lr, optimizer.step, flag.bad, counted, clip=self.clip, apart=optimizer.apart, **optimizer.options
         )
-        kernels.adam[grid](
-            together,
-            self.owners,
-            self.facts,
-            self.decays,
-            self.multiples,
-            self.factors,
-            flag.bad,
-            lr,
-            BETA1=beta1,
-            BETA2=beta2,
-            EPS=eps,
-            APART=optimizer.apart,
-            BLOCK=block,
-        )
-        guard.norms, guard.norm = self.norms, self.norm
+        guard.norms, guard.norm = self.update.norms, self.update.norm
         return flag.bad
-
-
-def _log(beta: float) -> float:
-    return math.log(beta) if beta else -1e9

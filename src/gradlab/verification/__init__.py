@@ -2,6 +2,7 @@
 
 from gradlab.verification import families  # which enter their checks
 from gradlab.verification.checks import Check, checks, examples
+from gradlab.verification.place import HOME, Place
 from gradlab.verification.running import (
     CASES,
     CheckResult,
@@ -15,8 +16,10 @@ from gradlab.verification.subject import Subject
 
 __all__ = [
     "CASES",
+    "HOME",
     "Check",
     "CheckResult",
+    "Place",
     "Subject",
     "Verification",
     "block_names",

@@ -27,7 +27,7 @@ class Case:
     """
 
     def __init__(self, data: st.DataObject, subject: Subject, room: int | None = None):
-        self.subject = subject
+        self.subject, self.place = subject, subject.place
         self.room = room
         self.drawn: dict[str, Any] = {}
         self._data = data
@@ -66,44 +66,45 @@ class Case:
     # Tensors
 
     def tensor(self, name: str, *shape: int, away_from: Sequence[float] = (), scale: float = 1.0) -> Tensor:
-        """Normal numbers in float64 that want a gradient, none of them within 0.01 of the kinks in `away_from`."""
+        """Normal numbers that want a gradient, none of them within 0.01 of the kinks in `away_from`."""
         values = self._normal(name, shape) * scale
         for kink in away_from:
             near = (values - kink).abs() < 0.01
             values = torch.where(near, kink + 0.5, values)
-        return self._keep(name, values.requires_grad_())
+        return self._leaf(name, values)
 
     def distinct(self, name: str, *shape: int) -> Tensor:
         """Numbers of which no two are closer than 0.1: without ties, where a largest one is looked for."""
         count = torch.Size(shape).numel()
-        ranks = torch.randperm(count, generator=self.generator(name)).to(torch.float64)
-        return self._keep(name, ((ranks - count // 2) * 0.1).reshape(shape).requires_grad_())
+        ranks = torch.randperm(count, generator=self.generator(name), device="cpu").to(torch.float64)
+        return self._leaf(name, ((ranks - count // 2) * 0.1).reshape(shape))
 
     def positive(self, name: str, *shape: int, low: float = 0.1, high: float = 2.0) -> Tensor:
         """Numbers spread evenly from low to high."""
-        values = low + (high - low) * torch.rand(shape, generator=self.generator(name), dtype=torch.float64)
+        drawn = torch.rand(shape, generator=self.generator(name), dtype=torch.float64, device="cpu")
+        values = low + (high - low) * drawn
         rounded = values.round(decimals=self._digits).clamp(low, high)  # of whole ones, those below `low` are `low`
-        return self._keep(name, rounded.requires_grad_())
+        return self._leaf(name, rounded)
 
     def distribution(self, name: str, *shape: int) -> Tensor:
         """Probabilities, none of them 0, that sum to 1 over the last axis."""
-        return self._keep(name, self._normal(name, shape).softmax(-1).requires_grad_())
+        return self._leaf(name, self._normal(name, shape).softmax(-1))
 
     def indices(self, name: str, *shape: int, below: int) -> Tensor:
-        return self._keep(name, torch.randint(below, shape, generator=self.generator(name)))
+        return self._keep(name, torch.randint(below, shape, generator=self.generator(name), device="cpu"))
 
     def mask(self, name: str, *shape: int) -> Tensor:
         """True and false at random; each row of the last axis has a true entry somewhere."""
-        mask = torch.rand(shape, generator=self.generator(name)) < 0.7
+        mask = torch.rand(shape, generator=self.generator(name), device="cpu") < 0.7
         mask[..., 0] |= ~mask.any(-1)
         return self._keep(name, mask)
 
     def permutation(self, name: str, length: int) -> Tensor:
-        return self._keep(name, torch.randperm(length, generator=self.generator(name)))
+        return self._keep(name, torch.randperm(length, generator=self.generator(name), device="cpu"))
 
     def generator(self, name: str) -> torch.Generator:
         """A source of random numbers of this case and name."""
-        return torch.Generator().manual_seed(zlib.crc32(f"{name} {self._seed}".encode()))  # torch looks at 32 bits
+        return torch.Generator("cpu").manual_seed(zlib.crc32(f"{name} {self._seed}".encode()))  # torch looks at 32 bits
 
     @contextmanager
     def seeded(self) -> Iterator[None]:
@@ -113,22 +114,32 @@ class Case:
             yield
 
     def _normal(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        values = torch.randn(shape, generator=self.generator(name), dtype=torch.float64)
+        values = torch.randn(shape, generator=self.generator(name), dtype=torch.float64, device="cpu")
         return values.round(decimals=self._digits) + 0.0  # no -0, which reads oddly in an example
 
+    def _leaf(self, name: str, values: Tensor) -> Tensor:
+        return self._keep(name, values.to(self.place.dtype)).requires_grad_()
+
     def _keep(self, name: str, value: Tensor) -> Tensor:
-        self.drawn[name] = value
+        self.drawn[name] = value = value.to(self.place.device)
         return value
+
+    @property
+    def length(self) -> int:
+        """Of the longest sum: the largest whole number that was drawn, or the longest axis of a tensor."""
+        drawn = self.drawn.values()
+        sizes = [size for value in drawn for size in (value.shape if isinstance(value, Tensor) else (value,))]
+        return max((size for size in sizes if isinstance(size, int)), default=1)
 
     # The block
 
     def build(self, **settings: Any) -> Any:
-        """The block in float64 with random parameters: a fresh one could hide a mistake by a gain of 1, a bias of 0."""
-        with torch.random.fork_rng(devices=()):
+        """The block, here, with random parameters: a fresh one could hide a mistake by a gain of 1, a bias of 0."""
+        with torch.random.fork_rng(devices=()), torch.device("cpu"):
             torch.default_generator.manual_seed(self._seed)  # torch.manual_seed looks at every device, which takes time
             block = self.subject.build(settings)
         if isinstance(block, nn.Module):
-            block.double()
+            block.to(self.place.device, self.place.dtype)
             if not self.subject.keeps_weights:
                 with torch.no_grad():
                     for name, parameter in block.named_parameters():

@@ -10,7 +10,7 @@ version of the block that breaks it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from gradlab.nn.blocks import find_block
 from gradlab.verification.case import Case
 from gradlab.verification.comparing import difference, twin_difference
+from gradlab.verification.place import HOME, ROUNDINGS, Place
 
 Kind = Literal["twin", "law", "peer"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -43,8 +44,22 @@ class Check:
     """Versions of the block with a fault that this check must find: every law has one, which shows that it can fail."""
 
     twin: Callable[..., Any] | None = None
+    roundings: int = ROUNDINGS
+    """From inputs to gradients, which may add up in types smaller than float64."""
+
     needs: str = ""
     """The package, beyond those of gradlab itself, that the peer is in."""
+
+    def at(self, place: Place) -> "Check":
+        """The same check in a place. Where numbers are rounded, it allows for that, and for more in longer sums."""
+        if place == HOME:
+            return self
+
+        def error(case: Case) -> float:
+            with place.entered():
+                return self.error(case) / place.growth(case.length)
+
+        return replace(self, error=error, tolerance=place.tolerance(self.tolerance, self.roundings))
 
     @property
     def formula(self) -> str:
@@ -101,17 +116,21 @@ def conform(
     fault: "Faults" = (),
     tolerance: float = EXACT,
     needs: str = "",
+    about: str = "",
+    roundings: int = ROUNDINGS,
+    most_cases: int | None = None,
 ) -> None:
     """Compare the block with a function of the glass engine and with other libraries: values and all gradients.
 
     `twin_call` calls the twin where that does not take the inputs, the weights and the options as they are. A peer is a
-    class of torch.nn, or by its name a function that makes of a call what the block should.
+    class of torch.nn, or by its name a function that makes of a call what the block should. `about` says which calls,
+    where the twin has several.
     """
     faults = _faults_of(block, fault)
     if twin is not None:
-        name = f"{twin.__module__.removeprefix('gradlab.')}.{twin.__name__}"
+        name = f"{twin.__module__.removeprefix('gradlab.')}.{twin.__name__}{about and f', {about}'}"
         error = partial(_twin_error, draw, twin_call or twin)
-        _enter(Check("twin", block, name, error, faults=faults, twin=twin))
+        _enter(Check("twin", block, name, error, EXACT, most_cases, faults, twin, roundings))
     peers = {f"torch.nn.{peer.__name__}": _by_torch(peer)} if isinstance(peer, type) else peer or {}
     for name, wanted in peers.items():
         error = partial(_peer_error, draw, wanted)

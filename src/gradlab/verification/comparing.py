@@ -1,15 +1,19 @@
 """How far two computations are apart: the worst difference, relative to the largest entry of what is wanted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from math import inf
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from gradlab import scratch
 
 FLOOR = 1e-3  # what is smaller than this everywhere is compared as if its largest entry were this large
+SIZE = 0.5  # the same where numbers are rounded, on whose way to a result are some of the size of 1
 
 
 def difference(got: Any, wanted: Any, leaves: Sequence[Tensor] = ()) -> float:
@@ -39,18 +43,67 @@ def twin_difference(got: Any, twin: Callable[..., Any], *arguments: Any, **optio
 
     The twin takes these arguments, tensors with a gradient as tensors of the engine and others as arrays.
     """
-    leaves = [x for x in arguments if isinstance(x, Tensor) and x.requires_grad]
-    twins = {id(leaf): scratch.Tensor(leaf.detach().numpy()) for leaf in leaves}
-    wanted = _flat_twin(twin(*(twins.get(id(x), _array(x)) for x in arguments), **options))
-    errors = []
-    for value, other in zip(flat(got), wanted, strict=True):
-        errors.append(_worst(value.detach(), torch.as_tensor(getattr(other, "value", other), dtype=value.dtype)))
-        if isinstance(other, scratch.Tensor):
-            other.backward(cotangent(value).numpy())
-    for leaf, gradient in zip(leaves, gradients(got, leaves), strict=True):
-        by_twin = twins[id(leaf)].grad
-        errors.append(_worst(gradient, torch.zeros_like(leaf) if by_twin is None else torch.as_tensor(by_twin)))
-    return max(errors)
+    outputs, numbers = flat(got), [x for x in arguments if isinstance(x, Tensor) and x.is_floating_point()]
+    leaves = [x for x in numbers if x.requires_grad]
+    results = [x.detach().cpu() for x in (*outputs, *gradients(got, leaves))]
+    wanted = _twin_results(outputs, twin, arguments, options)
+    rounding = max((torch.finfo(x.dtype).eps for x in numbers), default=0.0)
+    if rounding <= torch.finfo(torch.float64).eps:
+        return max(_worst(*pair) for pair in zip(results, wanted, strict=True))
+    moved = _twin_results(outputs, twin, arguments, options, rounding)
+    sizes = [SIZE] * len(outputs) + [_slope(outputs, leaf) for leaf in leaves]
+    scales = [
+        max(_largest(b), size) + _largest(c - b) / rounding for b, c, size in zip(wanted, moved, sizes, strict=True)
+    ]
+    return max(_worst(*three) for three in zip(results, wanted, scales, strict=True))
+
+
+def _twin_results(
+    outputs: Sequence[Tensor],
+    twin: Callable[..., Any],
+    arguments: Sequence[Any],
+    options: Mapping[str, Any],
+    rounding: float = 0.0,
+) -> list[Tensor]:
+    """What the twin has for outputs and gradients; each number on its way is larger or smaller by the rounding."""
+    signs = np.random.default_rng(0)
+
+    def rounded(value: Any) -> Any:
+        if not rounding or not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+            return value
+        return value * (1 + rounding * signs.choice((-1, 1), value.shape))
+
+    def begin(self: scratch.Tensor, value: Any, name: str = "", *, constant: bool = False) -> None:
+        plain(self, value if constant else rounded(np.asarray(value, np.float64)), name, constant=constant)
+
+    plain = scratch.Tensor.__init__  # which every gate makes its result with
+    with patch.object(scratch.Tensor, "__init__", begin) if rounding else nullcontext():
+        leaves = {id(x): scratch.Tensor(array(x)) for x in arguments if isinstance(x, Tensor) and x.requires_grad}
+        wanted = _flat_twin(
+            twin(*(leaves[id(x)] if id(x) in leaves else rounded(array(x)) for x in arguments), **options)
+        )
+    for output, result in zip(outputs, wanted, strict=True):
+        _check_shape(output, np.shape(getattr(result, "value", result)))
+        if isinstance(result, scratch.Tensor):
+            result.backward(rounded(array(cotangent(output))))
+    values = [getattr(result, "value", result) for result in wanted]
+    nodes = [leaves[id(x)] for x in arguments if id(x) in leaves]
+    slopes = [np.zeros(node.shape) if node.grad is None else node.grad for node in nodes]
+    return [torch.as_tensor(x, device="cpu", dtype=torch.float64) for x in (*values, *slopes)]
+
+
+def _slope(outputs: Sequence[Tensor], leaf: Tensor) -> float:
+    """How large the gradient is of a function that is proportional to the leaf: Σ |g y| / Σ |x|, since Σ g y = Σ x dx.
+
+    What is rounded on the way to a gradient is of this size, also where little is left of it.
+    """
+    sizes = [y.detach().double().abs().clamp(min=SIZE) * cotangent(y).abs() for y in outputs if y.requires_grad]
+    whole = sum(float(size.sum()) for size in sizes)
+    return max(whole / max(float(leaf.detach().double().abs().sum()), FLOOR), FLOOR)
+
+
+def _largest(values: Tensor) -> float:
+    return float(values.abs().nan_to_num(0.0, 0.0).max()) if values.numel() else 0.0
 
 
 def gradients(values: Any, leaves: Sequence[Tensor]) -> list[Tensor]:
@@ -64,24 +117,34 @@ def gradients(values: Any, leaves: Sequence[Tensor]) -> list[Tensor]:
 
 
 def cotangent(value: Tensor) -> Tensor:
-    return torch.cos(torch.arange(value.numel(), dtype=torch.float64)).reshape(value.shape)
+    slopes = torch.cos(torch.arange(value.numel(), dtype=torch.float64, device="cpu")).reshape(value.shape)
+    return slopes.to(value)
 
 
-def _array(value: Any) -> Any:
-    return value.detach().numpy() if isinstance(value, Tensor) else value
+def array(value: Any) -> Any:
+    """A tensor as the glass engine takes it: an array, in float64 if it is of real numbers."""
+    if not isinstance(value, Tensor):
+        return value
+    value = value.detach().cpu()
+    return (value.double() if value.is_floating_point() else value).numpy()
 
 
 def _flat_twin(values: Any) -> list[Any]:
     return [t for value in values for t in _flat_twin(value)] if isinstance(values, tuple | list) else [values]
 
 
-def _worst(got: Tensor, wanted: Tensor) -> float:
-    if got.shape != wanted.shape:
-        raise AssertionError(f"shape {tuple(got.shape)} instead of {tuple(wanted.shape)}")
+def _worst(got: Tensor, wanted: Tensor, scale: float | None = None) -> float:
+    _check_shape(got, wanted.shape)
     apart = torch.where(got == wanted, 0.0, (got - wanted).abs().to(torch.float64))  # equal infinities are equal
-    sizes = wanted[wanted.isfinite()].abs()
-    scale = max(float(sizes.max()), FLOOR) if sizes.numel() else FLOOR
+    if scale is None:
+        sizes = wanted[wanted.isfinite()].abs()
+        scale = max(float(sizes.max()), FLOOR) if sizes.numel() else FLOOR
     return _number(apart.max() / scale) if apart.numel() else 0.0
+
+
+def _check_shape(got: Tensor, wanted: Sequence[int]) -> None:
+    if got.shape != tuple(wanted):
+        raise AssertionError(f"shape {tuple(got.shape)} instead of {tuple(wanted)}")
 
 
 def _number(error: Tensor) -> float:

@@ -15,9 +15,11 @@ from gradlab.errors import GradlabError, unknown
 from gradlab.nn.blocks import blocks
 from gradlab.verification.case import Case
 from gradlab.verification.checks import KINDS, Check, Kind, checks
-from gradlab.verification.subject import CannotBuild, Incomparable, Subject
+from gradlab.verification.place import HOME, Place
+from gradlab.verification.subject import CannotBuild, Incomparable, Subject, kernels
 
 CASES = 50
+NO_TWIN = "it has no twin with which its numbers could be compared"
 
 
 @dataclass(frozen=True)
@@ -92,12 +94,13 @@ Watch = Callable[[Check], None]
 
 
 def verify_block(subject: Subject, title: str, cases: int = CASES, watch: Watch = lambda check: None) -> Verification:
-    """Run all checks of a subject's block on it."""
+    """Run all checks of a subject's block on it; elsewhere than at home only the twins, which know its numbers."""
     results = []
     for check in sorted(checks[subject.name], key=lambda check: KINDS.index(check.kind)):
-        watch(check)
-        results.append(run_check(check, subject, cases))
-    return Verification(subject.name, title, results)
+        if subject.place == HOME or check.kind == "twin":
+            watch(check)
+            results.append(run_check(check, subject, cases))
+    return Verification(subject.name, title, results or [_skipped(check, NO_TWIN) for check in checks[subject.name]])
 
 
 def verify_like(
@@ -107,9 +110,10 @@ def verify_like(
     title: str,
     cases: int = CASES,
     watch: Watch = lambda check: None,
+    place: Place = HOME,
 ) -> Verification:
     """Run all checks of a block on a user's class, function or module. If none applies, that is an error."""
-    verification = verify_block(Subject.like(like, implementation, values), title, cases, watch)
+    verification = verify_block(Subject.like(like, implementation, values, place), title, cases, watch)
     if all(result.passed is None for result in verification.results):
         reasons = dict.fromkeys(result.reason for result in verification.results)
         raise GradlabError(f"{title} cannot be compared with {like}: {'; '.join(reasons)}.")
@@ -117,12 +121,12 @@ def verify_like(
 
 
 def block_names(words: Sequence[str]) -> list[str]:
-    """The blocks of these names, each of which is a block's or a family's; all blocks if there are none.
+    """The blocks and kernels of these names, each of which is a block's or a family's; all if there are none.
 
     >>> block_names(["activation"])[:2], block_names(["activation.leaky-relu"])
     (['activation.argmax', 'activation.elu'], ['activation.leaky_relu'])
     """
-    everything = sorted(blocks)
+    everything = sorted({*blocks, *kernels})
     names = []
     for name in (word.replace("-", "_") for word in words):
         members = [block for block in everything if block == name or block.startswith(f"{name}.")]
@@ -136,6 +140,7 @@ def run_check(check: Check, subject: Subject, cases: int = CASES, *, smallest: b
     """The result of a check on a subject. A case that fails is shown in its smallest form, if that is wanted."""
     if check.needs and find_spec(check.needs) is None:
         return _skipped(check, f"{check.needs} is not installed (pip install 'gradlab[judges]')")
+    check = check.at(subject.place)
     try:
         trial = _Trial(check, subject).run(min(cases, check.most_cases or cases), shrink=smallest)
         if trial.reason and smallest:
@@ -190,6 +195,8 @@ class _Trial:
         except Broken as broken:
             self.reason = str(broken)
         except Exception as error:  # a user's module may raise anything
+            if "not implemented for" in str(error) and self.subject.place != HOME:  # as PyTorch says it
+                raise Incomparable(" ".join(str(error).split())) from error
             self.reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         return self
 

@@ -5,12 +5,34 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import nn
 
 from gradlab.errors import GradlabError, one_line
 from gradlab.nn.blocks import find_block, settings_of
+from gradlab.verification.place import HOME, Place
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+
+kernels: dict[str, Callable[..., Any]] = {}
+"""Functions that are checked as blocks are, without being any: what runs on the device, a kernel or PyTorch's form."""
+
+
+def kernel(name: str) -> Callable[[Kernel], Kernel]:
+    """Enter a kernel under a name."""
+
+    def enter(function: Kernel) -> Kernel:
+        kernels[name] = function
+        return function
+
+    return enter
+
+
+def find_subject(name: str) -> Callable[..., Any]:
+    """The kernel or the block of a name; an unknown one is answered with the closest block."""
+    return kernels[name] if name in kernels else find_block(name)
 
 
 class CannotBuild(GradlabError):
@@ -30,16 +52,17 @@ class Subject:
     """A class of modules, a function that builds one, a module; or, like a block that is a function, a function."""
 
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    place: Place = HOME
 
     @classmethod
-    def block(cls, name: str) -> "Subject":
-        return cls(name, find_block(name))
+    def block(cls, name: str, place: Place = HOME) -> "Subject":
+        return cls(name, find_subject(name), place=place)
 
     @classmethod
-    def like(cls, name: str, implementation: Any, values: Mapping[str, Any]) -> "Subject":
+    def like(cls, name: str, implementation: Any, values: Mapping[str, Any], place: Place = HOME) -> "Subject":
         """A user's class, function or module. The sizes of a module are read off its attributes, where it has them."""
         name = name.replace("-", "_")
-        block = find_block(name)
+        block = find_subject(name)
         fixed = dict(values)
         if isinstance(implementation, nn.Module):
             if values and isinstance(block, type):
@@ -51,7 +74,7 @@ class Subject:
             } | fixed
         elif not callable(implementation):
             raise GradlabError(f"{implementation!r} is neither a module, a class of modules nor a function.")
-        return cls(name, implementation, fixed)
+        return cls(name, implementation, fixed, place)
 
     @property
     def keeps_weights(self) -> bool:
@@ -60,7 +83,7 @@ class Subject:
 
     def build(self, settings: Mapping[str, Any]) -> Any:
         """The thing to call, built with these settings as far as its constructor knows them."""
-        block = find_block(self.name)
+        block = find_subject(self.name)
         if self.implementation is block:
             return block(**settings) if isinstance(block, type) else partial(block, **settings)
         if isinstance(self.implementation, nn.Module):

@@ -84,12 +84,14 @@ def _maxout(case: Case) -> Call:
     settings = {name: case.integer(name, 1, 4) for name in ("in_features", "out_features", "pieces")}
     block = case.build(**settings)
     x, bias = case.tensor("x", case.integer("batch", 1, 5), settings["in_features"]), case.weight(block, "bias")
-    case.set(block, bias=bias + 1e-3 * torch.arange(bias.numel()).reshape(bias.shape))  # no two maps are equal: no ties
+    apart = 1e-3 if case.place.is_exact else 4.0  # no two maps are equal, also when they are rounded: no ties
+    case.set(block, bias=bias + apart * torch.arange(bias.numel()).reshape(bias.shape))
     return Call(block, (x,), case.weights(block, "weight", "bias"))
 
 
 def _softmax(case: Case) -> Call:
-    x, settings = _scores(case), {"temperature": case.real("temperature", 0.2, 5)}
+    least = 0.2 if case.place.is_exact else 1.0  # colder, and little but rounding is left of 1 - p
+    x, settings = _scores(case), {"temperature": case.real("temperature", least, 5)}
     settings["dim"] = case.integer("dim", -x.ndim, -1)
     return Call(case.build(**settings), (x,), options=settings)
 

@@ -11,7 +11,7 @@ from gradlab.nn.attention import features as ours
 from gradlab.scratch import features
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, Fault, conform, example, law, peer
-from gradlab.verification.comparing import difference
+from gradlab.verification.comparing import array, difference
 from gradlab.verification.subject import Incomparable
 
 ELU, POSITIVE, COSH, FOURIER = (f"feature.{name}" for name in ("elu", "positive", "cosh", "fourier"))
@@ -41,7 +41,7 @@ def _random(**drawn: Callable[[Case], Any]) -> Draw:
         options = {name: value(case) for name, value in drawn.items()}
         block = case.build(dim=d, num_features=k, orthogonal=case.flag("orthogonal"), **options)
         x = case.tensor("x", case.integer("batch", 1, 4), d)
-        return Call(block, (x,), options=options | {"omega": directions(block).numpy()})
+        return Call(block, (x,), options=options | {"omega": array(directions(block))})
 
     return draw
 

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from gradlab.scratch import attention, features, linear_attention
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Fault, conform, example, law
-from gradlab.verification.comparing import difference, gradients
+from gradlab.verification.comparing import array, difference, gradients
 from gradlab.verification.families.features import directions
 from gradlab.verification.subject import Incomparable
 
@@ -75,7 +75,7 @@ def _factored(case: Case) -> Call:
 def _weighted(case: Case) -> Call:
     block, q, k, v = triple(case)
     mask, (is_causal, visible) = case.mask("mask", *k.shape[:-2], 1, k.shape[-2]), _visible(case, q, k)
-    options = {"mask": (mask & visible).numpy()}
+    options = {"mask": array(mask & visible)}
     return Call(lambda *qkv: block(*qkv, mask, is_causal=is_causal), (q, k, v), options=options)
 
 
@@ -87,8 +87,8 @@ def _recurrent(case: Case) -> Call:
 def _performer(case: Case) -> Call:
     block, q, k, v = triple(case)
     is_causal, visible = _visible(case, q, k)
-    omega = directions(part(block, "feature_map")).numpy()
-    options = {"omega": omega, "mask": visible.numpy(), "features": MAPS[case.drawn["form"]]}
+    omega = array(directions(part(block, "feature_map")))
+    options = {"omega": omega, "mask": array(visible), "features": MAPS[case.drawn["form"]]}
     return Call(lambda *qkv: block(*qkv, is_causal=is_causal), (q, k, v), options=options)
 
 

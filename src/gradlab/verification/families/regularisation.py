@@ -12,7 +12,7 @@ from gradlab.nn.regularisation import Dropout, l2_penalty
 from gradlab.scratch import regularisation
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, Fault, conform, example, law
-from gradlab.verification.comparing import difference, excess
+from gradlab.verification.comparing import array, difference, excess
 from gradlab.verification.subject import Incomparable
 
 FORMS = [f"regularisation.{name}" for name in ("dropout", "thinning", "stochastic_depth")]
@@ -31,7 +31,7 @@ def _dropped(case: Case) -> Call:
     if p == 1:
         raise Incomparable("with p = 1 nothing is kept")
     block = case.build(p=p).train()
-    mask = (_output(case, block, torch.ones_like(x)) != 0).numpy()
+    mask = array(_output(case, block, torch.ones_like(x)) != 0)
     return Call(lambda x: _output(case, block, x), (x,), options={"mask": mask, "p_drop": p})
 
 

@@ -15,7 +15,7 @@ from gradlab.scratch import transformer
 from gradlab.scratch.transformer import AttentionWeights, LayerWeights, MLPWeights, NormWeights
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, Fault, conform, example, law, tied
-from gradlab.verification.comparing import difference
+from gradlab.verification.comparing import array, difference
 
 ATTENTION = ("in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias")
 AFFINE = ("weight", "bias")
@@ -153,14 +153,14 @@ def _cross_weights(of: Sequence[Twin]) -> tuple[AttentionWeights, NormWeights]:
 
 
 def _encoder_twin(x: Twin, *weights: Twin, num_heads: int, norm_first: bool, mask: Tensor) -> Twin:
-    return transformer.encoder_layer(x, num_heads, _weights(weights), mask[:, None, None].numpy(), norm_first)
+    return transformer.encoder_layer(x, num_heads, _weights(weights), array(mask[:, None, None]), norm_first)
 
 
 def _decoder_twin(x: Twin, *rest: Twin, num_heads: int, norm_first: bool, mask: Tensor | None) -> Twin:
     if mask is None:
         return transformer.decoder_layer(x, num_heads, _weights(rest), norm_first=norm_first)
     memory, *weights = rest
-    cross, visible = _cross_weights(weights), mask[:, None, None].numpy()
+    cross, visible = _cross_weights(weights), array(mask[:, None, None])
     return transformer.decoder_layer(x, num_heads, _weights(weights), memory, cross, visible, norm_first)
 
 
@@ -170,7 +170,7 @@ def _stack_twin(*of: Twin, num_heads: int, norm_first: bool, mask: Tensor, encod
     encoder = [_weights(layers[i:]) for i in range(0, cut, len(LAYER))]
     starts = range(cut, len(layers), len(LAYER) + len(CROSS))
     decoder = [(_weights(layers[i:]), _cross_weights(layers[i:])) for i in starts]
-    norms, visible = (NormWeights(g1, s1), NormWeights(g2, s2)), mask[:, None, None].numpy()
+    norms, visible = (NormWeights(g1, s1), NormWeights(g2, s2)), array(mask[:, None, None])
     return transformer.encoder_decoder(source, target, num_heads, encoder, decoder, norms, visible, norm_first)
 
 

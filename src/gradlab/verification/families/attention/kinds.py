@@ -16,7 +16,7 @@ from gradlab.nn.blocks import find_block
 from gradlab.scratch import attention
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, Fault, conform, example, law, peer
-from gradlab.verification.comparing import difference, excess, gradients
+from gradlab.verification.comparing import array, difference, excess, gradients
 from gradlab.verification.families.attention.calling import arguments, built, first, look, mask_name, takes
 from gradlab.verification.subject import Incomparable
 
@@ -120,7 +120,7 @@ def _call(kind: Kind) -> Draw:
         mask = mask_for(case, seen)
         weights = case.weights(seen.block, *kind.parameters) if kind.parameters else {}
         known = {key: seen.settings[key] for key in ("scale", "width") if key in seen.settings}
-        options = {"seen": seen, "mask": None if mask is None else mask.numpy(), **known}
+        options = {"seen": seen, "mask": array(mask), **known}
         return Call(lambda q, k, v: seen(mask, queries=q, keys=k, values=v), seen.leaves, weights, options)
 
     return draw

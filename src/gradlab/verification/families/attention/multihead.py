@@ -13,7 +13,7 @@ from gradlab.nn.attention.cache import KeyValueCache
 from gradlab.scratch import attention, functions
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Fault, conform, example, law, peer
-from gradlab.verification.comparing import difference, gradients
+from gradlab.verification.comparing import array, difference, gradients
 from gradlab.verification.families.attention.calling import arguments, built, first, look, mask_name, required, takes
 from gradlab.verification.families.attention.projections import Projections
 from gradlab.verification.subject import Incomparable
@@ -82,7 +82,7 @@ def _mask(case: Case, seen: Tokens) -> Tensor | None:
 def _call(case: Case) -> Call:
     seen = tokens(case)
     mask, maps = _mask(case, seen), Projections(seen.block)
-    options = {"seen": seen, "maps": maps, "mask": None if mask is None else mask.numpy()}
+    options = {"seen": seen, "maps": maps, "mask": array(mask)}
     return Call(lambda *leaves: seen(mask), (*seen.leaves, *maps.leaves), options=options)
 
 

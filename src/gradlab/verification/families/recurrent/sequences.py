@@ -15,7 +15,7 @@ from gradlab.nn.recurrent import detached, truncated
 from gradlab.scratch import recurrent
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Fault, conform, example, law, tied
-from gradlab.verification.comparing import cotangent, difference, excess, gradients
+from gradlab.verification.comparing import array, cotangent, difference, excess, gradients
 from gradlab.verification.families.recurrent import cells
 from gradlab.verification.families.recurrent.drawing import KINDS, SEQUENCES, Run, joined, parts, pick, stepped, whole
 from gradlab.verification.subject import Incomparable
@@ -47,7 +47,7 @@ def _twin(function: Callable[..., Any]) -> Callable[..., Any]:
             [recurrent.Weights(*(next(weights) for _ in run.names(layer, way))) for way in run.ways]
             for layer in range(run.num_layers)
         ]
-        options: dict[str, Any] = {"lengths": None if lengths is None else lengths.numpy()}
+        options: dict[str, Any] = {"lengths": array(lengths)}
         if "nonlinearity" in run.settings:
             options["activation"] = cells.ACTIVATIONS[run.settings["nonlinearity"]]
         return function(x, layers, whole(rest[:count]), **options)
