@@ -220,16 +220,16 @@ def test_the_own_kernels_of_a_small_update_train_as_torch_does(values, monkeypat
     assert own.step.step.small is not None
     losses, others = ([line["loss"] for line in seen.lines] for seen in (lines, others))
     assert others == pytest.approx(losses, rel=1e-3)
+    # The normalisation behind this bias takes it away, into its mean: its gradient is rounding, which Adam scales up.
+    no_gradient = ("0.bias", "1.running_mean")
     for name, value in weights(usual).items():
-        if (
-            name != "0.bias"
-        ):  # the normalisation behind it takes it away: its gradient is rounding, which Adam scales up
+        if name not in no_gradient:
             torch.testing.assert_close(weights(own)[name], value, rtol=1e-2, atol=1e-3)
 
 
 @pytest.mark.parametrize("values", [{}, {"schedule": "cosine"}, {"accumulate": 2, "clip": 1.0}], ids=str)
 def test_steps_that_are_replayed_together_have_the_bits_of_steps_one_by_one(values, update, monkeypatch):
-    plan = {"lr": 2.0**-8, "keep": "last", "epochs": 12, "log_every": 40, **values}
+    plan = {"lr": 2.0**-8, "keep": "last", "epochs": 4, "batch_size": 8, "log_every": 40, **values}
     alone = run(make("graph", observers=[lines := Lines()], **plan))
     monkeypatch.setattr(capture, "_AT_ONCE_STEPS", 0)
     together = make("graph", observers=[others := Lines()], **plan)

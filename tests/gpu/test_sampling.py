@@ -179,7 +179,6 @@ def test_tokens_outside_the_vocabulary_are_told_before_the_device_sees_them():
     assert torch.ones(3, device="cuda").sum().item() == 3
 
 
-@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 def test_without_end_tokens_nothing_waits_for_the_device():
     model, tokens = TinyGPT().cuda(), torch.randint(300, (4, 7), device="cuda")
     calls = 0

@@ -138,9 +138,8 @@ def bench_attention_alone(
         shape: dict[str, Any] = {"heads": heads, "dim": dim, "dtype": dtype}
         passes = [measure(kind, length, **shape) for kind in KINDS | peers for length in lengths]
         further = [
-            measure(kind, middle, heads=max(1, heads * dim // size), dim=size, dtype=type_)
+            measure("linear-causal", middle, heads=max(1, heads * dim // size), dim=size, dtype=type_)
             for size, type_ in others
-            for kind in ("linear-causal", *peers)
         ]
         progress("performer beside softmax")
         size = {"tokens": tokens, "heads": heads, "dim": dim, "device": device}

@@ -185,16 +185,10 @@ def attention(
         A folder for pictures (SVG) of time and memory against the length, with the exponents.
     """
     options: dict[str, Any] = {"device": device, "memory": memory, "seconds": seconds, "longest": longest}
-    if out is not None:
-        with write_errors(out):
-            out.mkdir(parents=True, exist_ok=True)
+    _make_folder(out)
     alone = [benches.bench_attention_alone(_progress)] if device == "cuda" and not mechanisms else []
     results = benches.bench_attention(mechanisms or [*benches.MECHANISMS], _progress, **options)
-    if out is not None:
-        from gradlab.bench.attention_pictures import write_pictures
-
-        for path in write_pictures([*alone, *results], out):
-            _progress(f"Written: {path}")
+    _write_pictures([*alone, *results], out)
     _show([*alone, *results], tables.show_attention, plain, as_json)
 
 
@@ -258,7 +252,7 @@ def language(
 
 
 @bench.command(sort_key=3)
-def cuda(*, plain: Plain = False, as_json: Json = False) -> None:
+def cuda(*, out: Path | None = None, plain: Plain = False, as_json: Json = False) -> None:
     """What a GPU does, in some minutes: attention by itself, training, long contexts, and writing.
 
     It is `bench attention`, of which only attention by itself at three lengths, `bench train`, `bench context`, of
@@ -266,9 +260,17 @@ def cuda(*, plain: Plain = False, as_json: Json = False) -> None:
     `--device cuda`.
 
     Example: `gradlab bench cuda`
+
+    Parameters
+    ----------
+    out
+        A folder for pictures (SVG) of attention's time and memory against the length, with the exponents.
     """
+    _make_folder(out)
+    attention = benches.bench_attention_alone(_progress, lengths=(4096, 16384, 65536))
+    _write_pictures([attention], out)
     results = [
-        benches.bench_attention_alone(_progress, lengths=(4096, 16384, 65536), others=()),
+        attention,
         *benches.bench_train_cuda(_progress),
         benches.bench_context(_progress, (16384, 65536), attentions=("softmax", "linear"), steps=24),
         *benches.bench_decode_cuda(_progress),
@@ -368,6 +370,22 @@ def doctor(
     options: dict[str, Any] = {"only": only, "held_out": held_out, "jobs": jobs, "seconds": seconds}
     results = benches.bench_doctor(corpus, _progress, **options, identity=identity)
     _show(results, tables.show_doctor, plain, as_json)
+
+
+def _make_folder(out: Path | None) -> None:
+    """Before anything is measured: then what cannot be written is an error at once."""
+    if out is not None:
+        with write_errors(out):
+            out.mkdir(parents=True, exist_ok=True)
+
+
+def _write_pictures(results: Sequence[Any], out: Path | None) -> None:
+    if out is None:
+        return
+    from gradlab.bench.attention_pictures import write_pictures
+
+    for path in write_pictures(results, out):
+        _progress(f"Written: {path}")
 
 
 def _show(results: Sequence[Any], show: Callable[[Console, Sequence[Any]], None], plain: bool, as_json: bool) -> None:

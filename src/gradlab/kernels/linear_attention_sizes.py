@@ -159,7 +159,8 @@ class Sizes:
 
 
 def _power(size: int) -> int:
-    return max(16, 1 << (size - 1).bit_length())  # a product of matrices has at least 16 rows and columns
+    """At least 32: a right factor of 16 columns that was computed is read wrongly from shared memory (Triton 3.6)."""
+    return max(32, 1 << (size - 1).bit_length())
 
 
 @lru_cache(maxsize=64)

@@ -35,7 +35,7 @@ def _call(case: Case) -> Call:
     rows, heads, dim = case.integer("rows", 1, 3), case.integer("heads", 1, 2), case.choice("dim", (16, 40))
     place, scale = case.choice("place", (0, *LENGTHS)), case.choice("scale", (None, 0.3))
     room = place + 3
-    q, k, v = (case.tensor(name, rows, heads, dim).detach() for name in "qkv")
+    q, k, v = (case.tensor(name, rows, heads, 1, dim).detach() for name in "qkv")
     keys, values = (case.tensor(name, rows, heads, room, dim).detach() for name in ("keys", "values"))
     owners = case.indices("owners", rows, room, below=rows) if case.flag("shared") else None
     own = torch.arange(rows)[:, None].expand(rows, room) if owners is None else owners
@@ -43,14 +43,14 @@ def _call(case: Case) -> Call:
 
     def seen(kept: Tensor, new: Tensor) -> Tensor:
         kept = kept.clone()
-        kept[:, :, place] = new
+        kept[:, :, place] = new[:, :, 0]
         return kept.transpose(1, 2)[own, torch.arange(room)].transpose(1, 2)[:, :, : place + 1]
 
     block = case.build(scale=scale)
-    inputs = q[:, :, None], seen(keys, k), seen(values, v)
+    inputs = q, seen(keys, k), seen(values, v)
     at = torch.tensor([place])
     return Call(
-        lambda *_: block(q, k, v, keys.clone(), values.clone(), at, owners)[:, :, None],
+        lambda *_: block(q, k, v, keys.clone(), values.clone(), at, owners),
         inputs,
         options={"scale": scale},
     )
