@@ -42,7 +42,7 @@ def test_each_benchmark_has_its_own_help_with_an_example(quick: ForkServer, tmp_
         (["context", "4096", "--device", "cuda"], ["--device cuda was asked for"]),
         (["cuda"], ["--device cuda was asked for"]),
         (["train", "digits", "--device", "cuda"], ["On a GPU, bench train has no cases"]),
-        (["decode", "--device", "cuda", "--tokens", "1"], ["tokens must be at least 2, got 1"]),
+        (["decode", "--device", "cuda", "--tokens", "1"], ["tokens must be at least 3, got 1"]),
         (["language", "pydoc-gtp"], ["Did you mean 'pydoc-gpt'"]),
         (["language", "--minutes", "-1"], ["--minutes must be positive"]),
     ],

@@ -5,7 +5,7 @@ import pytest
 import torch
 from counting import META, Device
 
-from gradlab.data import Epochs, Examples
+from gradlab.data import Epochs, Examples, streams
 from gradlab.data.text.masking import Masked
 from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.data.views import Transformed
@@ -83,8 +83,10 @@ def transformed():
     return Transformed.over(examples, lambda batch, keys: {**batch, "inputs": batch["inputs"] + keys[:, None]})
 
 
+@pytest.mark.parametrize("at_once", [True, False], ids=["an epoch at once", "batch by batch"])
 @pytest.mark.parametrize("kind", [mapped, masked, transformed])
-def test_batches_that_are_read_on_the_host_are_sent_without_a_wait(kind):
+def test_batches_that_are_read_on_the_host_are_sent_without_a_wait(kind, at_once, monkeypatch):
+    monkeypatch.setattr(streams, "_GATHERED", {"meta": 2**20} if at_once else {})
     stream = Epochs(kind().to(META), 8, [8, 8, 8, 6], seed=0)
     with Device() as device:
         batches = list(stream.epoch(0))

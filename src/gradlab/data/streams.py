@@ -90,9 +90,9 @@ class Epochs(Stream):
             order, sizes = torch.cat(shares), [len(share) for share in shares]
         here, order = order, sent(order, self.device)
         if examples.together and examples.nbytes <= _GATHERED.get(self.device.type, 0):
-            names = list(examples.parts)
-            parts = zip(*(torch.split(part[order], sizes) for part in examples.parts.values()), strict=True)
-            return (dict(zip(names, part, strict=True)) for part in parts)
+            whole = examples.select(order, here)
+            parts = zip(*(torch.split(part, sizes) for part in whole.values()), strict=True)
+            return (dict(zip(whole, part, strict=True)) for part in parts)
         return map(examples.select, torch.split(order, sizes), torch.split(here, sizes))
 
     def order(self, epoch: int) -> Int64[Tensor, " rows"]:
