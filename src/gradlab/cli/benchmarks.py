@@ -1,6 +1,7 @@
 """`gradlab bench`: each benchmark is a command of its own, with the options that it takes."""
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -253,11 +254,11 @@ def language(
 
 @bench.command(sort_key=3)
 def cuda(*, out: Path | None = None, plain: Plain = False, as_json: Json = False) -> None:
-    """What a GPU does, in some minutes: attention by itself, training, long contexts, and writing.
+    """What a GPU does, in some minutes: attention by itself, training, writing, and long contexts.
 
-    It is `bench attention`, of which only attention by itself at three lengths, `bench train`, `bench context`, of
-    which softmax and linear attention at 16,384 and 65,536 tokens in few steps, and `bench decode`, all with
-    `--device cuda`.
+    It is `bench attention`, of which only attention by itself at three lengths, `bench train`, `bench decode`, and
+    `bench context`, of which softmax and linear attention at 16,384 and 65,536 tokens, all with `--device cuda` and in
+    fewer steps.
 
     Example: `gradlab bench cuda`
 
@@ -267,15 +268,25 @@ def cuda(*, out: Path | None = None, plain: Plain = False, as_json: Json = False
         A folder for pictures (SVG) of attention's time and memory against the length, with the exponents.
     """
     _make_folder(out)
-    attention = benches.bench_attention_alone(_progress, lengths=(4096, 16384, 65536))
+    began = time.monotonic()
+    results: list[Any] = []
+
+    def progress(text: str) -> None:
+        _progress(f"{time.monotonic() - began:4.0f} s  {text}")
+
+    def show(*ready: Any) -> None:
+        """At once: the whole takes minutes."""
+        results.extend(ready)
+        if not as_json:
+            tables.show_cuda(console(plain), ready)
+
+    show(attention := benches.bench_attention_alone(progress, lengths=(4096, 16384, 65536), others=()))
     _write_pictures([attention], out)
-    results = [
-        attention,
-        *benches.bench_train_cuda(_progress),
-        benches.bench_context(_progress, (16384, 65536), attentions=("softmax", "linear"), steps=24),
-        *benches.bench_decode_cuda(_progress),
-    ]
-    _show(results, tables.show_cuda, plain, as_json)
+    show(*benches.bench_train_cuda(progress, steps=30, mlp={"epochs": 4}))
+    show(*benches.bench_decode_cuda(progress, new=128))
+    show(benches.bench_context(progress, (16384, 65536), attentions=("softmax", "linear"), steps=16))
+    if as_json:
+        _show(results, tables.show_cuda, plain, as_json)
 
 
 @bench.command(name="tables", sort_key=4)
