@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,11 @@ LENGTHS = (1, 63, 65, 1000)
 """Beside the sizes of tiles, and far beyond them."""
 MANY = 16
 """Cases: some of them are large, and a GPU compiles for several of them."""
+
+
+def module(name: str) -> Any:
+    """One of `kernels`, when a case wants it: with the first of them Triton is loaded."""
+    return import_module(f"gradlab.kernels.{name}")
 
 
 def refuse_float64(case: Case) -> None:

@@ -3,12 +3,11 @@
 import torch
 from torch import Tensor
 
-from gradlab.kernels import decode_attention as kernels
 from gradlab.kernels import run_on
 from gradlab.scratch.attention import scaled_dot
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call
-from gradlab.verification.families.kernels.calling import LENGTHS, conform, on_tensors, refuse_float64
+from gradlab.verification.families.kernels.calling import LENGTHS, conform, module, on_tensors, refuse_float64
 from gradlab.verification.subject import kernel
 
 KERNEL = "kernel.decode_attention"
@@ -25,8 +24,10 @@ def decode_attention(
     owners: Tensor | None = None,
     scale: float | None = None,
 ) -> Tensor:
+    kernels = module("decode_attention")
     form = kernels.decode_attention if run_on(q.device) else kernels.plain_decode_attention
-    return form(q, k, v, keys, values, place, owners, scale)
+    outputs: Tensor = form(q, k, v, keys, values, place, owners, scale)
+    return outputs
 
 
 def _call(case: Case) -> Call:

@@ -8,16 +8,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gradlab import scratch
-from gradlab.kernels import add_norm as sums
 from gradlab.kernels import run_on
-from gradlab.kernels.peak import write_peak
-from gradlab.kernels.product import product
 from gradlab.scratch.dense import dense
 from gradlab.scratch.functions import gelu, gelu_tanh
 from gradlab.scratch.normalisation import layer_norm, rms_norm
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call
-from gradlab.verification.families.kernels.calling import LENGTHS, conform, on_tensors, refuse_float64
+from gradlab.verification.families.kernels.calling import LENGTHS, conform, module, on_tensors, refuse_float64
 from gradlab.verification.subject import kernel
 
 BENDS = {"none": lambda x: x, "gelu": gelu, "gelu_tanh": gelu_tanh}
@@ -25,10 +22,12 @@ BENDS = {"none": lambda x: x, "gelu": gelu, "gelu_tanh": gelu_tanh}
 
 @kernel("kernel.add_norm")
 def add_norm(
-    x: Tensor, delta: Tensor, gain: Tensor, shift: Tensor | None, *, norm: sums.Norm, eps: float
+    x: Tensor, delta: Tensor, gain: Tensor, shift: Tensor | None, *, norm: str, eps: float
 ) -> tuple[Tensor, Tensor]:
+    sums = module("add_norm")
     form = sums.add_norm if run_on(x.device) else sums.plain_add_norm
-    return form(x, delta, norm, gain, shift, eps)
+    summed: tuple[Tensor, Tensor] = form(x, delta, norm, gain, shift, eps)
+    return summed
 
 
 @kernel("kernel.add_norm_affine")
@@ -40,22 +39,29 @@ def add_norm_affine(
     weight: Tensor,
     bias: Tensor | None,
     *,
-    norm: sums.Norm,
+    norm: str,
     eps: float,
-    bend: sums.Bend,
+    bend: str,
 ) -> tuple[Tensor, Tensor]:
+    sums = module("add_norm")
     form = sums.add_norm_affine if run_on(x.device) else sums.plain_add_norm_affine
-    return form(x, delta, norm, gain, shift, eps, weight, bias, bend)
+    summed: tuple[Tensor, Tensor] = form(x, delta, norm, gain, shift, eps, weight, bias, bend)
+    return summed
 
 
 @kernel("kernel.affine")
 def affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    return sums.affine(x, weight, bias) if run_on(x.device) else F.linear(x, weight, bias)
+    mapped: Tensor = (module("add_norm").affine if run_on(x.device) else F.linear)(x, weight, bias)
+    return mapped
 
 
 @kernel("kernel.product")
-def few_rows(x: Tensor, weight: Tensor, bias: Tensor | None, *, bend: sums.Bend) -> Tensor:
-    return product(x, weight, bias, bend) if run_on(x.device) else sums.plain_bent(F.linear(x, weight, bias), bend)
+def few_rows(x: Tensor, weight: Tensor, bias: Tensor | None, *, bend: str) -> Tensor:
+    if run_on(x.device):
+        bent: Tensor = module("product").product(x, weight, bias, bend)
+    else:
+        bent = module("add_norm").plain_bent(F.linear(x, weight, bias), bend)
+    return bent
 
 
 @kernel("kernel.peak")
@@ -67,7 +73,7 @@ def peak(logits: Tensor) -> tuple[Tensor, Tensor]:
         return F.one_hot(tokens, size).double(), peaks
     page, chosen = torch.zeros(rows, 1, dtype=torch.int64), torch.zeros(rows, 1, dtype=torch.int64)
     peaks, position = torch.zeros(1, rows), torch.zeros(1, dtype=torch.int64)
-    write_peak(logits, page, peaks, position, chosen)
+    module("peak").write_peak(logits, page, peaks, position, chosen)
     return F.one_hot(chosen[:, 0], size).double(), peaks[0]
 
 
