@@ -5,6 +5,8 @@ import sys
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when OpenMP is loaded, so before torch is
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,14 @@ from hypothesis import settings
 
 from gradlab import owners, register
 from gradlab.recipes import book
+
+if find_spec("triton") is not None and not torch.cuda.is_available():
+    # Triton's own functions are kernels too, and are interpreted if this is set where it is loaded, which compilers of
+    # torch do in other tests.
+    os.environ["TRITON_INTERPRET"] = "1"
+    import triton.language
+
+    del os.environ["TRITON_INTERPRET"]
 
 torch.set_num_threads(1)
 # The same examples in every run: a test that is red is red again.
