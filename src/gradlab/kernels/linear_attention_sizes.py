@@ -36,18 +36,23 @@ class Sizes:
     def bf16(self) -> bool:
         return self.precision.startswith("bf16")
 
+    def _padded(self, size: int) -> int:
+        """Columns of a tile. All tiles have 32, or all at least 64: on sm_90, Triton 3.6 reads some right factors of 64
+        rows and 32 columns, or of 16 columns, wrongly from shared memory where they were computed in bf16."""
+        return max(32 if max(self.inputs, self.features, self.values) <= 32 else 64, _power(size))
+
     @cached_property
     def feature_block(self) -> int:
         """As many features as fit into the registers of a program, with a row of sums for each."""
-        return min(_power(self.features), 64 if self.bf16 or self.padded_values <= 128 else 32)
+        return min(self._padded(self.features), 64 if self.bf16 or self.padded_values <= 128 else 32)
 
     @cached_property
     def padded_inputs(self) -> int:
-        return _power(self.inputs)
+        return self._padded(self.inputs)
 
     @cached_property
     def padded_values(self) -> int:
-        return _power(self.values)
+        return self._padded(self.values)
 
     @cached_property
     def blocks(self) -> int:
@@ -159,8 +164,7 @@ class Sizes:
 
 
 def _power(size: int) -> int:
-    """At least 32: a right factor of 16 columns that was computed is read wrongly from shared memory (Triton 3.6)."""
-    return max(32, 1 << (size - 1).bit_length())
+    return 1 << (size - 1).bit_length()
 
 
 @lru_cache(maxsize=64)

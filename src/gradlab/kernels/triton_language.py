@@ -78,9 +78,9 @@ def compile_at_once(launches: Launches, device: torch.device) -> None:
         return
 
     def run(call: partial[None]) -> None:
-        torch.cuda.set_device(device)
-        torch.zeros(1, device=device)  # a thread has no context of the device before it uses it
-        call()
+        with torch.cuda.device(device):
+            torch.zeros(1, device=device)  # a thread has no context of the device before it uses it
+            call()
 
     with ThreadPoolExecutor(min(len(new), os.cpu_count() or 1)) as pool:
         list(pool.map(run, new.values()))
