@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gradlab.bench import CASES, TEXT_CASES, Table, bench_against
-from gradlab.bench.against import compare, participants
-from gradlab.bench.arena import Participant, tabulate, take_turns
-from gradlab.cli import benchmarks
-from gradlab.cli.benchmark_tables import show_against
+from gradlab.bench.against import bench_against, compare, participants
+from gradlab.bench.arena import Participant, Table, tabulate, take_turns
+from gradlab.bench.cases import CASES, TEXT_CASES
+from gradlab.cli.benchmarks import train as benchmark
+from gradlab.cli.benchmarks.train import show_against
 from gradlab.errors import GradlabError
 
 REPOSITORY = Path(__file__).parents[2]
@@ -167,8 +167,8 @@ def test_bad_requests_are_refused_before_anything_starts(arguments, message):
 )
 def test_ratios_close_to_one_have_more_rounds(monkeypatch, options, called, rounds):
     asked = []
-    monkeypatch.setattr(benchmarks.benches, called, lambda *arguments: asked.append(arguments) or [])
-    benchmarks.train("digits", **options)
+    monkeypatch.setattr(benchmark, called, lambda *arguments: asked.append(arguments) or [])
+    benchmark.train("digits", **options)
     assert asked[0][-2] == rounds
 
 

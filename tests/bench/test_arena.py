@@ -7,8 +7,9 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from gradlab.bench import CASES, ENTRIES, bench_train
-from gradlab.bench.arena import Table, compete, faster, ratios
+from gradlab.bench.arena import Table, bench_train, compete, faster, ratios
+from gradlab.bench.cases import CASES
+from gradlab.bench.contestants import ENTRIES
 from gradlab.errors import GradlabError
 
 ALWAYS_HERE = ["gradlab", "gradlab-bare", "tutorial", "tutorial-1", "by-hand"]
@@ -92,8 +93,8 @@ def test_bad_requests_are_refused_before_anything_starts(arguments, message):
     assert started == []
 
 
-def test_importing_the_room_is_light():
+def test_importing_the_benchmarks_is_light():
     heavy = {"torch", "numpy", "lightning", "keras", "skorch", "sklearn"}
-    script = f"import sys, gradlab.bench; print(*({heavy!r} & set(sys.modules)))"
+    script = f"import sys, gradlab.cli.benchmarks.app; print(*({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

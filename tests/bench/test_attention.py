@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from gradlab.bench import MECHANISMS, bench_attention
 from gradlab.bench import attention as bench
-from gradlab.bench.attention import Point, exponent, measure_point
+from gradlab.bench.attention import MECHANISMS, Point, bench_attention, exponent, measure_point
 from gradlab.bench.attention_model import one_layer
 from gradlab.errors import GradlabError
 

@@ -22,7 +22,7 @@ from gradlab.bench.attention_alone import (
 )
 from gradlab.bench.attention_peers import in_chunks
 from gradlab.bench.attention_pictures import write_pictures
-from gradlab.cli.benchmark_tables import show_attention
+from gradlab.cli.benchmarks.attention import show_attention
 from gradlab.errors import GradlabError
 from gradlab.nn.attention import LinearAttention
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from gradlab.bench import bench_compile
-from gradlab.bench.compiling import pays_after
+from gradlab.bench.compiling import bench_compile, pays_after
 from gradlab.errors import GradlabError
 
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from gradlab.bench import CASES, ENTRIES
+from gradlab.bench.cases import CASES
+from gradlab.bench.contestants import ENTRIES
 from gradlab.bench.contestants.floor import Floor
 from gradlab.bench.processes import Worker, WorkerFailed
 from gradlab.bench.work import Work

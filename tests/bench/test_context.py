@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from gradlab.bench.context import ContextRow, ContextTrained, bench_context, check_same_work
-from gradlab.cli.benchmark_tables import show_cuda
+from gradlab.cli.benchmarks.language import show_context
 from gradlab.errors import GradlabError
 
 SMALL = {
@@ -74,7 +74,7 @@ def test_a_training_without_enough_memory_stands_in_the_table():
     rows = [row("softmax", None), row("linear", 2.0)]
     about = {"model": "m", "device": "d", "versions": "v", "steps": 2, "tokens": 4, "held_out": 8}
     screen = Console(width=160, record=True)
-    show_cuda(screen, [ContextTrained(**about, rows=rows)])
+    show_context(screen, [ContextTrained(**about, rows=rows)])
     softmax, linear = (line for line in screen.export_text().splitlines() if "65,536" in line)
     assert "out of memory" in softmax
     assert "2.000" in linear

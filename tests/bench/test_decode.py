@@ -3,8 +3,10 @@
 import pytest
 from rich.console import Console
 
-from gradlab.bench import bench_decode, bench_decode_cuda, bench_speculative
-from gradlab.cli.benchmark_tables import show_cuda
+from gradlab.bench.decode import bench_decode
+from gradlab.bench.decode_cuda import bench_decode_cuda
+from gradlab.bench.speculative import bench_speculative
+from gradlab.cli.benchmarks.decode import show_decode_cuda
 from gradlab.errors import GradlabError
 
 
@@ -59,5 +61,5 @@ def test_speculative_decoding_is_measured_with_models_that_were_trained():
         assert 1 <= row.tokens_per_reading <= 4
     assert result.rows[1].acceptance > 0.1  # bytes of English, after little training
     screen = Console(record=True, width=200)
-    show_cuda(screen, [result])
+    show_decode_cuda(screen, [result])
     assert "greedy, guesses by looking up" in screen.export_text()

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gradlab.bench import bench_doctor, bench_doctor_overhead, doctor_overhead
-from gradlab.bench.doctor import Practice, difference, outcome, score
+from gradlab.bench import doctor_overhead
+from gradlab.bench.doctor import Practice, bench_doctor, difference, outcome, score
 from gradlab.bench.doctor_corpus import Script, read_corpus, split
+from gradlab.bench.doctor_overhead import bench_doctor_overhead
 from gradlab.bench.processes import WorkerFailed
-from gradlab.cli.benchmark_tables import show_doctor, show_overhead
+from gradlab.cli.benchmarks.doctor import show_doctor, show_overhead
 from gradlab.errors import GradlabError
 
 PAIR = '''"""Fits a line."""

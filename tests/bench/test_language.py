@@ -2,8 +2,7 @@
 
 import pytest
 
-from gradlab.bench import bench_language
-from gradlab.bench.language import affordable_steps
+from gradlab.bench.language import affordable_steps, bench_language
 from gradlab.errors import GradlabError
 
 

@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from gradlab.bench import bench_start
-from gradlab.bench.start import ENTRANTS, Entrant, first_step
+from gradlab.bench.start import ENTRANTS, Entrant, bench_start, first_step
 from gradlab.errors import GradlabError
 
 

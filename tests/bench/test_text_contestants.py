@@ -8,9 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from gradlab.bench import CASES, TEXT_CASES, TEXT_ENTRIES
 from gradlab.bench.arena import compete
-from gradlab.bench.contestants import entries
+from gradlab.bench.cases import CASES, TEXT_CASES
+from gradlab.bench.contestants import TEXT_ENTRIES, entries
 from gradlab.bench.contestants.text.floor import Floor
 from gradlab.bench.contestants.text.nanogpt import NanoGPT, _batch, _optimizer
 from gradlab.bench.contestants.text.plain import plain

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from gradlab.bench.train_cuda import CudaTrainRow, bench_train_cuda, check_same_work
 from gradlab.bench.train_cuda_worker import CellLoop
-from gradlab.cli.benchmark_tables import show_cuda
+from gradlab.cli.benchmarks.train import show_train_cuda
 from gradlab.errors import GradlabError
 from gradlab.models.language import RecurrentLanguageModel
 
@@ -43,7 +43,7 @@ def test_all_works_are_measured_and_shown():
         assert ours.losses == pytest.approx(theirs.losses, rel=1e-4)
     assert all(r.milliseconds > 0 and r.examples_per_second > 0 for one in results for r in one.rows)
     screen = Console(width=160, record=True)
-    show_cuda(screen, results)
+    show_train_cuda(screen, results)
     shown = screen.export_text()
     assert "Hugging Face" in shown
     assert f"{results[0].rows[0].losses[1]:.3f}" in shown

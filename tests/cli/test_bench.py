@@ -8,9 +8,10 @@ import pytest
 from cli_helpers import ForkServer, check_refused
 from rich.console import Console
 
-from gradlab.bench import MECHANISMS, Growth, Learned
-from gradlab.bench.attention import Point
-from gradlab.cli.benchmark_tables import show_attention, show_language
+from gradlab.bench.attention import MECHANISMS, Growth, Point
+from gradlab.bench.language import Learned
+from gradlab.cli.benchmarks.attention import show_attention
+from gradlab.cli.benchmarks.language import show_language
 
 BENCHES = ["train", "start", "attention", "context", "language", "compile", "precision"]
 

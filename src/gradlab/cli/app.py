@@ -13,7 +13,7 @@ from typing import NoReturn
 import cyclopts
 
 from gradlab import owners, parallel, process
-from gradlab.cli.benchmarks import bench
+from gradlab.cli.benchmarks.app import bench
 from gradlab.cli.cookbook import recipes
 from gradlab.cli.datasets import data
 from gradlab.cli.diagnosing import before_the_script, doctor

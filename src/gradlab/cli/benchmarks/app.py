@@ -1,0 +1,44 @@
+"""The command `gradlab bench` and its benchmarks."""
+
+from typing import Any
+
+import cyclopts
+
+from gradlab.cli.benchmarks.attention import attention
+from gradlab.cli.benchmarks.cuda import cuda
+from gradlab.cli.benchmarks.decode import decode
+from gradlab.cli.benchmarks.doctor import doctor
+from gradlab.cli.benchmarks.language import context, language
+from gradlab.cli.benchmarks.steps import compile_, precision, start
+from gradlab.cli.benchmarks.tables import tables
+from gradlab.cli.benchmarks.train import train
+
+bench = cyclopts.App(
+    name="bench",
+    sort_key=100,  # the last
+    help="""Measure gradlab beside its peers on this machine, as ratios in one run.
+
+    Examples to copy:
+
+    - `gradlab bench train`: the same training by gradlab, the usual PyTorch loop, Lightning, Keras and skorch
+    - `gradlab bench train gpt --rounds 15`: a small GPT beside nanoGPT's loop
+    - `gradlab bench train digits gpt --against ../before`: beside another checkout of gradlab
+    - `gradlab bench start`: from the start of the process to the first training step
+    - `gradlab bench decode`: how fast a model writes, beside Hugging Face
+    - `gradlab bench attention`: how time and memory grow with the length of a text
+    - `gradlab bench context`: a GPT trained at long contexts, by softmax, linear and performer attention
+    - `gradlab bench language`: which language model predicts best after two minutes of training
+    - `gradlab bench tables`: a table by default beside scikit-learn's methods, over folds
+    - `gradlab bench cuda`: attention, training, long contexts and writing on a GPU
+    - `gradlab bench compile`: what compiling the step costs and saves
+    - `gradlab bench precision`: a step in bf16 beside one in float32, on this CPU
+    - `gradlab bench doctor`: how often the doctor names the fault of a training script
+
+    `gradlab bench` alone is `gradlab bench train`.
+    """,
+)
+
+bench.default(train)
+commands: list[Any] = [train, start, attention, context, decode, cuda, language, compile_, tables, precision, doctor]
+for order, command in enumerate(commands):
+    bench.command(command, sort_key=order)
