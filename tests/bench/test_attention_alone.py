@@ -57,7 +57,7 @@ def test_exponents_are_those_of_one_text():
 
 def test_the_least_operations_are_those_of_the_products():
     n, d = 64, 8
-    assert least_operations("softmax", n, n, 1, d) == 7 * 2 * (n * n / 2) * d
+    assert least_operations("softmax", n, n, 1, d) == least_operations("flex", n, n, 1, d) == 7 * 2 * (n * n / 2) * d
     assert least_operations("chunks", n, n, 1, d) == least_operations("linear", n, n, 1, d) == 6 * 2 * n * d * d
     assert least_operations("performer-causal", n, n, 3, d) == 3 * 10 * 2 * n * d * bench.NUM_FEATURES
 
@@ -101,6 +101,44 @@ def test_a_peer_that_fails_leaves_the_others_their_figures(other_peer):
     assert answer["reason"] == "failed: no such layout"
 
 
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_flex_attention_does_the_work_of_softmax_attention(monkeypatch, other_peer):
+    # On the CPU torch refuses Flex's gradients, which only its compiled form lacks there.
+    monkeypatch.setattr("torch.nn.attention.flex_attention._validate_device", lambda *tensors: None)
+    asked = {"kind": "flex", "length": 32, "dtype": "float32", **SMALL}
+    same = worker.one_pass(**asked)
+    assert same["reason"] is None
+    assert same["milliseconds"] > 0
+    assert same["error"] < 1e-5
+    other_peer(in_chunks)  # which is linear attention
+    assert worker.one_pass(**asked)["reason"].startswith("does other work")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_flex_attention_is_compiled_on_a_gpu():
+    sizes = {"tokens": 1024, "heads": 2, "dim": 64, "device": "cuda"}
+    answer = worker.one_pass(kind="flex", length=512, dtype="bfloat16", **sizes)
+    assert answer["reason"] is None
+    assert answer["error"] < 0.02
+
+
+def test_a_peer_that_takes_the_process_with_it_leaves_the_others_their_figures(monkeypatch):
+    class Dying(bench.Worker):
+        def ask(self, question):
+            if question.get("kind") == "flex":
+                self.process.kill()
+                self.process.wait()
+            return super().ask(question)
+
+    monkeypatch.setattr(bench, "Worker", Dying)
+    result = bench_attention_alone(lambda text: None, lengths=(16, 32), others=(), dtype="float32", **SMALL)
+    reasons = {(one.kind, one.length): one.reason for one in result.passes if one.kind in {*KINDS, "chunks", "flex"}}
+    assert {kind for (kind, _), reason in reasons.items() if reason} == {"flex"}
+    assert reasons["flex", 32].startswith("Attention on cpu failed: ")
+    assert result.estimates
+
+
 def test_a_kind_of_ours_that_is_wrong_is_refused(monkeypatch):
     wrong = lambda kind, dim, device: (lambda q, k, v: q + k + v, in_chunks)  # noqa: E731
     monkeypatch.setattr(worker, "_attention", wrong)
@@ -135,6 +173,7 @@ def test_every_kind_is_measured_shown_and_drawn(tmp_path):
     show_attention(screen, [result])
     text = screen.export_text()
     assert "PyTorch chunks, compiled" in text
+    assert "Flex attention, compiled, 16 tokens: failed: FlexAttention does not support backward on CPU" in text
     assert re.search(r"Linear, causal, is (not )?faster than softmax", text)
     paths = write_pictures([result], tmp_path)
     assert [path.name for path in paths] == ["attention-time.svg", "attention-memory.svg"]

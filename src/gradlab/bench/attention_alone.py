@@ -23,12 +23,16 @@ PEERS = {
     "chunks": "linear, causal: PyTorch chunks, compiled",
     "fla": "linear, causal: fla, chunks",
     "fla-fused": "linear, causal: fla, fused chunks",
+    "flex": "softmax, causal: Flex attention, compiled",
 }
+SAME_WORK = {"chunks": "linear-causal", "fla": "linear-causal", "fla-fused": "linear-causal", "flex": "softmax"}
+"""By peer, the kind of ours whose outputs and gradients it must give."""
 LENGTHS = (1024, 4096, 16384, 65536)
 OTHERS = ((32, "bfloat16"), (128, "bfloat16"), (64, "float16"), (64, "float32"))
 """Further sizes of heads and types in which causal linear attention is measured."""
 FEATURES, SPREADS = (16, 64, 256, 1024), (0.25, 1.0)
 NUM_FEATURES = 256  # of the performers that are timed
+FIGURES = ("milliseconds", "replayed", "gibibytes", "error", "reason")  # of a pass, which the worker measures
 _WORSE = 0.1  # an error of our own beyond this is not a matter of rounding
 
 _BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
@@ -114,7 +118,7 @@ def bench_attention_alone(
     from gradlab.training.environment import find_device
 
     find_device(device)  # which refuses one that is not there
-    peers = {name: title for name, title in PEERS.items() if name == "chunks" or importlib.util.find_spec("fla")}
+    peers = {name: title for name, title in PEERS.items() if "fla" not in name or importlib.util.find_spec("fla")}
     middle = lengths[len(lengths) // 2]
     with Worker("gradlab.bench.attention_alone_worker") as worker:
 
@@ -129,14 +133,19 @@ def bench_attention_alone(
         def measure(kind: str, length: int, **shape: Any) -> Pass:
             title = (KINDS | PEERS)[kind]
             progress(f"{title}: {length:,} tokens, heads of {shape['dim']}, {shape['dtype']}")
-            figures = ask(ask="pass", kind=kind, length=length, tokens=tokens, **shape, device=device)
+            try:
+                figures = ask(ask="pass", kind=kind, length=length, tokens=tokens, **shape, device=device)
+            except GradlabError as error:
+                if kind in KINDS:
+                    raise
+                figures = {**dict.fromkeys(FIGURES), "reason": str(error)}
             size = tokens * shape["heads"] * shape["dim"] * _BYTES[shape["dtype"]]
             operations = least_operations(kind, length, tokens, shape["heads"], shape["dim"])
             floor = 1e3 * max(12 * size / about["copy"], operations / about["products"][shape["dtype"]]) / 1e12
             return _checked(Pass(kind=kind, title=title, length=length, **shape, floor=floor, **figures))
 
         shape: dict[str, Any] = {"heads": heads, "dim": dim, "dtype": dtype}
-        passes = [measure(kind, length, **shape) for kind in KINDS | peers for length in lengths]
+        passes = [measure(kind, length, **shape) for kind in KINDS for length in lengths]
         further = [
             measure("linear-causal", middle, heads=max(1, heads * dim // size), dim=size, dtype=type_)
             for size, type_ in others
@@ -144,6 +153,8 @@ def bench_attention_alone(
         progress("performer beside softmax")
         size = {"tokens": tokens, "heads": heads, "dim": dim, "device": device}
         estimates = ask(ask="estimates", counts=FEATURES, spreads=SPREADS, **size)["estimates"]
+        # Last: a peer may take the process with it.
+        passes += [measure(kind, length, **shape) for kind in peers for length in lengths]
     return AttentionAlone(
         **about,
         tokens=tokens,
@@ -165,7 +176,7 @@ def least_operations(kind: str, length: int, tokens: int, heads: int, dim: int) 
     """
     softmax, linear = 7 * length * dim, 12 * dim**2
     performer = 20 * dim * NUM_FEATURES
-    name = kind.removesuffix("-causal")
+    name = SAME_WORK.get(kind, kind).removesuffix("-causal")
     each = {"softmax": softmax, "written-out": softmax, "performer": performer}.get(name, linear)
     return float(each * tokens * heads)
 

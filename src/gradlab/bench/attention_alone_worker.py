@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gradlab.bench.attention_alone import NUM_FEATURES, PEERS
+from gradlab.bench.attention_alone import FIGURES, NUM_FEATURES, PEERS, SAME_WORK
 from gradlab.bench.attention_model import WrittenOutAttention
 from gradlab.bench.attention_peers import Attend, peer
 from gradlab.bench.device import copied_bytes_per_second, device_name, product_flops_per_second, versions
@@ -49,7 +49,7 @@ def one_pass(
     kind: str, length: int, tokens: int, heads: int, dim: int, dtype: str, device: str
 ) -> dict[str, float | str | None]:
     """Milliseconds, eager and replayed, and GiB of a pass forward and backward, and its error."""
-    figures: dict[str, float | str | None] = dict.fromkeys(("milliseconds", "replayed", "gibibytes", "error", "reason"))
+    figures: dict[str, float | str | None] = dict.fromkeys(FIGURES)
     gc.collect()
     if device == "cuda":
         torch.cuda.empty_cache()
@@ -57,7 +57,7 @@ def one_pass(
         if kind in PEERS and not (far := _other_work(kind, min(_CHECKED, tokens), heads, dim, device)) <= _FAR:
             return {**figures, "reason": f"does other work: in float32 its error is {far:.2g}"}
         attend, exact = _attention(kind, dim, device)
-        linear = kind == "linear-causal" or kind in PEERS
+        linear = SAME_WORK.get(kind, kind) == "linear-causal"
         shape = (tokens // length, length) if linear else (1, min(_CHECKED, tokens))
         figures["error"] = _error(attend, exact, _inputs(*shape, heads, dim, dtype, device))
         inputs = _inputs(tokens // length, length, heads, dim, dtype, device)
@@ -77,7 +77,7 @@ def one_pass(
             return {**figures, "reason": "out of memory"}
         if kind not in PEERS:
             raise
-        return {**figures, "reason": f"failed: {one_line(failure)}"}
+        return {**figures, "reason": f"failed: {one_line(failure).rstrip('.')}"}
 
 
 def estimates(
@@ -102,7 +102,8 @@ def estimates(
 def _attention(kind: str, dim: int, device: str) -> tuple[Attend, Attend]:
     """What is measured, and what it must give: our module in float64, which no kernel is for."""
     torch.manual_seed(0)
-    name, causal = kind.removesuffix("-causal"), kind not in ("linear", "performer")
+    ours = SAME_WORK.get(kind, kind)
+    name, causal = ours.removesuffix("-causal"), ours not in ("linear", "performer")
     blocks: dict[str, Callable[[], nn.Module]] = {
         "softmax": ScaledDotAttention,
         "written-out": WrittenOutAttention,
@@ -127,7 +128,7 @@ def _attention(kind: str, dim: int, device: str) -> tuple[Attend, Attend]:
 @cache
 def _other_work(kind: str, length: int, heads: int, dim: int, device: str) -> float:
     """How far a peer is from us in float32."""
-    _, exact = _attention("linear-causal", dim, device)
+    _, exact = _attention(SAME_WORK[kind], dim, device)
     return _error(peer(kind, compiled=False), exact, _inputs(1, length, heads, dim, "float32", device))
 
 

@@ -1,7 +1,8 @@
-"""Causal linear attention with elu + 1 by others: plain PyTorch in chunks, and flash-linear-attention where it is."""
+"""Causal attention by others: linear (elu + 1) by PyTorch in chunks and by flash-linear-attention; softmax by Flex."""
 
 import importlib
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -16,9 +17,9 @@ _CHUNK = 128
 def peer(name: str, *, compiled: bool) -> Attend:
     """A function of queries, keys and values (batch, heads, length, dim)."""
     if name == "chunks":
-        if compiled:
-            torch._dynamo.reset()  # every shape has a graph of its own, of which there are more than may be kept
-        return torch.compile(in_chunks, dynamic=False) if compiled else in_chunks
+        return _compiled(in_chunks) if compiled else in_chunks
+    if name == "flex":
+        return by_flex(compiled=compiled)
     operations: Any = importlib.import_module("fla.ops.linear_attn")
     attend = {"fla": "chunk_linear_attn", "fla-fused": "fused_chunk_linear_attn"}[name]
 
@@ -28,6 +29,28 @@ def peer(name: str, *, compiled: bool) -> Attend:
         return outputs.transpose(1, 2)
 
     return by_fla
+
+
+def _compiled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    torch._dynamo.reset()  # every shape has a graph of its own, of which there are more than may be kept
+    return torch.compile(function, dynamic=False)
+
+
+def by_flex(*, compiled: bool) -> Attend:
+    """Softmax over the blocks that its mask leaves; the mask of a length is made once, as a user would."""
+    from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
+
+    attend: Any = _compiled(flex_attention) if compiled else flex_attention
+
+    @cache
+    def mask(length: int, device: torch.device) -> BlockMask:
+        return create_block_mask(lambda b, h, i, j: i >= j, None, None, length, length, device=device)
+
+    def flex(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        outputs: Tensor = attend(q, k, v, block_mask=mask(q.shape[-2], q.device))
+        return outputs
+
+    return flex
 
 
 def in_chunks(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

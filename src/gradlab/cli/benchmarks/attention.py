@@ -26,7 +26,7 @@ def attention(
     """Time and memory of a training step (forward and backward) of a one-layer GPT against the length of the text.
 
     With `--device cuda`, first attention by itself: 65,536 tokens in texts of several lengths, 16 heads of 64, in bf16,
-    beside the least time that its bytes and its products take, plain PyTorch in chunks, compiled, and
+    beside the least time that its bytes and its products take, plain PyTorch in chunks, compiled, Flex attention, and
     flash-linear-attention where it is installed; heads of 32 and 128, float16 and float32; from which length on linear
     attention is the faster; and how close a Performer comes to softmax. Peers whose outputs or gradients are not the
     same are left out.
