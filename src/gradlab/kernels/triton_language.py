@@ -32,7 +32,11 @@ def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any
     """Launch a kernel that has a constant EARLY: whether it may begin before the kernel before it has ended."""
     early = _may_overlap()
     # An option that older versions do not know.
-    constants |= {"EARLY": early} | ({"launch_pdl": True} if early else {})
+    start(kernel, grid, *arguments, **constants, EARLY=early, **({"launch_pdl": True} if early else {}))
+
+
+def start(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> None:
+    """Launch a kernel, or keep the launch where they are collected."""
     call = partial(kernel[grid], *arguments, **constants)
     launches = _collected.get()
     if launches is None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from gradlab import parallel
 from gradlab.data import Batch
 from gradlab.data.batch import copied, key, tensors
-from gradlab.training.compiled import CompiledStep, repeated_layers
+from gradlab.training.compiled import CompiledStep, fast_layers
 from gradlab.training.guard import Guard
 from gradlab.training.plan import Plan
 from gradlab.training.small_update import small_update
@@ -26,7 +26,7 @@ _GRAPH_STEPS = 100
 # much as some hundred of them spare.
 _AT_ONCE, _SMALL, _AT_ONCE_STEPS = 16, 2**22, 500
 _WARMUP = 3  # eager steps before a capture: libraries make their workspaces in them
-# Compiling the layers of a transformer takes 11 s the first time on a machine and 1 to 4 s from then on. On an H200 it
+# Compiling layers that our own kernels do not know (see `nn.fused_layer`) takes 11 s the first time on a machine and 1 to 4 s from then on. On an H200 it
 # spares a sixth of GPT-2's captured step (63.1 ms against 74.7) and a fifth of that of a GPT of 11 million weights (6.8
 # against 8.4): won back after 3·10¹⁶ and 8·10¹⁵ operations the first time, and after a fourth of that later. By work
 # and not by steps, of which large ones pay after a few hundred, and small ones never.
@@ -69,14 +69,17 @@ def in_mode(
         for one, _ in turns:
             assert isinstance(one, GradientStep)
             one.small = small_update(one.optimizer, one.guard, one.plan, steps)
-    if mode in ("compiled", "compiled-graph"):
-        parts = [(_compiled(one, mode, rows), multiple) for one, multiple in turns]  # type: ignore[arg-type]
-        step = TurnsStep(parts) if isinstance(step, TurnsStep) else parts[0][0]
+    parts = [(_faster(one, mode, rows), multiple) for one, multiple in turns]  # type: ignore[arg-type]
+    step = TurnsStep(parts) if isinstance(step, TurnsStep) else parts[0][0]
     return GraphStep(step, device, at_once) if mode in ("graph", "compiled-graph") else step
 
 
-def _compiled(step: GradientStep, mode: Mode, rows: int | None) -> CompiledStep:
-    return CompiledStep(step, repeated_layers(step.model), rows) if mode == "compiled-graph" else CompiledStep(step)
+def _faster(step: GradientStep, mode: Mode, rows: int | None) -> Step:
+    """The step with what its mode has compiled, and on CUDA with layers of our own kernels."""
+    if mode == "compiled":
+        return CompiledStep(step)
+    layers = [] if mode == "eager" else fast_layers(step, compile=mode == "compiled-graph")
+    return CompiledStep(step, layers, rows) if layers else step
 
 
 class GraphStep:

@@ -1,6 +1,6 @@
-"""Steps with a compiled part: the layers that a model repeats, or the whole loss."""
+"""Steps with a faster form of a part: of the layers that a model repeats, or of the whole loss."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,9 +8,11 @@ import torch
 from torch import nn
 from torch.nn.modules.module import _has_any_global_hook
 
+from gradlab import kernels
 from gradlab.data import Batch
 from gradlab.data.batch import size
 from gradlab.errors import notice, one_line
+from gradlab.nn.fused_layer import can_fuse, fused
 from gradlab.nn.transformer import Layer
 from gradlab.run.checkpoint import rng_state, set_rng_state
 from gradlab.training.backward import heard
@@ -27,14 +29,30 @@ def repeated_layers(model: nn.Module) -> list[nn.Module]:
     return [module for module in model.modules() if isinstance(module, Layer)]
 
 
-class CompiledStep:
-    """The same step with its layers compiled, or without any its loss; in plain form where the compiler fails.
+Form = tuple[nn.Module, Callable[..., Any]]
+"""A layer, and what makes the function that stands for its call."""
 
-    The compiled forms are in place only while the step runs: evaluation, decoding and copies have the model as it is.
-    `rows` are those of the batches that are compiled: of all but the last of an epoch, which alone would not pay.
+
+def fast_layers(step: GradientStep, *, compile: bool) -> list[Form]:
+    """Faster forms of layers: our own kernels for those that they know, compiled ones for others if that pays."""
+    narrow, device = step.plan.precision == "bf16", step.parameters[0].device
+    forms = [
+        (layer, fused if narrow and can_fuse(layer, device) else _compiled_call if compile else None)
+        for layer in repeated_layers(step.model)
+    ]
+    if any(form is fused for _, form in forms):
+        kernels.prepare()
+    return [(layer, form) for layer, form in forms if form is not None]
+
+
+class CompiledStep:
+    """The same step with its layers in a faster form, or without any its loss compiled; plain where that fails.
+
+    The forms are in place only while the step runs: evaluation, decoding and copies have the model as it is. `rows`
+    are those of the batches that are compiled: of all but the last of an epoch, which alone would not pay.
     """
 
-    def __init__(self, step: GradientStep, layers: Sequence[nn.Module] = (), rows: int | None = None):
+    def __init__(self, step: GradientStep, layers: Sequence[Form] = (), rows: int | None = None):
         self.step, self.layers, self.rows = step, layers, rows
         self.guards, self.gradient_norms = step.guards, step.gradient_norms
         self.compiled: list[tuple[Any, str, Any]] | None = None  # objects, attributes, and what is put there
@@ -69,10 +87,13 @@ class CompiledStep:
         """Asked once, when observers have started: whoever listens to the layers is there by then."""
         if not self.layers:
             return [(self.step, "loss", torch.compile(self.step.loss))]
-        if _listening(self.layers) or heard(self.step.model, self.step.parameters):
+        if _listening([layer for layer, _ in self.layers]) or heard(self.step.model, self.step.parameters):
             return []
-        options = {"fullgraph": True, "dynamic": False}
-        return [(one, "_compiled_call_impl", torch.compile(one._call_impl, **options)) for one in self.layers]  # type: ignore[call-overload]
+        return [(layer, "_compiled_call_impl", form(layer)) for layer, form in self.layers]
+
+
+def _compiled_call(layer: nn.Module) -> Callable[..., Any]:
+    return torch.compile(layer._call_impl, fullgraph=True, dynamic=False)
 
 
 @contextmanager

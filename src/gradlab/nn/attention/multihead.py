@@ -131,10 +131,17 @@ class MultiheadAttention(nn.Module):
             pooled = self._summed(q, k, v, cache)
         else:
             k, v = (k, v) if cache is None else cache.append(k, v)
-            mask, options = self._options(q, k, mask, is_causal)
-            pooled = self.attention(q, k, v, mask, **options)
+            pooled = self._attended(q, k, v, mask, is_causal)
         mixed: Tensor = self.out_proj(pooled.transpose(-3, -2).flatten(-2))
         return mixed
+
+    def pooled(self, q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool) -> Tensor:
+        """What the heads' queries gather of their own texts, before it is mixed."""
+        return self._attended(*self._turned(q, k), v, None, is_causal)
+
+    def _attended(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool) -> Tensor:
+        mask, options = self._options(q, k, mask, is_causal)
+        return self.attention(q, k, v, mask, **options)
 
     def weights(
         self,
