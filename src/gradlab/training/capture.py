@@ -26,10 +26,10 @@ _GRAPH_STEPS = 100
 # much as some hundred of them spare.
 _AT_ONCE, _SMALL, _AT_ONCE_STEPS = 16, 2**22, 500
 _WARMUP = 3  # eager steps before a capture: libraries make their workspaces in them
-# Compiling layers, those that our own kernels do not know (`nn.fused_layer`), takes 11 s the first time on a machine and
-# 1 to 4 s from then on. On an H200 it spares a sixth of GPT-2's captured step (63.1 ms against 74.7) and a fifth of that
-# of a GPT of 11 million weights (6.8 against 8.4): won back after 3·10¹⁶ and 8·10¹⁵ operations the first time, and after
-# a fourth of that later. By work and not by steps, of which large ones pay after a few hundred, and small ones never.
+# Compiling layers, those that our own kernels do not know (`nn.fused_layer`), takes 11 s the first time on a machine
+# and 1 to 4 s from then on. On an H200 it spares a sixth of GPT-2's captured step (63.1 ms against 74.7) and a fifth of
+# that of a GPT of 11 million weights (6.8 against 8.4): won back after 3·10¹⁶ and 8·10¹⁵ operations the first time, and
+# after a fourth of that later. By work and not by steps: large ones pay after a few hundred, and small ones never.
 _COMPILE_FLOPS = 8e15
 
 
