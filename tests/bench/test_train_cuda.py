@@ -35,7 +35,7 @@ def test_all_works_are_measured_and_shown():
     gpt = {"vocabulary": 32, "context": 16, "batch": 4, "dim": 16, "layers": 2, "heads": 2}
     mlp = {"rows": 512, "inputs": 8, "hidden": 8, "classes": 3, "batch": 16, "epochs": 40}
     cells = {"vocabulary": 32, "context": 16, "batch": 4, "dim": 16, "layers": 2}
-    results = bench_train_cuda(lambda text: None, device="cpu", steps=8, gpt=gpt, lstm=cells, gru=cells, mlp=mlp)
+    results = list(bench_train_cuda(lambda text: None, device="cpu", steps=8, gpt=gpt, lstm=cells, gru=cells, mlp=mlp))
     assert [one.title.split(":")[0].split()[0] for one in results] == ["GPT-2", "LSTM", "GRU", "MLP"]
     assert [len(one.rows) for one in results] == [2, 2, 2, 2]
     for ours, theirs in (one.rows for one in results[:3]):

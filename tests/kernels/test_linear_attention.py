@@ -8,6 +8,9 @@ from torch.testing import assert_close
 from torch.utils.checkpoint import checkpoint
 
 from gradlab.kernels.linear_attention import linear_attention
+from gradlab.kernels.linear_attention_gpu import _attend as attend_by_kernels
+from gradlab.kernels.linear_attention_gpu import _gradients as gradients_by_kernels
+from gradlab.kernels.triton_language import collecting
 from gradlab.nn.attention import LinearAttention, MultiheadAttention, PerformerAttention
 
 pytestmark = pytest.mark.usefixtures("poisoned")
@@ -271,3 +274,16 @@ def test_under_autocast_blocks_take_the_kernels_in_its_type(monkeypatch):
         found = layer(x, is_causal=True)
     assert types == [torch.float32, torch.bfloat16]
     assert_close(found.float(), wanted, atol=2e-2, rtol=2e-2)
+
+
+@pytest.mark.parametrize(("feature_map", "more"), [("elu", set()), ("exp", {"scales", "running_maximum"})])
+def test_launches_can_be_collected_to_be_compiled_side_by_side(feature_map, more):
+    q, k, v = torch.randn(3, 1, 2, 5, 16, device=DEVICE)
+    omega = torch.randn(24, 16, device=DEVICE) if feature_map == "exp" else None
+    with collecting() as forward:
+        outputs = attend_by_kernels(q, k, v, omega, None, None, None, feature_map, True, False, None)
+    with collecting() as backward:
+        settings = feature_map, True, None
+        gradients_by_kernels(torch.ones_like(v), q, k, v, omega, None, None, *outputs, *settings)
+    assert {kernel.function.__name__ for kernel, _ in forward} == {"sums", "scan_sums", "outputs"} | more
+    assert {kernel.function.__name__ for kernel, _ in backward} == {"sums", "scan_sums", "gradients"}

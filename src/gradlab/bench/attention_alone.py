@@ -108,6 +108,7 @@ def bench_attention_alone(
     *,
     lengths: Sequence[int] = LENGTHS,
     others: Sequence[tuple[int, str]] = OTHERS,
+    peers: Sequence[str] = tuple(PEERS),
     tokens: int = 65536,
     heads: int = 16,
     dim: int = 64,
@@ -118,7 +119,7 @@ def bench_attention_alone(
     from gradlab.training.environment import find_device
 
     find_device(device)  # which refuses one that is not there
-    peers = {name: title for name, title in PEERS.items() if "fla" not in name or importlib.util.find_spec("fla")}
+    here = {name: PEERS[name] for name in peers if "fla" not in name or importlib.util.find_spec("fla")}
     middle = lengths[len(lengths) // 2]
     with Worker("gradlab.bench.attention_alone_worker") as worker:
 
@@ -154,14 +155,14 @@ def bench_attention_alone(
         size = {"tokens": tokens, "heads": heads, "dim": dim, "device": device}
         estimates = ask(ask="estimates", counts=FEATURES, spreads=SPREADS, **size)["estimates"]
         # Last: a peer may take the process with it.
-        passes += [measure(kind, length, **shape) for kind in peers for length in lengths]
+        passes += [measure(kind, length, **shape) for kind in here for length in lengths]
     return AttentionAlone(
         **about,
         tokens=tokens,
         **shape,
         passes=passes,
         others=further,
-        exponents={kind: exponents(passes, kind, tokens) for kind in KINDS | peers},
+        exponents={kind: exponents(passes, kind, tokens) for kind in KINDS | here},
         crossover={kind: crossover(passes, kind) for kind in ("linear-causal", "performer-causal")},
         estimates=[Estimate(**one) for one in estimates],
     )

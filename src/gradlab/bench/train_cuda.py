@@ -1,7 +1,7 @@
 """How fast a GPU trains: GPT-2, recurrent models and an MLP by default settings, beside peers and loops by hand."""
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,23 +49,32 @@ class CudaTrained:
     rows: list[CudaTrainRow]
 
 
-def bench_train_cuda(progress: Progress, *, device: str = "cuda", steps: int = 60, **sizes: Any) -> list[CudaTrained]:
-    """`sizes` are others than usual, by the work: gpt, lstm, gru, mlp."""
+WORKS = {
+    "gpt": ("gradlab", "gradlab-fp8", "hugging-face"),
+    "lstm": ("gradlab", "cell-loop"),
+    "gru": ("gradlab", "cell-loop"),
+    "mlp": ("gradlab", "usual-loop"),
+}
+
+
+def bench_train_cuda(
+    progress: Progress,
+    works: Mapping[str, Sequence[str]] = WORKS,
+    *,
+    device: str = "cuda",
+    steps: int = 60,
+    **sizes: Any,
+) -> Iterator[CudaTrained]:
+    """Each work when it is measured, by contestants that are there. `sizes` are others than usual, by the work."""
     from gradlab.training.checks import has_fp8
     from gradlab.training.environment import find_device
 
-    fp8 = has_fp8(find_device(device))  # which refuses one that is not there
-    peer = importlib.util.find_spec("transformers")
-    works: Mapping[str, list[str]] = {
-        "gpt": ["gradlab", *["gradlab-fp8"] * fp8, *["hugging-face"] * (peer is not None)],
-        "lstm": ["gradlab", "cell-loop"],
-        "gru": ["gradlab", "cell-loop"],
-        "mlp": ["gradlab", "usual-loop"],
-    }
-    results = []
+    # One that is not there is refused.
+    absent = {"gradlab-fp8"} if not has_fp8(find_device(device)) else set()
+    absent |= {"hugging-face"} if importlib.util.find_spec("transformers") is None else set()
     for work, contestants in works.items():
         answers: dict[str, dict[str, Any]] = {}
-        for name in contestants:
+        for name in (one for one in contestants if one not in absent):
             progress(f"{_TITLES[name]}: {work}")
             asked = {"work": work, "contestant": name, "device": device, "steps": steps, "sizes": sizes.get(work, {})}
             try:
@@ -76,8 +85,7 @@ def bench_train_cuda(progress: Progress, *, device: str = "cuda", steps: int = 6
         about = {key: answers["gradlab"][key] for key in ("title", "unit", "device", "versions", "floor")}
         rows = [CudaTrainRow(title=_TITLES[name], **answer["row"]) for name, answer in answers.items()]
         check_same_work(rows)
-        results.append(CudaTrained(**about, rows=rows))
-    return results
+        yield CudaTrained(**about, rows=rows)
 
 
 def check_same_work(rows: list[CudaTrainRow]) -> None:

@@ -1,8 +1,11 @@
 """Kernels of Triton that are launched many times with arguments of the same kind."""
 
+from functools import partial
 from typing import Any
 
 from torch import Tensor
+
+from gradlab.kernels.triton_language import collected
 
 
 class Constants(dict[str, Any]):
@@ -31,6 +34,10 @@ class Kernel:
         if known is not None:
             kernel, last = known
             kernel[grid](*arguments, *last)
+            return
+        launches = collected()
+        if launches is not None:
+            launches[self, key] = partial(self.function[grid], *arguments, **constants)
             return
         kernel = self.function[grid](*arguments, **constants)
         if kernel is not None:  # as in Triton's interpreter

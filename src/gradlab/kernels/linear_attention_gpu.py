@@ -1,7 +1,7 @@
 """The passes of linear attention on a GPU, as operators that torch knows: compiled, exported and differentiated."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradlab.kernels import compile_for
 from gradlab.kernels.launching import Kernel
 from gradlab.kernels.linear_attention_chunks import State
 from gradlab.kernels.linear_attention_sizes import SCANNED, Sizes, sizes_of
@@ -211,8 +212,27 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 
 
 def _backward(ctx: Any, given: Tensor, *others: Tensor) -> tuple[Tensor | None, ...]:
-    of: Any = _gradients_op if torch.compiler.is_compiling() else _gradients
-    return *of(given, *ctx.saved_tensors, ctx.feature_map, ctx.causal, ctx.lengths), *[None] * 8
+    saved, settings = ctx.saved_tensors, (ctx.feature_map, ctx.causal, ctx.lengths)
+    if torch.compiler.is_compiling():
+        return *_gradients_op(given, *saved, *settings), *[None] * 8
+    _compile(_gradients, saved[:5], settings, given, *saved, *settings)
+    return *_gradients(given, *saved, *settings), *[None] * 8
+
+
+_compiled: set[Any] = set()
+
+
+def _compile(function: Callable[..., Any], inputs: Sequence[Any], settings: Sequence[Any], *arguments: Any) -> None:
+    """All kernels of a kind of call side by side, before the first: else each would be when it is wanted."""
+    q, k, v, omega, *more = inputs
+    if not q.is_cuda or torch.cuda.is_current_stream_capturing():
+        return
+    feature_map, *flags, lengths = settings
+    sizes = sizes_of(q, k, v, omega, feature_map, lengths)
+    kind = function, q.device, sizes, *flags, *(one is None for one in more)
+    if kind not in _compiled:
+        _compiled.add(kind)
+        compile_for(lambda: function(*arguments), q.device)
 
 
 _attend_op.register_autograd(_backward, setup_context=_save)
@@ -223,6 +243,7 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, ...]:
+        _compile(_attend, arguments[:6], arguments[7:], *arguments)
         found = _attend(*arguments)
         _save(ctx, arguments, found)
         return found

@@ -38,7 +38,7 @@ def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any
 def start(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: Any) -> None:
     """Launch a kernel, or keep the launch where they are collected."""
     call = partial(kernel[grid], *arguments, **constants)
-    launches = _collected.get()
+    launches = collected()
     if launches is None:
         call()
     else:
@@ -73,6 +73,11 @@ def collecting() -> Iterator[Launches]:
         yield launches
     finally:
         _collected.reset(before)
+
+
+def collected() -> Launches | None:
+    """Those kept so far, where they are collected."""
+    return _collected.get()
 
 
 def compile_at_once(launches: Launches, device: torch.device) -> None:

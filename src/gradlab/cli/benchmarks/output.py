@@ -1,7 +1,7 @@
 """How benchmarks report: progress on stderr, then tables or one JSON object."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
@@ -23,7 +23,8 @@ class Output:
     plain: Plain = False
     as_json: Json = False
 
-    def show(self, results: Sequence[Any], tables: Callable[[Console, Sequence[Any]], None]) -> None:
+    def show(self, results: Iterable[Any], tables: Callable[[Console, Any], None]) -> None:
+        """Those that come one by one are shown so, but as JSON all at the end."""
         if self.as_json:
             print_results(results)
         else:
@@ -33,7 +34,7 @@ class Output:
 OUTPUT = Output()
 
 
-def print_results(results: Sequence[Any]) -> None:
+def print_results(results: Iterable[Any]) -> None:
     print_json({"results": [asdict(one) for one in results]})
 
 

@@ -1,6 +1,6 @@
 """`gradlab bench train`: the same training by gradlab, by peers and by another checkout; on a GPU, larger ones."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -104,7 +104,7 @@ def _work(row: Row) -> list[str]:
     return [f"{1e6 * row.seconds / row.steps:,.0f}", str(row.steps), number(row.loss)]
 
 
-def show_train_cuda(screen: Console, results: Sequence[CudaTrained]) -> None:
+def show_train_cuda(screen: Console, results: Iterable[CudaTrained]) -> None:
     for one in results:
         best = one.rows[0].milliseconds
         rows = (
