@@ -213,10 +213,11 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 
 def _backward(ctx: Any, given: Tensor, *others: Tensor) -> tuple[Tensor | None, ...]:
     saved, settings = ctx.saved_tensors, (ctx.feature_map, ctx.causal, ctx.lengths)
+    arguments: tuple[Any, ...] = (given, *saved, *settings)
     if torch.compiler.is_compiling():
-        return *_gradients_op(given, *saved, *settings), *[None] * 8
-    _compile(_gradients, saved[:5], settings, given, *saved, *settings)
-    return *_gradients(given, *saved, *settings), *[None] * 8
+        return *_gradients_op(*arguments), *[None] * 8
+    _compile(_gradients, saved[:5], settings, *arguments)
+    return *_gradients(*arguments), *[None] * 8
 
 
 _compiled: set[Any] = set()
