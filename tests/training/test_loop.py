@@ -71,6 +71,7 @@ PLANS = {
     "average without validation": {"ema": 0.9, "validation": None, "lr": 0.02},
     "adagrad": {"optimizer": {"name": "adagrad", "initial": 0.1}, "lr": 0.05, "weight_decay": 0.01},
     "adadelta": {"optimizer": "adadelta", "lr": 1.0, "schedule": {"name": "one-cycle"}},
+    "muon": {"optimizer": {"name": "muon", "adamw_rate": 0.5}, "lr": 0.02, "weight_decay": 0.1, "clip": 1.0},
     "lion in short rows": {"optimizer": "lion", "lr": 0.01, "weight_decay": 0.1, "max_norm": 0.5},
     "l1 in parts": {"l1": 0.01, "accumulate": 2, "lr": 0.02, "schedule": {"name": "polynomial", "power": 2.0}},
     "half precision": {"precision": "bf16", "lr": 0.02},

@@ -82,6 +82,28 @@ class Lion(torch.optim.Optimizer):
                 self.state[p]["m"] = beta2 * m + (1 - beta2) * g
 
 
+class MuonAndAdamW(torch.optim.Optimizer):
+    """Both of torch, for `Net`: the first map is a matrix inside of it, all else is AdamW's."""
+
+    def __init__(self, groups, lr, adamw_rate=1.0, betas=(0.9, 0.999), **options):
+        (*inner, last), decay = groups[0]["params"], groups[0]["weight_decay"]
+        rest = [{"params": [last], "weight_decay": decay}, groups[1]]
+        self.both = [
+            torch.optim.Muon(inner, lr=lr, weight_decay=decay, **options),
+            torch.optim.AdamW(rest, lr=lr * adamw_rate, betas=betas, foreach=False),
+        ]
+
+    def zero_grad(self):
+        for one in self.both:
+            one.zero_grad()
+
+    def step(self):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch.Tensor, "bfloat16", torch.Tensor.clone)  # nothing is rounded: then all must agree
+            for one in self.both:
+                one.step()
+
+
 JUDGES = {
     "sgd": ("sgd", {}, torch.optim.SGD, {}),
     "momentum": ("momentum", {"momentum": 0.8}, torch.optim.SGD, {"momentum": 0.8}),
@@ -106,6 +128,13 @@ JUDGES = {
     ),
     "adadelta": ("adadelta", {"rho": 0.8, "eps": 1e-3}, torch.optim.Adadelta, {"rho": 0.8, "eps": 1e-3}),
     "lion": ("lion", {"beta1": 0.8, "beta2": 0.95}, Lion, {"betas": (0.8, 0.95)}),
+    "muon": ("muon", {}, MuonAndAdamW, {"adjust_lr_fn": "match_rms_adamw"}),
+    "muon as it was first": (
+        "muon",
+        {"adjust": "original", "adamw_rate": 0.25, "momentum": 0.8, "iterations": 3, "nesterov": False, "beta2": 0.95},
+        MuonAndAdamW,
+        {"adamw_rate": 0.25, "momentum": 0.8, "ns_steps": 3, "nesterov": False, "betas": (0.9, 0.95)},
+    ),
 }
 FUSED = ["sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "adagrad that starts high"]
 
@@ -126,7 +155,7 @@ def test_every_rule_is_that_of_torch_optim(name, decay, decay_all):
     rule, values, kind, options = JUDGES[name]
     # In double precision: the large first steps of some rules make much of a last bit that is rounded otherwise.
     same = {"decay": decay, "decay_all": decay_all, "dtype": torch.float64}
-    apart = {} if kind is Lion else {"foreach": False}
+    apart = {} if kind in (Lion, MuonAndAdamW) else {"foreach": False}
     assert gap(ours(rule, **same, **values), theirs(kind, **same, **apart, **options)) < 1e-9
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _CLOSE = 6  # first steps, which tell most: where the rate is far too high, the weights have grown to it soon after
 _ROWS = 512  # of the inputs
 _SAMPLE = 4096  # examples that tell what a constant costs
-_DECOUPLED = ("adamw", "lion")  # their decay is as strong as their rate, which would be to blame
+_DECOUPLED = ("adamw", "lion", "muon")  # their decay is as strong as their rate, which would be to blame
 
 
 def _harmless(method: Callable[..., None]) -> Callable[..., None]:

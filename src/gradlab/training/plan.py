@@ -31,7 +31,7 @@ class Plan:
     optimizer: Annotated[Part, optimizers, "update rule"] = Part("adam")  # noqa: RUF009
     lr: Annotated[Positive, "learning rate"] = 1e-3
     schedule: Annotated[Part, schedules, "learning rate over the run"] = Part("constant")  # noqa: RUF009
-    weight_decay: Annotated[NonNegative, "L2 penalty, or decoupled decay with adamw and lion"] = 0.0
+    weight_decay: Annotated[NonNegative, "L2 penalty, or decoupled decay with adamw, lion and muon"] = 0.0
     l1: Annotated[NonNegative, "L1 penalty: sign(w) times this is added to the gradient"] = 0.0
     decay_all: Annotated[bool, "decay and penalise biases and normalisation gains too"] = False
     max_norm: Annotated[Positive | None, "longest vector of weights into a unit; longer ones are scaled back"] = None

@@ -15,8 +15,8 @@ def penalty(model: nn.Module, plan: Plan) -> Tensor:
 
     $$ \tfrac{\lambda}{2} \lVert w \rVert_2^2 + \lambda_1 \lVert w \rVert_1 $$
 
-    over all weights w; biases and normalisation gains are left out unless `decay_all`. The decoupled decay of adamw and
-    lion is counted as the penalty that it would be in plain gradient descent.
+    over all weights w; biases and normalisation gains are left out unless `decay_all`. The decoupled decay of adamw,
+    lion and muon is counted as the penalty that it would be in plain gradient descent.
 
     >>> model = nn.Linear(2, 1)
     >>> _ = nn.init.constant_(model.weight, -3.0)

@@ -11,6 +11,7 @@ from gradlab.training.optimizers.adam import adam, adamw
 from gradlab.training.optimizers.base import ClosureOptimizer, Optimizer, Parameters, blend, optimizers
 from gradlab.training.optimizers.lbfgs import lbfgs
 from gradlab.training.optimizers.lion import lion
+from gradlab.training.optimizers.muon import muon
 from gradlab.training.optimizers.rmsprop import rmsprop
 from gradlab.training.optimizers.sgd import momentum, nesterov, sgd
 
@@ -26,6 +27,7 @@ __all__ = [
     "lbfgs",
     "lion",
     "momentum",
+    "muon",
     "nesterov",
     "optimizers",
     "rmsprop",

@@ -17,20 +17,32 @@ class Adam(Optimizer):
         self.options = {"beta1": beta1, "beta2": beta2, "eps": eps}
 
     def apply(self, group: Group, gradients: list[Tensor], lr: Rate, skip: Tensor | None) -> None:
-        self.rule(
-            group.values,
-            gradients,
-            group.state["exp_avg"],
-            group.state["exp_avg_sq"],
-            [],
-            group.steps,
-            lr=lr,
-            weight_decay=group.decay,
-            amsgrad=False,
-            maximize=False,
-            found_inf=skip,
-            **self.options,
-        )
+        adam_update(self.rule, group, gradients, lr, skip, self.options)
+
+
+def adam_update(
+    rule: Callable[..., None],
+    group: Group,
+    gradients: list[Tensor],
+    lr: Rate,
+    skip: Tensor | None,
+    options: dict[str, float],
+) -> None:
+    """One of the two fused rules; `options` are its betas and ε."""
+    rule(
+        group.values,
+        gradients,
+        group.state["exp_avg"],
+        group.state["exp_avg_sq"],
+        [],
+        group.steps,
+        lr=lr,
+        weight_decay=group.decay,
+        amsgrad=False,
+        maximize=False,
+        found_inf=skip,
+        **options,
+    )
 
 
 @optimizers.register("adam")

@@ -29,6 +29,7 @@ class Parameters:
         moved: Callable[[str], bool] = lambda name: True,
     ):
         named = [(n, p) for n, p in model.named_parameters() if p.requires_grad and moved(n)]
+        self.model = model
         self.names = [n for n, _ in named]
         self.tensors = [p for _, p in named]
         self.penalised = [decay_all or p.ndim >= 2 for p in self.tensors]
@@ -81,9 +82,13 @@ class Optimizer(ABC):
     def apply(self, group: "Group", gradients: list[Tensor], lr: Rate, skip: Tensor | None) -> None:
         """The rule, for parameters of equal weight decay and rate."""
 
+    def kind(self, i: int) -> tuple[Any, ...]:
+        """Parameters of one kind are given to the rule together."""
+        return self.parameters.decays[i], self.parameters.multiples[i]
+
     def _groups(self, used: tuple[bool, ...]) -> "list[Group]":
         if used not in self._grouped:
-            kinds = list(zip(self.parameters.decays, self.parameters.multiples, strict=True))
+            kinds = [self.kind(i) for i in range(len(used))]
             chosen = [[i for i, u in enumerate(used) if u and kinds[i] == kind] for kind in sorted(set(kinds))]
             self._grouped[used] = [Group(self, members) for members in chosen if members]
         return self._grouped[used]

@@ -1,0 +1,28 @@
+"""Which parameters of a model are matrices between its inputs and its last map."""
+
+from torch import nn
+
+from gradlab.nn.position import LearnedPosition, RelativePosition
+from gradlab.training.optimizers.base import Parameters
+
+_TABLES = (nn.Embedding, nn.EmbeddingBag, LearnedPosition, RelativePosition)  # rows are looked up, not multiplied
+
+
+def inner_matrices(parameters: Parameters) -> set[str]:
+    """Names of weights with two axes or more that are no table of embeddings and not in the last map.
+
+    The last map is what the model calls its `head`: None, where it is the table of embeddings. In a model without that
+    name it is the last of the matrices.
+    """
+    model, named = parameters.model, parameters.by_name
+    tables = {id(p) for m in model.modules() if isinstance(m, _TABLES) for p in m.parameters(recurse=False)}
+    matrices = [
+        name
+        for name, p in named.items()
+        if p.ndim >= 2 and id(p) not in tables and p.shape[0] < p.numel() > p[0].numel() and not name.endswith("bias")
+    ]
+    has_head = next((m for m in model.modules() if hasattr(m, "head")), None)
+    if has_head is None:
+        return set(matrices[:-1])
+    head = set(map(id, has_head.head.parameters())) if isinstance(has_head.head, nn.Module) else set()
+    return {name for name in matrices if id(named[name]) not in head}
