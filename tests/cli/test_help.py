@@ -20,6 +20,7 @@ COMMANDS = [
     "compare",
     "explain",
     "verify",
+    "filter",
     "sweep",
     "bench",
 ]

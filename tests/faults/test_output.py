@@ -21,6 +21,7 @@ FAILING = {
     "runs": ["runs", "missing"],
     "compare": ["compare", "missing", "other"],
     "explain": ["explain", "norm.rsm"],
+    "filter": ["filter", "missing.png", "--kernel", "mean", "--out", "x.png"],
     "verify": ["verify", "norm.rsm"],
     "data show": ["data", "show", "digist"],
     "data fetch": ["data", "fetch", "digits"],

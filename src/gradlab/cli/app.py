@@ -18,6 +18,7 @@ from gradlab.cli.cookbook import recipes
 from gradlab.cli.datasets import data
 from gradlab.cli.diagnosing import before_the_script, doctor
 from gradlab.cli.explaining import explain
+from gradlab.cli.filtering import filter_
 from gradlab.cli.generating import generate
 from gradlab.cli.history import compare, runs
 from gradlab.cli.output import json_alone, print_json
@@ -57,6 +58,7 @@ commands: list[Callable[..., None]] = [
 ]
 for order, command in enumerate(commands):
     app.command(command, sort_key=order)
+app.command(filter_, name="filter")
 app.command(data)
 app.command(bench)
 

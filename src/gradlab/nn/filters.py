@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from gradlab.nn.blocks import ShapeError, block
 
-Rows = list[list[int]]
+Rows = list[list[int]] | list[list[float]]
 
 
 class Filter(nn.Module):
-    """One kernel for every channel of every picture: whole numbers and what they are divided by."""
+    """One kernel for every channel of every picture: odd numbers of rows and columns, and what it is divided by."""
 
     kernel: Tensor
 
@@ -28,15 +28,15 @@ class Filter(nn.Module):
         self.register_buffer("kernel", torch.tensor(kernel), persistent=False)
 
     def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels height width"]:
-        reach = len(self.kernel) // 2
-        if min(x.shape[2:]) <= reach:
-            least, got = f"{reach + 1}×{reach + 1}", "×".join(map(str, x.shape[2:]))
+        down, across = (size // 2 for size in self.kernel.shape)
+        if x.shape[2] <= down or x.shape[3] <= across:
+            least, got = f"{down + 1}×{across + 1}", "×".join(map(str, x.shape[2:]))
             raise ShapeError(
                 f"{type(self).__name__} mirrors the border, which takes {least} pixels or more, got {got}."
             )
         channels = x.shape[1]
         weight = (self.kernel.to(x.dtype) / self.divisor).expand(channels, 1, -1, -1)
-        return F.conv2d(F.pad(x, (reach,) * 4, mode="reflect"), weight, groups=channels)
+        return F.conv2d(F.pad(x, (across, across, down, down), mode="reflect"), weight, groups=channels)
 
 
 @block("filter.mean_blur", flops="50·n·c·h·w", memory="O(n·c·h·w)", letters="n pictures of c channels and h × w pixels")
