@@ -98,6 +98,12 @@ def test_a_last_map_that_shares_its_weight_with_the_embedding_is_no_matrix():
     assert inner_matrices(Parameters(model)) == {"inner.weight"}
 
 
+def test_a_number_named_head_is_no_last_map():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3))
+    model[0].head = 8
+    assert inner_matrices(Parameters(model)) == {"0.weight"}
+
+
 def test_further_weights_can_be_left_to_adamw():
     optimizer = build(convolutional(), others=["0", "3.weight"])
     moved = dict(zip(optimizer.parameters.names, optimizer.shapes, strict=True))

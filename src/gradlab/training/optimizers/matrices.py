@@ -21,8 +21,9 @@ def inner_matrices(parameters: Parameters) -> set[str]:
         for name, p in named.items()
         if p.ndim >= 2 and id(p) not in tables and p.shape[0] < p.numel() > p[0].numel() and not name.endswith("bias")
     ]
-    has_head = next((m for m in model.modules() if hasattr(m, "head")), None)
-    if has_head is None:
+    named_so = (getattr(module, "head", 0) for module in model.modules())
+    heads = [head for head in named_so if head is None or isinstance(head, nn.Module)]
+    if not heads:
         return set(matrices[:-1])
-    head = set(map(id, has_head.head.parameters())) if isinstance(has_head.head, nn.Module) else set()
-    return {name for name in matrices if id(named[name]) not in head}
+    last = set(map(id, heads[0].parameters())) if heads[0] is not None else set()
+    return {name for name in matrices if id(named[name]) not in last}
