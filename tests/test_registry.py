@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import pytest
@@ -57,6 +57,7 @@ class Walls:
 class CastleWalls(Walls):
     height: Annotated[Positive, "in metres; the keep has more"] = 9.0
     gates: Annotated[Count, "how many"] = 1
+    moats: Annotated[list[Count], "width of each"] = field(default_factory=lambda: [3, 2])
 
 
 forts: Registry[tuple[object, ...]] = Registry("fort", shared=shared)
@@ -242,15 +243,25 @@ def test_none_is_written_by_absence_and_a_bare_part_by_its_name():
 
 def test_a_dataclass_stands_for_its_fields_in_the_place_of_its_parameter():
     knobs = forts.schema("castle").knobs
-    assert list(knobs) == ["owner", "height", "colour", "gates", "towers", "seed"]
+    assert list(knobs) == ["owner", "height", "colour", "gates", "moats", "towers", "seed"]
     assert (knobs["height"].doc, knobs["height"].default) == ("in metres; the keep has more", 9.0)
     assert knobs["colour"].choices is colours
+    assert (knobs["moats"].default, forts.resolve(Part("castle", {"owner": "me"}), "fort").values["moats"]) == (
+        [3, 2],
+    ) * 2
 
 
 def test_a_dataclass_is_put_together_again_to_build():
-    values = {"owner": "me", "gates": "3", "colour": {"name": "red", "shade": "0.1"}, "towers": 2, "seed": 7}
+    values = {
+        "owner": "me",
+        "gates": "3",
+        "colour": {"name": "red", "shade": "0.1"},
+        "towers": 2,
+        "seed": 7,
+        "moats": "4,1",
+    }
     part = forts.resolve(Part("castle", values), "fort")
-    walls = CastleWalls(gates=3, colour=Part("red", {"shade": 0.1}))
+    walls = CastleWalls(gates=3, moats=[4, 1], colour=Part("red", {"shade": 0.1}))
     assert forts.build(part, "hill") == ("hill", "me", walls, 2)
     assert forts.resolve(Part("castle", part.values), "fort") == part
     assert forts.build(Part("castle", {"owner": "me"}), "hill") == ("hill", "me", CastleWalls(), 4)

@@ -23,7 +23,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cached_property
 from textwrap import shorten
 from typing import Annotated, Any, Generic, Literal, TypeVar
@@ -203,6 +203,7 @@ class Schema:
         self._old = old
         self._groups: dict[str, Schema] = {}
         hints = hints_of(function)
+        factories = {f.name: f.default_factory for f in fields(function)} if is_dataclass(function) else {}
         for p in inspect.signature(function).parameters.values():
             if p.kind is not p.KEYWORD_ONLY and (fixed is None or p.name in fixed or p.kind is not _BY_PLACE_OR_NAME):
                 continue
@@ -211,7 +212,8 @@ class Schema:
                 self._groups[p.name] = Schema(hint)  # type: ignore[arg-type]
                 self.knobs |= self._groups[p.name].knobs
             elif p.name not in (fixed or ()):
-                self.knobs[p.name] = Knob(p.name, hint, p.default)
+                factory = factories.get(p.name, MISSING)
+                self.knobs[p.name] = Knob(p.name, hint, p.default if factory is MISSING else factory())
 
     def resolve(self, values: Settings, where: str) -> dict[str, Any]:
         """Every knob with its value: those of `values` checked, the others by default."""

@@ -56,6 +56,7 @@ OVERRIDES = {
     # Parts that do not fit together.
     "train.precision=fp8": ["train.precision=fp8 needs a GPU", "this run is on cpu", "train.precision=bf16"],
     "model=lenet": ["lenet", "12×12", "(1, 8, 8)"],
+    "model=cifar-cnn": ["cifar-cnn", "16×16", "(1, 8, 8)", "larger images"],
 }
 
 

@@ -2,6 +2,7 @@
 keywords. Language models have an output for each token of the vocabulary, whatever number is asked for."""
 
 from gradlab.models.building import build_model
+from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
     RecurrentLanguageModel,
@@ -9,11 +10,25 @@ from gradlab.models.language import (
     TransformerEncoder,
     TransformerLanguageModel,
 )
-from gradlab.models.lenet import lenet
 from gradlab.models.linear import linear, softmax
 from gradlab.models.mlp import mlp
 from gradlab.models.ngram import NGram
 from gradlab.models.registry import models
+from gradlab.models.vision import (
+    VisionTransformer,
+    cifar_cnn,
+    densenet,
+    lenet,
+    resnet18,
+    resnet20,
+    resnet32,
+    resnet34,
+    resnet50,
+    resnet56,
+    resnext50,
+    vgg,
+    vit,
+)
 
 __all__ = [
     "MaskedLanguageModel",
@@ -22,10 +37,23 @@ __all__ = [
     "TextClassifier",
     "TransformerEncoder",
     "TransformerLanguageModel",
+    "VisionTransformer",
     "build_model",
+    "cifar_cnn",
+    "densenet",
+    "highway",
     "lenet",
     "linear",
     "mlp",
     "models",
+    "resnet18",
+    "resnet20",
+    "resnet32",
+    "resnet34",
+    "resnet50",
+    "resnet56",
+    "resnext50",
     "softmax",
+    "vgg",
+    "vit",
 ]

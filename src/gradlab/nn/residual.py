@@ -1,5 +1,7 @@
 """Skip connections: ways past a part of a network, by which a deep one starts as if it were shallow."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -21,6 +23,9 @@ class Residual(nn.Module):
     >>> Residual(nn.Identity())(torch.tensor([1.0, 2.0])).tolist()
     [2.0, 4.0]
     """
+
+    module: Callable[[Tensor], Tensor]  # a method, in a model whose layers have names of their own
+    shortcut: Callable[[Tensor], Tensor]
 
     def __init__(self, module: nn.Module, shortcut: nn.Module | None = None):
         super().__init__()
@@ -50,6 +55,8 @@ class DenseConnection(nn.Module):
     >>> DenseConnection(nn.ReLU())(torch.tensor([[1.0, -2.0]])).tolist()
     [[1.0, -2.0, 1.0, 0.0]]
     """
+
+    module: Callable[[Tensor], Tensor]
 
     def __init__(self, module: nn.Module, dim: int = 1):
         super().__init__()
