@@ -30,14 +30,14 @@ def warp(rows=3, **changes):
 
 
 def bent(x, edge="black", **changes):
-    return warped(x, warp(len(x), **changes), edge, BLACK)
+    return warped(x, warp(len(x), **changes), edge, BLACK.expand(x.shape[1], 1, 1))
 
 
 def move(x, right=0, down=0, mirrored=False, edge="black", black=BLACK):
     def whole(value):
         return torch.full((len(x),), value)
 
-    return shifted(x, whole(mirrored), whole(right), whole(down), edge, black)
+    return shifted(x, whole(mirrored), whole(right), whole(down), edge, black.expand(x.shape[1], 1, 1))
 
 
 # Geometry.
@@ -124,7 +124,9 @@ def test_colours_change_as_pillow_changes_them(name, factor):
 
 
 def test_without_saturation_all_channels_are_the_grey():
-    given = coloured(pictures(channels=3), None, None, torch.zeros(3, 1, 1, 1), Units(BLACK + 0, BLACK + 1))
+    given = coloured(
+        pictures(channels=3), None, None, torch.zeros(3, 1, 1, 1), Units(torch.zeros(3, 1, 1), torch.ones(3, 1, 1))
+    )
     assert (given.amax(1) - given.amin(1)).max() == 0
 
 
