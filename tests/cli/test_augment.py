@@ -60,3 +60,36 @@ def test_what_leaves_nothing_or_is_not_for_these_data_is_refused(
 ) -> None:
     check_refused(quick("train", recipe, f"data.augment.{setting}", "--out", "x", cwd=tmp_path), message)
     assert not (tmp_path / "x").exists()
+
+
+def test_data_show_draws_pictures_before_and_after(quick: ForkServer, tmp_path: Path) -> None:
+    ended_well(quick("data", "show", "digits", "--out", "plain.html", cwd=tmp_path))
+    settings = ["translate=1", "rotate=20", "mixup=1"]
+    ended_well(quick("data", "show", "digits", "--out", "page.html", "--augment", *settings, cwd=tmp_path))
+    page, plain = ((tmp_path / f"{name}.html").read_text() for name in ("page", "plain"))
+    grid = page.split("<h2>Augmentation</h2>")[1].split("</table>")[0]
+    cells = [row.split("<td>")[1:] for row in grid.split("<tr>")[2:]]
+    assert [len(row) for row in cells] == [7] * 8  # as it is and in six epochs
+    assert "epoch 5" in grid
+    for row in cells:
+        assert len({cell.split('src="')[1].split('"')[0] for cell in row}) == 7
+        assert row[0].split('src="')[1].split('"')[0].startswith("data:image/png")
+    assert not any(" + " in row[0] for row in cells)
+    assert sum(" + " in cell for row in cells for cell in row) > 35  # both targets, unless they are of one class
+    assert "Augmentation" not in plain
+    assert page.count("<img") == plain.count("<img") + 56
+
+
+@pytest.mark.parametrize(
+    ("source", "setting", "message"),
+    [
+        ("digits", "cutout=8", "data.augment.cutout=8 can leave nothing"),
+        ("digits", "cutout", "'cutout' is not of the form key=value"),
+        ("moons", "flip=true", "data.augment is for pictures, but the examples are tables of 2 columns"),
+    ],
+)
+def test_data_show_refuses_bad_settings(
+    quick: ForkServer, tmp_path: Path, source: str, setting: str, message: str
+) -> None:
+    check_refused(quick("data", "show", source, "--augment", setting, "--out", "page.html", cwd=tmp_path), message)
+    assert not (tmp_path / "page.html").exists()
