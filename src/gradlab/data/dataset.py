@@ -84,7 +84,9 @@ def prepare(
     limit: Limit = None,
     preprocess: Annotated[Method, "fitted on the training split"] = "standardise",
     one_hot: Annotated[list[str], "columns of categories, coded one-hot"] = [],  # noqa: B006
-    augment: Annotated[Part | None, augmentations, "how training pictures differ from epoch to epoch"] = None,
+    augment: Annotated[
+        Part | None, augmentations, "how training pictures differ from epoch to epoch, as in data.augment.flip=true"
+    ] = None,
     levels: Annotated[Count, "most categories of a column that is coded one-hot; of more, vectors are learned"] = 100,
     seed: SplitSeed = 0,
 ) -> Dataset:
