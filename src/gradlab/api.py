@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from gradlab import owners, parallel
 from gradlab.data import Dataset, Examples, Raw, Stream, Tokenizer, sources
+from gradlab.data.dataset import prepare as prepare_data
 from gradlab.data.overview import Overview
 from gradlab.data.text.corpus import Corpus
 from gradlab.data.text.overview import TextOverview
@@ -171,11 +172,14 @@ def look_at_data(
         return text
     if not isinstance(raw, Raw):
         raise GradlabError(f"data={source} is {type(raw).__name__}, which `gradlab data show` cannot look at.")
+    view = None
+    if resolved.values.get("augment") is not None:
+        view = prepare_data(raw, **sources.shared(resolved)).train
     overview = Overview.of(raw)
     if page is not None:
         from gradlab.report.data_page import write_data_page
 
-        write_data_page(title or source, raw, overview, page)
+        write_data_page(title or source, raw, overview, page, view)
     return overview
 
 

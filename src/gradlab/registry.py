@@ -344,10 +344,10 @@ class Named(Generic[T]):
 class Registry(Named[Callable[..., T]]):
     """Builders of one kind, by name. Knobs of `shared`, if given, are added to those of each builder."""
 
-    def __init__(self, kind: str, shared: Callable[..., Any] | None = None, makes: type = object):
-        """`makes` is what every builder must return."""
+    def __init__(self, kind: str, shared: Callable[..., Any] | None = None, makes: type = object, default: str = ""):
+        """`makes` is what every builder must return; `default` is the part whose knobs are set without a name."""
         super().__init__(kind)
-        self._shared, self._makes = shared, makes
+        self._shared, self._makes, self._default = shared, makes, default
         self._shared_of: dict[str, Callable[..., Any]] = {}
         self._old_of: dict[str, Callable[..., Settings]] = {}
 
@@ -392,7 +392,7 @@ class Registry(Named[Callable[..., T]]):
 
     def resolve(self, part: Part, where: str) -> Part:
         """The part with every knob filled in and checked."""
-        name = self.spelled(part.name)
+        name = self.spelled(part.name or self._default)
         return Part(name, self.schema(name).resolve(part.values, where))
 
     def build(self, part: Part, *args: Any) -> T:

@@ -6,6 +6,8 @@ import torch
 from counting import META, Device
 
 from gradlab.data import Epochs, Examples, streams
+from gradlab.data.pictures.augmentation import Augmentation, Augmented
+from gradlab.data.preprocessing import Preprocessing
 from gradlab.data.text.masking import Masked
 from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.data.views import Transformed
@@ -83,8 +85,15 @@ def transformed():
     return Transformed.over(examples, lambda batch, keys: {**batch, "inputs": batch["inputs"] + keys[:, None]})
 
 
+def augmented():
+    pictures = np.zeros((30, 1, 8, 8), np.float32)
+    examples = Examples.of(torch.from_numpy(pictures), torch.zeros(30, dtype=torch.int64))
+    settings = Augmentation(flip="alternating", rotate=9.0, contrast=0.1, cutout=2, mixup=1.0)
+    return Augmented.over(examples, settings, Preprocessing.fit(pictures, "standardise", [], []), 4)
+
+
 @pytest.mark.parametrize("at_once", [True, False], ids=["an epoch at once", "batch by batch"])
-@pytest.mark.parametrize("kind", [mapped, masked, transformed])
+@pytest.mark.parametrize("kind", [mapped, masked, transformed, augmented])
 def test_batches_that_are_read_on_the_host_are_sent_without_a_wait(kind, at_once, monkeypatch):
     monkeypatch.setattr(streams, "_GATHERED", {"meta": 2**20} if at_once else {})
     stream = Epochs(kind().to(META), 8, [8, 8, 8, 6], seed=0)

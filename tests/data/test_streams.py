@@ -51,11 +51,11 @@ def equal(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
-@pytest.fixture(params=[True, False], ids=["gathered", "batch by batch"])
+@pytest.fixture(params=[None, 100, 0], ids=["gathered", "in groups", "batch by batch"])
 def gathered(request, monkeypatch):
-    """Both ways to read an epoch."""
-    if not request.param:
-        monkeypatch.setattr(module, "_GATHERED", {})
+    """All ways to read an epoch."""
+    if request.param is not None:
+        monkeypatch.setattr(module, "_GATHERED", {"cpu": request.param})
 
 
 @pytest.mark.usefixtures("gathered")
@@ -81,6 +81,15 @@ def test_the_batches_from_any_step_on_are_the_rest_of_those_from_the_first(kind)
     for step in range(13):
         rest = list(islice(stream(examples).batches(step), 13 - step))
         assert all(equal(one, other) for one, other in zip(rest, whole[step:], strict=True))
+
+
+def test_as_many_batches_are_read_together_as_have_room(monkeypatch):
+    monkeypatch.setattr(module, "_GATHERED", {"cpu": 8 * 10})  # of 14 numbers of 8 bytes, in four batches
+    examples, read = numbered(14), []
+    select = Examples.select
+    monkeypatch.setattr(Examples, "select", lambda self, *rows: read.append(len(rows[0])) or select(self, *rows))
+    assert [len(batch["inputs"]) for batch in stream(examples).epoch(0)] == [4, 4, 4, 2]
+    assert read == [8, 6]
 
 
 def test_another_seed_gives_another_order_and_drawing_elsewhere_changes_nothing():

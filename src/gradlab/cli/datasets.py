@@ -116,6 +116,7 @@ def show(
     /,
     *overrides: str,
     path: Annotated[str | None, cyclopts.Parameter(name="--data")] = None,
+    augment: Annotated[tuple[str, ...], cyclopts.Parameter(consume_multiple=True, negative="")] = (),
     out: str | None = None,
     plain: Plain = False,
     as_json: Json = False,
@@ -129,6 +130,7 @@ def show(
     - `gradlab data show digits`
     - `gradlab data show csv --data houses.csv target=price`
     - `gradlab data show images --data FOLDER --out pictures.html`
+    - `gradlab data show digits --augment rotate=15 cutout=3`: pictures before and after
     - `gradlab data show text --data book.txt tokenizer=word`
 
     Parameters
@@ -139,15 +141,20 @@ def show(
         Values of the source's knobs, as `key=value`.
     path
         File or folder of the data, for sources that need one.
+    augment
+        How a training would change pictures from epoch to epoch, as `key=value` of `data.augment`.
     out
         The page to write; default `NAME-data.html`.
     """
     from gradlab.api import look_at_data
     from gradlab.cli.training import read_overrides
     from gradlab.data.text.overview import TextOverview
+    from gradlab.registry import Part
 
     changes = {key.removeprefix("data."): value for key, value in read_overrides(overrides).items()}
-    values = {**({"path": path} if path is not None else {}), **changes}
+    values: dict[str, Any] = {**({"path": path} if path is not None else {}), **changes}
+    if augment:
+        values["augment"] = Part("", read_overrides(augment))
     page = Path(out or f"{name}-data.html")
     title = Path(values["path"]).name if values.get("path") else name
     overview = look_at_data(name, values, page, title)

@@ -11,6 +11,7 @@ from annotated_types import Ge
 
 from gradlab.data.examples import Examples, Rows, Streamed
 from gradlab.data.memory import memory_for_data
+from gradlab.data.pictures.augmentation import Augmented, augmentations
 from gradlab.data.preparation import Preparation
 from gradlab.data.preprocessing import Method, Preprocessing
 from gradlab.data.raw import NotWanted, Raw, Targets, Wants
@@ -83,6 +84,9 @@ def prepare(
     limit: Limit = None,
     preprocess: Annotated[Method, "fitted on the training split"] = "standardise",
     one_hot: Annotated[list[str], "columns of categories, coded one-hot"] = [],  # noqa: B006
+    augment: Annotated[
+        Part | None, augmentations, "how training pictures differ from epoch to epoch, as in data.augment.flip=true"
+    ] = None,
     levels: Annotated[Count, "most categories of a column that is coded one-hot; of more, vectors are learned"] = 100,
     seed: SplitSeed = 0,
 ) -> Dataset:
@@ -106,8 +110,12 @@ def prepare(
         inputs = preprocessing(raw.inputs[rows]) if resident else Streamed(raw.inputs, rows, preprocessing)
         return Examples.of(inputs, targets, rows)
 
+    training = examples(train)
+    if augment is not None:
+        settings = augmentations.build(augment)
+        training = Augmented.over(training, settings, preprocessing, None if raw.classes is None else len(raw.classes))
     return Dataset(
-        train=examples(train),
+        train=training,
         validation=examples(validated),
         test=examples(tested),
         raw=raw,

@@ -1,7 +1,7 @@
 """Where the batches of a training come from, by the number of the step: a stopped training reads on where it was."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import torch
@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from gradlab.data.batch import Batch, sent
 from gradlab.data.examples import Examples
 
-# Training data up to this size are put in an epoch's order all at once: a slice costs less than a gather a batch.
+# So many bytes of training data are put in an epoch's order at once: a slice costs less than a gather a batch, and what
+# is done to the examples on their way costs a few launches for many batches.
 # On the CPU fresh memory costs page faults, so that this pays only for what fits into a cache.
 _GATHERED = {"cpu": 2**22, "cuda": 2**28}
 
@@ -89,11 +90,29 @@ class Epochs(Stream):
             shares = [rows.tensor_split(count)[rank] for rows in torch.split(order, sizes)]
             order, sizes = torch.cat(shares), [len(share) for share in shares]
         here, order = order, sent(order, self.device)
-        if examples.together and examples.nbytes <= _GATHERED.get(self.device.type, 0):
-            whole = examples.select(order, here)
-            parts = zip(*(torch.split(part, sizes) for part in whole.values()), strict=True)
-            return (dict(zip(whole, part, strict=True)) for part in parts)
-        return map(examples.select, torch.split(order, sizes), torch.split(here, sizes))
+        several = self._at_once(examples)
+        groups = [sizes[i : i + several] for i in range(0, len(sizes), several)]
+        rows = [sum(group) for group in groups]
+        return chain.from_iterable(
+            map(_cut, map(examples.select, torch.split(order, rows), torch.split(here, rows)), groups)
+        )
+
+    def _at_once(self, examples: Examples) -> int:
+        """How many batches are read together."""
+        limit, size = _GATHERED.get(self.device.type, 0), examples.nbytes
+        if not examples.together or (
+            size > limit and any(getattr(p, "on_host", False) for p in examples.parts.values())
+        ):
+            return 1
+        return len(self.sizes) if size <= limit else max(1, len(self.sizes) * limit // size)
 
     def order(self, epoch: int) -> Int64[Tensor, " rows"]:
         return self.examples.order(self.seed, epoch, self.batch_size)
+
+
+def _cut(batch: Batch, sizes: list[int]) -> Iterator[Batch]:
+    """Into batches of these sizes; one is left as it is."""
+    if len(sizes) == 1:
+        return iter([batch])
+    parts = zip(*(torch.split(part, sizes) for part in batch.values()), strict=True)
+    return (dict(zip(batch, part, strict=True)) for part in parts)

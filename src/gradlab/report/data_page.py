@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.data.overview import Feature, Overview
+from gradlab.data.pictures.augmentation import Augmented
 from gradlab.data.raw import Raw
 from gradlab.data.tables.reader import TableReader
 from gradlab.files import write_file
+from gradlab.report.augmentation import augmentation_section
 from gradlab.report.charts import PALETTE, axis, chart, charts, count_bars, dots, histogram, thinned
 from gradlab.report.markup import Html, join, quiet, section, table, tag
 from gradlab.report.page import page
@@ -33,10 +35,11 @@ class _Source:
     overview: Overview
 
 
-def write_data_page(name: str, raw: Raw, overview: Overview, path: Path) -> None:
-    """Write the page of a source."""
+def write_data_page(name: str, raw: Raw, overview: Overview, path: Path, view: Augmented | None = None) -> None:
+    """Write the page of a source, with what a training sees of its pictures where they are augmented."""
     source = _Source(name, raw, overview)
-    write_file(path, page(name, join([_head(source), _examples(source), _targets(source), _columns(source)])))
+    seen = Html() if view is None else augmentation_section(view, raw)
+    write_file(path, page(name, join([_head(source), seen, _examples(source), _targets(source), _columns(source)])))
 
 
 def _head(source: _Source) -> Html:
