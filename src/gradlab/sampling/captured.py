@@ -63,6 +63,7 @@ def without_plans() -> AbstractContextManager[Any]:
     return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 
+@runtime_checkable
 class Following(Protocol):
     """What is done with the logits, as operations of the device alone."""
 
