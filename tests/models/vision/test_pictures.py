@@ -114,6 +114,12 @@ def test_patches_follow_from_the_size_of_the_pictures(size, patches):
     assert model.position.max_length == patches
 
 
+def test_positions_of_patches_start_as_large_as_what_is_known_of_them():
+    model = build_model(Part("vit"), Picture(3, 32, 32), 10)
+    patches = model.patches(torch.randn(8, 3, 32, 32))
+    assert 0.5 < model.position.weight.std() / patches.std() < 2
+
+
 def test_a_padded_shortcut_has_every_other_pixel_and_zeros():
     x = torch.arange(16.0).reshape(1, 1, 4, 4)
     assert padded(x, more=1, stride=2).tolist() == [[[[0.0, 2.0], [8.0, 10.0]], [[0.0, 0.0], [0.0, 0.0]]]]
