@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from gradlab.errors import GradlabError
 from gradlab.models import build_model, models
 from gradlab.models.building import taken
-from gradlab.models.vision.resnet import PaddedShortcut
+from gradlab.models.vision.resnet import padded
 from gradlab.registry import Part
 from gradlab.specs import Picture
 
@@ -98,15 +98,31 @@ def test_the_stem_follows_from_the_size_of_the_pictures(name):
     assert [stride(32), stride(63), stride(64), stride(32, stem="large"), stride(64, stem="small")] == [1, 1, 2, 2, 1]
 
 
+@pytest.mark.parametrize(
+    ("name", "stem", "places"),
+    [("resnet20", "small", 8), ("resnet18", "small", 4), ("resnet50", "large", 1), ("densenet", "small", 8)],
+)
+def test_each_stage_halves_the_pictures(name, stem, places):
+    model = build_model(Part(name, {**SMALL[name], "stem": stem}), Picture(1, 32, 32), 10)
+    features = model[: list(dict(model.named_children())).index("avgpool")]
+    assert features(torch.randn(2, 1, 32, 32)).shape[2:] == (places, places)
+
+
 @pytest.mark.parametrize(("size", "patches"), [(7, 49), (8, 16), (28, 49), (32, 64), (224, 196)])
 def test_patches_follow_from_the_size_of_the_pictures(size, patches):
     model = build_model(Part("vit", SMALL["vit"]), Picture(1, size, size), 10)
     assert model.position.max_length == patches
 
 
+def test_positions_of_patches_start_as_large_as_what_is_known_of_them():
+    model = build_model(Part("vit"), Picture(3, 32, 32), 10)
+    patches = model.patches(torch.randn(8, 3, 32, 32))
+    assert 0.5 < model.position.weight.std() / patches.std() < 2
+
+
 def test_a_padded_shortcut_has_every_other_pixel_and_zeros():
     x = torch.arange(16.0).reshape(1, 1, 4, 4)
-    assert PaddedShortcut(1, 2)(x).tolist() == [[[[0.0, 2.0], [8.0, 10.0]], [[0.0, 0.0], [0.0, 0.0]]]]
+    assert padded(x, more=1, stride=2).tolist() == [[[[0.0, 2.0], [8.0, 10.0]], [[0.0, 0.0], [0.0, 0.0]]]]
 
 
 def test_a_highway_starts_with_its_gates_almost_closed():

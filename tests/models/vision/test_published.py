@@ -68,4 +68,5 @@ def test_the_course_s_network_has_its_names_and_no_padding():
         "fc2.weight": (84, 120),
         "fc3.weight": (10, 84),
     }
+    assert model.conv1.padding == (0, 0)
     assert list(lenet(Picture(1, 28, 28), 10).state_dict())[:2] == ["0.weight", "0.bias"]  # as saved runs have it

@@ -2,7 +2,9 @@
 2016, arXiv:1611.05431."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 import torch.nn.functional as F
@@ -48,7 +50,7 @@ class Block(Residual):
     """A residual connection and an activation. Its parts lie in the block itself, where torchvision has them."""
 
     expansion = 1
-    downsample: nn.Module | None
+    downsample: Callable[[Tensor], Tensor] | None
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
@@ -105,23 +107,17 @@ class Bottleneck(Block):
         return y
 
 
-class PaddedShortcut(nn.Module):
+def padded(x: Tensor, more: int, stride: int) -> Tensor:
     """Every so many pixels, with channels of zeros beside those that there are."""
-
-    def __init__(self, more: int, stride: int):
-        super().__init__()
-        self.more, self.stride = more, stride
-
-    def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch outputs rows columns"]:
-        return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.more))
+    return F.pad(x[:, :, ::stride, ::stride], (0, 0, 0, 0, 0, more))
 
 
-def _downsample(inputs: int, outputs: int, stride: int, padded: bool) -> nn.Module | None:
+def _downsample(inputs: int, outputs: int, stride: int, without_weights: bool) -> Callable[[Tensor], Tensor] | None:
     """What brings x to the shape of the branch, where that is another."""
     if stride == 1 and inputs == outputs:
         return None
-    if padded:
-        return PaddedShortcut(outputs - inputs, stride)
+    if without_weights:  # no module, whose zeros would be taken for dead units
+        return partial(padded, more=outputs - inputs, stride=stride)
     return nn.Sequential(Conv2d(inputs, outputs, 1, stride, bias=False), BatchNorm(outputs))
 
 

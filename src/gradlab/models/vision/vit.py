@@ -37,6 +37,8 @@ class VisionTransformer(nn.Module):
         dim, places = settings.dim, inputs.height // patch * (inputs.width // patch)
         self.patches = Conv2d(inputs.channels, dim, patch, patch)
         self.position = LearnedPosition(places, dim)
+        # About as large as the vectors of standardised patches: smaller ones take long to learn from.
+        nn.init.normal_(self.position.weight, std=0.5)
         self.dropout = Dropout(settings.dropout)
         self.layers = nn.Sequential(
             *(EncoderLayer(dim, settings.heads, settings.hidden, settings.dropout) for _ in range(settings.layers))
