@@ -193,8 +193,32 @@ def test_a_call_with_more_than_inputs_is_the_usual_one():
     mask[0, 0] = True
     with torch.autocast(DEVICE.type, torch.bfloat16):
         assert torch.equal(fused(layer)(x, mask=mask), layer(x, mask=mask))
+        assert torch.equal(fused(layer, lambda layer: lambda x, mask: 2 * x)(x, mask), 2 * x)
         with torch.no_grad():
             assert torch.equal(fused(layer)(x), layer(x))
+        assert "Fused" in fused(layer)(x, None).grad_fn.name()  # no more than inputs
+
+
+def test_a_layer_in_evaluation_mode_drops_nothing():
+    layer, x = decoder(dropout=0.5), torch.randn(2, 5, 24)
+    with torch.autocast(DEVICE.type, torch.bfloat16):
+        layer.eval()
+        assert torch.equal(fused(layer)(x), layer(x))
+
+
+def test_where_all_is_dropped_the_inputs_are_left():
+    layer, x = decoder(dropout=1.0), torch.randn(2, 5, 24)
+    with torch.autocast(DEVICE.type, torch.bfloat16):
+        assert torch.equal(fused(layer)(x), x)
+
+
+def test_a_second_derivative_of_the_same_outputs_is_refused():
+    layer, x = decoder(), torch.randn(2, 5, 24)
+    with torch.autocast(DEVICE.type, torch.bfloat16):
+        y = fused(layer)(x).sum()
+    y.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="differentiated once"):
+        y.backward()
 
 
 def test_a_layer_takes_nine_launches_beside_its_products_and_its_attention():

@@ -22,8 +22,6 @@ _GROUP = tl.constexpr(8)  # rows that share one draw, of which each takes 16 bit
 _ROUNDS = tl.constexpr(7)  # of Philox: as many as pass the usual tests of random numbers
 _COLUMNS, _WARPS = 512, 2  # of a program that goes over each number by itself
 _WAVES = 8  # programs for each multiprocessor, of those that add up parts
-WIDEST = 4096
-"""Features that a program normalises in registers."""
 
 
 class LayerKernels:
@@ -32,7 +30,7 @@ class LayerKernels:
     def __init__(self, rows: int, dropout: float, seeds: Tensor):
         self.rows, self.seeds = rows, seeds
         self.least = round(dropout * 2**16)
-        self.keep = 2**16 / (2**16 - self.least)
+        self.keep = 2**16 / max(1, 2**16 - self.least)  # of nothing, where all is dropped
         self.groups = triton.cdiv(rows, _GROUP.value)
 
     def parts(self, columns: int) -> Tensor:

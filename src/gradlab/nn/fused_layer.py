@@ -1,6 +1,7 @@
 """A layer of a transformer in training with its own backward pass, so that nothing between products is passed twice."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -40,15 +41,21 @@ def can_fuse(layer: nn.Module, device: torch.device) -> bool:
     )
 
 
-def fused(layer: Layer) -> Callable[..., Tensor]:
-    """What stands for the call of a layer in training, under autocast; its usual call where there is more to it."""
+def fused(layer: Layer, otherwise: Callable[[Layer], Callable[..., Tensor]] | None = None) -> Callable[..., Tensor]:
+    """What stands for the call of a layer in training, under autocast.
+
+    Where there is more to a call, such as a mask, it is what `otherwise` makes of the layer, or its usual one.
+    """
     parameters = parameters_of(layer)
+    drops: list[Any] = [layer.dropout, layer.mlp.dropout]
+    usual = cache(lambda: layer._call_impl if otherwise is None else otherwise(layer))
 
     def call(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        more = args or any(value is not None for value in kwargs.values())
+        more = any(value is not None for value in (*args, *kwargs.values()))
+        learns = torch.is_grad_enabled() and all(part.training for part in drops)
         kind = x.device.type
-        if more or x.ndim != 3 or not torch.is_autocast_enabled(kind) or not torch.is_grad_enabled():
-            return layer._call_impl(x, *args, **kwargs)  # type: ignore[no-any-return, no-untyped-call]
+        if more or not learns or x.ndim != 3 or not torch.is_autocast_enabled(kind):
+            return usual()(x, *args, **kwargs)
         dtype = torch.get_autocast_dtype(kind)
         _compile(x, layer, dtype, parameters)
         y: Tensor = _FusedLayer.apply(x, layer, dtype, *parameters)  # type: ignore[no-untyped-call]
@@ -76,7 +83,6 @@ def _compile(x: Tensor, layer: Layer, dtype: torch.dtype, parameters: Sequence[A
     if kind in _compiled or not x.is_cuda or torch.cuda.is_current_stream_capturing():
         return
     _compiled.add(kind)
-
     with torch.no_grad(), torch.random.fork_rng([x.device]):
         compile_for(lambda: both_passes(x, layer, dtype, parameters), x.device)
 
@@ -96,6 +102,8 @@ class _FusedLayer(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, later: Tensor) -> tuple[Tensor | None, ...]:
+        if ctx.kept is None:  # let go of layer by layer, since it is most of a training's memory
+            raise RuntimeError("A fused layer can be differentiated once.")
         kept, ctx.kept = ctx.kept, None
         dx, gradients = _backward(later, *kept)
         return dx, None, None, *gradients

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -36,13 +37,15 @@ Form = tuple[nn.Module, Callable[..., Any]]
 def fast_layers(step: GradientStep, *, compile: bool) -> list[Form]:
     """Faster forms of layers: our own kernels for those that they know, compiled ones for others if that pays."""
     narrow, device = step.plan.precision == "bf16", step.parameters[0].device
-    forms = [
-        (layer, fused if narrow and can_fuse(layer, device) else _compiled_call if compile else None)
-        for layer in repeated_layers(step.model)
-    ]
-    if any(form is fused for _, form in forms):
-        kernels.prepare()
-    return [(layer, form) for layer, form in forms if form is not None]
+    others = _compiled_call if compile else None
+    own, forms = partial(fused, otherwise=others), list[Form]()
+    for layer in repeated_layers(step.model):
+        if narrow and can_fuse(layer, device):
+            kernels.prepare()
+            forms.append((layer, own))
+        elif others is not None:
+            forms.append((layer, others))
+    return forms
 
 
 class CompiledStep:
