@@ -1,4 +1,4 @@
-"""What convolutions see: their feature maps of one picture, the filters that made them, and the last maps of a model."""
+"""What convolutions see: feature maps of one picture, the filters that made them, and the last layer with places."""
 
 from dataclasses import dataclass
 
@@ -23,13 +23,8 @@ class FeatureMaps:
 class Maps:
     """What one layer made of a batch, a number for each place of a picture; and the slopes of the loss there."""
 
-    name: str
     values: Float[Tensor, "batch channels rows columns"]
     slopes: Float[Tensor, "batch channels rows columns"]
-
-
-class NoMaps(GradlabError):
-    """A model of which no layer keeps the places of a picture."""
 
 
 def feature_maps(recording: Recording) -> list[FeatureMaps]:
@@ -41,32 +36,36 @@ def feature_maps(recording: Recording) -> list[FeatureMaps]:
     ]
 
 
-def last_maps(recording: Recording, layer: str | None = None) -> Maps:
-    """The maps of a layer by its name; by default the last ones that are as fine as those of the last convolution.
+def last_layer(recording: Recording) -> str | None:
+    """The last layer whose maps are as fine as those of the last convolution; none where no convolution keeps places.
 
     So a network that ends in pooling has the maps before it, one that ends in a mean those that the mean is taken of,
-    and a vision transformer its last tokens, which have the places of the patches. Nothing is finer than a place of 1×1.
+    and a vision transformer its last tokens, which have the places of the patches.
     """
-    calls = recording.calls
-    convolutions = [call for call in calls if isinstance(call.module, nn.Conv2d) and _places(call.outputs[0]) > 1]
-    shape = convolutions[-1].outputs[0].shape[-2:] if convolutions else torch.Size((0, 0))
-    if layer is not None:
-        named = [call for call in calls if call.name == layer]
-        if not named:
-            raise unknown("layer", layer, [call.name for call in calls if call.name])
-        if (maps := _maps(named[-1], shape)) is None:
-            raise GradlabError(
-                f"The layer {layer} gives shape {tuple(named[-1].outputs[0].shape)}, in which no places are known."
-            )
-        return maps
-    if not convolutions:
-        raise NoMaps("No layer of this model is a convolution that keeps the places of a picture.")
-    later = [maps for call in calls[calls.index(convolutions[-1]) :] if (maps := _maps(call, shape)) is not None]
-    return next(maps for maps in reversed(later) if maps.values.shape[-2:] == shape)
+    if (last := _last_convolution(recording)) is None:
+        return None
+    shape = last.outputs[0].shape[-2:]
+    later = recording.calls[recording.calls.index(last) :]
+    return next(c.name for c in reversed(later) if (m := _maps(c, shape)) and m.values.shape[-2:] == shape)
 
 
-def _places(output: Tensor) -> int:
-    return output.shape[-2] * output.shape[-1] if output.ndim == 4 else 0
+def maps_of(recording: Recording, layer: str) -> Maps:
+    """What a layer made of a batch; of tokens, with the places of the last convolution."""
+    calls = [call for call in recording.calls if call.name == layer]
+    if not calls:
+        raise unknown("layer", layer, [call.name for call in recording.calls if call.name])
+    last = _last_convolution(recording)
+    maps = _maps(calls[-1], torch.Size() if last is None else last.outputs[0].shape[-2:])
+    if maps is None:
+        shape = tuple(calls[-1].outputs[0].shape)
+        raise GradlabError(f"The layer {layer} gives shape {shape}, of which it is not known where places are.")
+    return maps
+
+
+def _last_convolution(recording: Recording) -> ModuleCall | None:
+    """The last that has more than one place."""
+    convolutions = (call for call in reversed(recording.calls) if isinstance(call.module, nn.Conv2d))
+    return next((call for call in convolutions if call.outputs[0].shape[-2:].numel() > 1), None)
 
 
 def _maps(call: ModuleCall, shape: torch.Size) -> Maps | None:
@@ -74,7 +73,7 @@ def _maps(call: ModuleCall, shape: torch.Size) -> Maps | None:
     values, slopes = call.outputs[0], call.gradients[0]
     slopes = torch.zeros_like(values) if slopes is None else slopes
     if values.ndim == 4:
-        return Maps(call.name, values, slopes)
-    if values.ndim == 3 and values.shape[1] == shape.numel():
-        return Maps(call.name, *(part.transpose(1, 2).unflatten(2, shape) for part in (values, slopes)))
+        return Maps(values, slopes)
+    if values.ndim == 3 and shape and values.shape[1] == shape.numel():
+        return Maps(*(part.transpose(1, 2).reshape(len(part), -1, *shape) for part in (values, slopes)))
     return None

@@ -4,8 +4,8 @@ r"""What of a picture speaks for a class: four answers, each a function of (mode
     saliency.grad_cam(model, pictures, model(pictures).argmax(1))
 
 The model is any module that gives a score f_c for each class c: logits. It is called in evaluation mode, and neither
-its weights nor their `.grad` are changed. Classes are a number for each picture, or one for all of them; of a model with a
-single output, the logarithm of the odds, they are 0 and 1.
+its weights nor their `.grad` are changed. Classes are a number for each picture, or one for all of them. Of a model
+with a single output z, the logarithm of the odds of two classes, the scores are -z/2 and z/2.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
 from gradlab.nn.modes import evaluating
-from gradlab.probes.maps import last_maps
+from gradlab.probes.maps import last_layer, maps_of
 from gradlab.probes.recording import record
 
 Pictures = Float[Tensor, "batch channels height width"]
@@ -74,12 +74,13 @@ def integrated_gradients(
 def grad_cam(
     model: nn.Module, x: Pictures, classes: Classes | int, layer: str | None = None
 ) -> Float[Tensor, "batch rows columns"]:
-    r"""Where the feature maps $A^k$ of a layer that speak for the class are strong. Selvaraju et al. 2016, arXiv:1610.02391.
+    r"""Where the feature maps $A^k$ of a layer that speak for the class are strong.
 
-    $$ s = \mathrm{relu}\Bigl(\sum_k a_k A^k\Bigr), \qquad a_k = \frac{1}{n} \sum_{p \le n} \frac{\partial f_c}{\partial A^k_p} $$
+    $$ s = \mathrm{relu}\Bigl(\sum_k a_k A^k\Bigr),
+       \qquad a_k = \frac{1}{n} \sum_{p \le n} \frac{\partial f_c}{\partial A^k_p} $$
 
-    The layer is named as in `model.named_modules()`; by default it is the one of `last_maps`. The result has a number
-    for each of the n places of that layer. A model without such a layer is refused.
+    The layer is named as in `model.named_modules()`; by default it is the last one whose maps are as fine as those of
+    the last convolution. The result has a number for each of its n places. Selvaraju et al. 2016, arXiv:1610.02391.
 
     >>> model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3))
     >>> grad_cam(model, torch.randn(2, 1, 8, 8), 0).shape
@@ -87,9 +88,19 @@ def grad_cam(
     """
     classes = _classes(x, classes)
     seen = record(model, x, classes, lambda outputs, c: _chosen(outputs, c).sum())
-    maps = last_maps(seen, layer)
+    layer = last_layer(seen) if layer is None else layer
+    if layer is None:
+        raise GradlabError(
+            "Grad-CAM needs places: no layer of this model is a convolution that keeps those of a picture."
+        )
+    maps = maps_of(seen, layer)
     weights = maps.slopes.mean((2, 3), keepdim=True)
     return (weights * maps.values).sum(1).relu()
+
+
+def grad_cam_layer(model: nn.Module, x: Pictures) -> str | None:
+    """The layer that `grad_cam` takes by default; none where no convolution keeps the places of a picture."""
+    return last_layer(record(model, x[:1]))
 
 
 def occlusion(
@@ -102,7 +113,8 @@ def occlusion(
 ) -> Float[Tensor, "batch height width"]:
     r"""How much the score falls where a square window is covered by the baseline: the mean over the windows of a pixel.
 
-    $$ s_p = \frac{1}{|W_p|} \sum_{w \in W_p} f_c(x) - f_c(x \text{ with } b \text{ in } w), \qquad W_p = \{w : p \in w\} $$
+    $$ s_p = \frac{1}{|W_p|} \sum_{w \in W_p} f_c(x) - f_c(x \text{ with } b \text{ in } w),
+       \qquad W_p = \{w : p \in w\} $$
 
     By default windows are a seventh of the shorter side, and half of a window apart. Zeiler & Fergus 2013,
     arXiv:1311.2901.
@@ -144,11 +156,13 @@ def _windows(x: Pictures, window: int, stride: int) -> Bool[Tensor, "windows hei
             f"Windows of {window} pixels at distances of {stride} do not cover a picture. "
             "Take a stride from 1 to the size of a window."
         )
-    rows, columns = (
-        torch.stack([(torch.arange(side) >= s) & (torch.arange(side) < s + window) for s in _starts(side, window, stride)])
-        for side in x.shape[-2:]
-    )
+    rows, columns = (_covered(side, window, stride) for side in x.shape[-2:])
     return (rows[:, None, :, None] & columns[None, :, None, :]).flatten(0, 1).to(x.device)
+
+
+def _covered(side: int, window: int, stride: int) -> Bool[Tensor, "windows side"]:
+    places, first = torch.arange(side), torch.tensor(_starts(side, window, stride))[:, None]
+    return (first <= places) & (places < first + window)
 
 
 def _starts(side: int, window: int, stride: int) -> range:
@@ -166,19 +180,28 @@ def _scores(model: nn.Module, x: Tensor, classes: Classes | int) -> Float[Tensor
 
 
 def _chosen(outputs: Tensor, classes: Classes) -> Float[Tensor, " batch"]:
+    scores = class_scores(outputs)
+    least, most = int(classes.min()), int(classes.max())
+    if not 0 <= least <= most < scores.shape[1]:
+        raise GradlabError(f"Classes are from 0 to {scores.shape[1] - 1}, got {least if least < 0 else most}.")
+    return scores.gather(1, classes[:, None])[:, 0]
+
+
+def class_scores(outputs: Tensor) -> Float[Tensor, "batch classes"]:
+    """What a model gave, as a score for each class, whose softmax are the probabilities."""
     if not isinstance(outputs, Tensor) or outputs.ndim != 2:
         got = f"shape {tuple(outputs.shape)}" if isinstance(outputs, Tensor) else type(outputs).__name__
         raise GradlabError(f"The model must give a row of scores for each picture, one for each class; got {got}.")
-    if outputs.shape[1] == 1:
-        outputs = torch.cat([-outputs, outputs], 1)
-    if classes.numel() and not 0 <= int(classes.min()) <= int(classes.max()) < outputs.shape[1]:
-        raise GradlabError(f"Classes are from 0 to {outputs.shape[1] - 1}, got {int(classes.min())} to {int(classes.max())}.")
-    return outputs.gather(1, classes[:, None])[:, 0]
+    return torch.cat([-outputs, outputs], 1) / 2 if outputs.shape[1] == 1 else outputs
 
 
 def _classes(x: Tensor, classes: Classes | int) -> Classes:
+    if not len(x):
+        raise GradlabError("There are no pictures: the batch is empty.")
     if isinstance(classes, Tensor) and classes.shape != x.shape[:1]:
-        raise GradlabError(f"There are {len(x)} pictures and classes of shape {tuple(classes.shape)}: give one for each.")
+        raise GradlabError(
+            f"{len(x)} pictures need {len(x)} classes, or a number for all; got shape {tuple(classes.shape)}."
+        )
     return torch.as_tensor(classes, device=x.device).long().expand(len(x))
 
 

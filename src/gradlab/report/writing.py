@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.files import write_file
-from gradlab.report import classification, closing, columns, curves, headline, language, regression, weights
+from gradlab.report import (
+    augmentation,
+    classification,
+    closing,
+    columns,
+    curves,
+    headline,
+    language,
+    regression,
+    weights,
+)
 from gradlab.report.findings import findings_section
 from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
@@ -38,6 +48,7 @@ def write_report(run: "Run") -> Path:
         curves.health_section(run) if has_curve else Html(),
         closing.columns_section(run),
         _or_reason("First layer", weights.weights_section, run),
+        _or_reason("Augmentation", augmentation.run_augmentation, run),
         closing.recipe_section(run),
         closing.next_section(run),
     ]
