@@ -1,7 +1,6 @@
 """Training pictures before and after their augmentation, by each setting alone and by all of them."""
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,20 +12,8 @@ from gradlab.report.markup import Html, quiet, section, table, tag
 from gradlab.report.pictures import Pixels, picture, to_pixels
 from gradlab.wording import as_typed, quantity
 
-if TYPE_CHECKING:
-    from gradlab.run import Run
-
 _EXAMPLES, _EPOCHS, _FEW = 8, 6, 3
 _SEED = 0  # the plan's own, unless another is set
-
-
-def run_augmentation(run: "Run") -> Html:
-    """What the training of a run saw; nothing where its pictures were plain."""
-    if run.recipe.data.values.get("augment") is None:
-        return Html()
-    view = run.dataset.train
-    assert isinstance(view, Augmented)
-    return augmentation_section(view, run.dataset.raw, run.recipe.train.get("seed", _SEED))
 
 
 def augmentation_section(view: Augmented, raw: Raw, seed: int = _SEED) -> Html:
