@@ -14,7 +14,7 @@ from gradlab.wording import quantity
 
 EXPLAINED = 6  # pictures of a batch
 _OPERATIONS = 2e11  # that this may take: some seconds on a slow core
-_FAR = 2.0  # standard deviations of pixels, by which the mean of pictures is far from that of the training
+_FAR = 1.5  # standard deviations of pixels, by which the mean of pictures is far from that of the training
 
 
 def are_pictures(x: Any) -> bool:

@@ -164,7 +164,7 @@ def _is_transparent(image: "Image.Image") -> bool:
 @contextmanager
 def opened(path: Path) -> Iterator["Image.Image"]:
     """An open picture, if its pixels fit into memory; whatever goes wrong meanwhile is told with the file's name."""
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
@@ -179,8 +179,11 @@ def opened(path: Path) -> Iterator["Image.Image"]:
     except GradlabError:
         raise
     except Exception as error:  # decoders fail in a dozen ways: truncated data, broken chunks, values out of range
+        why = one_line(error)
+        if isinstance(error, UnidentifiedImageError):
+            why = "it is in no format of pictures that is known" if path.stat().st_size else "the file is empty"
         raise DamagedPicture(
-            f"{printable(path)} cannot be read as a picture: {one_line(error)}. Mend it or take it away."
+            f"{printable(path)} cannot be read as a picture: {why}. Mend it or take it away."
         ) from None
 
 
