@@ -53,7 +53,7 @@ def test_recognised_examples_come_first_and_then_the_mistakes_for_both_classes(c
     assert right == sorted(right, reverse=True)
     assert len({actual for (actual, _, _), is_right in zip(pairs, right, strict=True) if is_right}) == sum(right)
     assert shown.count("What speaks for ") == 2 * right.count(False)
-    assert shown.count('class="beside"') == len(cards) + right.count(False)
+    assert shown.count('class="methods"') == len(cards) + right.count(False)
     assert "layer bend2 speak" in shown
 
 

@@ -75,7 +75,7 @@ def _row(item: Attribution) -> Html:
         scale = f"{'±' if numbers.min() < 0 else '+'}{quantity(full, 2)}"
         text = f"{method}: what speaks for {item.label}, where {scale} is in full colour"
         drawn.append(picture(heat(numbers, full, image), text, method, tag("div", scale, class_="quiet")))
-    return tag("div", *drawn, class_="beside")
+    return tag("div", *drawn, class_="methods")
 
 
 def _image(item: Attribution) -> Pixels:

@@ -5,7 +5,7 @@ from gradlab.report.charts import thinned
 from gradlab.report.markup import Html, quiet, section, tag
 from gradlab.report.pictures import picture, signed
 
-_LAYERS, _MAPS = 8, 24  # that are drawn
+_LAYERS, _MAPS = 6, 16  # that are drawn
 
 
 def feature_map_section(layers: list[FeatureMaps], *above: Html) -> Html:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 _PICTURES, _MISTAKES = 6, 2
 _OPERATIONS = 2e10  # that are always affordable: about a second of a slow core
-_SHARE = 0.1  # of what the test split takes, by which more are
+_SHARE = 0.05  # of what the training took, which is affordable too
+_BOTH_WAYS = 3  # forward passes that one with its way back costs
 
 
 def sight_sections(run: "Run", predictions: Predictions) -> Html:
@@ -31,7 +32,8 @@ def sight_sections(run: "Run", predictions: Predictions) -> Html:
     chosen = _chosen(predictions)
     x = run.dataset.test.batch(torch.from_numpy(chosen))["inputs"]
     labels = [which[chosen].tolist() for which in (predictions.predicted, predictions.actual)]
-    operations = max(_OPERATIONS, _SHARE * len(predictions) * forward_flops(run.model, x[:1]))
+    passes = _BOTH_WAYS * run.metrics[-1]["epoch"] * run.data["sizes"]["train"]
+    operations = max(_OPERATIONS, _SHARE * passes * forward_flops(run.model, x[:1]))
     asked = questions(predictions.raw(run, chosen), x, *labels)
     words = quiet("Some test examples that it recognises, then the most confident mistakes.")
     found = attributions(run.model, asked, predictions.classes, operations)
