@@ -107,3 +107,25 @@ def test_other_modules_are_not_explained(network, x):
         (nn.Sequential(nn.Conv2d(5, 4, 3), nn.Flatten(), nn.Linear(4 * 12 * 12, 3)), torch.randn(4, 5, 14, 14), None),
     ]:
         assert gl.probe(model, inputs, targets).attributions.items == []
+
+
+def test_a_module_that_takes_one_size_of_batch_alone_is_looked_into_without(x):
+    class Fixed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Linear(3 * 14 * 14, 3)
+
+        def forward(self, x):
+            return self.head(x.view(4, -1))
+
+    probe = gl.probe(Fixed(), x)
+    assert probe.layers
+    assert probe.attributions.items == []
+    assert probe.notes[0].startswith("What speaks for the classes is left out: ")
+
+
+def test_a_model_that_is_broken_has_a_page_all_the_same(network, x, tmp_path):
+    network[0].weight.data.fill_(torch.nan)
+    probe = gl.probe(network, x)
+    json.dumps(probe.plain(), allow_nan=False)
+    assert "What speaks for the class" in probe.to_html(tmp_path / "probe.html").read_text()

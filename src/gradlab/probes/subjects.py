@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from gradlab.data import Batch, Context, Examples, Preprocessing, Reading, Tokenizer
 from gradlab.data.batch import size
 from gradlab.data.pictures.reader import is_picture
-from gradlab.errors import GradlabError, unknown
+from gradlab.errors import GradlabError, one_line, unknown
 from gradlab.probes.attention import attention_maps
 from gradlab.probes.inspection import Inspection
 from gradlab.probes.layers import layer_values
@@ -40,10 +40,13 @@ def inspect_model(model: nn.Module, x: Any, y: Any = None, loss: str | LossFunct
         raise GradlabError("To look inside a module, give it a batch: probe(model, x), or probe(model, x, y).")
     x, y = (torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in (x, y))
     seen = record(model, x, y, _loss(y, loss))
-    more = (
-        {"attributions": explained(seen, x, x.detach().cpu().numpy(), y)} if are_classified(seen.output, x, y) else {}
-    )
-    return _inspection(seen, type(model).__name__, "one batch", x, [], **more)
+    notes, more = list[str](), dict[str, Any]()
+    if are_classified(seen.output, x, y):
+        try:
+            more = {"attributions": explained(seen, x, x.detach().cpu().numpy(), y)}
+        except Exception as error:  # of a stranger's module, which need not take other batches than this one
+            notes = [f"What speaks for the classes is left out: {one_line(error)}"]
+    return _inspection(seen, type(model).__name__, "one batch", x, notes, **more)
 
 
 def inspect_run(run: Run, inputs: Any = None, split: str | None = None, examples: int | None = None) -> Inspection:

@@ -8,7 +8,7 @@ import numpy as np
 from gradlab.probes import Attribution, Attributions
 from gradlab.report.charts import charts
 from gradlab.report.markup import Html, join, quiet, section, tag
-from gradlab.report.pictures import Pixels, heat, picture, resized, to_pixels
+from gradlab.report.pictures import Pixels, finite, heat, picture, resized, to_pixels
 from gradlab.wording import quantity
 
 _FULL = 99  # per cent of the pixels, beyond which a colour grows no fuller: one pixel would leave all others pale
@@ -33,7 +33,7 @@ def attribution_section(found: Attributions, *words: Html) -> Html:
 
 def _legend(found: Attributions) -> Html:
     """How to read the cards."""
-    colours = tag("span", class_="signs", role="img", aria_label="from red over none to blue")
+    colours = tag("span", class_="signs", role="img", **{"aria-label": "from red over grey to blue"})
     means = [
         tag("li", tag("b", method), f": {_MEANS[method].format(layer=found.layer)}") for method in found.items[0].maps
     ]
@@ -70,7 +70,7 @@ def _row(item: Attribution) -> Html:
     image = _image(item)
     drawn = [picture(image, f"the picture: {_title(item)}", "picture")]
     for method, values in item.maps.items():
-        numbers = values.double().cpu().numpy()
+        numbers = finite(values.double().cpu().numpy())
         full = float(np.percentile(np.abs(numbers), _FULL)) or float(np.abs(numbers).max())
         scale = f"{'±' if numbers.min() < 0 else '+'}{quantity(full, 2)}"
         text = f"{method}: what speaks for {item.label}, where {scale} is in full colour"

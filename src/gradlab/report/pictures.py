@@ -30,6 +30,7 @@ def to_pixels(images: Array) -> Pixels:
 
 def signed(values: Array) -> Pixels:
     """Numbers as colours: blue above zero, red below, the fainter the smaller; zero is transparent."""
+    values = finite(values)
     strength = np.abs(values) / max(float(np.abs(values).max()), 1e-12)
     return np.concatenate([_colour(values), (255 * strength)[..., None]], axis=-1).astype(np.uint8)
 
@@ -38,8 +39,14 @@ def weight_pixels(weight: Array) -> Pixels:
     """What a unit looks for (channels, height, width): in colours where it sees colours, grey being zero."""
     if len(weight) != 3:
         return signed(weight.mean(0))
+    weight = finite(weight)
     shades = 127.5 * (1 + weight / max(float(np.abs(weight).max()), 1e-12))
     return np.moveaxis(shades.round().astype(np.uint8), 0, -1)
+
+
+def finite(values: Array) -> Array:
+    """Zero in place of what is no number, as a broken model gives it."""
+    return np.nan_to_num(values, nan=0, posinf=0, neginf=0)
 
 
 def heat(values: Array, full: float, image: Pixels) -> Pixels:
