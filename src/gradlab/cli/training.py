@@ -237,7 +237,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         if sizes[0]
         else f"{recipe.data.name}: {experiment.dataset.preprocessing.spec}",
         "model": f"{recipe.model.name}: {experiment.parameters:,} parameters, {flops}",
-        "starts from": start_in_words(plan, experiment.steps),
+        "start": start_in_words(plan, experiment.steps),
         "plan": _planned(experiment, each),
         "schedule": preview(plan, experiment.steps),
         "device": f"{experiment.device.type}{threads}, {experiment.mode} step",
@@ -280,11 +280,11 @@ def processes(experiment: Experiment) -> str:
 
 
 def _initial(experiment: Experiment) -> str:
-    """What the fresh model costs, beside what one that knows nothing should."""
+    """What the model costs at first, and beside it, if it is a fresh one, what one that knows nothing should."""
     loss, (value, formula) = experiment.initial_loss(), experiment.task.expected_initial_loss()
     if math.isnan(loss):
         return ""
-    return number(loss) if math.isnan(value) else f"{number(loss)}, expected {number(value)} ({formula})"
+    return number(loss) if math.isnan(value) or experiment.plan.from_run else f"{number(loss)}, expected {number(value)} ({formula})"
 
 
 def show_columns(screen: Console, experiment: Experiment) -> None:

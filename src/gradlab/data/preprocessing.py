@@ -136,10 +136,10 @@ class Preprocessing(Preparation):
             )
         if given.shape[0] != inputs.shape[1] or given.features != features:
             what = "columns" if len(given.shape) == 1 else "channels"
-            differ = next((f", such as {name!r}" for name in sorted({*given.features} ^ {*features})), "")
+            differ = next((f", not all the same: {name!r}" for name in sorted({*given.features} ^ {*features})), "")
             raise GradlabError(
-                f"train.from_run was trained on inputs of {given.shape[0]} {what}, and these have {inputs.shape[1]}, or "
-                f"others{differ}. Take another run."
+                f"train.from_run was trained on inputs of {given.shape[0]} {what}, and these have {inputs.shape[1]}"
+                f"{differ}. Take another run."
             )
         if given.method != method:
             raise GradlabError(

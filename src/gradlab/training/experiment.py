@@ -34,7 +34,7 @@ from gradlab.training.plan import Plan, plan_schema
 from gradlab.training.players import check_players
 from gradlab.training.saved import train_into
 from gradlab.training.schedules import schedules
-from gradlab.training.transfer import origin_of
+from gradlab.training.transfer import origin_of, taken_over
 
 SPLITS = ("train", "validation", "test")
 _GLANCE = 256  # examples that tell enough about a fresh model,
@@ -126,9 +126,8 @@ class Experiment:
         check_precision(plan, device)
         parallel.check_same("recipe", recipe.to_toml())
         origin = origin_of(recipe, plan, begun)
-        # One that has begun keeps what it took over: it needs that run no longer.
-        source = begun or (origin and origin.run) if plan.from_run else None
-        dataset = load(recipe.data, wants(recipe.task), source and source.preprocessing)
+        given = taken_over(plan, origin, begun)
+        dataset = load(recipe.data, wants(recipe.task), given)
         if parallel.count() > 1:
             parallel.check_same("data", dataset.raw.fingerprint())
         recipe = replace(recipe, task=settled(recipe.task, dataset.targets))

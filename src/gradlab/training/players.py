@@ -49,13 +49,19 @@ class Player:
         return partial(self.objective.loss, model)
 
     def step(
-        self, model: nn.Module, called: Callable[..., Any], guard: Guard, number: int, after: Sequence[AfterUpdate] = ()
+        self,
+        model: nn.Module,
+        called: Callable[..., Any],
+        guard: Guard,
+        after: Sequence[AfterUpdate] = (),
+        number: int = 0,
     ) -> "GradientStep | ClosureStep":
         """From the step of this number on. `called` is the model, or what stands for it: one that carries its state."""
         if isinstance(self.optimizer, ClosureOptimizer):
             return ClosureStep(self.loss(called), self.optimizer, HostGuard(), self.name)
-        where = {"name": self.name, "number": number, "after": after}
-        return GradientStep(self.loss(called), model, self.optimizer, self.plan, guard, **where)
+        return GradientStep(
+            self.loss(called), model, self.optimizer, self.plan, guard, name=self.name, after=after, number=number
+        )
 
 
 def check_players(model: nn.Module, task: Task, plan: Plan) -> None:
@@ -72,9 +78,7 @@ def check_players(model: nn.Module, task: Task, plan: Plan) -> None:
         _settled(name, objective, model, plan, {}, thaw=0)
 
 
-def make_players(
-    model: nn.Module, task: Task, plan: Plan, groups: Groups | None = None, thaw: int = 0
-) -> list[Player]:
+def make_players(model: nn.Module, task: Task, plan: Plan, groups: Groups | None = None, thaw: int = 0) -> list[Player]:
     """A player for each objective of the task, with groups beside its own; refused where one moves nothing.
 
     `thaw` is the step from which on parts that are frozen at first learn too.
@@ -143,5 +147,5 @@ def make_step(
     for player in players:
         last = player is players[-1]
         guard = HostGuard() if flag is None else DeviceGuard(flag, counts=last)
-        steps.append((player.step(model, called, guard, step, after if last else ()), player.multiple))
+        steps.append((player.step(model, called, guard, after if last else (), step), player.multiple))
     return steps[0][0] if len(steps) == 1 else TurnsStep(steps)

@@ -53,8 +53,8 @@ class GradientStep:
         guard: Guard,
         *,
         name: str = "loss",
-        number: int = 0,
         after: Sequence[AfterUpdate] = (),
+        number: int = 0,
     ):
         """`number` is that of the first step that it makes: parameters with a later start are left alone."""
         self.loss, self.model, self.optimizer, self.name = loss, model, optimizer, name

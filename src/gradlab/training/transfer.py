@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gradlab.data import Dataset, Raw, Targets
+from gradlab.data import Dataset, Preparation, Raw, Targets
 from gradlab.data.preprocessing import Preprocessing
 from gradlab.errors import GradlabError
 from gradlab.files.sums import sha256
@@ -50,8 +50,8 @@ class Origin:
         found = sha256(file)
         if plan.from_sha256 not in (None, found):
             raise GradlabError(
-                f"The weights of {run.path} are not those of train.from_sha256: {file} has changed. Bring them back, or "
-                "start from those of now: train.from_sha256=none."
+                f"The weights of {run.path} are not those of train.from_sha256: {file} has changed. Bring them back, "
+                "or start from those of now: train.from_sha256=none."
             )
         return cls(run=run, weights=newest.chosen, sha256=found)
 
@@ -90,8 +90,8 @@ class Origin:
         if any(wrong.values()):
             reasons = " ".join(f"{words}: {listed(names)}." for words, names in wrong.items() if names)
             raise GradlabError(
-                f"The weights of {self.run.path} do not fit model={recipe.model.name} on these data. {reasons} Take the "
-                f"model of that run, as its recipe.toml has it."
+                f"The weights of {self.run.path} do not fit model={recipe.model.name} on these data. {reasons} Take "
+                "the model of that run, as its recipe.toml has it."
             )
 
 
@@ -100,7 +100,7 @@ def origin_of(recipe: Recipe, plan: Plan, begun: Run | None = None) -> Origin | 
     if plan.from_run is None:
         return None
     if wants(recipe.task) in ("tokens", "masked"):
-        raise GradlabError(f"train.from_run gives the weights of a classifier: task={recipe.task.name} has no use for it.")
+        raise GradlabError(f"train.from_run has the weights of a classifier, of no use for task={recipe.task.name}.")
     if begun is None:
         return Origin.of(plan)
     if newest_sound(begun.checkpoints)[0] is not None:
@@ -108,7 +108,13 @@ def origin_of(recipe: Recipe, plan: Plan, begun: Run | None = None) -> Origin | 
     try:
         return Origin.of(plan)
     except GradlabError as error:
-        raise GradlabError(f"{begun.path} has no checkpoint, and cannot start again from train.from_run. {error}") from None
+        raise GradlabError(f"{begun.path} has no checkpoint, and starts again from train.from_run: {error}") from None
+
+
+def taken_over(plan: Plan, origin: Origin | None, begun: Run | None) -> Preparation | None:
+    """How inputs are prepared: as the weights know them. One that has begun keeps it, and needs that run no longer."""
+    run = begun or (origin.run if origin is not None else None)
+    return run.preprocessing if run is not None and plan.from_run is not None else None
 
 
 def check_own_start(plan: Plan) -> None:
@@ -145,8 +151,8 @@ def _check_categories(run: Run, raw: Raw) -> None:
         known = before.get(column["name"], column)
         if column["use"] == "input" and column["values"] != known["values"]:
             raise GradlabError(
-                f"The column {column['name']!r} has the categories {listed(column['values'])}, but those of {run.path}, "
-                f"whose weights know them by their order, are {listed(known['values'])}. Take a file with the same."
+                f"The column {column['name']!r} has the categories {listed(column['values'])}, but those of "
+                f"{run.path}, whose weights know them by their order, are {listed(known['values'])}."
             )
 
 
