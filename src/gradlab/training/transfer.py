@@ -133,9 +133,9 @@ def start_in_words(plan: Plan, steps: int) -> str:
         words.append(f"the weights of {plan.from_run}" + ", with a new last layer" * bool(plan.new_head))
     if plan.freeze:
         parts = "all but the last layer" if plan.freeze == [TRUNK] else ", ".join(plan.freeze)
-        thaw = plan.thaw_step(steps)
-        end = f"until step {thaw:,}, then learns at {plan.thaw_lr:g} of the rate"
-        words.append(f"{parts} frozen" if thaw is None else f"{parts} frozen {end}")
+        thaw, slower = plan.thaw_step(steps), f"at {plan.thaw_lr:g} of the rate"
+        until = "" if thaw is None else f" until step {thaw:,}, then {slower}"
+        words.append(f"{parts} {slower}" if thaw == 0 else f"{parts} frozen{until}")
     return "; ".join(words)
 
 
