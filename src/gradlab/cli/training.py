@@ -80,6 +80,7 @@ def train(
     - `gradlab train mine.py model.width=64`: a recipe of your own; `mine.py:name` where the file has several
     - `gradlab train digits-mlp model=mine --code mine.py`: a part of your own in a recipe of ours
     - `gradlab train digits-transfer --from runs/digits-trunk-3f2a`: from the weights of a finished run
+    - `gradlab train digits-transfer --from runs/digits-trunk-3f2a --freeze trunk train.thaw=0.5`: its last layer first
     - `torchrun --nproc-per-node 2 -m gradlab train digits-mlp`: two processes that share every batch
 
     Several trainings, to learn something about a recipe; each writes a folder with a report, and goes on where it was
@@ -92,6 +93,7 @@ def train(
     - `gradlab train digits-mlp --curve`: how much better it gets with more examples
     - `gradlab train curve-fitting --vary model.degree=1,2,3,5,9`: underfitting and overfitting in one picture
     - `gradlab train digits-mlp --vary model.hidden=16/64/64,64 --vary train.lr=1e-4,1e-3,1e-2`: two knobs
+    - `gradlab train digits-mlp --vary model.hidden=16/64 --seeds 5`: mean and standard deviation for each value
 
     `gradlab recipes` lists the names, `gradlab recipes NAME` every key with its type, default and meaning.
 
@@ -120,6 +122,7 @@ def train(
         Train so many times, each time tested on another part of the data.
     seeds
         Train so many times with another seed, from train.seed upwards: other weights, order and dropout, the same data.
+        With `--vary`, each of its values.
     find_lr
         Find a learning rate instead of training.
     curve
@@ -284,7 +287,11 @@ def _initial(experiment: Experiment) -> str:
     loss, (value, formula) = experiment.initial_loss(), experiment.task.expected_initial_loss()
     if math.isnan(loss):
         return ""
-    return number(loss) if math.isnan(value) or experiment.plan.from_run else f"{number(loss)}, expected {number(value)} ({formula})"
+    return (
+        number(loss)
+        if math.isnan(value) or experiment.plan.from_run
+        else f"{number(loss)}, expected {number(value)} ({formula})"
+    )
 
 
 def show_columns(screen: Console, experiment: Experiment) -> None:

@@ -52,10 +52,12 @@ def _cards(result: "Variations", best: "Choice") -> list[Html]:
     split = result.held_out
     name = result.metric if result.metric in best.figures(split) else "loss"
     values = [card(key, typed(value), {"best by": f"{split} loss"}, "better") for key, value in best.changes.items()]
-    spreads = {s: best.spread(s).get(name) for s in ("train", "test")}
-    train, test = (number(None) if spread is None else spread.words for spread in spreads.values())
-    beside = {"on the training examples": train, "test": test}
-    return [*values, card(f"{split} {name_of(name)} there", best.spread(split)[name].words, beside)]
+    there = best.spread(split)[name]
+    others = {"on the training examples": "train", "test": "test"}
+    spreads = {words: best.spread(s).get(name) for words, s in others.items() if s != split}
+    beside = {} if there.std is None else {"standard deviation": number(there.std)}
+    beside |= {words: number(None) if spread is None else spread.words for words, spread in spreads.items()}
+    return [*values, card(f"{split} {name_of(name)} there", number(there.mean), beside)]
 
 
 def _losses(result: "Variations", first: str) -> Html:
