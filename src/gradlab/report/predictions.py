@@ -33,7 +33,7 @@ class Predictions:
         from gradlab.tasks import predict
 
         test = run.dataset.test
-        logits = _class_logits(run, predict(run.model, test.inputs))
+        logits = _class_logits(run, predict(run.task.at_test(run.model), test.inputs))
         probabilities = logits.softmax(1)
         confidence, predicted = probabilities.max(1)
         fitted = run.finished.get("calibration") or {"refused": "no validation split"}

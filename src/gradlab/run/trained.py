@@ -77,7 +77,7 @@ class TrainedRun(RunFiles):
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
         reader = self.reader
         values = reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
-        return check_outputs(predict(self.model, self.prepared(values)))
+        return check_outputs(predict(self.task.at_test(self.model), self.prepared(values)))
 
     def prepared(self, values: npt.NDArray[Any]) -> Any:
         """Raw inputs as the model takes them, with values that training knew."""

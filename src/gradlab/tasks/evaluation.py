@@ -80,6 +80,7 @@ def evaluate_supervised(
     compared; what such a model has of it is its longer past, and a state of zeros at every window is one it has hardly
     seen.
     """
+    model = task.at_test(model)
     targets = examples.parts.get("targets")
     each = math.prod(targets.shape[1:]) if targets is not None else 1
     rows = min(rows, max(1, _NUMBERS // max(1, task.outputs * each)))
