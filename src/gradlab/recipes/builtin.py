@@ -116,7 +116,7 @@ def mnist_lenet() -> Recipe:
 
 @recipe
 def digits_cnn() -> Recipe:
-    """Handwritten digits, 8×8 pixels, by a small convolutional network; pictures are moved, turned and bent a little."""
+    """Handwritten digits by a small convolutional network; pictures are moved, turned and bent a little."""
     augment = Part("pictures", {"translate": 1, "rotate": 10.0, "stretch": 0.1, "shear": 0.1})
     model = Part("vgg", {"widths": [32, 64], "hidden": [64], "dropout": 0.3})
     train = {"epochs": 40, "batch_size": 64, "lr": 3e-3, "schedule": "one-cycle", "optimizer": "adamw"}
@@ -145,19 +145,21 @@ def fashion_mnist_resnet20() -> Recipe:
 @recipe
 def cifar10_resnet18() -> Recipe:
     """CIFAR-10 by a residual network of 18 layers. Needs `gradlab data fetch cifar10`, or --data FOLDER."""
-    augment = Part("pictures", {"flip": True, "translate": 4, "cutout": 12, "edge": "reflect"})
-    train = {"epochs": 30, "batch_size": 512, "lr": 0.01, "optimizer": "muon", "weight_decay": 0.05}
-    train |= {"schedule": "one-cycle", "precision": "auto", "keep": "last"}
+    augment = Part("pictures", {"flip": True, "translate": 4, "cutout": 8, "edge": "reflect"})
+    rule = {"momentum": 0.9, "iterations": 3, "adjust": "original", "normalised": True, "adamw_rate": 0.02}
+    train = {"epochs": 36, "batch_size": 512, "lr": 0.1, "optimizer": Part("muon", rule | {"beta2": 0.95})}
+    train |= {"schedule": "polynomial", "precision": "auto", "keep": "last"}
     data = Part("cifar10", {"augment": augment, "validation": 0.0})
-    return Recipe("cifar10-resnet18", data, Part("resnet18"), Part("classify", {"label_smoothing": 0.1}), train)
+    task = Part("classify", {"label_smoothing": 0.1, "tta": "flip"})
+    return Recipe("cifar10-resnet18", data, Part("resnet18"), task, train)
 
 
 @recipe
 def cifar10_fast() -> Recipe:
     """CIFAR-10 to 94 % in a few seconds of a GPU. Needs `gradlab data fetch cifar10`, or --data FOLDER."""
     augment = Part("pictures", {"flip": "alternating", "translate": 2, "edge": "reflect"})
-    rule = {"momentum": 0.6, "iterations": 3, "adjust": "original", "normalised": True, "adamw_rate": 0.1}
-    train = {"epochs": 8, "batch_size": 2000, "lr": 0.24, "schedule": "polynomial", "precision": "auto", "keep": "last"}
+    rule = {"momentum": 0.6, "iterations": 3, "adjust": "original", "normalised": True, "adamw_rate": 0.3}
+    train = {"epochs": 9, "batch_size": 2000, "lr": 0.24, "schedule": "polynomial", "precision": "auto", "keep": "last"}
     train |= {"optimizer": Part("muon", rule | {"beta1": 0.85, "beta2": 0.95})}
     data = Part("cifar10", {"augment": augment, "validation": 0.0})
     task = Part("classify", {"label_smoothing": 0.2, "tta": "flip-shift"})

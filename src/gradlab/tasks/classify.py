@@ -45,7 +45,8 @@ class Classify(Supervised):
         Literal["none", "balanced"], "balanced: in the training loss each class counts the same, however rare it is"
     ] = "none"
     tta: Annotated[
-        Tta, "test-time augmentation: outputs are means over pictures and their mirror images, and both moved by a pixel"
+        Tta,
+        "test-time augmentation: outputs are means over pictures and mirror images, and both moved by a pixel",
     ] = "none"
     threshold: float | None = field(init=False, default=None)
     """The probability from which on the positive of two classes is predicted; else the more probable one is."""

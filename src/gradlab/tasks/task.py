@@ -147,7 +147,7 @@ class Task:
 
     def with_tta(self, tta: Tta) -> "Task":
         """The same task with test-time augmentation."""
-        raise GradlabError("Test-time augmentation is for classifiers of pictures, but this run predicts something else.")
+        raise GradlabError("Test-time augmentation is for classifiers of pictures, which this run is not.")
 
     def at_threshold(self, threshold: float) -> "Task":
         """The same task, with the second of two classes predicted from this probability on."""

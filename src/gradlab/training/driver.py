@@ -92,14 +92,14 @@ def fit_inputs(model: nn.Module, train: Split) -> None:
     It says so by a method `fit_inputs(inputs)`, which leaves alone what was fitted before.
     """
     if hasattr(model, "fit_inputs") and isinstance(train, Examples):
-        model.fit_inputs(train.inputs[: min(len(train), _FITTED)])
+        model.fit_inputs(train.inputs[: min(len(train), _FITTED)])  # type: ignore[operator]
 
 
 def channels_last(model: nn.Module) -> None:
     """Lay out the weights of convolutions, and with them all that passes, as the matrix units of a GPU take them."""
     for module in model.modules():
         if isinstance(module, nn.Conv2d):
-            module.to(memory_format=torch.channels_last)
+            module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def total_steps(train: Split, plan: Plan) -> int:

@@ -1,4 +1,4 @@
-"""A small convolutional network behind a whitening layer, which learns in a few epochs. Jordan 2024, arXiv:2404.00498."""
+"""A small network of convolutions behind a whitening layer, for a few epochs. Jordan 2024, arXiv:2404.00498."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class WhitenedSettings:
 
 
 class Whitening(nn.Module):
-    r"""Patches of a picture along their principal axes, each divided by its deviation; and the same with its sign turned.
+    r"""Patches along their principal axes, each divided by its deviation, and the same with their signs turned.
 
     $$ y = \begin{pmatrix} V \\ -V \end{pmatrix} x + b, \qquad
        V = (\Lambda + \varepsilon)^{-1/2} Q^\top, \quad \mathbb{E}\, x x^\top = Q \Lambda Q^\top $$
@@ -57,7 +57,7 @@ class Whitening(nn.Module):
 
     @torch.no_grad()
     def fit(self, pictures: Float[Tensor, "batch channels height width"]) -> None:
-        """The principal axes of all patches; in float64 on the CPU, so that they are the same wherever it is trained."""
+        """The principal axes of all patches; in float64 on the CPU, so that they are the same on every device."""
         side = self.weight.shape[-1]
         patches = F.unfold(pictures.cpu(), side).transpose(1, 2).flatten(0, 1).double()
         values, vectors = torch.linalg.eigh(patches.T @ patches / len(patches))
@@ -109,7 +109,7 @@ def whitened_cnn(
     inputs: Picture,
     outputs: int,
     *,
-    settings: WhitenedSettings = WhitenedSettings(),  # noqa: B008
+    settings: WhitenedSettings = WhitenedSettings(),
 ) -> nn.Module:
     """A small network for a few epochs on CIFAR-10: whitened patches, and stages of two convolutions each."""
     check_size("whitened-cnn", inputs, settings.patch - 1 + 2 ** len(settings.widths))

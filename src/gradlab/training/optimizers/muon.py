@@ -123,7 +123,7 @@ def muon(
     adjust: Annotated[
         Adjust, "rate by shape: steps as large as AdamW's, for rates made for it; or √max(1, rows / columns)"
     ] = "match_rms_adamw",
-    normalised: Annotated[bool, "scale each matrix to the norm √rows before its step: decay has then nothing to do"] = False,
+    normalised: Annotated[bool, "scale each matrix to the norm √rows before its step, instead of decay"] = False,
     adamw_rate: Annotated[Positive, "rate of AdamW, as a multiple of train.lr"] = 1.0,
     others: Annotated[list[str] | None, "beginnings of names of further weights that AdamW moves"] = None,
     beta1: Beta = 0.9,
