@@ -88,6 +88,8 @@ def train(
     code: Files = None,
     out: str | Path | None = None,
     device: str = "auto",
+    from_run: str | Path | Run | None = None,
+    freeze: str | Sequence[str] | None = None,
     observers: Sequence[Observer] = (),
 ) -> Run:
     """Train a recipe (by name, TOML or Python file, or value) with some values changed, and return the finished run.
@@ -95,12 +97,16 @@ def train(
     run = gl.train("digits-mlp", {"model.hidden": [256, 256], "train.epochs": 10})
     run.test["accuracy"]
 
+    With `from_run`, the model starts from the weights of a finished classifier, with a new last layer if its classes
+    are others. `freeze` are parts of the model that stay as they are; "trunk" is all but the last layer.
+
     If something seems wrong with the training, the doctor tells it on stderr, and `run.findings` has it; the override
     `{"doctor": "off"}` leaves that out.
     """
     _load_code(code)
     with parallel.joined():
-        run = start(prepare(recipe, overrides, data=data, device=device), out, observers)
+        prepared = prepare(recipe, overrides, data=data, device=device, from_run=from_run, freeze=freeze)
+        run = start(prepared, out, observers)
         if parallel.rank() == 0:
             tell(run.findings or [])
     return run
@@ -112,10 +118,17 @@ def prepare(
     *,
     data: str | Path | None = None,
     device: str = "auto",
+    from_run: str | Path | Run | None = None,
+    freeze: str | Sequence[str] | None = None,
 ) -> Experiment:
     """Everything of a training but the training: data read, model built, all of it checked."""
     found = recipe if isinstance(recipe, Recipe) else find(str(recipe))
-    changes = {**({"data.path": str(data)} if data is not None else {}), **(overrides or {})}
+    named = {
+        "data.path": None if data is None else str(data),
+        "train.from_run": str(from_run.path if isinstance(from_run, Run) else from_run) if from_run else None,
+        "train.freeze": freeze if freeze is None or isinstance(freeze, str) else list(freeze),
+    }
+    changes = {**{key: value for key, value in named.items() if value is not None}, **(overrides or {})}
     return Experiment.of(found.override(changes), find_device(device))
 
 

@@ -32,6 +32,20 @@ def digits_dropout() -> Recipe:
 
 
 @recipe
+def digits_trunk() -> Recipe:
+    """The digits 0 to 4 by a small residual network, whose weights others can start from: see digits-transfer."""
+    changes = {"model": "resnet20", "model__width": 8, "data__classes": list("01234"), "train__epochs": 15}
+    return _named("digits-trunk", digits_mlp(), **changes)
+
+
+@recipe
+def digits_transfer() -> Recipe:
+    """The digits 5 to 9 from five examples each, by the same network. Try it with --from a run of digits-trunk."""
+    few = {"data__limit": 25, "data__validation": 0.0, "train__steps": 100}  # none are left to choose weights by
+    return _named("digits-transfer", digits_trunk(), data__classes=list("56789"), **few)
+
+
+@recipe
 def iris_softmax() -> Recipe:
     """Three species of iris from four measurements, by softmax regression with L-BFGS."""
     train = {"epochs": 20, "batch_size": "full", "optimizer": "lbfgs", "lr": 1.0, "weight_decay": 1e-2}

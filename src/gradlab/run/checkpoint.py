@@ -37,10 +37,20 @@ class Checkpoint:
         """The weights to use."""
         return self.model if self.best is None else self.best
 
+    @property
+    def folder(self) -> str:
+        """The name of its folder."""
+        return f"step-{self.step:08d}"
+
+    @property
+    def chosen_file(self) -> str:
+        """Where the weights to use are, within the folder of checkpoints."""
+        return f"{self.folder}/{'model' if self.best is None else 'best'}.safetensors"
+
 
 def write(folder: Path, checkpoint: Checkpoint, **failing: Any) -> Path:
-    """Write `folder/step-NNNNNNNN`."""
-    return write_as(folder / f"step-{checkpoint.step:08d}", checkpoint, **failing)
+    """Write it into a folder of its own, `step-NNNNNNNN`."""
+    return write_as(folder / checkpoint.folder, checkpoint, **failing)
 
 
 def write_as(target: Path, checkpoint: Checkpoint, **failing: Any) -> Path:

@@ -40,7 +40,9 @@ class Run(TrainedRun):
     def dataset(self) -> Dataset:
         """The data of the run, read again and prepared as they were; refused if they have changed."""
         self._tell_of_code()
-        dataset = load(self.source, wants(self.recipe.task))
+        # What was taken over from another run is not fitted to these data.
+        given = self.preprocessing if self.recipe.train.get("from_run") else None
+        dataset = load(self.source, wants(self.recipe.task), given)
         if dataset.raw.fingerprint() != self.data["fingerprint"]:
             raise GradlabError(f"The data of {self.path} are not the ones it was trained on. {BRING_BACK}")
         return dataset

@@ -66,13 +66,17 @@ class TrainedRun(RunFiles):
 
     def chosen_weights(self) -> dict[str, Tensor]:
         """The weights that the run ended with, or would end with if it were stopped at its newest checkpoint."""
+        return self.newest_checkpoint().chosen
+
+    def newest_checkpoint(self) -> checkpoint.Checkpoint:
+        """The newest one that is sound."""
         newest, complaints = checkpoint.newest_sound(self.checkpoints)
         if newest is None:
             reason = complaints[0] if complaints else "it has no checkpoint yet."
             raise GradlabError(f"{self.path} has no model to use: {reason}")
         for complaint in complaints:
             notice(f"{complaint} Using step {newest.step} instead.")
-        return newest.chosen
+        return newest
 
     def outputs(self, raw: npt.ArrayLike | str | Path) -> Tensor:
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""

@@ -34,6 +34,7 @@ from gradlab.training.plan import Plan, plan_schema
 from gradlab.training.players import check_players
 from gradlab.training.saved import train_into
 from gradlab.training.schedules import schedules
+from gradlab.training.transfer import origin_of, taken_over
 
 SPLITS = ("train", "validation", "test")
 _GLANCE = 256  # examples that tell enough about a fresh model,
@@ -59,8 +60,13 @@ def resolve(recipe: Recipe) -> Recipe:
         data=data,
         model=models.resolve(recipe.model, "model"),
         task=tasks.resolve(recipe.task, "task"),
-        train=plan_schema.resolve(recipe.train, "train"),
+        train=_with_run(plan_schema.resolve(recipe.train, "train")),
     )
+
+
+def _with_run(train: dict[str, Any]) -> dict[str, Any]:
+    """The plan with the place of the run that it starts from, wherever it is used from."""
+    return train if train["from_run"] is None else {**train, "from_run": str(Path(train["from_run"]).absolute())}
 
 
 def _other_section(recipe: Recipe) -> str | None:
@@ -101,18 +107,27 @@ class Experiment:
 
     @classmethod
     def of(
-        cls, recipe: Recipe, device: torch.device, threads: int | None = None, mode: Mode | None = None
+        cls,
+        recipe: Recipe,
+        device: torch.device,
+        threads: int | None = None,
+        mode: Mode | None = None,
+        begun: Run | None = None,
     ) -> "Experiment":
-        """Read the data and build the model. `threads` and `mode` repeat the choices of an earlier run."""
+        """Read the data and build the model. `threads` and `mode` repeat the choices of a run that has `begun`."""
         with owners.telling():
-            return cls._of(resolve(recipe), device, threads, mode)
+            return cls._of(resolve(recipe), device, threads, mode, begun)
 
     @classmethod
-    def _of(cls, recipe: Recipe, device: torch.device, threads: int | None, mode: Mode | None) -> "Experiment":
+    def _of(
+        cls, recipe: Recipe, device: torch.device, threads: int | None, mode: Mode | None, begun: Run | None
+    ) -> "Experiment":
         plan = Plan(**recipe.train)
         check_precision(plan, device)
         parallel.check_same("recipe", recipe.to_toml())
-        dataset = load(recipe.data, wants(recipe.task))
+        origin = origin_of(recipe, plan, begun)
+        given = taken_over(plan, origin, begun)
+        dataset = load(recipe.data, wants(recipe.task), given)
         if parallel.count() > 1:
             parallel.check_same("data", dataset.raw.fingerprint())
         recipe = replace(recipe, task=settled(recipe.task, dataset.targets))
@@ -120,6 +135,9 @@ class Experiment:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(plan.seed)
             model = build_model(recipe.model, dataset.preprocessing.spec, task.outputs, data=recipe.data.name)
+        if origin is not None:
+            dataset, recipe = origin.check_data(dataset), origin.give(recipe, model, dataset.targets, task.outputs)
+            plan = Plan(**recipe.train)
         splits = {name: dataset.split(name) for name in SPLITS}
         # Encoding refuses what the task cannot learn.
         encoded = {name: s if name != "train" and not split_size(s) else task.encoded(s) for name, s in splits.items()}
@@ -239,7 +257,7 @@ def resume(run: Run, device: torch.device, observers: Sequence[Observer], change
     before = run.environment
     same = before["device"] == device.type and before.get("processes", 1) == parallel.count()
     mode: Mode | None = next((one for one in get_args(Mode) if same and one == before.get("step")), None)
-    experiment = Experiment.of(replace(run.recipe, data=run.source), device, before["threads"], mode)
+    experiment = Experiment.of(replace(run.recipe, data=run.source), device, before["threads"], mode, run)
     if experiment.dataset.raw.fingerprint() != run.data["fingerprint"]:
         raise GradlabError(f"The data of {run.path} are not the ones it began with. {BRING_BACK}")
     now = describe_environment(device, experiment.threads, experiment.mode)

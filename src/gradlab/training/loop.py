@@ -25,6 +25,7 @@ from gradlab.tasks.objective import with_sum
 from gradlab.training.average import Average
 from gradlab.training.capture import GraphStep, Mode, in_mode, steps_at_once
 from gradlab.training.divergence import explain_divergence
+from gradlab.training.frozen import frozen_parts, hold_statistics
 from gradlab.training.guard import NonFinite
 from gradlab.training.observers import Observer, restore_observers, snapshots
 from gradlab.training.optimizers import ClosureOptimizer, Parameters
@@ -90,7 +91,8 @@ class Training:
         planned = plan.total_steps(self.stream.steps_per_epoch)
         self.total_steps = steps or planned
         self.schedule = schedules.build(plan.schedule, planned)
-        self.players = make_players(model, task, plan, groups)
+        self.thaw = plan.thaw_step(planned)
+        self.players = make_players(model, task, plan, groups, self.thaw or 0)
         moved = {name for player in self.players for name in player.optimizer.parameters.names}
         self.parameters = Parameters(model, moved=moved.__contains__)
         self.average = Average(self.parameters, plan.ema) if plan.ema is not None else None
@@ -109,8 +111,8 @@ class Training:
         """Train from where the training stands to its end; the model is left with the weights the plan keeps."""
         progress = self.progress
         self.began = time.perf_counter() - progress.seconds
-        step = self.step = self._make_step()
         self.model.train()
+        step = self.step = self._make_step()
         for observer in self.observers:
             observer.start(self)
         try:
@@ -128,6 +130,8 @@ class Training:
                     progress.step += 1
                 if watched:
                     self._look(before)
+                    if progress.step == self.thaw:
+                        step = self.step = self._make_step()
                     due = self._next_due()
                 if self.requests if self.alone else parallel.rung() or self._logs(progress.step):
                     self._answer()
@@ -183,6 +187,8 @@ class Training:
             after.append(lambda skip: average.update(updates, skip))
         if hasattr(self.called, "advance"):
             after.append(self.called.advance)
+        held = self.thaw is None or self.progress.step < self.thaw
+        hold_statistics(self.model, frozen_parts(self.model, self.plan), held)
         where = self.train, self.device, self.progress.step
         step = make_step(self.model, self.called, self.players, *where, after)
         # Read ahead only where batches depend on nothing but their number.
@@ -209,7 +215,8 @@ class Training:
     def _next_due(self) -> int:
         """The next step after which there is something to do: between those, the loop only trains."""
         intervals = [self.log_every, self.evaluate_every, *(o.every for o in self.observers if o.every)]
-        return min(self.total_steps, *((self.progress.step // every + 1) * every for every in intervals))
+        ends = [end for end in (self.thaw, self.total_steps) if end is not None and end > self.progress.step]
+        return min(*ends, *((self.progress.step // every + 1) * every for every in intervals))
 
     def _logs(self, step: int) -> bool:
         return step % self.log_every == 0 or step == self.total_steps
