@@ -21,6 +21,7 @@ from gradlab.recipe import Recipe
 from gradlab.recipes import find
 from gradlab.registry import Part
 from gradlab.run import Run, open_run
+from gradlab.run.folder import new_path
 from gradlab.tasks import Criterion, Objective, Task
 from gradlab.training import experiment
 from gradlab.training.checkup import tell
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from gradlab.diagnosis.doctor import Doctor
     from gradlab.estimators import Classifier, KernelClassifier, KernelRegressor, Regressor, load_estimator
     from gradlab.report.inside import Probe
+    from gradlab.studies.members import Tell
+    from gradlab.studies.pruning import Pruned
+    from gradlab.studies.tickets import Tickets
     from gradlab.verification import Verification
 
 __all__ = [
@@ -53,6 +57,7 @@ __all__ = [
     "Regressor",
     "Run",
     "doctor",
+    "find_tickets",
     "fit",
     "from_pretrained",
     "generate",
@@ -60,6 +65,7 @@ __all__ = [
     "load_run",
     "prepare",
     "probe",
+    "prune",
     "resume",
     "save_pretrained",
     "train",
@@ -147,6 +153,87 @@ def resume(
         if not (opened.path / "report.html").exists():
             _report(opened)
     return opened
+
+
+def prune(
+    run: str | Path | Run,
+    keep: float,
+    *,
+    rewind: bool = False,
+    reinit: bool = False,
+    rounds: int = 1,
+    per_layer: bool = False,
+    data: str | Path | None = None,
+    code: Files = None,
+    out: str | Path | None = None,
+    device: str | None = None,
+    observers: Sequence[Observer] = (),
+    tell: "Tell | None" = None,
+) -> "Pruned":
+    """Prune a finished run to a share of its weights by magnitude, and train it again by its own recipe.
+
+    pruned = gl.prune("runs/digits-mlp-3f2a", 0.2, rounds=3)
+    pruned.run.test["accuracy"], pruned.bytes
+
+    Training goes on from the trained weights; `rewind` sets those that are kept back to what they were before the first
+    step, and `reinit` draws others. Pruned weights are 0 from then on. Matrices and kernels are pruned, all together or
+    `per_layer`; biases, normalisations and tables of embeddings are not. Several rounds prune the same share each. The
+    same call with the same `out` goes on where it was.
+    """
+    from gradlab.studies.pruning import prune as run_pruning
+
+    if rewind and reinit:
+        raise GradlabError("--rewind and --reinit are two ways to begin: ask for one of them.")
+    opened = load_run(run, code=code, data=data)
+    return run_pruning(
+        opened,
+        keep,
+        Path(out) if out else new_path(f"{opened.recipe.name}-pruned"),
+        find_device(device or opened.environment["device"]),
+        beginning="rewind" if rewind else "reinit" if reinit else "trained",
+        rounds=rounds,
+        per_layer=per_layer,
+        observers=observers,
+        tell=tell,
+    )
+
+
+def find_tickets(
+    run: str | Path | Run,
+    keep: float,
+    *,
+    rounds: int = 5,
+    seeds: int = 5,
+    per_layer: bool = False,
+    data: str | Path | None = None,
+    code: Files = None,
+    out: str | Path | None = None,
+    device: str | None = None,
+    observers: Sequence[Observer] = (),
+    tell: "Tell | None" = None,
+) -> "Tickets":
+    """The lottery-ticket hypothesis on the recipe of a run: dense networks, tickets and controls, over several seeds.
+
+    tickets = gl.find_tickets("runs/digits-mlp-3f2a", 0.1)
+    [(row.way, row.kept, row.spread.mean, row.spread.std) for row in tickets.rows]
+
+    A ticket is a network that was pruned and rewound, round after round; its control has the same masks and first
+    weights that are drawn anew. Frankle & Carbin 2019, arXiv:1803.03635.
+    """
+    from gradlab.studies.tickets import find_tickets as find_them
+
+    opened = load_run(run, code=code, data=data)
+    return find_them(
+        opened,
+        keep,
+        Path(out) if out else new_path(f"{opened.recipe.name}-tickets"),
+        find_device(device or opened.environment["device"]),
+        rounds=rounds,
+        seeds=seeds,
+        per_layer=per_layer,
+        observers=observers,
+        tell=tell,
+    )
 
 
 @wraps(fit_module)

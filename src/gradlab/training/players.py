@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from gradlab.data import Batch
 from gradlab.errors import GradlabError
@@ -70,10 +70,22 @@ def check_players(model: nn.Module, task: Task, plan: Plan) -> None:
         _settled(name, objective, model, plan, {})
 
 
-def make_players(model: nn.Module, task: Task, plan: Plan, groups: Groups | None = None) -> list[Player]:
-    """A player for each objective of the task, with groups beside its own; refused where one moves nothing."""
+def make_players(
+    model: nn.Module,
+    task: Task,
+    plan: Plan,
+    groups: Groups | None = None,
+    masks: Mapping[str, Tensor] | None = None,
+) -> list[Player]:
+    """A player for each objective of the task, with groups beside its own; refused where one moves nothing.
+
+    `masks` say of pruned parameters, by their names, which weights are kept.
+    """
     _check_frozen(model, plan)
-    return [_player(name, one, model, plan, groups or {}) for name, one in task.objectives().items()]
+    players = [_player(name, one, model, plan, groups or {}) for name, one in task.objectives().items()]
+    for player in players:
+        player.optimizer.parameters.prune(masks or {})
+    return players
 
 
 def _check_frozen(model: nn.Module, plan: Plan) -> None:
