@@ -160,7 +160,7 @@ def _ticket_words(member: Member) -> str:
 
 def show_pruned(screen: Console, result: Pruned, files: dict[str, str]) -> None:
     """What is left of each layer, the figures before and after, and what the saved weights take."""
-    from gradlab.studies.pages.pruning import BEGINNINGS
+    from gradlab.report.pruning import BEGINNINGS
 
     run, pruning = result.run, result.run.finished["pruning"]
     layers = ([name, f"{kept:,}", f"{of:,}", percent(kept / of)] for name, (kept, of) in pruning["layers"].items())
@@ -193,14 +193,14 @@ def show_tickets(screen: Console, result: Tickets) -> None:
     """Mean and standard deviation of each way to train, at each share of the weights."""
     from gradlab.studies.pages.tickets import WORDS
 
-    rows = [[percent(1.0), _spread(result.row("dense", 1.0)), "–", "–"]]
-    rows += [
-        [percent(share), "–", _spread(result.row("ticket", share)), _spread(result.row("reinit", share))]
-        for share in result.shares
-    ]
-    screen.print(table("kept", *WORDS.values(), rows=rows))
-    what = f"{result.split} {name_of(result.metric)}, mean ± standard deviation of {counted(len(result.seeds), 'seed')}"
-    say(screen, "figures", what)
+    rows = [[percent(1.0), _spread(result.row("dense", 1.0)), "–", "–", "–"]]
+    for share in result.shares:
+        gain = result.gain(share)
+        pair = _spread(result.row("ticket", share)), _spread(result.row("reinit", share))
+        rows.append([percent(share), "–", *pair, f"{gain.mean:+.4f} ± {number(gain.standard_error)}"])
+    screen.print(table("kept", *WORDS.values(), "gain", rows=rows))
+    of = f"{result.split} {name_of(result.metric)}, mean ± standard deviation of {counted(len(result.seeds), 'seed')}"
+    say(screen, "figures", f"{of}; gain of tickets over controls, mean ± standard error of the pairs")
     say(screen, "verdict", result.verdict)
     show_folder(screen, result.path)
 

@@ -19,6 +19,9 @@ from gradlab.studies.pruning import check_keep, check_rounds, shares_of
 from gradlab.studies.spread import Spread
 from gradlab.training.observers import Observer
 from gradlab.training.pruning import Pruner
+from gradlab.wording import percent
+
+_APART = 2  # standard errors that are taken for more than chance
 
 Way = Literal["dense", "ticket", "reinit"]
 
@@ -60,17 +63,25 @@ class Tickets:
         pruned: list[tuple[Way, float]] = [(way, kept) for kept in self.shares for way in ("ticket", "reinit")]
         return [self.row("dense", 1.0), *(self.row(way, kept) for way, kept in pruned)]
 
+    def gain(self, kept: float) -> Spread:
+        """How much better tickets are than their controls, with the same seed and mask; negative if they are worse."""
+        pairs = zip(self.row("ticket", kept).values, self.row("reinit", kept).values, strict=True)
+        return Spread.of([(mine - other) * (1 if self.higher_is_better else -1) for mine, other in pairs])
+
     @property
     def verdict(self) -> str:
-        """What the smallest networks say, in units of the spread."""
-        ticket, other = self.row("ticket", self.shares[-1]), self.row("reinit", self.shares[-1])
-        a, b = ticket.spread, other.spread
-        gap = (a.mean - b.mean) * (1 if self.higher_is_better else -1)
-        error = ((a.standard_error or 0.0) ** 2 + (b.standard_error or 0.0) ** 2) ** 0.5
-        apart = f"{abs(gap):.4f}, with a standard error of {error:.4f}"
-        if abs(gap) <= 2 * error:
-            return f"Tickets and controls cannot be told apart: their {self.metric} differs by {apart}."
-        return f"The tickets are {'better' if gap > 0 else 'worse'} than the controls: by {apart}."
+        """Where tickets and controls differ by more than chance would have it."""
+        told = {"better": [kept for kept in self.shares if self._errors(kept) > _APART]}
+        told["worse"] = [kept for kept in self.shares if self._errors(kept) < -_APART]
+        words = [f"{word} at {' and '.join(map(percent, at))} of the weights" for word, at in told.items() if at]
+        if not words:
+            return f"Tickets and controls cannot be told apart: nowhere by more than {_APART} standard errors."
+        return f"By more than {_APART} standard errors, tickets are {' and '.join(words)} than their controls."
+
+    def _errors(self, kept: float) -> float:
+        """The gain in standard errors."""
+        gain = self.gain(kept)
+        return gain.mean / gain.standard_error if gain.standard_error else 0.0
 
     @property
     def smallest(self) -> str:
@@ -89,6 +100,7 @@ class Tickets:
             "metric": self.metric,
             "seeds": self.seeds,
             "rows": [{**asdict(row), **asdict(row.spread)} for row in self.rows],
+            "gains": [{"kept": kept, **asdict(self.gain(kept))} for kept in self.shares],
             "verdict": self.verdict,
             "members": [asdict(member) for member in self.members],
         }

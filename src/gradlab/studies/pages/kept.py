@@ -1,6 +1,7 @@
 """A figure against the share of the weights that is kept: what the reports of pruning share."""
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from gradlab.report.bands import Band, Curve, outline
 from gradlab.report.charts import Trace, axis, chart, label, line
@@ -15,9 +16,10 @@ def kept_chart(title: str, y: str, series: Mapping[str, tuple[Points, str]], not
     """A line through the means of each series, by its name and colour, in a band of one standard deviation."""
     shares = sorted({share for points, _ in series.values() for share in points}, reverse=True)
     ticks = {"tickvals": shares, "ticktext": [percent(share) for share in shares]}
+    lines = [_means(name, points, color) for name, (points, color) in series.items()]
     return chart(
         title,
-        [trace for name, (points, color) in series.items() for trace in _traces(name, points, color)],
+        [*(band for points, color in series.values() for band in _bands(points, color)), *lines],
         note,
         height=420,
         xaxis=axis("weights kept", type="log", autorange="reversed", **ticks),
@@ -25,15 +27,16 @@ def kept_chart(title: str, y: str, series: Mapping[str, tuple[Points, str]], not
     )
 
 
-def _traces(name: str, points: Points, color: str) -> list[Trace]:
+def _bands(points: Points, color: str) -> list[Trace]:
+    """None where there is one training at each share."""
     shares = sorted(points)
-    curves = [
-        Curve(name=name, steps=shares, values=[points[share][i] for share in shares])
-        for i in range(min(map(len, points.values())))
-    ]
-    means = [sum(points[share]) / len(points[share]) for share in shares]
-    hover = f"{label(name)}, %{{x:.3~%}} kept: %{{y:.4~g}}<extra></extra>"
-    mean = line(name, shares, means, color, hover, 2.5, mode="lines+markers", marker={"color": color, "size": 8})
-    if len(curves) < 2:
-        return [mean]
-    return [{**outline(Band.of(curves), color), "showlegend": False}, mean]
+    single = zip(*(points[share] for share in shares), strict=True)
+    curves = [Curve(name="", steps=shares, values=list(values)) for values in single]
+    return [{**outline(Band.of(curves), color), "showlegend": False}] if len(curves) > 1 else []
+
+
+def _means(name: str, points: Points, color: str) -> Trace:
+    shares = sorted(points)
+    hover, marker = f"{label(name)}, %{{x:.3~%}} kept: %{{y:.4~g}}<extra></extra>", {"color": color, "size": 8}
+    means = [fmean(points[share]) for share in shares]
+    return line(name, shares, means, color, hover, 2.5, mode="lines+markers", marker=marker)

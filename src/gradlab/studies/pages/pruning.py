@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from gradlab.report.charts import ACCENT, SOFT, charts
 from gradlab.report.markup import Html, card, go_on, section, table, tag
+from gradlab.report.pruning import BEGINNINGS
 from gradlab.studies.pages.frame import boxed, cards
 from gradlab.studies.pages.frame import report as frame
 from gradlab.studies.pages.kept import kept_chart
@@ -12,18 +13,12 @@ from gradlab.wording import counted, name_of, number, percent
 if TYPE_CHECKING:
     from gradlab.studies.pruning import Pruned
 
-BEGINNINGS = {
-    "trained": "the trained weights",
-    "rewind": "the weights before the first step",
-    "reinit": "weights that are drawn anew",
-}
-
 
 def report(result: "Pruned") -> Html:
     pruning, name = result.run.finished["pruning"], result.metric
     lead = (
         f"{counted(len(result.rounds), 'round')} of pruning by magnitude, each of the same share of the weights that "
-        f"were left, with training from {BEGINNINGS[pruning['start']]} after it."
+        "were left, and trained by the same recipe after each."
     )
     return frame(
         result.run.recipe.name,
@@ -69,8 +64,16 @@ def _table(result: "Pruned") -> Html:
             number(run.finished["pruning"]["kept"]),
             number(result.figures(run)[result.metric]),
             number(result.figures(run)["loss"]),
+            BEGINNINGS[run.finished["pruning"]["start"]],
         ]
         for run in result.rounds
     ]
-    head = ["round", "kept", "weights", f"{result.split} {name_of(result.metric)}", f"{result.split} loss"]
+    head = [
+        "round",
+        "kept",
+        "weights",
+        f"{result.split} {name_of(result.metric)}",
+        f"{result.split} loss",
+        "began with",
+    ]
     return section("The rounds", boxed(table(head, rows, class_="numbers")))

@@ -31,6 +31,7 @@ def report(result: "Tickets") -> Html:
         cards(*(_card(result, row) for row in smallest)),
         section("Figures against the weights that are kept", quiet(result.verdict), charts(_chart(result))),
         _table(result),
+        _gains(result),
         go_on({"Look at the smallest ticket": f"gradlab evaluate {result.path / result.smallest}"}),
     )
 
@@ -73,3 +74,12 @@ def _table(result: "Tickets") -> Html:
     ]
     title = f"{result.split.capitalize()} {name_of(result.metric)}"
     return section(title, boxed(table(head, rows, class_="numbers")))
+
+
+def _gains(result: "Tickets") -> Html:
+    """Pair by pair: with the same seed and the same mask, the first weights alone differ."""
+    words = "How much better a ticket is than its control, which has the same mask, data and order of the examples."
+    gains = ((share, result.gain(share)) for share in result.shares)
+    rows = [[percent(share), *map(number, (g.mean, g.std, g.standard_error))] for share, g in gains]
+    head = ["weights kept", "mean gain", "standard deviation", "standard error"]
+    return section("Tickets against their controls", quiet(words), boxed(table(head, rows, class_="numbers")))
