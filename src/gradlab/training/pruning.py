@@ -23,6 +23,7 @@ from gradlab.training.step import learns_without_gradients
 Beginning = Literal["trained", "rewind", "reinit"]
 """Where kept weights begin: as they were trained, as they were before the first step, or drawn anew."""
 
+_Convolution = nn.modules.conv._ConvNd
 _ANEW = 1  # beside the seed of a run, makes that of other first weights
 
 
@@ -85,7 +86,11 @@ class Pruner:
 
 def prunable(model: nn.Module, frozen: Sequence[str] = ()) -> list[str]:
     """Names of what is pruned: matrices and kernels that are trained, and no biases, gains or tables of embeddings."""
-    return matrices(Parameters(model, moved=lambda name: not any(begins(name, part) for part in frozen)))
+    parameters = Parameters(model, moved=lambda name: not any(begins(name, part) for part in frozen))
+    maps = {id(module.weight) for module in model.modules() if isinstance(module, nn.Linear | _Convolution)}
+    found = set(matrices(parameters))
+    # The map to a single output is one row, as some gains are.
+    return [n for n, p in parameters.by_name.items() if n in found or (id(p) in maps and max(p.shape) == p.numel())]
 
 
 def masked(weights: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> Weights:
