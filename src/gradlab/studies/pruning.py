@@ -114,7 +114,8 @@ def prune(
         return Pruned(of=run, path=out, rounds=[made])
     shares = shares_of(keep, rounds)
     if not out.exists():
-        pruner.start(shares[0], per_layer=per_layer)  # what would fail is refused before there is a folder
+        # What would fail is refused before there is a folder: later rounds too, where sizes of layers alone decide.
+        pruner.start(keep if per_layer else shares[0], per_layer=per_layer)
     asked = {"study": "prune", "of": str(run.path), "keep": keep, "rounds": rounds}
     asked |= {"by": "layer" if per_layer else "global", "start": beginning, "recipe": plain_recipe(recipe)}
     folder = StudyFolder.open(out, asked)

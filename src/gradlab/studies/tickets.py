@@ -132,7 +132,8 @@ def find_tickets(
         raise GradlabError("There is nothing to judge by: hold out some examples by data.test or data.validation.")
     shares, first = shares_of(keep, rounds), pruner.experiment.plan.seed
     if not out.exists():
-        pruner.start(shares[0], per_layer=per_layer)  # what would fail is refused before there is a folder
+        # What would fail is refused before there is a folder: later rounds too, where sizes of layers alone decide.
+        pruner.start(keep if per_layer else shares[0], per_layer=per_layer)
     wanted = {"study": "tickets", "of": str(run.path), "keep": keep, "rounds": rounds, "seeds": seeds}
     folder = StudyFolder.open(out, {**wanted, "by": "layer" if per_layer else "global", "recipe": plain_recipe(recipe)})
 

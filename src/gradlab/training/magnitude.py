@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from gradlab.errors import GradlabError
+from gradlab.wording import percent
 
 Masks = dict[str, Tensor]
 """By the names of parameters: True where a weight is kept."""
@@ -31,10 +32,10 @@ def magnitude_masks(
         masks = dict(zip(sizes, parts, strict=True))
     for name, mask in masks.items():
         if not mask.any():
-            how = "" if per_layer else ", or prune each layer by itself: --per-layer"
+            others = "" if per_layer else ", or prune each layer by itself (--per-layer)"
             raise GradlabError(
-                f"--keep {keep:g} leaves nothing of the {len(mask):,} weights of {name}: no input would pass it. Keep "
-                f"more{how}."
+                f"At {percent(keep)} of the weights nothing is left of the {len(mask):,} of {name}: no input would pass "
+                f"it. Keep more (--keep){others}."
             )
     return {name: masks[name].view(w.shape) for name, w in weights.items()}
 
