@@ -171,7 +171,7 @@ def test_runs_that_cannot_be_pruned_are_refused(quick: ForkServer, dense: Path, 
     check_refused(quick("prune", "nowhere", *keep, cwd=tmp_path), "nowhere is not a folder")
     check_refused(quick("prune", tmp_path, *keep, cwd=tmp_path), "is not a run: it has no recipe.toml")
     (tmp_path / "text.txt").write_text("to be or not to be, that is the question.\n" * 200)
-    counted = ["text-gpt", "--data", "text.txt", "model=ngram", "--out", "counted", "--json"]
+    counted = ["text-gpt", "--data", "text.txt", "model=ngram", "train.steps=1", "--out", "counted", "--json"]
     assert quick("train", *counted, cwd=tmp_path).code == 0
     check_refused(quick("prune", "counted", *keep, cwd=tmp_path), "model=ngram learns without gradients")
     process = ["train", "digits-mlp", "train.epochs=200", "--out", "unfinished"]
