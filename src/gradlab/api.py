@@ -5,6 +5,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor, nn
 
 from gradlab import owners, parallel
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from gradlab.diagnosis.doctor import Doctor
     from gradlab.estimators import Classifier, KernelClassifier, KernelRegressor, Regressor, load_estimator
     from gradlab.report.inside import Probe
-    from gradlab.studies.members import Tell
     from gradlab.studies.pruning import Pruned
     from gradlab.studies.tickets import Tickets
     from gradlab.verification import Verification
@@ -161,14 +161,11 @@ def prune(
     *,
     rewind: bool = False,
     reinit: bool = False,
-    rounds: int = 1,
-    per_layer: bool = False,
     data: str | Path | None = None,
     code: Files = None,
     out: str | Path | None = None,
     device: str | None = None,
-    observers: Sequence[Observer] = (),
-    tell: "Tell | None" = None,
+    **options: Any,
 ) -> "Pruned":
     """Prune a finished run to a share of its weights by magnitude, and train it again by its own recipe.
 
@@ -177,63 +174,47 @@ def prune(
 
     Training goes on from the trained weights; `rewind` sets those that are kept back to what they were before the first
     step, and `reinit` draws others. Pruned weights are 0 from then on. Matrices and kernels are pruned, all together or
-    `per_layer`; biases, normalisations and tables of embeddings are not. Several rounds prune the same share each. The
-    same call with the same `out` goes on where it was.
+    `per_layer=True`; biases, normalisations and tables of embeddings are not. Each of several `rounds` prunes the same
+    share of what is left. The same call with the same `out` goes on where it was. Further options: observers, tell.
     """
-    from gradlab.studies.pruning import prune as run_pruning
+    from gradlab.studies.pruning import prune as prune_run
 
     if rewind and reinit:
         raise GradlabError("--rewind and --reinit are two ways to begin: ask for one of them.")
     opened = load_run(run, code=code, data=data)
-    return run_pruning(
-        opened,
-        keep,
-        Path(out) if out else new_path(f"{opened.recipe.name}-pruned"),
-        find_device(device or opened.environment["device"]),
-        beginning="rewind" if rewind else "reinit" if reinit else "trained",
-        rounds=rounds,
-        per_layer=per_layer,
-        observers=observers,
-        tell=tell,
-    )
+    folder, place = _study_of(opened, "pruned", out, device)
+    beginning: Any = "rewind" if rewind else "reinit" if reinit else "trained"
+    return prune_run(opened, keep, folder, place, beginning=beginning, **options)
 
 
 def find_tickets(
     run: str | Path | Run,
     keep: float,
     *,
-    rounds: int = 5,
-    seeds: int = 5,
-    per_layer: bool = False,
     data: str | Path | None = None,
     code: Files = None,
     out: str | Path | None = None,
     device: str | None = None,
-    observers: Sequence[Observer] = (),
-    tell: "Tell | None" = None,
+    **options: Any,
 ) -> "Tickets":
     """The lottery-ticket hypothesis on the recipe of a run: dense networks, tickets and controls, over several seeds.
 
-    tickets = gl.find_tickets("runs/digits-mlp-3f2a", 0.1)
+    tickets = gl.find_tickets("runs/digits-mlp-3f2a", 0.1, rounds=5, seeds=5)
     [(row.way, row.kept, row.spread.mean, row.spread.std) for row in tickets.rows]
 
     A ticket is a network that was pruned and rewound, round after round; its control has the same masks and first
-    weights that are drawn anew. Frankle & Carbin 2019, arXiv:1803.03635.
+    weights that are drawn anew. Further options: per_layer, observers, tell. Frankle & Carbin 2019, arXiv:1803.03635.
     """
-    from gradlab.studies.tickets import find_tickets as find_them
+    from gradlab.studies.tickets import find_tickets as find_in
 
     opened = load_run(run, code=code, data=data)
-    return find_them(
-        opened,
-        keep,
-        Path(out) if out else new_path(f"{opened.recipe.name}-tickets"),
-        find_device(device or opened.environment["device"]),
-        rounds=rounds,
-        seeds=seeds,
-        per_layer=per_layer,
-        observers=observers,
-        tell=tell,
-    )
+    return find_in(opened, keep, *_study_of(opened, "tickets", out, device), **options)
+
+
+def _study_of(run: Run, kind: str, out: str | Path | None, device: str | None) -> tuple[Path, torch.device]:
+    """Where a study of a run is written, and where it is computed: by default where the run was."""
+    folder = Path(out) if out else new_path(f"{run.recipe.name}-{kind}")
+    return folder, find_device(device or run.environment["device"])
 
 
 @wraps(fit_module)

@@ -79,7 +79,7 @@ def test_evaluate_predict_probe_and_resume_take_it(quick: ForkServer, pruned: Pa
     assert contents(pruned) == before
 
 
-@pytest.mark.parametrize("way", ["--rewind", "--reinit"])
+@pytest.mark.parametrize("way", ["--rewind", pytest.param("--reinit", marks=pytest.mark.slow)])
 def test_a_killed_run_resumes_to_the_bit(dense: Path, tmp_path: Path, way: str) -> None:
     asked = ["prune", dense, "--keep", "0.1", way]
     assert gradlab(*asked, "--out", "whole", cwd=tmp_path).code == 0
@@ -101,6 +101,7 @@ def test_one_killed_before_its_first_checkpoint_begins_with_the_same_weights(den
     check_same(tmp_path / "killed", tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_rounds_are_told_and_a_killed_study_goes_on(dense: Path, tmp_path: Path) -> None:
     asked = ["prune", dense, "--keep", "0.1", "--rounds", "2", "--rewind"]
     whole = gradlab(*asked, "--out", "whole", cwd=tmp_path)
@@ -166,7 +167,7 @@ def test_what_cannot_be_asked_is_refused_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_runs_that_cannot_be_pruned_are_refused(quick: ForkServer, dense: Path, tmp_path: Path) -> None:
+def test_runs_that_cannot_be_pruned_are_refused(quick: ForkServer, dense: Path, pruned: Path, tmp_path: Path) -> None:
     keep = ["--keep", "0.2", "--out", "new"]
     check_refused(quick("prune", "nowhere", *keep, cwd=tmp_path), "nowhere is not a folder")
     check_refused(quick("prune", tmp_path, *keep, cwd=tmp_path), "is not a run: it has no recipe.toml")
@@ -177,6 +178,9 @@ def test_runs_that_cannot_be_pruned_are_refused(quick: ForkServer, dense: Path, 
     process = ["train", "digits-mlp", "train.epochs=200", "--out", "unfinished"]
     kill_after(tmp_path / "unfinished", 5, *process, cwd=tmp_path)
     check_refused(quick("prune", "unfinished", *keep, cwd=tmp_path), "is not finished", "gradlab resume unfinished")
+    shutil.copytree(pruned, tmp_path / "small")
+    check_refused(quick("prune", "small", "--keep", "0.3", cwd=tmp_path), "has 20% of its weights: no more can be kept")
+    check_refused(quick("prune", "small", "--keep", "0.1", "--ticket", cwd=tmp_path), "is pruned already", str(dense))
     assert not (tmp_path / "new").exists()
     refused = quick("prune", dense, "--keep", "7", "--json", cwd=tmp_path)
     assert refused.json == {"error": refused.err.removeprefix("gradlab: ").strip()}

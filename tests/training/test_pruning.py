@@ -88,6 +88,10 @@ def test_what_is_pruned_again_loses_more_and_rewinds_to_the_same_weights(tmp_pat
         assert not (mask & ~start.masks[name]).any()
         assert torch.equal(again.weights[name][mask], first[name][mask])
     assert again.pruning["kept"] == round(0.25 * start.pruning["weights"])
+    with pytest.raises(GradlabError, match=r"has 50% of its weights: no more can be kept"):
+        Pruner.of(second, CPU).start(0.6)
+    each = Pruner.of(second, CPU).start(0.5, per_layer=True)  # of which some layers have less
+    assert not any((mask & ~start.masks[name]).any() for name, mask in each.masks.items())
 
 
 def test_frozen_parts_are_not_pruned(tmp_path):

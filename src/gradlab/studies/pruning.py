@@ -102,47 +102,49 @@ def prune(
     check_keep(keep)
     check_rounds(rounds)
     pruner = Pruner.of(run, device)
-    recipe = pruner.experiment.recipe
+    by = "layer" if per_layer else "global"
+    asked = {"of": str(run.path), "keep": keep, "by": by, "start": beginning}
     if rounds == 1:
-        _check_same(
-            out, {"of": str(run.path), "keep": keep, "by": "layer" if per_layer else "global", "start": beginning}
-        )
+        _check_same(out, asked)
         start = partial(pruner.start, keep, beginning, per_layer=per_layer)
-        made = trained(out, recipe, device, observers, start)
+        made = trained(out, pruner.experiment.recipe, device, observers, start)
         if not (out / "report.html").exists():
             write_report(made)
         return Pruned(of=run, path=out, rounds=[made])
-    shares = shares_of(keep, rounds)
+    every = _rounds(pruner, shares_of(keep, rounds, pruner.share), out, beginning, per_layer)
     if not out.exists():
         # What would fail is refused before there is a folder: later rounds too, where sizes of layers alone decide.
-        pruner.start(keep if per_layer else shares[0], per_layer=per_layer)
-    asked = {"study": "prune", "of": str(run.path), "keep": keep, "rounds": rounds}
-    asked |= {"by": "layer" if per_layer else "global", "start": beginning, "recipe": plain_recipe(recipe)}
+        pruner.start(keep if per_layer else every[0].changes["kept"], per_layer=per_layer)
+    asked |= {"study": "prune", "rounds": rounds, "recipe": plain_recipe(pruner.experiment.recipe)}
     folder = StudyFolder.open(out, asked)
-    between: Beginning = "trained" if beginning == "trained" else "rewind"
-
-    def start_of(number: int) -> Start:
-        before = pruner if number == 1 else Pruner.of(open_run(out / f"round-{number - 1}"), device)
-        last = beginning if number == rounds else between
-        return before.start(shares[number - 1], last, per_layer=per_layer)
-
-    every = [
-        Asked(name=f"round-{i}", changes={"kept": shares[i - 1]}, recipe=recipe, start=partial(start_of, i))
-        for i in range(1, rounds + 1)
-    ]
     members = train_members(folder, every, device, observers, tell)
     result = Pruned(of=run, path=out, rounds=[open_run(out / member.name) for member in members])
     folder.finish({"study": "prune", **result.to_json()}, pages.report(result))
     return result
 
 
-def shares_of(keep: float, rounds: int) -> list[float]:
-    """The share of all weights that is left after each round, when each prunes as much of what there is.
+def _rounds(pruner: Pruner, shares: list[float], out: Path, beginning: Beginning, per_layer: bool) -> list[Asked]:
+    """A training after each round; all but the last are rewound, unless none is."""
+    recipe, device = pruner.experiment.recipe, pruner.experiment.device
+    between: Beginning = "trained" if beginning == "trained" else "rewind"
 
-    >>> shares_of(0.25, 2)
-    [0.5, 0.25]
+    def start(number: int, share: float) -> Start:
+        before = pruner if number == 1 else Pruner.of(open_run(out / f"round-{number - 1}"), device)
+        return before.start(share, beginning if number == len(shares) else between, per_layer=per_layer)
+
+    return [
+        Asked(name=f"round-{number}", changes={"kept": share}, recipe=recipe, start=partial(start, number, share))
+        for number, share in enumerate(shares, 1)
+    ]
+
+
+def shares_of(keep: float, rounds: int, left: float = 1.0) -> list[float]:
+    """The share of all weights after each round, when each prunes the same part of those that are `left` before it.
+
+    >>> shares_of(0.25, 2), shares_of(0.125, 2, left=0.5)
+    ([0.5, 0.25], [0.25, 0.125])
     """
-    return [keep ** (i / rounds) for i in range(1, rounds)] + [keep]
+    return [left * (keep / left) ** (i / rounds) for i in range(1, rounds)] + [keep]
 
 
 def check_keep(keep: float) -> None:

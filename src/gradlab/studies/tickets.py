@@ -128,6 +128,8 @@ def find_tickets(
     _check_seeds(keep, rounds, seeds)
     pruner = Pruner.of(run, device)
     recipe, task = pruner.experiment.recipe, pruner.experiment.task
+    if run.start is not None:
+        raise GradlabError(f"{run.path} is pruned already. Name the run that it was made of: {run.start.pruning['of']}")
     if not run.test and not run.validation:
         raise GradlabError("There is nothing to judge by: hold out some examples by data.test or data.validation.")
     shares, first = shares_of(keep, rounds), pruner.experiment.plan.seed

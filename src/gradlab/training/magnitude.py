@@ -17,8 +17,8 @@ def magnitude_masks(
 ) -> Masks:
     r"""Keep the share of the weights with the largest $\lvert w \rvert$, of all layers together or of each.
 
-    What was pruned `before` stays pruned; the share is always of all weights. Of equal ones the first are kept. Han et
-    al. 2015, arXiv:1506.02626.
+    What was pruned `before` stays pruned; the share is always of all weights, and a layer that has less of them keeps
+    what it has. Of equal ones the first are kept. Han et al. 2015, arXiv:1506.02626.
 
     >>> magnitude_masks({"a": torch.tensor([[1.0, -3.0]]), "b": torch.tensor([[2.0, 0.5]])}, 0.5)
     {'a': tensor([[False,  True]]), 'b': tensor([[ True, False]])}
@@ -41,13 +41,13 @@ def magnitude_masks(
 
 
 def magnitude(weights: Tensor, mask: Tensor | None) -> Tensor:
-    """|w| in a row, on the CPU; less than any of a weight that is pruned already."""
+    """|w| in a row, on the CPU; -1 of a weight that is pruned already."""
     sizes = weights.detach().abs().flatten().cpu()
     return sizes if mask is None else sizes.masked_fill(~mask.flatten(), -1.0)
 
 
 def largest(values: Tensor, count: int) -> Tensor:
-    """A mask of the largest values."""
+    """A mask of the largest values that are not negative."""
     mask = torch.zeros(len(values), dtype=torch.bool)
     mask[values.argsort(descending=True, stable=True)[:count]] = True
-    return mask
+    return mask & (values >= 0)

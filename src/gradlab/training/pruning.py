@@ -19,6 +19,7 @@ from gradlab.training.magnitude import Masks, magnitude_masks
 from gradlab.training.optimizers import Parameters
 from gradlab.training.optimizers.matrices import matrices
 from gradlab.training.step import learns_without_gradients
+from gradlab.wording import percent
 
 Beginning = Literal["trained", "rewind", "reinit"]
 """Where kept weights begin: as they were trained, as they were before the first step, or drawn anew."""
@@ -54,6 +55,11 @@ class Pruner:
 
     def start(self, keep: float, beginning: Beginning = "trained", *, per_layer: bool = False) -> Start:
         """The weights after pruning to a share of all; what is pruned in the run already stays so."""
+        if keep > self.share:
+            raise GradlabError(
+                f"{self.run.path} is pruned already, and has {percent(self.share)} of its weights: no more can be kept. "
+                f"--keep is a share of all weights, so take less than that."
+            )
         trained = self.run.chosen_weights()
         names = prunable(self.experiment.model, self.experiment.plan.freeze or ())
         before = self.run.start.masks if self.run.start else {}
@@ -71,6 +77,12 @@ class Pruner:
         assert start is not None, f"{self.run.path} is not pruned"
         weights = masked(self.anew(), start.masks)
         return Start(weights=weights, masks=start.masks, pruning={**start.pruning, "start": "reinit"})
+
+    @property
+    def share(self) -> float:
+        """Of the weights that can be pruned, those that are left."""
+        pruning = self.run.start.pruning if self.run.start else {"kept": 1, "weights": 1}
+        return float(pruning["kept"] / pruning["weights"])
 
     def initial(self) -> Weights:
         """All weights of the run before its first step: as its recipe and seed draw them, or those it began with."""
