@@ -74,6 +74,8 @@ def test_evaluate_predict_probe_and_resume_take_it(quick: ForkServer, pruned: Pa
     np.save(tmp_path / "x.npy", np.zeros((2, 1, 8, 8)))
     assert len(quick("predict", pruned, "x.npy", "--json", cwd=tmp_path).json["predictions"]) == 2
     assert quick("probe", pruned, "--html", "probe.html", "--json", cwd=tmp_path).json["layers"]
+    compared = quick("compare", pruned, pruned.with_name("dense"), "--json", cwd=tmp_path).json["recipe"]
+    assert compared["pruning.keep"] == [0.2, None]
     before = contents(pruned)
     assert quick("resume", pruned, "--json", cwd=tmp_path).json["test"] == figures
     assert contents(pruned) == before

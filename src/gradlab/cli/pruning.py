@@ -186,7 +186,7 @@ def show_pruned(screen: Console, result: Pruned, files: dict[str, str]) -> None:
     for name, file in files.items():
         say(screen, name, file)
     say(screen, "run", str(run.path))
-    show_folder(screen, result.path)
+    say(screen, "report", str((result.path / "report.html").absolute()))
 
 
 def show_tickets(screen: Console, result: Tickets) -> None:

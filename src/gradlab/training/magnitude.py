@@ -34,8 +34,8 @@ def magnitude_masks(
         if not mask.any():
             others = "" if per_layer else ", or prune each layer by itself (--per-layer)"
             raise GradlabError(
-                f"At {percent(keep)} of the weights nothing is left of the {len(mask):,} of {name}: no input would pass "
-                f"it. Keep more (--keep){others}."
+                f"At {percent(keep)} of the weights nothing is left of the {len(mask):,} of {name}: no input would "
+                f"pass it. Keep more (--keep){others}."
             )
     return {name: masks[name].view(w.shape) for name, w in weights.items()}
 

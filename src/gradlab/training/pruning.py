@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.data.hashing import key
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, notice
 from gradlab.run import Run
 from gradlab.run.checkpoint import Weights, copied
 from gradlab.run.folder import BRING_BACK
@@ -39,7 +39,8 @@ class Pruner:
     @classmethod
     def of(cls, run: Run, device: torch.device) -> "Pruner":
         """Refuses a run that cannot be pruned or trained again."""
-        run.check_code()
+        for change in run.check_code():
+            notice(change)
         run.finished  # noqa: B018  (which says how to finish one that is not)
         experiment = Experiment.of(replace(run.recipe, data=run.source), device, start=run.start)
         if experiment.dataset.raw.fingerprint() != run.data["fingerprint"]:
@@ -57,8 +58,8 @@ class Pruner:
         """The weights after pruning to a share of all; what is pruned in the run already stays so."""
         if keep > self.share:
             raise GradlabError(
-                f"{self.run.path} is pruned already, and has {percent(self.share)} of its weights: no more can be kept. "
-                f"--keep is a share of all weights, so take less than that."
+                f"{self.run.path} is pruned already, and has {percent(self.share)} of its weights: no more can be "
+                "kept. --keep is a share of all weights, so take less than that."
             )
         trained = self.run.chosen_weights()
         names = prunable(self.experiment.model, self.experiment.plan.freeze or ())
