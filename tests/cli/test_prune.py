@@ -59,6 +59,10 @@ def test_a_pruned_run_is_smaller_and_says_so(pruned: Path) -> None:
     assert printed["bytes"]["pruned"] < printed["bytes"]["dense"] / 2.5
     assert printed["test"]["accuracy"] > 0.8
     check_sound(pruned)
+    page = (pruned / "report.html").read_text()
+    assert "<h2>Pruning</h2>" in page
+    assert f"take {printed['bytes']['pruned']:,} bytes" in page
+    assert "Repeat the run exactly" not in page  # which would draw other first weights
 
 
 def test_the_dense_file_has_the_plain_names_and_exact_zeros(pruned: Path) -> None:

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy.stats
 import torch
 
 from gradlab.errors import GradlabError
@@ -114,10 +115,14 @@ def gains(better, worse=()):
     )  # fmt: skip
 
 
-def test_the_verdict_compares_pairs_of_one_seed():
-    verdict = gains([0.010, 0.011, 0.009], [-0.02, -0.021, -0.019]).verdict
-    assert verdict == (
-        "By more than 2 standard errors, tickets are better at 50% of the weights and worse at 10% of the weights "
-        "than their controls."
+def test_the_verdict_is_that_of_the_paired_t_test():
+    better, unsure = [0.010, 0.011, 0.009], [0.010, 0.002, 0.009]
+    verdict = gains(better, [-0.02, -0.021, -0.019]).verdict
+    assert verdict.startswith(
+        "Tickets are better than their controls at 50% of the weights and worse than their controls at 10% of the "
+        "weights, by 95% intervals of the gain over 3 seeds, of 2 shares compared"
     )
-    assert "cannot be told apart" in gains([0.01, -0.01, 0.002], [0.0, 0.0, 0.0]).verdict
+    # More than two standard errors, which are not enough for three seeds.
+    assert np.mean(unsure) > 2 * np.std(unsure, ddof=1) / np.sqrt(3)
+    assert scipy.stats.ttest_1samp(better, 0).pvalue < 0.05 < scipy.stats.ttest_1samp(unsure, 0).pvalue
+    assert "cannot be told apart" in gains(unsure, [0.0, 0.0, 0.0]).verdict

@@ -21,8 +21,6 @@ from gradlab.training.observers import Observer
 from gradlab.training.pruning import Pruner
 from gradlab.wording import percent
 
-_APART = 2  # standard errors that are taken for more than chance
-
 Way = Literal["dense", "ticket", "reinit"]
 
 
@@ -71,17 +69,22 @@ class Tickets:
     @property
     def verdict(self) -> str:
         """Where tickets and controls differ by more than chance would have it."""
-        told = {"better": [kept for kept in self.shares if self._errors(kept) > _APART]}
-        told["worse"] = [kept for kept in self.shares if self._errors(kept) < -_APART]
-        words = [f"{word} at {' and '.join(map(percent, at))} of the weights" for word, at in told.items() if at]
+        apart = {kept: self._apart(kept) for kept in self.shares}
+        told = {word: [kept for kept in self.shares if apart[kept] == word] for word in ("better", "worse")}
+        words = [f"{word} than their controls at {_listed(at)} of the weights" for word, at in told.items() if at]
+        basis = f"by 95% intervals of the gain over {len(self.seeds)} seeds, of {len(self.shares)} shares compared"
         if not words:
-            return f"Tickets and controls cannot be told apart: nowhere by more than {_APART} standard errors."
-        return f"By more than {_APART} standard errors, tickets are {' and '.join(words)} than their controls."
+            return f"Tickets and controls cannot be told apart, {basis}."
+        return f"Tickets are {' and '.join(words)}, {basis}."
 
-    def _errors(self, kept: float) -> float:
-        """The gain in standard errors."""
+    def _apart(self, kept: float) -> str:
+        """Whether the interval of Student's t about the gain leaves out 0, and on which side."""
+        from scipy.special import stdtrit  # type: ignore[import-untyped]
+
         gain = self.gain(kept)
-        return gain.mean / gain.standard_error if gain.standard_error else 0.0
+        if abs(gain.mean) <= stdtrit(len(self.seeds) - 1, 0.975) * (gain.standard_error or 0.0):
+            return ""
+        return "better" if gain.mean > 0 else "worse"
 
     @property
     def smallest(self) -> str:
@@ -200,6 +203,10 @@ class _Series:
 
     def control(self, number: int) -> Start:
         return Pruner.of(open_run(self.path / self.name("ticket", number)), self.device).reinitialised()
+
+
+def _listed(shares: Sequence[float]) -> str:
+    return " and ".join(map(percent, shares))
 
 
 def _check_seeds(keep: float, rounds: int, seeds: int) -> None:
