@@ -168,7 +168,7 @@ def test_what_cannot_be_frozen_is_refused(make_training, model, plan, message):
 
 
 def test_a_run_of_weights_is_not_for_a_module_of_ones_own():
-    with pytest.raises(GradlabError, match="^from_run is for recipes"):
+    with pytest.raises(GradlabError, match=r"^from_run is for recipes"):
         gl.fit(net(), (torch.randn(9, 4), torch.arange(9) % 3), from_run="somewhere")
     with pytest.raises(GradlabError, match="is for recipes"):
         gl.Classifier(plan={"from_run": "somewhere"}).fit(torch.randn(9, 4).numpy(), (torch.arange(9) % 3).numpy())

@@ -1,11 +1,11 @@
 """The one way that a training is built: for recipes, `fit`, estimators, studies and benchmarks alike."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from gradlab import parallel
 from gradlab.data import Examples, Stream
@@ -41,13 +41,14 @@ def training(
     steps: int | None = None,
     rate: Callable[[int], float] | None = None,
     groups: Groups | None = None,
+    masks: Mapping[str, Tensor] | None = None,
     observers: Sequence[Observer] = (),
 ) -> Iterator[Training]:
     """A training with torch's settings (seeds, threads, determinism) as its plan wants them, until it is left.
 
     Targets are encoded, and everything is on the device of the training data. Threads and mode follow from the plan
     unless an earlier choice is repeated; `steps` and `rate` are the length and the learning rate by step, where those
-    of the plan are not wanted.
+    of the plan are not wanted. `masks` are those of pruned weights, by the names of the parameters.
     """
     plan = settle_precision(plan, train.device)
     check(model, train, validation, plan)
@@ -72,6 +73,7 @@ def training(
             steps=steps,
             rate=rate,
             groups=groups,
+            masks=masks,
             observers=observers,
         )
 
