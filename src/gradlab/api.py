@@ -311,9 +311,11 @@ def probe(
     examples: int | None = None,
     data: str | Path | None = None,
 ) -> "Probe":
-    """Look inside a run, or inside any module on a batch: layers, attention, states over time, surprise by tokens.
+    """Look inside a run, or inside any module on a batch: layers, attention, states over time, surprise by tokens, and
+    what of pictures speaks for their classes.
 
     print(gl.probe("runs/pydoc-gpt-3f2a", "The import statement"))
+    gl.probe("runs/mnist-lenet-3f2a", "seven.png").attributions.items[0].maps["Grad-CAM"]
     gl.probe(my_module, x, y, loss=torch.nn.functional.mse_loss).to_html("probe.html")
 
     A run takes raw inputs as `predict` does, a text if it is a language model, or, without any, examples of a split. A

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from gradlab.cli.output import console, figures_table, print_json, table
 from gradlab.cli.training import CodeFiles, Json, Plain, baseline_columns
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, notice
 from gradlab.printable import printable
 from gradlab.wording import number
 
@@ -137,6 +137,8 @@ def predict(
     if id_column is not None and id_column == target:
         raise GradlabError(f"--id {id_column} is the column that is predicted: name another.")
     reading = opened.reader.read(inputs, [] if id_column is None else [id_column])
+    for note in reading.notes:
+        notice(note)
     predictions = opened.describe(reading.values, calibrated, threshold)
     if calibrated and (refused := opened.finished["calibration"].get("refused")):
         print(f"Note: the probabilities are as trained, at temperature 1: {refused}.", file=sys.stderr)

@@ -54,6 +54,11 @@ class Predictions:
         np.add.at(counts, (self.actual, self.predicted), 1)
         return counts
 
+    def mistakes(self) -> npt.NDArray[np.int64]:
+        """Which examples are wrong, the most confident first."""
+        wrong = np.flatnonzero(self.predicted != self.actual)
+        return wrong[np.argsort(-self.confidence[wrong], kind="stable")]
+
     def raw(self, run: "Run", chosen: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """The raw inputs of some examples. All of them may be more than memory holds."""
         return np.asarray(run.dataset.raw.inputs[self.rows[chosen]])

@@ -39,6 +39,7 @@ def write_report(run: "Run") -> Path:
         curves.health_section(run) if has_curve else Html(),
         closing.columns_section(run),
         _or_reason("First layer", weights.weights_section, run),
+        _or_reason("Augmentation", _augmentation, run),
         closing.recipe_section(run),
         closing.next_section(run),
     ]
@@ -47,6 +48,18 @@ def write_report(run: "Run") -> Path:
         path, page(" · ".join(run.names), join(parts)), f"Make room, then: gradlab resume {run.path}", TrainingError
     )
     return path
+
+
+def _augmentation(run: "Run") -> Html:
+    """What the training saw of its pictures; nothing where they were plain."""
+    if run.recipe.data.values.get("augment") is None:
+        return Html()
+    from gradlab.data.pictures.augmentation import Augmented
+    from gradlab.report.augmentation import augmentation_section
+
+    view = run.dataset.train
+    assert isinstance(view, Augmented)
+    return augmentation_section(view, run.dataset.raw, run.recipe.train["seed"])
 
 
 def _or_reason(title: str, draw: Section, run: "Run") -> Html:
