@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.data import Context, Preparation, Reader, Tokenizer, preparation_of, reader_of
+from gradlab.data.examples import Column
 from gradlab.errors import GradlabError, notice, one_line
 from gradlab.files import interpreting, read_text
 from gradlab.models import build_model
@@ -77,7 +78,20 @@ class TrainedRun(RunFiles):
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
         reader = self.reader
         values = reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
-        return check_outputs(predict(self.model, self.prepared(values)))
+        return check_outputs(self.evaluated(self.prepared(values)))
+
+    def evaluated(self, inputs: Column) -> Tensor:
+        """What the model gives for prepared inputs, over the views of its task.
+
+        On the GPU if this process is at work there: the report of a training would else take longer than the training.
+        """
+        at_work = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+        try:
+            model = self.task.at_test(self.model.cuda() if at_work else self.model)
+            return predict(model, inputs)
+        finally:
+            if at_work:
+                self.model.cpu()
 
     def prepared(self, values: npt.NDArray[Any]) -> Any:
         """Raw inputs as the model takes them, with values that training knew."""

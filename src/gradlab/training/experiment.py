@@ -128,6 +128,7 @@ class Experiment:
             model, encoded = model.to(device), {**encoded, "train": encoded["train"].to(device)}
         train = encoded["train"]
         check_splits(task, **encoded)
+        driver.fit_inputs(model, train)
         check_players(model, task, plan)
         cost = _first_pass(recipe, model, task, train)
         task.check(model, train)
