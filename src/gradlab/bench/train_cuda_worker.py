@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gradlab.bench.device import device_name, product_flops_per_second, versions, wait
-from gradlab.bench.laps import Clock, Laps
+from gradlab.bench.laps import Clock, Laps, by_hand
 from gradlab.data import Targets
 from gradlab.data.text.windows import WindowExamples, Windows
 from gradlab.models.language import RecurrentLanguageModel, TransformerLanguageModel
@@ -158,8 +158,8 @@ def _by_hand(forward: Any, batches: Iterator[Any], clock: Clock, place: torch.de
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
     optimizer = torch.optim.AdamW(groups, lr=_RATE, fused=True)
-    losses: list[Tensor] = []
-    for step in range(1, clock.steps + 1):
+
+    def step() -> Tensor:
         batch = next(batches)
         with torch.autocast(place.type, torch.bfloat16, enabled=half):
             loss = F.cross_entropy(forward(batch["inputs"].long()).flatten(0, 1), batch["targets"].long().flatten())
@@ -167,10 +167,9 @@ def _by_hand(forward: Any, batches: Iterator[Any], clock: Clock, place: torch.de
         torch.nn.utils.clip_grad_norm_(parameters, _CLIP)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        losses.append(loss.detach())
-        if step in (clock.steps // 2, clock.steps):
-            clock.lap(float(torch.stack(losses).mean()))
-            losses = []
+        return loss
+
+    by_hand(clock, step)
 
 
 def mlp(contestant: str, device: str, steps: int, sizes: dict[str, int]) -> dict[str, Any]:
