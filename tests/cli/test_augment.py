@@ -69,15 +69,21 @@ def test_data_show_draws_pictures_before_and_after(quick: ForkServer, tmp_path: 
     page, plain = ((tmp_path / f"{name}.html").read_text() for name in ("page", "plain"))
     grid = page.split("<h2>Augmentation</h2>")[1].split("</table>")[0]
     cells = [row.split("<td>")[1:] for row in grid.split("<tr>")[2:]]
-    assert [len(row) for row in cells] == [7] * 8  # as it is and in six epochs
-    assert "epoch 5" in grid
-    for row in cells:
-        assert len({cell.split('src="')[1].split('"')[0] for cell in row}) == 7
-        assert row[0].split('src="')[1].split('"')[0].startswith("data:image/png")
-    assert not any(" + " in row[0] for row in cells)
-    assert sum(" + " in cell for row in cells for cell in row) > 35  # both targets, unless they are of one class
+    heads = ["plain", "translate=1", "rotate=20.0", "mixup=1.0", "epoch 0", "epoch 1", "epoch 2"]
+    assert [head.split("<")[0] for head in grid.split("<th>")[1:]] == heads
+    images = [[cell.split('src="')[1].split('"')[0] for cell in row] for row in cells]
+    assert [len(row) for row in images] == [7] * 8
+    for row in images:
+        assert len({row[0], *row[2:]}) == 6, "a move by whole pixels may be none"
+        assert row[0].startswith("data:image/png")
+    assert len({image for row in images for image in row[:2]}) > 8
+    mixed = [[" + " in cell for cell in row] for row in cells]
+    assert not any(any(row[:3]) for row in mixed), "targets are mixed by mixup alone"
+    assert sum(sum(row[3:]) for row in mixed) > 24  # both targets, unless they are of one class
     assert "Augmentation" not in plain
     assert page.count("<img") == plain.count("<img") + 56
+    ended_well(quick("data", "show", "digits", "--out", "one.html", "--augment", "rotate=20", cwd=tmp_path))
+    assert "epoch 5" in (tmp_path / "one.html").read_text(), "one setting is all of them, in more epochs"
 
 
 @pytest.mark.parametrize(

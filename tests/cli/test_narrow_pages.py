@@ -22,10 +22,13 @@ WIDTH = 420  # pixels
 COMMANDS = {
     "report": [],
     "compare": ["compare", "a", "b", "--html", "compare.html"],
+    "pictures": [],
+    "picture-probe": ["probe", "digits", "--html", "picture-probe.html"],
     "probe": ["probe", "a", "--html", "probe.html"],
     "data": ["data", "show", "csv", "--data", "churn.csv", "target=churn", "--out", "data.html"],
     "text": ["data", "show", "text", "--data", "book.txt", "--out", "text.html"],
     "autodiff": ["explain", "autodiff", "--html", "autodiff.html"],
+    "cnn": ["explain", "cnn", "--html", "cnn.html"],
     "block": ["explain", "attention.multihead", "--html", "block.html"],
     "schedule": ["explain", "schedule.one-cycle", "--html", "schedule.html"],
     "metric": ["explain", "metric.auroc", "--html", "metric.html"],
@@ -50,9 +53,12 @@ def sizes(tmp_path_factory: pytest.TempPathFactory, quick: ForkServer) -> dict[s
     for name, rate in (("a", "0.01"), ("b", "0.001")):
         train = ["train", "csv", "--data", "churn.csv", "data.target=churn", "--out", name]
         assert quick(*train, "train.epochs=2", f"train.lr={rate}", cwd=folder).code == 0
+    pictures = ["digits-mlp", "data.augment.rotate=9", "data.augment.translate=1", "train.epochs=1", "--out", "digits"]
+    assert quick("train", *pictures, cwd=folder).code == 0
     for command in filter(None, COMMANDS.values()):
         assert quick(*command, cwd=folder).code == 0, command
-    shutil.copy(folder / "a" / "report.html", folder / "report.html")
+    for run, page in (("a", "report"), ("digits", "pictures")):
+        shutil.copy(folder / run / "report.html", folder / f"{page}.html")
     frames = "".join(f'<iframe id="{n}" src="{n}.html" style="width: {WIDTH}px; border: 0"></iframe>' for n in COMMANDS)
     (folder / "frames.html").write_text(FRAMES.format(frames=frames))
     return _measured(folder)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gradlab.data import read_inputs
+from gradlab.data import ArrayReader, read_inputs, reader_of
 from gradlab.errors import GradlabError
 
 TABLE = np.array([[5.1, 3.5, 1.4], [-4.9, 3e-7, 1e12]])
@@ -25,7 +25,7 @@ class Payload:
 
 def refused(source, shape):
     with pytest.raises(GradlabError) as caught:
-        read_inputs(str(source), shape)
+        ArrayReader(shape).read(str(source))
     said = str(caught.value)
     del caught
     gc.collect(1)  # a file left open is told here, by a warning, and not in some later test
@@ -77,14 +77,16 @@ def test_numbers_of_every_type_are_read(kind, tmp_path):
 def test_a_picture_is_read_with_channels_first(channels, tmp_path, rng):
     pixels = rng.integers(0, 256, (5, 4) if channels == 1 else (5, 4, 3)).astype(np.uint8)
     Image.fromarray(pixels).save(tmp_path / "a.png")
-    got = read_inputs(str(tmp_path / "a.png"), (channels, 5, 4))
+    got = ArrayReader((channels, 5, 4)).read(str(tmp_path / "a.png")).values
     want = pixels[None] if channels == 1 else np.moveaxis(pixels, -1, 0)
     assert np.array_equal(got, want[None])
 
 
 def test_a_coloured_picture_becomes_grey_where_the_model_takes_one_channel(tmp_path):
     Image.new("RGB", (4, 4), (255, 255, 255)).save(tmp_path / "a.png")
-    assert read_inputs(str(tmp_path / "a.png"), (1, 4, 4)).tolist() == np.full((1, 1, 4, 4), 255.0).tolist()
+    reading = ArrayReader((1, 4, 4)).read(str(tmp_path / "a.png"))
+    assert (reading.values == np.full((1, 1, 4, 4), 255)).all()
+    assert reading.notes == ["a.png was read with changes: made grey."]
 
 
 def test_a_picture_for_a_model_of_tables_is_refused(tmp_path):
@@ -97,11 +99,53 @@ def test_what_only_has_the_name_of_a_picture_is_refused(tmp_path):
     assert "a.png cannot be read as a picture" in refused(tmp_path / "a.png", (1, 8, 8))
 
 
-def test_a_picture_of_another_size_is_refused_with_both_shapes(tmp_path):
-    Image.new("L", (4, 5)).save(tmp_path / "a.png")
-    said = refused(tmp_path / "a.png", (1, 8, 8))
-    assert "(1, 5, 4)" in said
-    assert "takes inputs of shape (1, 8, 8)" in said
+def animated(path):
+    Image.new("L", (4, 4), 0).save(path, save_all=True, append_images=[Image.new("L", (4, 4), 255)])
+
+
+def turned(path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (4, 8)).save(path, exif=exif)
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "words"),
+    [
+        ("plain.png", lambda path: Image.new("L", (4, 4)).save(path), None),
+        (
+            "wide.png",
+            lambda path: Image.new("L", (8, 6)).save(path),
+            "cut to the middle, resized from 6×8 to 4×4 pixels",
+        ),
+        ("large.png", lambda path: Image.new("L", (8, 8)).save(path), "resized from 8×8 to 4×4 pixels"),
+        ("dot.png", lambda path: Image.new("L", (1, 1), 9).save(path), "resized from 1×1 to 4×4 pixels"),
+        ("alpha.png", lambda path: Image.new("LA", (4, 4)).save(path), "put on white where it is transparent"),
+        ("palette.gif", lambda path: Image.new("P", (4, 4)).save(path), "made grey"),
+        ("deep.png", lambda path: Image.new("I;16", (4, 4)).save(path), "brought to 8 bits"),
+        ("moving.gif", animated, "its first frame taken, made grey"),
+        (
+            "turned.jpg",
+            turned,
+            "turned upright, made grey, cut to the middle, resized from 4×8 to 4×4 pixels",
+        ),
+    ],
+)
+def test_a_picture_of_any_size_and_mode_is_read_and_what_was_done_is_told(tmp_path, name, write, words):
+    write(tmp_path / name)
+    reading = ArrayReader((1, 4, 4)).read(str(tmp_path / name))
+    assert reading.values.shape == (1, 1, 4, 4)
+    assert reading.names == [name]
+    assert reading.notes == ([] if words is None else [f"{name} was read with changes: {words}."])
+
+
+def test_white_of_a_file_becomes_white_of_the_data(tmp_path):
+    Image.fromarray(np.array([[0, 255], [51, 102]], np.uint8)).save(tmp_path / "a.png")
+    reader = ArrayReader((1, 2, 2), white=10.0)
+    reading = reader.read(str(tmp_path / "a.png"))
+    np.testing.assert_allclose(reading.values, [[[[0, 10], [2, 4]]]])
+    assert reading.notes == ["White, 255 in the file, is 10 in the data of the run."]
+    assert reader_of(reader.describe(), ()) == reader
 
 
 @pytest.mark.parametrize(

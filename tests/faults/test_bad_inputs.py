@@ -140,7 +140,6 @@ def scramble(content: bytearray) -> None:
 
 
 PICTURES: dict[str, Callable[[Path], None]] = {
-    "large.png": saved(28, lambda content: None),
     "cut.png": saved(8, truncate),
     "scrambled.png": saved(8, scramble),
     "text.png": text("not a picture"),

@@ -27,14 +27,14 @@ def probe(
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
-    """Look inside a trained run: activations and gradients of every layer, attention of every head, surprise by tokens.
+    """Look inside a trained run: its layers, heads of attention, surprise by tokens, and what speaks for a class.
 
     Examples to copy:
 
     - `gradlab probe runs/digits-mlp-3f2a`: on examples of the validation split
     - `gradlab probe runs/pydoc-gpt-3f2a "The import statement"`: what it expects, and where its heads look
     - `gradlab probe runs/pydoc-lstm-3f2a --file poem.txt --html poem.html`
-    - `gradlab probe runs/images-3f2a holiday.jpg`: feature maps of one picture
+    - `gradlab probe runs/images-3f2a holiday.jpg`: what of a picture speaks for its class, and its feature maps
     - `gradlab probe runs/csv-3f2a --split test --examples 256 --json`
 
     Figures are printed as tables; the pictures are in a page that opens offline in any browser.
@@ -44,7 +44,8 @@ def probe(
     run
         The run folder.
     inputs
-        What to look at: for a language model a text; for others a file or values, as `gradlab predict` takes them.
+        What to look at: for a language model a text; for others a file or values, as `gradlab predict` takes them. A
+        picture may have any size and mode; what is done to it is told.
     file
         A file that holds the text.
     split

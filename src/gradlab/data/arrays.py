@@ -10,6 +10,7 @@ from gradlab.data.array_file import read_npz, size_in_npz, unpack_npz
 from gradlab.data.cache import cache_folder, changed_guard, converted, file_key
 from gradlab.data.dataset import sources
 from gradlab.data.raw import Raw
+from gradlab.data.reading import ArrayReader
 from gradlab.errors import GradlabError, notice
 
 _SMALL = 2**26  # bytes of an array that is simply read
@@ -26,12 +27,22 @@ def npz(seed: int, *, path: Annotated[str, "file with arrays `x` (one row per ex
     y = read_targets(file)
     x = x[:, None] if x.ndim == 1 else x
     names = [f"x{i}" for i in range(x.shape[1])] if x.ndim == 2 else []
+    reader = _picture_reader(x)
     if y.dtype.kind == "f":
-        return Raw(inputs=x, targets=y, features=names, key=key)
+        return Raw(inputs=x, targets=y, features=names, reader=reader, key=key)
     if y.size != len(y):
         raise GradlabError(f"{path}: array 'y' of shape {y.shape} must hold one class for each example.")
     classes, indices = np.unique(y.ravel(), return_inverse=True)
-    return Raw(inputs=x, targets=indices.astype(np.int64), features=names, classes=[str(c) for c in classes], key=key)
+    names_of_classes = [str(c) for c in classes]
+    targets = indices.astype(np.int64)
+    return Raw(inputs=x, targets=targets, features=names, classes=names_of_classes, reader=reader, key=key)
+
+
+def _picture_reader(x: npt.NDArray[Any]) -> ArrayReader | None:
+    """Of pictures whose numbers are not bytes, the largest is white."""
+    if x.ndim != 4 or x.dtype.kind != "f" or not (x.min() >= 0 and 0 < x.max() < np.inf):
+        return None
+    return ArrayReader(x.shape[1:], float(x.max()))
 
 
 def read_targets(path: Path) -> npt.NDArray[Any]:

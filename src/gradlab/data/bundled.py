@@ -7,6 +7,7 @@ import numpy as np
 
 from gradlab.data.dataset import sources
 from gradlab.data.raw import Raw
+from gradlab.data.reading import ArrayReader
 
 
 @sources.register("digits")
@@ -16,7 +17,12 @@ def digits(seed: int) -> Raw:
 
     bunch = load_digits()
     images = bunch.images.astype(np.float32)[:, None]
-    return Raw(inputs=images, targets=bunch.target.astype(np.int64), classes=[str(d) for d in range(10)])
+    return Raw(
+        inputs=images,
+        targets=bunch.target.astype(np.int64),
+        classes=[str(d) for d in range(10)],
+        reader=ArrayReader(images.shape[1:], white=16.0),
+    )
 
 
 @sources.register("iris")

@@ -48,9 +48,7 @@ class ClassFolders:
                     )
             for split, folder in splits.items():
                 if folder is not None:
-                    if split != "train":
-                        self.starts[split] = len(self.files)
-                    self._add_classes(folder)
+                    self._add_split(split, folder)
         first = min(self.starts.values(), default=len(self.labels))
         self.classes = sorted(set(self.labels[:first]))
         if not self.classes:
@@ -67,6 +65,14 @@ class ClassFolders:
             self.notes.append(
                 f"Passed over {printable(self.stray[0].relative_to(self.root))}{others}: not {self.noun}s of a class."
             )
+
+    def _add_split(self, split: str, folder: Path) -> None:
+        start = len(self.files)
+        self._add_classes(folder)
+        if split != "train" and len(self.files) > start:
+            self.starts[split] = start
+        elif split != "train":
+            self.notes.append(f"The folder {printable(folder.name)} has no {self.noun}s of classes: it is no split.")
 
     def _folders(self, folder: Path) -> list[Path]:
         return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))

@@ -27,7 +27,7 @@ def reader_of(described: Mapping[str, Any] | None, shape: tuple[int, ...]) -> Re
     return check_content({k: v for k, v in described.items() if k != "kind"}, _READERS[kind], "data.json (reader)")
 
 
-_READERS: dict[str, type[Reader]] = {kind.kind: kind for kind in (TableReader, PictureReader, TextReader)}
+_READERS: dict[str, type[Reader]] = {kind.kind: kind for kind in (ArrayReader, TableReader, PictureReader, TextReader)}
 _PREPARATIONS: dict[str, type[Preparation]] = {kind.kind: kind for kind in (Preprocessing, Context, Beginning, Ready)}
 
 

@@ -4,7 +4,7 @@ import csv
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os.path import isfile
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -17,7 +17,8 @@ from gradlab.errors import GradlabError
 from gradlab.files import read_bytes
 from gradlab.printable import printable
 
-_PICTURES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"}
+_PICTURES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff"}
+_WHITE = 255  # of a picture file
 
 
 @dataclass(frozen=True)
@@ -25,13 +26,14 @@ class Reading:
     """Raw inputs, one row per example, and what the user calls each: its file, or else its number.
 
     Of a table, `beside` has the columns that were asked for beside the inputs, as texts, and `places` says where each
-    row stands.
+    row stands. `notes` are what the user should know of how they were read.
     """
 
     values: npt.NDArray[Any]
     names: list[str] | None = None
     beside: Mapping[str, Sequence[str]] = field(default_factory=dict)
     places: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 @runtime_checkable
@@ -51,19 +53,36 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class ArrayReader:
-    """Numbers of a known shape, without names."""
+    """Numbers of a known shape, without names. Where they are pictures, files of those are brought to that shape."""
 
     shape: tuple[int, ...]
+    white: float = _WHITE
+    """What white is in the data."""
 
     kind = "array"
     target = None
 
     def read(self, source: str, beside: Sequence[str] = ()) -> Reading:
         refuse_columns(source, beside)
+        if Path(source).suffix.lower() in _PICTURES and isfile(source):
+            return self._read_picture(source)
         return Reading(read_inputs(source, self.shape))
 
     def describe(self) -> dict[str, Any]:
-        return {"kind": self.kind, "shape": list(self.shape)}
+        return {"kind": self.kind, "shape": list(self.shape), "white": self.white}
+
+    def _read_picture(self, source: str) -> Reading:
+        from gradlab.data.pictures.reader import PictureReader
+
+        if len(self.shape) != 3 or self.shape[0] not in (1, 3):
+            raise GradlabError(f"{source} is a picture, but the model takes inputs of shape {self.shape}.")
+        channels, height, width = self.shape
+        reader = PictureReader(height=height, width=width, channels=1 if channels == 1 else 3, resize="crop")
+        reading = reader.read(source)
+        if self.white == _WHITE:
+            return reading
+        scaled = f"White, {_WHITE} in the file, is {self.white:g} in the data of the run."
+        return replace(reading, values=reading.values * (self.white / _WHITE), notes=[*reading.notes, scaled])
 
 
 def refuse_columns(source: str, beside: Sequence[str]) -> None:
@@ -75,7 +94,7 @@ def refuse_columns(source: str, beside: Sequence[str]) -> None:
 def read_inputs(source: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     """Raw inputs, one row per example, from what a user names: a file, or the numbers themselves.
 
-    Files: .npy, .npz (array `x`), .csv (numbers, an optional header line), .json (nested lists), or a picture.
+    Files: .npy, .npz (array `x`), .csv (numbers, an optional header line) or .json (nested lists).
     A single example without the leading axis is taken as one row.
 
     >>> read_inputs("5.1,3.5,1.4,0.2", (4,))
@@ -85,7 +104,7 @@ def read_inputs(source: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     if numbers is not None:
         values = np.array(numbers)
     elif isfile(source):
-        values = _read_file(Path(source), shape)
+        values = _read_file(Path(source))
     else:
         raise GradlabError(
             f"{source} is neither a file nor numbers with commas between them. "
@@ -112,12 +131,10 @@ def _numbers(text: str) -> list[float] | None:
         return None
 
 
-def _read_file(path: Path, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+def _read_file(path: Path) -> npt.NDArray[Any]:
     suffix = path.suffix.lower()
     if suffix == ".npz":
         return read_npz(path, ["x"])["x"]
-    if suffix in _PICTURES:
-        return _read_picture(path, shape)
     try:
         if suffix == ".npy":
             return read_npy(path)
@@ -143,13 +160,3 @@ def _read_table(path: Path) -> npt.NDArray[Any]:
         if _numbers(",".join(line)) is None or len(line) != len(lines[0]):
             raise GradlabError(f"{path}, row {number}: expected {len(lines[0])} numbers, got {','.join(line)[:60]!r}.")
     return np.array(lines, dtype=np.float64)
-
-
-def _read_picture(path: Path, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    from gradlab.data.pictures.reader import opened
-
-    if len(shape) != 3 or shape[0] not in (1, 3):
-        raise GradlabError(f"{path} is a picture, but the model takes inputs of shape {shape}.")
-    with opened(path) as image:
-        pixels = np.asarray(image.convert("L" if shape[0] == 1 else "RGB"))
-    return pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0)

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from gradlab.probes.attention import AttentionMap
+from gradlab.probes.attribution import Attributions
 from gradlab.probes.findings import findings
 from gradlab.probes.layers import LayerValues
 from gradlab.probes.maps import FeatureMaps
@@ -27,6 +28,9 @@ class Inspection:
     attention: list[AttentionMap] = field(default_factory=list)
     recurrences: list[Recurrence] = field(default_factory=list)
     feature_maps: list[FeatureMaps] = field(default_factory=list)
+    attributions: Attributions = field(default_factory=Attributions)
+    """What of the first pictures speaks for their classes, where pictures are classified."""
+
     tokens: list[Token] = field(default_factory=list)
     """Of the first text, each with the surprise of the model."""
 
@@ -61,6 +65,7 @@ class Inspection:
                 for a in self.attention
             ],
             "recurrences": [r.plain() for r in self.recurrences],
+            "attributions": [item.plain() for item in self.attributions.items],
             "tokens": [asdict(token) for token in self.tokens],
             "following": self.following,
             "findings": self.findings,

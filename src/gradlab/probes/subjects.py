@@ -1,21 +1,26 @@
 """What is inspected: any module on a batch, or a run on the user's input or on examples that it held out."""
 
+from collections.abc import Sequence
 from functools import partial
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradlab.data import Batch, Context, Examples, Preprocessing, Tokenizer
+from gradlab.data import Batch, Context, Examples, Preprocessing, Reading, Tokenizer
 from gradlab.data.batch import size
-from gradlab.errors import GradlabError, unknown
+from gradlab.data.pictures.reader import is_picture
+from gradlab.errors import GradlabError, one_line, unknown
 from gradlab.probes.attention import attention_maps
 from gradlab.probes.inspection import Inspection
 from gradlab.probes.layers import layer_values
 from gradlab.probes.maps import feature_maps
+from gradlab.probes.pictures import EXPLAINED, are_classified, are_pictures, explained, unlike_training
 from gradlab.probes.recording import LossFunction, Recording, record
 from gradlab.probes.recurrence import recurrences
 from gradlab.probes.surprise import surprises
@@ -34,7 +39,14 @@ def inspect_model(model: nn.Module, x: Any, y: Any = None, loss: str | LossFunct
     if x is None:
         raise GradlabError("To look inside a module, give it a batch: probe(model, x), or probe(model, x, y).")
     x, y = (torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in (x, y))
-    return _inspection(record(model, x, y, _loss(y, loss)), type(model).__name__, "one batch", x, [])
+    seen = record(model, x, y, _loss(y, loss))
+    notes, more = list[str](), dict[str, Any]()
+    if are_classified(seen.output, x, y):
+        try:
+            more = {"attributions": explained(seen, x, x.detach().cpu().numpy(), y)}
+        except Exception as error:  # of a stranger's module, which need not take other batches than this one
+            notes = [f"What speaks for the classes is left out: {one_line(error)}"]
+    return _inspection(seen, type(model).__name__, "one batch", x, notes, **more)
 
 
 def inspect_run(run: Run, inputs: Any = None, split: str | None = None, examples: int | None = None) -> Inspection:
@@ -52,7 +64,7 @@ def _on_split(run: Run, split: str | None, examples: int | None) -> Inspection:
     dataset, task = run.dataset, run.task
     name = split or ("validation" if len(dataset.validation) else "test")
     is_text = isinstance(run.preprocessing, Context)
-    batch = _some(dataset.split(name), examples or (_TEXTS if is_text else _EXAMPLES), task)
+    batch, rows = _some(dataset.split(name), examples or (_TEXTS if is_text else _EXAMPLES), task)
     if batch is None:
         raise GradlabError(f"{run.path} has no examples in its {name} split.")
     what = f"{counted(size(batch), 'text' if is_text else 'example')} of the {name} split"
@@ -60,22 +72,25 @@ def _on_split(run: Run, split: str | None, examples: int | None) -> Inspection:
         seen = record(run.model, batch, loss=_mean_of, call=lambda: task.forward(run.model, batch))
         return _inspection(seen, run.names[0], what, batch, [])
     x, y = batch["inputs"], batch["targets"]
-    return _of_run(run, record(run.model, x, y, _loss_of(run)), what, x, [])
+    pictures = np.asarray(dataset.raw.inputs[rows[:EXPLAINED]]) if rows is not None and are_pictures(x) else None
+    return _of_run(run, record(run.model, x, y, _loss_of(run)), what, x, [], pictures, y)
 
 
-def _some(split: Any, count: int, task: Task) -> Batch | None:
-    """Examples of a split, evenly spread, or the first of one that is read batch by batch."""
+def _some(split: Any, count: int, task: Task) -> tuple[Batch | None, npt.NDArray[np.int64] | None]:
+    """Examples of a split, evenly spread, and where they lie in the source; or the first of one read batch by batch."""
     if not len(split):
-        return None
+        return None, None
     if isinstance(split, Examples):
-        some: Batch = task.encoded(split.sample(count)).batch(slice(None))
-        return some
-    return {name: part[:count] for name, part in next(iter(split.batches(count))).items()}
+        some = split.sample(count)
+        return task.encoded(some).batch(slice(None)), some.rows
+    return {name: part[:count] for name, part in next(iter(split.batches(count))).items()}, None
 
 
 def _on_text(run: Run, text: Any) -> Inspection:
     if not isinstance(text, str):
         raise GradlabError(f"{run.path} is a language model: its input is a text, got {type(text).__name__}.")
+    if is_picture(Path(text)) and isfile(text):
+        raise GradlabError(f"{text} is a picture, but {run.path} was trained on text.")
     tokens = torch.from_numpy(run.tokenizer.encode(text, unknown="refuse"))
     if not len(tokens):
         raise GradlabError("The text is empty. Give at least one character.")
@@ -95,10 +110,11 @@ def _on_text(run: Run, text: Any) -> Inspection:
 def _on_inputs(run: Run, inputs: Any, examples: int | None) -> Inspection:
     preprocessing = run.preprocessing
     assert isinstance(preprocessing, Preprocessing)
-    values = run.reader.read(str(inputs)).values if isinstance(inputs, (str, Path)) else np.asarray(inputs)
+    reading = run.reader.read(str(inputs)) if isinstance(inputs, (str, Path)) else Reading(np.asarray(inputs))
+    values, notes = reading.values, [*reading.notes]
     outputs = run.outputs(values[: examples or _MOST_EXAMPLES])  # which refuses what cannot be an input
     x = preprocessing(values[: len(outputs)])
-    notes = []
+    notes += unlike_training(preprocessing, values[: len(outputs)])
     if len(values) > len(outputs):
         notes.append(f"There are {len(values):,} inputs; the model was shown the first {len(outputs)}.")
     if isinstance(run.task, Classify):
@@ -107,18 +123,34 @@ def _on_inputs(run: Run, inputs: Any, examples: int | None) -> Inspection:
     else:
         notes.append("The true values are not known: there is no loss, and so no gradient.")
         seen = record(run.model, x)
-    return _of_run(run, seen, counted(len(x), "given input"), x, notes)
+    on = counted(len(x), "given input") if reading.names is None else _listed(reading.names[: len(x)])
+    return _of_run(run, seen, on, x, notes, values if are_pictures(x) else None)
 
 
-def _of_run(run: Run, seen: Recording, on: str, x: Tensor, notes: list[str]) -> Inspection:
-    text: dict[str, Any] = {}
+def _of_run(
+    run: Run,
+    seen: Recording,
+    on: str,
+    x: Tensor,
+    notes: list[str],
+    pictures: npt.NDArray[Any] | None = None,
+    y: Tensor | None = None,
+) -> Inspection:
+    """`pictures` are the inputs as they are in the world, where they are pictures."""
+    more: dict[str, Any] = {}
     if isinstance(run.preprocessing, Context):
         tokens, following = surprises(seen.output[0].detach(), x[0], partial(_token_text, run.tokenizer))
-        text = {"tokens": tokens, "following": following}
-    return _inspection(seen, run.names[0], on, x, notes, **text)
+        more = {"tokens": tokens, "following": following}
+    elif isinstance(run.task, Classify) and pictures is not None:
+        more = {"attributions": explained(seen, x, pictures, y, run.task.classes)}
+    return _inspection(seen, run.names[0], on, x, notes, **more)
 
 
-def _inspection(seen: Recording, name: str, on: str, x: Any, notes: list[str], **text: Any) -> Inspection:
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{counted(len(names), 'picture')}, the first of them {names[0]}"
+
+
+def _inspection(seen: Recording, name: str, on: str, x: Any, notes: list[str], **more: Any) -> Inspection:
     layers = layer_values(seen)
     maps = attention_maps(seen)
     hidden = {f"The attention {a.name} has no weights to show: {a.reason}." for a in maps if a.weights is None}
@@ -134,7 +166,7 @@ def _inspection(seen: Recording, name: str, on: str, x: Any, notes: list[str], *
         recurrences=recurrences(seen),
         feature_maps=feature_maps(seen),
         notes=[*notes, *sorted(hidden)],
-        **text,
+        **more,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gradlab.probes.attribution import INTEGRATED
 from gradlab.probes.layers import LayerValues
 from gradlab.wording import count, number, sparkline
 
@@ -34,8 +35,24 @@ class TextTable:
 
 def tables(seen: "Inspection") -> list[TextTable]:
     """Those that have rows."""
-    all_tables = [_outputs(seen), _gradients(seen), _attention(seen), _recurrences(seen), _tokens(seen)]
+    first = [_attributions(seen), _outputs(seen), _gradients(seen)]
+    all_tables = [*first, _attention(seen), _recurrences(seen), _tokens(seen)]
     return [TextTable(t.title, t.columns, t.rows[:_ROWS], max(0, len(t.rows) - _ROWS)) for t in all_tables if t.rows]
+
+
+def _attributions(seen: "Inspection") -> TextTable:
+    """The score of a class above that of an empty picture is what integrated gradients add up to."""
+    columns = ["picture", "actual", "class", "probability", "score above empty", "integrated gradients"]
+    rows = [
+        [
+            str(item.example),
+            "–" if item.actual is None else item.actual,
+            item.label,
+            *map(number, (item.probability, item.difference, item.maps[INTEGRATED].sum().item())),
+        ]
+        for item in seen.attributions.items
+    ]
+    return TextTable("What speaks for the class", columns, rows)
 
 
 def _outputs(seen: "Inspection") -> TextTable:

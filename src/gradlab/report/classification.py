@@ -1,4 +1,4 @@
-"""How a classifier does on the test split: confusion matrix, each class, regions, confidence, mistakes, thresholds."""
+"""How a classifier does on the test split: confusion matrix, each class, regions, confidence, mistakes, its sight."""
 
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from gradlab.report.mistakes import mistakes
 from gradlab.report.predictions import Predictions
 from gradlab.report.ranking import ranking_section
 from gradlab.report.regions import has_regions, regions
+from gradlab.report.sight import sight_sections
 from gradlab.wording import counted
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def test_section(run: "Run") -> Html:
     outcome = f"{wrong:,} wrong" if wrong else "none wrong"
     words = f"{counted(len(predictions), 'example')} that the training never saw; {outcome}."
     tested = section("Test split", quiet(words), charts(*figures), mistakes(run, predictions))
-    return join([tested, ranking_section(run, predictions)])
+    return join([tested, sight_sections(run, predictions), ranking_section(run, predictions)])
 
 
 def _matrix(classes: list[str], counts: Counts) -> Html:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Rows = npt.NDArray[np.int64]
 
-_PICTURES, _ROWS = 18, 12
+_PICTURES, _ROWS = 24, 12
 _DIGITS = 9  # of a number: amounts have their cents
 _LETTERS = 60  # of a category
 _CHARACTERS = 400  # of a text
@@ -28,8 +28,7 @@ _CHARACTERS = 400  # of a text
 
 def mistakes(run: "Run", predictions: Predictions) -> Html:
     """Pictures where the inputs are images, texts where they are that, otherwise a table; the most confident first."""
-    wrong = np.flatnonzero(predictions.predicted != predictions.actual)
-    worst = wrong[np.argsort(-predictions.confidence[wrong], kind="stable")]
+    worst = predictions.mistakes()
     if len(worst) == 0:
         return Html()
     shape = run.data["inputs"].get("shape")

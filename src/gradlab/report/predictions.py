@@ -30,10 +30,8 @@ class Predictions:
 
     @classmethod
     def of(cls, run: "Run") -> "Predictions":
-        from gradlab.tasks import predict
-
         test = run.dataset.test
-        logits = _class_logits(run, predict(run.model, test.inputs))
+        logits = _class_logits(run, run.evaluated(test.inputs))
         probabilities = logits.softmax(1)
         confidence, predicted = probabilities.max(1)
         fitted = run.finished.get("calibration") or {"refused": "no validation split"}
@@ -55,6 +53,11 @@ class Predictions:
         counts = np.zeros((len(self.classes), len(self.classes)), dtype=np.int64)
         np.add.at(counts, (self.actual, self.predicted), 1)
         return counts
+
+    def mistakes(self) -> npt.NDArray[np.int64]:
+        """Which examples are wrong, the most confident first."""
+        wrong = np.flatnonzero(self.predicted != self.actual)
+        return wrong[np.argsort(-self.confidence[wrong], kind="stable")]
 
     def raw(self, run: "Run", chosen: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """The raw inputs of some examples. All of them may be more than memory holds."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.files import write_file
-from gradlab.report import classification, closing, columns, curves, headline, language, regression, weights
+from gradlab.report import classification, closing, columns, curves, headline, language, pruning, regression, weights
 from gradlab.report.findings import findings_section
 from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
@@ -32,12 +32,14 @@ def write_report(run: "Run") -> Path:
     parts = [
         headline.headline(run),
         findings_section("What the doctor says", [f for f in run.findings or [] if f.severity != "note"]),
+        pruning.pruning_section(run),
         curves.learning_section(run) if has_curve else Html(),
         *(_or_reason("Test split", sections[name], run) for name in run.task.sections if name in sections),
         _or_reason("Importance of the columns", columns.importance_sections, run),
         curves.health_section(run) if has_curve else Html(),
         closing.columns_section(run),
         _or_reason("First layer", weights.weights_section, run),
+        _or_reason("Augmentation", _augmentation, run),
         closing.recipe_section(run),
         closing.next_section(run),
     ]
@@ -46,6 +48,18 @@ def write_report(run: "Run") -> Path:
         path, page(" · ".join(run.names), join(parts)), f"Make room, then: gradlab resume {run.path}", TrainingError
     )
     return path
+
+
+def _augmentation(run: "Run") -> Html:
+    """What the training saw of its pictures; nothing where they were plain."""
+    if run.recipe.data.values.get("augment") is None:
+        return Html()
+    from gradlab.data.pictures.augmentation import Augmented
+    from gradlab.report.augmentation import augmentation_section
+
+    view = run.dataset.train
+    assert isinstance(view, Augmented)
+    return augmentation_section(view, run.dataset.raw, run.recipe.train["seed"])
 
 
 def _or_reason(title: str, draw: Section, run: "Run") -> Html:

@@ -16,6 +16,7 @@ from gradlab.run.thresholds import best_threshold, rankings_of
 from gradlab.run.trained import TrainedRun
 from gradlab.tasks import Ranking, compare, evaluate, wants
 from gradlab.tasks.finite import check_losses
+from gradlab.tasks.views import Tta
 
 BRING_BACK = "Bring those back, or say where they are now: --data PATH."
 
@@ -47,14 +48,22 @@ class Run(TrainedRun):
         return dataset
 
     def evaluate(
-        self, split: str | None = None, *, data: str | Path | None = None, threshold: float | None = None
+        self,
+        split: str | None = None,
+        *,
+        data: str | Path | None = None,
+        threshold: float | None = None,
+        tta: Tta | None = None,
     ) -> dict[str, float]:
         """Loss and metrics on a split, default test, or on all of other `data`, computed anew.
 
         Data with the content of the run's own are those at another place. With a `threshold`, the rarer of two classes
-        is predicted where its probability is at least that.
+        is predicted where its probability is at least that; with `tta`, outputs are means over views of a picture.
         """
         task, examples = self._task_at(threshold), self.as_read(self.examples(split, data))
+        if tta is not None:
+            task = task.with_tta(tta)
+            task.check(self.model, examples)
         figures = evaluate(self.model, task, examples)
         where = str(data) if self.is_new(data) else f"{split or 'test'} split"
         check_losses(figures, self.model, task, examples, where)

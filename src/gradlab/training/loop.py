@@ -6,7 +6,7 @@ Nothing in the loop waits for the device except at log points, evaluations and c
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -63,7 +63,7 @@ class Training:
     """One model being trained on one split. Build it, perhaps `restore` a checkpoint, and `run` it.
 
     `steps` and `rate` are its length and its learning rate as a function of the step, where the plan's are not wanted;
-    `groups` are parameters with a rate or a weight decay of their own.
+    `groups` are parameters with a rate or a weight decay of their own, `masks` those that are pruned.
     """
 
     def __init__(
@@ -78,8 +78,10 @@ class Training:
         steps: int | None = None,
         rate: Callable[[int], float] | None = None,
         groups: Groups | None = None,
+        masks: Mapping[str, Tensor] | None = None,
         observers: Sequence[Observer] = (),
     ):
+        self.masks = dict(masks or {})
         self.model, self.task, self.plan = model, task, plan
         self.mode, self.rate, self.observers = mode, rate, observers
         self.train = read(train, plan)
@@ -92,7 +94,7 @@ class Training:
         self.total_steps = steps or planned
         self.schedule = schedules.build(plan.schedule, planned)
         self.thaw = plan.thaw_step(planned)
-        self.players = make_players(model, task, plan, groups, self.thaw or 0)
+        self.players = make_players(model, task, plan, groups, self.thaw or 0, self.masks)
         moved = {name for player in self.players for name in player.optimizer.parameters.names}
         self.parameters = Parameters(model, moved=moved.__contains__)
         self.average = Average(self.parameters, plan.ema) if plan.ema is not None else None
@@ -395,6 +397,7 @@ class Training:
             optimizer=copied(self._beside()),
             state={"progress": asdict(progress), "rng": rng_state(self.device)},
             best=self._other_weights(),
+            masks=self.masks,
         )
 
     def _beside(self) -> dict[str, Any]:
@@ -417,6 +420,8 @@ class Training:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Stand where the checkpoint was taken."""
+        if checkpoint.masks.keys() != self.masks.keys():
+            raise ValueError(f"Weights are pruned in one of them alone: {', '.join(checkpoint.masks or self.masks)}")
         self.model.load_state_dict(checkpoint.model)
         beside = checkpoint.optimizer
         for player in self.players:

@@ -59,8 +59,9 @@ class Plan:
     checkpoint_minutes: Annotated[Positive, "and the longest time between them; to the first, at most one"] = 5.0
     checkpoints: Annotated[Count, "newest checkpoints that are kept"] = 3
     precision: Annotated[
-        Literal["float32", "bf16", "fp8"],
-        "bf16: mixed precision, on CUDA and CPUs made for it; fp8: large linear maps in 8 bits too, on newer GPUs",
+        Literal["float32", "bf16", "fp8", "auto"],
+        "bf16: mixed precision, on CUDA and CPUs made for it; fp8: large linear maps in 8 bits too, on newer GPUs; "
+        "auto: bf16 on GPUs that multiply in it, float32 elsewhere",
     ] = "float32"
     compile: Annotated[Literal["auto", "on", "off"], "compile or capture the step; auto: only where it pays"] = "auto"
     threads: Annotated[Threads | None, "CPU threads; default by the size of the products in a step"] = None

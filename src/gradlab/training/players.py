@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from gradlab.data import Batch
 from gradlab.errors import GradlabError
@@ -78,13 +78,24 @@ def check_players(model: nn.Module, task: Task, plan: Plan) -> None:
         _settled(name, objective, model, plan, {}, thaw=0)
 
 
-def make_players(model: nn.Module, task: Task, plan: Plan, groups: Groups | None = None, thaw: int = 0) -> list[Player]:
+def make_players(
+    model: nn.Module,
+    task: Task,
+    plan: Plan,
+    groups: Groups | None = None,
+    thaw: int = 0,
+    masks: Mapping[str, Tensor] | None = None,
+) -> list[Player]:
     """A player for each objective of the task, with groups beside its own; refused where one moves nothing.
 
-    `thaw` is the step from which on parts that are frozen at first learn too.
+    `thaw` is the step from which on parts that are frozen at first learn too. `masks` say of pruned parameters, by
+    their names, which weights are kept.
     """
     check_frozen(model, plan, task.outputs)
-    return [_player(name, one, model, plan, groups or {}, thaw) for name, one in task.objectives().items()]
+    players = [_player(name, one, model, plan, groups or {}, thaw) for name, one in task.objectives().items()]
+    for player in players:
+        player.optimizer.parameters.prune(masks or {})
+    return players
 
 
 def _player(name: str, objective: Objective, model: nn.Module, plan: Plan, groups: Groups, thaw: int) -> Player:

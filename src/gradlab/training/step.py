@@ -1,4 +1,4 @@
-"""One training step: forward, backward, guard, clip, penalise, update, and what follows an update."""
+"""One training step: forward, backward, mask, guard, clip, penalise, update, mask, and what follows an update."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -92,9 +92,13 @@ class GradientStep:
         if len(self.late) > len(self.parameters):
             given = iter(slopes)
             slopes = [None if late else next(given) for late in self.late]
+        moved = self.optimizer.parameters
+        if moved.pruned:
+            slopes = moved.kept_gradients(slopes)
         found = [g for g in slopes if g is not None]
         self.unreached = {i for i, g in enumerate(slopes) if g is None} if len(found) < len(slopes) else set()
         skip = self._update(slopes, found, lr)
+        moved.clear_pruned()
         if self.max_norm is not None:
             limit_rows(self.weights, self.max_norm, skip)
         for follow in self.after:

@@ -98,6 +98,14 @@ def test_a_test_folder_alone_leaves_the_validation_to_be_held_out(draw, tmp_path
     assert len(data.validation) == 4
 
 
+def test_a_folder_of_a_split_that_is_empty_is_no_split_and_is_told(draw, read):
+    folder = draw("train/cat/1.png", "train/dog/1.png")
+    (folder / "test").mkdir()
+    raw = read()
+    assert raw.test_from is None
+    assert raw.notes == ["The folder test has no pictures of classes: it is no split."]
+
+
 def test_a_class_that_only_the_test_has_is_refused(draw, read):
     draw("train/cat/1.png", "train/dog/1.png", "test/bird/1.png")
     assert "bird/1.png: the class 'bird' has no picture to train on" in refused(read)
@@ -162,6 +170,16 @@ def test_pictures_are_grey_only_where_all_are(draw, read):
     draw("b/2.png", mode="RGB")
     assert read().inputs.shape[1] == 3
     assert read(colour="grey").inputs.shape[1] == 1
+
+
+def test_pictures_of_every_size_and_mode_are_read_together(draw, read):
+    folder = draw("a/0.png", "b/0.png", size=(1, 1))
+    modes = {"RGB": "png", "RGBA": "png", "P": "gif", "1": "png", "LA": "png", "I;16": "png", "CMYK": "jpg", "F": "tif"}
+    for i, (mode, suffix) in enumerate(modes.items()):
+        Image.new(mode, (5 + 20 * i, 90 - 10 * i)).save(folder / "ab"[i % 2] / f"{i + 1}.{suffix}")
+    raw = read()
+    assert raw.inputs.shape == (10, 3, 27, 27)
+    assert raw.notes == ["Pictures of 9 shapes were brought to 27×27 (crop); see data.size, data.resize."]
 
 
 @pytest.mark.parametrize(

@@ -217,8 +217,12 @@ def truncated(path):
     [
         ("cut.png", truncated, "cut.png cannot be read as a picture"),
         ("cut.jpg", truncated, "cut.jpg cannot be read as a picture"),
-        ("text.png", lambda path: path.write_text("hello"), "text.png cannot be read as a picture"),
-        ("empty.png", lambda path: path.touch(), "empty.png cannot be read as a picture"),
+        (
+            "text.png",
+            lambda path: path.write_text("hello"),
+            "text.png cannot be read as a picture: it is in no format of pictures that is known. Mend it",
+        ),
+        ("empty.png", lambda path: path.touch(), "empty.png cannot be read as a picture: the file is empty. Mend it"),
         ("rows.csv", lambda path: path.write_text("a,b\n1,2\n"), "rows.csv is no picture, but this run was trained on"),
         ("folder", lambda path: path.mkdir(), "folder has no picture in it"),
         ("nowhere.png", lambda path: None, "nowhere.png is neither a picture nor a folder of pictures"),

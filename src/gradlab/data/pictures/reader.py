@@ -26,6 +26,8 @@ Resize = Literal["crop", "pad", "stretch"]
 SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff"))
 _PIXEL = 16  # bytes that a pixel takes, with the copies that are made of it on the way
 _GREY = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F")
+_DEEP = ("I", "I;16", "I;16B", "I;16L", "F")
+_FITTED: dict[Resize, str] = {"crop": "cut to the middle", "pad": "put on white", "stretch": "stretched"}
 _ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)  # the EXIF tag, and its values that swap width and height
 
 
@@ -80,6 +82,27 @@ class PictureReader:
             pixels = np.asarray(self._resized(upright))
         return pixels[None] if self.channels == 1 else np.moveaxis(pixels, -1, 0)
 
+    def changes(self, path: Path) -> str:
+        """What becomes of a picture on the way, in a sentence; nothing where it is taken as it is."""
+        (height, width), grey = look(path)
+        with opened(path) as image:
+            done = {
+                "its first frame taken": getattr(image, "n_frames", 1) > 1,
+                "turned upright": image.getexif().get(_ORIENTATION, 1) != 1,
+                "put on white where it is transparent": _is_transparent(image),
+                "brought to 8 bits": image.mode in _DEEP,
+                "made grey": self.channels == 1 and not grey,
+                "given three channels": self.channels == 3 and grey,
+                _FITTED[self.resize]: height * self.width != width * self.height,
+                f"resized from {height}×{width} to {self.height}×{self.width} pixels": (height, width) != self._size,
+            }
+        words = [what for what, was in done.items() if was]
+        return f"{printable(path.name)} was read with changes: {', '.join(words)}." if words else ""
+
+    @property
+    def _size(self) -> tuple[int, int]:
+        return self.height, self.width
+
     def _resized(self, image: "Image.Image") -> "Image.Image":
         from PIL import Image, ImageOps
 
@@ -111,7 +134,8 @@ class PictureReader:
             return Reading(np.stack([self.load(p) for p in pictures]), names)
         if path.is_file():
             try:
-                return Reading(self.load(path)[None], [printable(path.name)])
+                changes = self.changes(path)
+                return Reading(self.load(path)[None], [printable(path.name)], notes=[changes] if changes else [])
             except DamagedPicture:
                 if is_picture(path):
                     raise
@@ -123,20 +147,24 @@ def _flat(image: "Image.Image") -> "Image.Image":
     """Eight bits a channel, nothing transparent."""
     from PIL import Image
 
-    if image.mode in ("I", "I;16", "I;16B", "I;16L"):
+    if image.mode in _DEEP and image.mode != "F":
         return Image.fromarray((np.asarray(image).clip(0, 65_535) / 257).round().astype(np.uint8))
     if image.mode == "F":
         return Image.fromarray(np.asarray(image).clip(0, 255).round().astype(np.uint8))
-    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+    if _is_transparent(image):
         layers = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", layers.size, "white"), layers)
     return image
 
 
+def _is_transparent(image: "Image.Image") -> bool:
+    return image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info
+
+
 @contextmanager
 def opened(path: Path) -> Iterator["Image.Image"]:
     """An open picture, if its pixels fit into memory; whatever goes wrong meanwhile is told with the file's name."""
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
@@ -151,8 +179,11 @@ def opened(path: Path) -> Iterator["Image.Image"]:
     except GradlabError:
         raise
     except Exception as error:  # decoders fail in a dozen ways: truncated data, broken chunks, values out of range
+        why = one_line(error)
+        if isinstance(error, UnidentifiedImageError):
+            why = "it is in no format of pictures that is known" if path.stat().st_size else "the file is empty"
         raise DamagedPicture(
-            f"{printable(path)} cannot be read as a picture: {one_line(error)}. Mend it or take it away."
+            f"{printable(path)} cannot be read as a picture: {why}. Mend it or take it away."
         ) from None
 
 

@@ -1,42 +1,41 @@
-"""Convolutions as pictures: what they make of an image, and what the first of them looks for."""
+"""A network of pictures: what speaks for a class, what its convolutions make of an image, and what they look for."""
 
 from torch import Tensor
 
-from gradlab.probes import FeatureMaps, Inspection
-from gradlab.report.markup import Html, quiet, section, tag
-from gradlab.report.pictures import is_picture, picture, signed, to_pixels
+from gradlab.probes import Inspection
+from gradlab.report.attributions import attribution_section
+from gradlab.report.feature_maps import feature_map_section, picture_row
+from gradlab.report.markup import Html, join
+from gradlab.report.pictures import is_picture, picture, to_pixels, weight_pixels
 
-_LAYERS, _MAPS = 8, 24  # that are drawn
+_FILTERS = 24  # that are drawn
 
 
 def section_of(seen: Inspection) -> Html:
-    """Nothing for a model without convolutions over pictures."""
+    """Nothing for a model that is not given pictures."""
+    return join([attribution_section(seen.attributions), feature_map_section(seen.feature_maps, *_first(seen))])
+
+
+def _first(seen: Inspection) -> list[Html]:
+    """The first example, and the filters of the first convolution."""
     if not seen.feature_maps:
-        return Html()
+        return []
     x, first = seen.inputs, seen.feature_maps[0]
-    filters = f"The filters of {first.name or 'the layer'}, mean over their input channels"
-    rows = [
-        _row("The input", [_image(x[0])]) if isinstance(x, Tensor) and is_picture(list(x.shape[1:])) else "",
-        _row(filters, _signed(first.filters.mean(1), "filter")),
-        *(_row(_title(layer), _signed(layer.maps, "map")) for layer in seen.feature_maps[:_LAYERS]),
+    weights = first.filters[:_FILTERS].float().cpu().numpy()
+    filters = [picture(weight_pixels(each), f"filter {i}") for i, each in enumerate(weights)]
+    given = [picture_row("The input", [_image(seen)])] if isinstance(x, Tensor) and is_picture([*x.shape[1:]]) else []
+    return [
+        *given,
+        picture_row(f"The filters of layer {first.name or 'of the output'}{_words(weights.shape[1])}", filters),
     ]
-    words = "The first example, and what each convolution makes of it, before its activation: blue above 0, red below."
-    return section("Feature maps", quiet(words), tag("figure", *rows))
 
 
-def _row(title: str, drawn: list[Html]) -> Html:
-    return tag("div", tag("h3", title), tag("div", *drawn, class_="pictures small"), class_="maps")
+def _words(channels: int) -> str:
+    return {1: "", 3: ", in colours: grey is 0"}.get(channels, ", mean over their input channels")
 
 
-def _title(layer: FeatureMaps) -> str:
-    channels, height, width = layer.maps.shape
-    some = f", of which {_MAPS} are shown" if channels > _MAPS else ""
-    return f"{layer.name or 'output'}: {channels} maps of {height}×{width}{some}"
-
-
-def _signed(maps: Tensor, noun: str) -> list[Html]:
-    return [picture(signed(m.float().cpu().numpy()), f"{noun} {i}") for i, m in enumerate(maps[:_MAPS])]
-
-
-def _image(image: Tensor) -> Html:
-    return picture(to_pixels(image[None].detach().float().cpu().numpy())[0], "the input")
+def _image(seen: Inspection) -> Html:
+    """As it is in the world, where that is known."""
+    if seen.attributions.items:
+        return picture(to_pixels(seen.attributions.items[0].picture[None])[0], "the input")
+    return picture(to_pixels(seen.inputs[:1].detach().float().cpu().numpy())[0], "the input")

@@ -1,7 +1,7 @@
 """What every optimiser is made of: parameters, an update rule with its state, and writes that a flag can stop."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import torch
@@ -19,7 +19,8 @@ class Parameters:
     """The trainable parameters of a model in order, and for each its weight decay, its multiple of the rate and its
     start: the step from which on it moves.
 
-    Biases and normalisation gains (parameters with fewer than two axes) are not penalised unless `decay_all`.
+    Biases and normalisation gains (parameters with fewer than two axes) are not penalised unless `decay_all`. Pruned
+    weights are 0 and stay so: their gradients are 0, and whatever an update makes of them is set back.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Parameters:
         self.decays = [weight_decay if penalised else 0.0 for penalised in self.penalised]
         self.multiples = [1.0] * len(self.tensors)
         self.starts = [0] * len(self.tensors)
+        self.pruned: dict[int, Tensor] = {}  # by the number of the parameter: where its weights are pruned
 
     @property
     def by_name(self) -> dict[str, Tensor]:
@@ -60,6 +62,24 @@ class Parameters:
             if start is not None:
                 self.starts[i] = start
         return len(members)
+
+    def prune(self, masks: Mapping[str, Tensor]) -> None:
+        """Masks of some parameters, by their names: False where a weight is pruned."""
+        named = enumerate(zip(self.names, self.tensors, strict=True))
+        self.pruned = {i: ~masks[name].to(tensor.device) for i, (name, tensor) in named if name in masks}
+        self.clear_pruned()
+
+    def kept_gradients(self, gradients: "Sequence[Tensor | None]") -> list[Tensor | None]:
+        """m ⊙ g, which is what a loss of m ⊙ θ gives; new tensors, since parameters may share one as their gradient."""
+        return [
+            g if g is None or i not in self.pruned else g.masked_fill(self.pruned[i], 0)
+            for i, g in enumerate(gradients)
+        ]
+
+    def clear_pruned(self) -> None:
+        """θ ← m ⊙ θ, by operations that a captured step may hold. Not a product, which has -0 for negative weights."""
+        for i, pruned in self.pruned.items():
+            self.tensors[i].detach().masked_fill_(pruned, 0)
 
 
 class Optimizer(ABC):
