@@ -5,6 +5,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor, nn
 
 from gradlab import owners, parallel
@@ -21,6 +22,7 @@ from gradlab.recipe import Recipe
 from gradlab.recipes import find
 from gradlab.registry import Part
 from gradlab.run import Run, open_run
+from gradlab.run.folder import new_path
 from gradlab.tasks import Criterion, Objective, Task
 from gradlab.training import experiment
 from gradlab.training.checkup import tell
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from gradlab.diagnosis.doctor import Doctor
     from gradlab.estimators import Classifier, KernelClassifier, KernelRegressor, Regressor, load_estimator
     from gradlab.report.inside import Probe
+    from gradlab.studies.pruning import Pruned
+    from gradlab.studies.tickets import Tickets
     from gradlab.verification import Verification
 
 __all__ = [
@@ -53,6 +57,7 @@ __all__ = [
     "Regressor",
     "Run",
     "doctor",
+    "find_tickets",
     "fit",
     "from_pretrained",
     "generate",
@@ -60,6 +65,7 @@ __all__ = [
     "load_run",
     "prepare",
     "probe",
+    "prune",
     "resume",
     "save_pretrained",
     "train",
@@ -88,6 +94,8 @@ def train(
     code: Files = None,
     out: str | Path | None = None,
     device: str = "auto",
+    from_run: str | Path | Run | None = None,
+    freeze: str | Sequence[str] | None = None,
     observers: Sequence[Observer] = (),
 ) -> Run:
     """Train a recipe (by name, TOML or Python file, or value) with some values changed, and return the finished run.
@@ -95,12 +103,16 @@ def train(
     run = gl.train("digits-mlp", {"model.hidden": [256, 256], "train.epochs": 10})
     run.test["accuracy"]
 
+    With `from_run`, the model starts from the weights of a finished classifier, with a new last layer if its classes
+    are others. `freeze` are parts of the model that stay as they are; "trunk" is all but the last layer.
+
     If something seems wrong with the training, the doctor tells it on stderr, and `run.findings` has it; the override
     `{"doctor": "off"}` leaves that out.
     """
     _load_code(code)
     with parallel.joined():
-        run = start(prepare(recipe, overrides, data=data, device=device), out, observers)
+        prepared = prepare(recipe, overrides, data=data, device=device, from_run=from_run, freeze=freeze)
+        run = start(prepared, out, observers)
         if parallel.rank() == 0:
             tell(run.findings or [])
     return run
@@ -112,10 +124,17 @@ def prepare(
     *,
     data: str | Path | None = None,
     device: str = "auto",
+    from_run: str | Path | Run | None = None,
+    freeze: str | Sequence[str] | None = None,
 ) -> Experiment:
     """Everything of a training but the training: data read, model built, all of it checked."""
     found = recipe if isinstance(recipe, Recipe) else find(str(recipe))
-    changes = {**({"data.path": str(data)} if data is not None else {}), **(overrides or {})}
+    named = {
+        "data.path": None if data is None else str(data),
+        "train.from_run": str(from_run.path if isinstance(from_run, Run) else from_run) if from_run else None,
+        "train.freeze": freeze if freeze is None or isinstance(freeze, str) else list(freeze),
+    }
+    changes = {**{key: value for key, value in named.items() if value is not None}, **(overrides or {})}
     return Experiment.of(found.override(changes), find_device(device))
 
 
@@ -147,6 +166,68 @@ def resume(
         if not (opened.path / "report.html").exists():
             _report(opened)
     return opened
+
+
+def prune(
+    run: str | Path | Run,
+    keep: float,
+    *,
+    rewind: bool = False,
+    reinit: bool = False,
+    data: str | Path | None = None,
+    code: Files = None,
+    out: str | Path | None = None,
+    device: str | None = None,
+    **options: Any,
+) -> "Pruned":
+    """Prune a finished run to a share of its weights by magnitude, and train it again by its own recipe.
+
+    pruned = gl.prune("runs/digits-mlp-3f2a", 0.2, rounds=3)
+    pruned.run.test["accuracy"], pruned.bytes
+
+    Training goes on from the trained weights; `rewind` sets those that are kept back to what they were before the first
+    step, and `reinit` draws others. Pruned weights are 0 from then on. Matrices and kernels are pruned, all together or
+    `per_layer=True`; biases, normalisations and tables of embeddings are not. Each of several `rounds` prunes the same
+    share of what is left. The same call with the same `out` goes on where it was. Further options: observers, tell.
+    """
+    from gradlab.studies.pruning import prune as prune_run
+
+    if rewind and reinit:
+        raise GradlabError("--rewind and --reinit are two ways to begin: ask for one of them.")
+    opened = load_run(run, code=code, data=data)
+    folder, place = _study_of(opened, "pruned", out, device)
+    beginning: Any = "rewind" if rewind else "reinit" if reinit else "trained"
+    return prune_run(opened, keep, folder, place, beginning=beginning, **options)
+
+
+def find_tickets(
+    run: str | Path | Run,
+    keep: float,
+    *,
+    data: str | Path | None = None,
+    code: Files = None,
+    out: str | Path | None = None,
+    device: str | None = None,
+    **options: Any,
+) -> "Tickets":
+    """The lottery-ticket hypothesis on the recipe of a run: dense networks, tickets and controls, over several seeds.
+
+    tickets = gl.find_tickets("runs/digits-mlp-3f2a", 0.1, rounds=5, seeds=5)
+    [(row.way, row.kept, row.spread.mean, row.spread.std) for row in tickets.rows]
+
+    A ticket is a network that was pruned and rewound, round after round; its control has the same masks and first
+    weights that are drawn anew. Further options: per_layer, observers, tell. Frankle & Carbin 2019, arXiv:1803.03635.
+    """
+    from gradlab.studies.tickets import find_tickets as find_in
+
+    opened = load_run(run, code=code, data=data)
+    return find_in(opened, keep, *_study_of(opened, "tickets", out, device), **options)
+
+
+def _study_of(run: Run, kind: str, out: str | Path | None, device: str | None) -> tuple[Path, torch.device]:
+    """Where a study of a run is written, and where it is computed: by default where the run was."""
+    folder = Path(out) if out else new_path(f"{run.recipe.name}-{kind}")
+    return folder, find_device(device or run.environment["device"])
 
 
 @wraps(fit_module)

@@ -17,6 +17,7 @@ SECTIONS = ("data", "model", "task", "train")
 FIT = "fit"
 """In place of the names of data, model and task in the recipe of a run that `gradlab.fit` made."""
 
+_REPLACED = {"train.epochs": ("steps",), "train.from_run": ("from_sha256", "new_head")}
 _DEEPEST = 8  # keys of a path: parts are knobs of parts, but not for ever
 
 
@@ -48,13 +49,14 @@ class Recipe:
     def override(self, changes: Mapping[str, Any]) -> "Recipe":
         """A variant: `{"train.lr": 0.01, "model": "lenet", "train.optimizer.momentum": 0.9}`.
 
-        Naming a part anew (`model=lenet`) drops the values of the part it replaces, and `train.epochs` the recipe's
-        `train.steps`, which stand instead of epochs. `doctor` is short for `train.doctor`: it is of no part of what
-        is trained.
+        Naming a part anew (`model=lenet`) drops the values of the part it replaces, `train.epochs` the recipe's
+        `train.steps`, which stand instead of epochs, and `train.from_run` what was noted of another run. `doctor` is
+        short for `train.doctor`: it is of no part of what is trained.
         """
         recipe = self
-        if "train.epochs" in changes:
-            recipe = replace(self, train={key: value for key, value in self.train.items() if key != "steps"})
+        for path, replaced in _REPLACED.items():
+            if path in changes:
+                recipe = replace(recipe, train={k: value for k, value in recipe.train.items() if k not in replaced})
         for path, value in changes.items():
             section, *keys = ("train.doctor" if path == "doctor" else path).split(".")
             if len(keys) > _DEEPEST:

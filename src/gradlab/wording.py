@@ -45,6 +45,14 @@ def date(days: float) -> str:
     return f"{moment:%Y-%m-%d}" if moment.time() == time() else f"{moment:%Y-%m-%d %H:%M}"
 
 
+def percent(share: float) -> str:
+    """
+    >>> percent(1.0), percent(0.2), percent(0.7247), percent(0.0031)
+    ('100%', '20%', '72.5%', '0.31%')
+    """
+    return f"{100 * share:.3g}%" if share >= 0.1 else f"{100 * share:.2g}%"
+
+
 def as_typed(value: Any) -> str:
     """A knob's value as it would be typed.
 

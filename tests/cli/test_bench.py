@@ -13,7 +13,7 @@ from gradlab.bench.language import Learned
 from gradlab.cli.benchmarks.attention import show_attention
 from gradlab.cli.benchmarks.language import show_language
 
-BENCHES = ["train", "start", "attention", "context", "language", "compile", "precision"]
+BENCHES = ["train", "start", "attention", "context", "vision", "language", "compile", "precision"]
 
 
 @pytest.mark.parametrize("name", BENCHES)
@@ -44,6 +44,13 @@ def test_each_benchmark_has_its_own_help_with_an_example(quick: ForkServer, tmp_
         (["cuda"], ["--device cuda was asked for"]),
         (["train", "digits", "--device", "cuda"], ["On a GPU, bench train has no cases"]),
         (["decode", "--device", "cuda", "--tokens", "1"], ["tokens must be at least 3, got 1"]),
+        (["vision", "mnist-lenett"], ["no recipe in this benchmark 'mnist-lenett'", "Did you mean 'mnist-lenet'"]),
+        (["vision", "mnist-lenet", "--data", "nowhere"], ["nowhere is not a folder"]),
+        (["vision", "--seeds", "0"], ["--seeds must be at least 1, got 0"]),
+        (["vision", "--rounds", "0"], ["at least one round"]),
+        (["vision", "--model", "resnet21"], ["no model 'resnet21'", "Did you mean"]),
+        (["vision", "--model", "gpt"], ["model=gpt takes"]),
+        (["vision", "--device", "cuda"], ["--device cuda was asked for"]),
         (["language", "pydoc-gtp"], ["Did you mean 'pydoc-gpt'"]),
         (["language", "--minutes", "-1"], ["--minutes must be positive"]),
     ],

@@ -13,6 +13,7 @@ def test_without_a_name_every_block_is_listed(quick: ForkServer, tmp_path: Path)
     assert ended.code == 0
     assert re.search(r"^ *activation.gelu +The input times", ended.out, re.MULTILINE)
     listed = quick("explain", "--json", cwd=tmp_path).json
+    assert {"autodiff", "cnn"} <= set(listed)
     assert all(text.endswith(".") for text in listed.values())
 
 
@@ -77,6 +78,19 @@ def test_autodiff_draws_the_graph_of_a_neuron(quick: ForkServer, tmp_path: Path)
     assert quick("explain", "autodiff", "--json", cwd=tmp_path).json["graph"] in out.replace("\n    ", "\n")
 
 
+def test_a_network_by_hand_learns_beside_torch(quick: ForkServer, tmp_path: Path) -> None:
+    out = quick("explain", "cnn", cwd=tmp_path).out
+    assert "def correlate(x: Array, w: Array) -> Output:" in out
+    assert "turned by half a circle" in out
+    assert re.search(r"^ +0 +(\d\.\d{12}) +\1 +0 *$", out, re.MULTILINE)
+    ended = quick("explain", "cnn", "--html", "cnn.html", "--json", cwd=tmp_path)
+    assert ended.json["largest_difference"] < 1e-12
+    text = (tmp_path / "cnn.html").read_text("utf-8")
+    assert "Blue: the loss in NumPy. Orange: that in PyTorch." in text
+    assert text.count('alt="kernel ') == 16
+    assert "default-src 'none'" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -93,7 +107,12 @@ def test_bad_input_is_told_in_one_message(quick: ForkServer, tmp_path: Path, arg
 
 @pytest.mark.parametrize(
     ("asked", "name"),
-    [("lstm", "recurrent.lstm"), ("batch-norm", "norm.batch"), ("backprop", "autodiff"), ("adam", "optimizer.adam")],
+    [
+        ("lstm", "recurrent.lstm"),
+        ("batch-norm", "norm.batch"),
+        ("backprop", "autodiff"),
+        ("adam", "optimizer.adam"),
+    ],
 )
 def test_the_usual_word_leads_to_what_it_means(quick: ForkServer, tmp_path: Path, asked: str, name: str) -> None:
     assert quick("explain", asked, "--json", cwd=tmp_path).json["name"] == name

@@ -14,6 +14,7 @@ COMMANDS = [
     "evaluate",
     "predict",
     "probe",
+    "prune",
     "doctor",
     "recipes",
     "runs",

@@ -28,6 +28,7 @@ COMMANDS = {
     "data": ["data", "show", "csv", "--data", "churn.csv", "target=churn", "--out", "data.html"],
     "text": ["data", "show", "text", "--data", "book.txt", "--out", "text.html"],
     "autodiff": ["explain", "autodiff", "--html", "autodiff.html"],
+    "cnn": ["explain", "cnn", "--html", "cnn.html"],
     "block": ["explain", "attention.multihead", "--html", "block.html"],
     "schedule": ["explain", "schedule.one-cycle", "--html", "schedule.html"],
     "metric": ["explain", "metric.auroc", "--html", "metric.html"],

@@ -102,3 +102,34 @@ def test_values_are_checked_once_though_there_is_something_to_note(tmp_path, mon
     dataset = load(Part("csv", {"path": str(tmp_path / "t.csv"), "target": "rent", "levels": 3}))
     assert any("'town' has 5 categories: a vector is learned for each" in note for note in dataset.raw.notes)
     assert checked == [(200, 1), (200,)]
+
+
+def test_a_choice_of_classes_leaves_each_of_them_divided_as_it_was():
+    every, some = dataset("digits"), dataset("digits", classes=["8", "3"])
+    assert some.targets.classes == ["3", "8"]
+    assert sum(some.targets.counts) == len(some.train)
+    for split in ("train", "validation", "test"):
+        whole, chosen = every.split(split), some.split(split)
+        kept = np.isin(whole.targets.numpy(), [3, 8])
+        assert chosen.rows.tolist() == whole.rows[kept].tolist()
+        assert [some.targets.classes[t] for t in chosen.targets] == [str(int(t)) for t in whole.targets[kept]]
+    assert some.raw.fingerprint() == every.raw.fingerprint()
+
+
+def test_a_limit_is_of_the_chosen_classes_and_folds_are_of_them_too():
+    assert dataset("digits", classes=["0", "1"], limit=10).targets.counts == [5, 5]
+    folds = [dataset("iris", classes=["setosa", "virginica"], folds=5, fold=i) for i in range(5)]
+    assert sorted(row for fold in folds for row in fold.test.rows) == [*range(50), *range(100, 150)]
+
+
+@pytest.mark.parametrize(
+    ("source", "classes", "message"),
+    [
+        ("digits", ["3", "x"], "There is no class 'x'"),
+        ("digits", ["3", "3"], "leaves nothing to tell apart"),
+        ("diabetes", ["3", "4"], "the targets are numbers"),
+    ],
+)
+def test_classes_that_cannot_be_chosen_are_refused(source, classes, message):
+    with pytest.raises(GradlabError, match=message):
+        dataset(source, classes=classes)

@@ -6,13 +6,14 @@ from scipy import ndimage
 from scratch_helpers import agree, distinct, normal, right, same
 from torch.nn import functional as F
 
-from gradlab.scratch import Tensor
+from gradlab.scratch import Tensor, check, gates
 from gradlab.scratch.convolution import (
     average_pool1d,
     average_pool2d,
     continued,
     conv1d,
     conv2d,
+    conv2d_by_hand,
     conv2d_by_loops,
     gaussian_blur,
     max_pool1d,
@@ -23,6 +24,7 @@ from gradlab.scratch.convolution import (
     sobel,
 )
 from gradlab.scratch.functions import relu
+from gradlab.scratch.tensor import apply
 
 pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
 paddings = st.tuples(st.integers(0, 2), st.integers(0, 2))
@@ -61,6 +63,54 @@ def test_one_product_of_matrices_gives_what_the_loops_give(case):
     by_loops.backward(normal(*y.shape, seed=3))
     for one, other in zip(fast, slow, strict=True):
         same(one.grad, other.grad)
+
+
+@given(case=convolutions())
+def test_derivatives_by_hand_are_those_of_torch(case):
+    (x, weight, bias), settings = case
+    x = x[:, : weight.shape[1]]
+    kept = {name: settings[name] for name in ("stride", "padding")}
+    assume(all(n + 2 * p >= k for n, k, p in zip(x.shape[2:], weight.shape[2:], kept["padding"], strict=True)))
+    agree(lambda *a: conv2d_by_hand(*a, **kept), lambda *a: F.conv2d(*a, **kept), x, weight, bias)
+
+
+def test_derivatives_by_hand_by_central_differences():
+    settings = {"stride": (2, 1), "padding": (1, 0)}
+    right(lambda *a: conv2d_by_hand(*a, **settings), normal(2, 3, 4, 5), normal(2, 3, 3, 2, seed=1))
+
+
+def not_turned(x, w):
+    """A convolution whose kernel is not turned on the way back."""
+    z, (_, dw) = gates.correlate(x, w)
+    turned_before = gates.correlate(x, w[:, :, ::-1, ::-1])[1][0]
+    return z, (turned_before, dw)
+
+
+def without_the_frame(x, w):
+    """One whose gradient has the border cut off: places whose kernel reached over the border are forgotten."""
+    z, (dx, dw) = gates.correlate(x, w)
+
+    def inside(dz):
+        share = np.zeros_like(x)
+        rows, columns = (slice(k - 1, n - k + 1) for k, n in zip(w.shape[2:], x.shape[2:], strict=True))
+        share[:, :, rows, columns] = dx(dz)[:, :, rows, columns]
+        return share
+
+    return z, (inside, dw)
+
+
+def of_the_first_picture(x, w):
+    """One whose weights learn from one picture of the batch."""
+    z, (dx, _) = gates.correlate(x, w)
+    return z, (dx, lambda dz: gates.correlate(x[:1], w)[1][1](dz[:1]))
+
+
+@pytest.mark.parametrize("fault", [not_turned, without_the_frame, of_the_first_picture])
+def test_a_wrong_derivative_by_hand_is_found(fault):
+    arrays = normal(2, 3, 5, 6), normal(2, 3, 3, 2, seed=1)
+    assert check(lambda *a: apply(fault, *a), *arrays) > 1e-2
+    with pytest.raises(AssertionError):
+        agree(lambda *a: apply(fault, *a), F.conv2d, *arrays)
 
 
 def test_convolution_by_central_differences():

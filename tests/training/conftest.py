@@ -60,7 +60,7 @@ def make_plan():
 def make_training(make_plan):
     """A training, its model and its record, seeded by its plan as a run is."""
 
-    def make(*, model=None, task=None, train=None, validation=20, observers=(), seed=0, **plan):
+    def make(*, model=None, task=None, train=None, validation=20, observers=(), seed=0, masks=None, **plan):
         settled = make_plan(**{"epochs": 3, "batch_size": 8, "seed": seed, **plan})
         if model is None:
             torch.manual_seed(seed)
@@ -69,7 +69,7 @@ def make_training(make_plan):
         validation = flowers(validation, seed=1) if isinstance(validation, int) else validation
         driver.check(model, train, validation, settled)
         task = task or Classify(Targets(classes=["a", "b", "c"]))
-        training = Training(model, task, train, validation, settled, observers=observers)
+        training = Training(model, task, train, validation, settled, observers=observers, masks=masks)
         training.record = Record()
         training.observers = [training.record, *observers]
         return training

@@ -45,6 +45,20 @@ def test_in_bf16_it_is_what_torch_computes(shape):
     assert_close(turned, torch.stack(wanted), rtol=0, atol=0.03)
 
 
+def test_normalised_matrices_have_the_norm_of_rows_of_length_one_before_each_step():
+    model = convolutional()
+    optimizer = build(model, normalised=True, adjust="original")
+    start = {n: p.detach().clone() for n, p in model.named_parameters()}
+    gradients = [torch.zeros_like(p) for p in model.parameters()]
+    optimizer.update(gradients, 0.1)  # steps of zeros
+    for name, p in model.named_parameters():
+        if name in ("0.weight", "2.weight", "3.weight"):
+            assert p.norm().item() == pytest.approx(len(p) ** 0.5)
+            assert_close(p / p.norm(), start[name] / start[name].norm())
+        else:
+            assert torch.equal(p, start[name])
+
+
 def test_a_matrix_of_zeros_stays_one():
     assert_close(orthogonal(torch.zeros(1, 3, 4)), torch.zeros(1, 3, 4))
 

@@ -89,3 +89,24 @@ def test_replayed_steps_train_as_plain_ones_do(make_training, run, device, monke
     assert replayed.record.losses() == pytest.approx(plain.record.losses(), rel=1e-6)
     for name, value in plain.model.state_dict().items():
         torch.testing.assert_close(replayed.model.state_dict()[name], value, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_replayed_steps_hold_the_masks_of_pruned_weights(make_training, run, device, monkeypatch, at_once):
+    monkeypatch.setattr(capture, "_AT_ONCE", at_once)
+    models = {}
+    for mode in ("eager", "graph"):
+        torch.manual_seed(0)
+        models[mode] = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
+        masks = {"0.weight": torch.rand(6, 4) < 0.5, "2.weight": torch.rand(3, 6) < 0.5}
+        values = {"epochs": 12, "log_every": 24, "evaluate_every": 36, "keep": "last", "optimizer": "muon", "ema": 0.9}
+        training = make_training(model=models[mode], masks=masks, **values)
+        training.mode = mode
+        run(training)
+    assert {count for _, count in training.step.captured} == {1, at_once}
+    for name, value in models["eager"].state_dict().items():
+        replayed = models["graph"].state_dict()[name]
+        torch.testing.assert_close(replayed, value, rtol=1e-4, atol=1e-5)
+        if name in masks:
+            assert not replayed[~masks[name]].any()
+            assert replayed[masks[name]].all()

@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 from gradlab.bench.cases import CASES, TEXT_CASES, Case, check_cases, check_rounds
@@ -14,8 +15,10 @@ from gradlab.errors import GradlabError, unknown
 
 Progress = Callable[[str], None]
 Samples = Mapping[str, Sequence[float]]
-Answers = dict[str, list[dict[str, float]]]
+Answers = dict[str, list[dict[str, Any]]]
 """What each participant's worker answered, round by round."""
+Asked = Mapping[str, Callable[[], dict[str, Any]]]
+"""How each participant is asked to train once."""
 Failed = Callable[[str, WorkerFailed], None]
 """Told who broke, and how; unless it raises, the others go on."""
 
@@ -98,7 +101,7 @@ def compete(case: Case, rounds: int, progress: Progress, contestants: Sequence[s
 
     answers = take_turns(case, participants, rounds, progress, failed)
     references = [name for name in answers if entered[name].reference]
-    return tabulate(case, participants, answers, faster(_each(answers, "seconds"), references), absent)
+    return tabulate(case, participants, answers, faster(each(answers, "seconds"), references), absent)
 
 
 def take_turns(
@@ -107,18 +110,24 @@ def take_turns(
     """Let each train once a round, in a new order each round; without those that broke."""
     with ExitStack() as stack:
         workers = _set_up(case, participants, stack, progress, failed)
-        answers: Answers = {name: [] for name in workers}
-        shuffle = random.Random(0).shuffle  # noise that comes and goes with time hits everybody alike
-        for number in range(1, rounds + 1):
-            progress(f"{case.name}: round {number} of {rounds}")
-            order = list(answers)
-            shuffle(order)
-            for name in order:
-                try:
-                    answers[name].append(workers[name].ask({}))
-                except WorkerFailed as error:
-                    failed(name, error)
-                    del answers[name]
+        asked = {name: partial(worker.ask, {}) for name, worker in workers.items()}
+        return in_rounds(case.name, asked, rounds, progress, failed)
+
+
+def in_rounds(title: str, asked: Asked, rounds: int, progress: Progress, failed: Failed) -> Answers:
+    """Each once a round, in a new order each round: noise that comes and goes with time hits everybody alike."""
+    answers: Answers = {name: [] for name in asked}
+    shuffle = random.Random(0).shuffle
+    for number in range(1, rounds + 1):
+        progress(f"{title}: round {number} of {rounds}")
+        order = list(answers)
+        shuffle(order)
+        for name in order:
+            try:
+                answers[name].append(asked[name]())
+            except WorkerFailed as error:
+                failed(name, error)
+                del answers[name]
     return answers
 
 
@@ -126,7 +135,7 @@ def tabulate(
     case: Case, participants: Mapping[str, Participant], answers: Answers, reference: str, absent: dict[str, str]
 ) -> Table:
     """Everybody's figures as ratios to the reference's."""
-    wall, cpu = _each(answers, "seconds"), _each(answers, "cpu")
+    wall, cpu = each(answers, "seconds"), each(answers, "cpu")
     walls, cpus = ratios(wall, reference), ratios(cpu, reference)
     rows = [
         Row(
@@ -156,7 +165,8 @@ def tabulate(
     )
 
 
-def _each(answers: Answers, figure: str) -> dict[str, list[float]]:
+def each(answers: Answers, figure: str) -> dict[str, list[float]]:
+    """One figure of everybody, round by round."""
     return {name: [answer[figure] for answer in found] for name, found in answers.items()}
 
 

@@ -4,6 +4,8 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+from gradlab.version import __version__
+
 if TYPE_CHECKING:
     import torch
 
@@ -53,10 +55,10 @@ def product_flops_per_second(device: "torch.device", dtype: "torch.dtype", times
 
 def versions(*more: str) -> str:
     """Of what takes part."""
-    told = []
-    for name in ("gradlab", "torch", "triton", "transformers", *more):
+    known = [f"gradlab {__version__}"]  # also of a checkout that is not installed
+    for name in ("torch", "triton", "transformers", *more):
         try:
-            told.append(f"{name} {version(name)}")
+            known.append(f"{name} {version(name)}")
         except PackageNotFoundError:
-            told.append(f"no {name}")
-    return ", ".join(told)
+            known.append(f"no {name}")
+    return ", ".join(known)

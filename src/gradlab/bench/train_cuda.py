@@ -3,7 +3,7 @@
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from gradlab.bench.arena import Progress
 from gradlab.bench.processes import Worker, WorkerFailed
@@ -88,11 +88,21 @@ def bench_train_cuda(
         yield CudaTrained(**about, rows=rows)
 
 
-def check_same_work(rows: list[CudaTrainRow]) -> None:
-    """Refuse to compare trainings whose losses differ."""
+class Trained(Protocol):
+    """A training, as far as it must be known to be compared."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def losses(self) -> list[float]: ...
+
+
+def check_same_work(rows: Sequence[Trained], far: float = _FAR, least: float = 0.0) -> None:
+    """Refuse to compare trainings whose losses differ by more than a share, of `least` where they are less than it."""
     for row in rows[1:]:
         for ours, theirs in zip(rows[0].losses, row.losses, strict=False):
-            if abs(ours - theirs) > _FAR * max(abs(ours), abs(theirs)):
+            if abs(ours - theirs) > far * max(abs(ours), abs(theirs), least):
                 raise GradlabError(
                     f"{row.title} does other work than {rows[0].title}: its loss is {theirs:.4f}, not {ours:.4f}. "
                     "They cannot be compared."

@@ -17,7 +17,7 @@ from gradlab.specs import Array, Picture
 
 HEADS = 4  # of each attention
 
-_CLASSES = 10
+CLASSES = 10
 _CHARACTERS = 65  # as many as Tiny Shakespeare has
 _SIDE = 28  # of an image of MNIST
 _BLOCK = 4  # pixels of equal colour each way, so that convolutions find something too
@@ -36,9 +36,9 @@ class Work:
     def of(cls, case: Case) -> "Work":
         if case.length:
             return cls(case, *_windows(case.rows, case.length))
-        inputs, targets = _digits() if case.data == "digits" else _prototypes(case.rows)
-        if case.model == "lenet":
-            inputs = inputs.reshape(-1, 1, _SIDE, _SIDE)
+        inputs, targets = _digits() if case.data == "digits" else prototypes(case.rows)
+        shape = (1, _SIDE, _SIDE) if case.model == "lenet" else (-1,)
+        inputs = inputs.reshape(len(inputs), *shape)
         return cls(case, inputs[: case.rows], targets[: case.rows])
 
     @property
@@ -66,8 +66,8 @@ class Work:
                 _CHARACTERS, case.length, dim=case.hidden[0], layers=len(case.hidden), heads=HEADS
             )
         if case.model == "lenet":
-            return lenet(Picture(*self.inputs.shape[1:]), _CLASSES)
-        return mlp(Array.of(self.inputs.shape[1:]), _CLASSES, hidden=[*case.hidden])
+            return lenet(Picture(*self.inputs.shape[1:]), CLASSES)
+        return mlp(Array.of(self.inputs.shape[1:]), CLASSES, hidden=[*case.hidden])
 
     def loss(self, logits: npt.NDArray[np.floating]) -> float:
         """Mean cross-entropy over the training data: how far the contestant got."""
@@ -85,14 +85,16 @@ def _digits() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     return (bunch.data[order] / 16).astype(np.float32), bunch.target[order].astype(np.int64)
 
 
-def _prototypes(rows: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Ten coarse pictures, blurred into each other so much that the loss neither stays where it is nor vanishes."""
+def prototypes(
+    rows: int, channels: int = 1, side: int = _SIDE, blur: float = _BLUR
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Ten coarse pictures, by default blurred into each other so much that the loss neither stays nor vanishes."""
     rng = np.random.default_rng(0)
-    coarse = _SIDE // _BLOCK
-    prototypes = rng.standard_normal((_CLASSES, coarse, coarse), dtype=np.float32)
-    targets = rng.integers(0, _CLASSES, rows)
-    pictures = prototypes[targets] + _BLUR * rng.standard_normal((rows, coarse, coarse), dtype=np.float32)
-    fine = np.kron(pictures, np.ones((1, _BLOCK, _BLOCK), dtype=np.float32)).reshape(rows, _SIDE**2)
+    coarse = (channels, side // _BLOCK, side // _BLOCK)
+    middles = rng.standard_normal((CLASSES, *coarse), dtype=np.float32)
+    targets = rng.integers(0, CLASSES, rows)
+    pictures = middles[targets] + blur * rng.standard_normal((rows, *coarse), dtype=np.float32)
+    fine = np.kron(pictures, np.ones((1, 1, _BLOCK, _BLOCK), dtype=np.float32))
     return fine + rng.standard_normal(fine.shape, dtype=np.float32), targets
 
 

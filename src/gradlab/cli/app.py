@@ -23,6 +23,7 @@ from gradlab.cli.generating import generate
 from gradlab.cli.history import compare, runs
 from gradlab.cli.output import json_alone, print_json
 from gradlab.cli.probing import probe
+from gradlab.cli.pruning import prune
 from gradlab.cli.sweeping import sweep
 from gradlab.cli.training import resume, train
 from gradlab.cli.using import evaluate, predict
@@ -48,6 +49,7 @@ commands: list[Callable[..., None]] = [
     predict,
     generate,
     probe,
+    prune,
     doctor,
     recipes,
     runs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING
@@ -19,10 +20,12 @@ from gradlab.files import write_file
 if TYPE_CHECKING:
     from gradlab.explanation.autodiff import Autodiff
     from gradlab.explanation.block import Explanation, SourceCode
+    from gradlab.explanation.cnn import Cnn
     from gradlab.explanation.docstring import Docstring
     from gradlab.explanation.part import PartExplanation
+    from gradlab.explanation.worked import Grid
 
-    Subject = Autodiff | Explanation | PartExplanation
+    Subject = Autodiff | Cnn | Explanation | PartExplanation
 
 _TWO_COLUMNS = 150  # characters of a terminal in which two pieces of code stand beside one another
 
@@ -43,11 +46,12 @@ def explain(
     - `gradlab explain attention.multihead`
     - `gradlab explain norm.batch --html batch.html`: a page to open in a browser
     - `gradlab explain autodiff`: how derivatives are found, on the graph of one neuron
+    - `gradlab explain cnn`: backpropagation through convolution and pooling by hand, in training beside PyTorch
 
     Parameters
     ----------
     name
-        A block, an optimiser, a schedule, a metric, or `autodiff`.
+        A block, an optimiser, a schedule, a metric, `autodiff` or `cnn`.
     html
         Write a web page to this file.
     """
@@ -71,34 +75,49 @@ def explain(
 def _subject(name: str) -> Subject:
     from gradlab.explanation.autodiff import Autodiff
     from gradlab.explanation.block import Explanation
-    from gradlab.explanation.names import AUTODIFF
+    from gradlab.explanation.cnn import Cnn
+    from gradlab.explanation.names import AUTODIFF, CNN
     from gradlab.explanation.part import PartExplanation, parts
 
-    if name == AUTODIFF:
-        return Autodiff.of_a_neuron()
+    walks: dict[str, Callable[[], Autodiff | Cnn]] = {AUTODIFF: Autodiff.of_a_neuron, CNN: Cnn.of_digits}
+    if name in walks:
+        return walks[name]()
     return PartExplanation.of(name) if name in parts() else Explanation.of(name)
 
 
 def _page(subject: Subject) -> str:
+    from gradlab.explanation import pages
     from gradlab.explanation.autodiff import Autodiff
     from gradlab.explanation.block import Explanation
-    from gradlab.explanation.pages import autodiff_page, block_page, part_page
+    from gradlab.explanation.cnn import Cnn
+    from gradlab.explanation.part import PartExplanation
 
-    if isinstance(subject, Autodiff):
-        return autodiff_page(subject)
-    return block_page(subject) if isinstance(subject, Explanation) else part_page(subject)
+    match subject:
+        case Autodiff():
+            return pages.autodiff_page(subject)
+        case Cnn():
+            return pages.cnn_page(subject)
+        case Explanation():
+            return pages.block_page(subject)
+        case PartExplanation():
+            return pages.part_page(subject)
 
 
 def _show(screen: Console, subject: Subject) -> None:
     from gradlab.explanation.autodiff import Autodiff
     from gradlab.explanation.block import Explanation
+    from gradlab.explanation.cnn import Cnn
+    from gradlab.explanation.part import PartExplanation
 
-    if isinstance(subject, Autodiff):
-        _show_autodiff(screen, subject)
-    elif isinstance(subject, Explanation):
-        _show_block(screen, subject)
-    else:
-        _show_part(screen, subject)
+    match subject:
+        case Autodiff():
+            _show_autodiff(screen, subject)
+        case Cnn():
+            _show_cnn(screen, subject)
+        case Explanation():
+            _show_block(screen, subject)
+        case PartExplanation():
+            _show_part(screen, subject)
 
 
 def _list(summaries: dict[str, str], plain: bool, as_json: bool) -> None:
@@ -162,6 +181,36 @@ def _show_autodiff(screen: Console, subject: Autodiff) -> None:
         screen.print(Text(step))
     screen.print()
     _show_code(screen, [subject.gate, subject.backward])
+
+
+def _show_cnn(screen: Console, subject: Cnn) -> None:
+    from gradlab.explanation.cnn import ABOUT_TRAINING, DOC
+    from gradlab.explanation.equations import terminal
+
+    _show_doc(screen, "cnn", DOC)
+    worked = subject.worked
+    for title, grids in {
+        "On small numbers, forwards": worked.forwards,
+        "Backwards": worked.backwards,
+        "Where the pooling takes the mean": worked.mean,
+    }.items():
+        screen.print(Text(f"{title}\n", "bold"))
+        for grid in grids:
+            _show_grid(screen, grid)
+    screen.print(Text("An entry of each, as the sum that it is\n", "bold"))
+    for latex in worked.entries:
+        _show_picture(screen, f"{terminal(latex)}\n", "cyan")
+    _show_code(screen, subject.codes)
+    screen.print(Text(f"{ABOUT_TRAINING}\n"))
+    screen.print(table("step", "loss in NumPy", "loss in PyTorch", "difference", rows=subject.rows))
+    screen.print(Text(subject.verdict))
+
+
+def _show_grid(screen: Console, grid: Grid) -> None:
+    from gradlab.explanation.equations import terminal
+
+    screen.print(Text(f"{grid.words[0].upper()}{grid.words[1:]}"))
+    _show_picture(screen, f"{terminal(grid.latex)}\n", "cyan")
 
 
 def _show_picture(screen: Console, lines: str, style: str = "") -> None:

@@ -135,7 +135,10 @@ def sections(path: Path) -> dict[str, dict[str, Any]]:
     """Recipe, environment and result of a run, each flat: dotted key to value."""
     environment, result, recipe = _files(path)
     where = {k: v for k, v in environment.items() if k not in ("started", "command")}
-    return {"recipe": recipe.flat(), "environment": flat(where), "result": flat(_figures(result) if result else {})}
+    pruning = result.get("pruning", {}) if result else {}
+    pruned = {f"pruning.{key}": value for key, value in pruning.items() if key != "layers"}
+    asked, figures = recipe.flat() | pruned, flat(_figures(result) if result else {})
+    return {"recipe": asked, "environment": flat(where), "result": figures}
 
 
 def _figures(result: Mapping[str, Any]) -> dict[str, Any]:

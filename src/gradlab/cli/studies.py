@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gradlab.studies.range_test import RangeTest
     from gradlab.studies.seeds import Seeds
     from gradlab.studies.spread import Repeated
-    from gradlab.studies.vary import Variations
+    from gradlab.studies.vary import Choice, Variations
     from gradlab.training.experiment import Experiment
     from gradlab.training.observers import Observer
 
@@ -102,20 +102,20 @@ def train(
         "--vary": bool(vary),
     }
     chosen = [flag for flag, is_given in flags.items() if is_given]
-    if len(chosen) > 1:
+    if len(chosen) > 1 and chosen != ["--seeds", "--vary"]:
         raise GradlabError(f"{' and '.join(chosen)} cannot be asked for together: each is a study of its own.")
     experiment = request.experiment() if check else None
     checks = run_checks(request, experiment) if experiment else None
     if folds is not None:
         result = cross_validate(request, folds)
-    elif seeds is not None:
+    elif seeds is not None and not vary:
         result = train_seeds(request, seeds)
     elif find_lr:
         result = find_rate(request)
     elif curve:
         result = learning_curve(request)
     elif vary:
-        result = vary_knobs(request, vary)
+        result = vary_knobs(request, vary, seeds)
     else:
         result = plain(request, experiment)
     if request.as_json:
@@ -214,8 +214,8 @@ def train_seeds(request: StudyRequest, seeds: int) -> dict[str, Any]:
 
 def show_seeds(screen: Console, result: Seeds) -> None:
     show_spread(screen, result)
-    spread = result.spread[result.names[0]]
-    mean = f"{result.split} {name_of(result.names[0])} {number(spread.mean)} ± {number(spread.std)}"
+    name = result.names[0]
+    mean = f"{result.split} {name_of(name)} {result.spread[name].words}"
     say(screen, "result", f"{mean}, mean ± standard deviation of {result.basis}")
 
 
@@ -291,17 +291,22 @@ def show_curve(screen: Console, result: LearningCurve) -> None:
     say(screen, "verdict", result.verdict)
 
 
-def vary_knobs(request: StudyRequest, knobs: Sequence[str]) -> dict[str, Any]:
+def vary_knobs(request: StudyRequest, knobs: Sequence[str], seeds: int | None) -> dict[str, Any]:
+    from gradlab.studies.seeds import check_seeds
     from gradlab.studies.vary import vary as run
     from gradlab.training.environment import find_device
 
     pairs = training.read_overrides(tuple(knobs))
     if len(pairs) < len(knobs):
         raise GradlabError("--vary was given the same key twice. Name all its values at once: --vary KEY=V1,V2.")
+    if seeds is not None:
+        check_seeds(seeds)
     folder = request.folder("vary")
-    request.heading(f"varying {' and '.join(pairs)}")
+    each = "" if seeds is None else f", {counted(seeds, 'seed')} each"
+    request.heading(f"varying {' and '.join(pairs)}{each}")
     command = request.command(*pairs)
-    with going_on(f"{request.command()} {' '.join(f'--vary {shlex.quote(k)}' for k in knobs)}", folder):
+    again = [part for knob in knobs for part in ("--vary", knob)] + ([] if seeds is None else ["--seeds", str(seeds)])
+    with going_on(f"{request.command()} {shlex.join(again)}", folder):
         result = run(
             request.recipe(),
             pairs,
@@ -310,6 +315,7 @@ def vary_knobs(request: StudyRequest, knobs: Sequence[str]) -> dict[str, Any]:
             observers=request.observers(),
             tell=_teller(request, "training", "validation", lambda one: _typed(one.changes)),
             command=command,
+            seeds=seeds or 1,
         )
     if not request.as_json:
         show_variations(request.screen, result, command)
@@ -324,17 +330,26 @@ def show_variations(screen: Console, result: Variations, command: str) -> None:
     columns = [("train", "loss"), (result.held_out, "loss"), (last, result.metric)]
     rows = [
         [
-            *(typed(value) for value in member.changes.values()),
-            *("diverged" if member.ended == "diverged" else number(member.figures(s).get(n)) for s, n in columns),
-            "best" if member is result.best else "",
+            *(typed(value) for value in choice.changes.values()),
+            *(_spread_cell(choice, split, name) for split, name in columns),
+            "best" if choice is result.best else "",
         ]
-        for member in result.members
+        for choice in result.choices
     ]
     screen.print(table(*_short_keys(result.knobs), *(f"{s} {name_of(n)}" for s, n in columns), "", rows=rows))
     if result.best is not None:
         chosen = _typed(result.best.changes)
-        say(screen, "best", f"by {result.held_out} loss: {chosen}")
+        by = f"{result.held_out} loss" if result.seeds == 1 else f"mean {result.held_out} loss"
+        say(screen, "best", f"by {by}: {chosen}")
         say(screen, "train", f"{command} {chosen}")
+
+
+def _spread_cell(choice: Choice, split: str, name: str) -> str:
+    """A figure, or its mean ± standard deviation over the seeds, and how many of them have none."""
+    spread = choice.spread(split).get(name)
+    if choice.diverged == len(choice.members):
+        return "diverged"
+    return (spread.words if spread else number(None)) + f" ({choice.diverged} diverged)" * bool(choice.diverged)
 
 
 def _short_keys(keys: Iterable[str]) -> list[str]:

@@ -57,6 +57,8 @@ def train(
     code: CodeFiles = None,
     out: str | None = None,
     device: Device = "auto",
+    from_run: Annotated[str | None, Parameter(name="--from")] = None,
+    freeze: str | None = None,
     check: Flag = False,
     folds: int | None = None,
     seeds: int | None = None,
@@ -77,6 +79,8 @@ def train(
     - `gradlab train runs/digits-mlp-3f2a/recipe.toml --out again`: the same run again, to the bit
     - `gradlab train mine.py model.width=64`: a recipe of your own; `mine.py:name` where the file has several
     - `gradlab train digits-mlp model=mine --code mine.py`: a part of your own in a recipe of ours
+    - `gradlab train digits-transfer --from runs/digits-trunk-3f2a`: from the weights of a finished run
+    - `gradlab train digits-transfer --from runs/digits-trunk-3f2a --freeze trunk train.thaw=0.5`: its last layer first
     - `torchrun --nproc-per-node 2 -m gradlab train digits-mlp`: two processes that share every batch
 
     Several trainings, to learn something about a recipe; each writes a folder with a report, and goes on where it was
@@ -89,6 +93,7 @@ def train(
     - `gradlab train digits-mlp --curve`: how much better it gets with more examples
     - `gradlab train curve-fitting --vary model.degree=1,2,3,5,9`: underfitting and overfitting in one picture
     - `gradlab train digits-mlp --vary model.hidden=16/64/64,64 --vary train.lr=1e-4,1e-3,1e-2`: two knobs
+    - `gradlab train digits-mlp --vary model.hidden=16/64 --seeds 5`: mean and standard deviation for each value
 
     `gradlab recipes` lists the names, `gradlab recipes NAME` every key with its type, default and meaning.
 
@@ -104,6 +109,12 @@ def train(
         The run folder to make; it must not exist. Default: `runs/NAME-xxxx`.
     device
         Where to train; auto takes a GPU where there is one.
+    from_run
+        A finished run of a classifier, whose weights the model starts from, with a new last layer if its classes are
+        others; the same as `train.from_run=…`.
+    freeze
+        Parts of the model that stay as they are, by commas; `trunk` is all but the last layer. The same as
+        `train.freeze=…`; `train.thaw=0.5` has them learn too, at a lower rate, from the middle of the run on.
     check
         Before the training: is the initial loss right, can a few examples be learned by heart, do the inputs matter?
         If a check fails, nothing is trained, and the exit code is 3.
@@ -111,6 +122,7 @@ def train(
         Train so many times, each time tested on another part of the data.
     seeds
         Train so many times with another seed, from train.seed upwards: other weights, order and dropout, the same data.
+        With `--vary`, each of its values.
     find_lr
         Find a learning rate instead of training.
     curve
@@ -121,6 +133,8 @@ def train(
     """
     if "=" in name and not isfile(name):  # the default recipe's name was left out
         name, overrides = DEFAULT, (name, *overrides)
+    short = {"train.from_run": from_run, "train.freeze": freeze}
+    overrides = (*(f"{key}={value}" for key, value in short.items() if value is not None), *overrides)
     load_code(code)
     screen = console(plain)
     if check or folds is not None or seeds is not None or find_lr or curve or vary:
@@ -212,6 +226,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
     """What will be trained, before it is."""
     from gradlab.data.dataset import split_size
     from gradlab.training.preview import preview
+    from gradlab.training.transfer import start_in_words
 
     recipe, plan, sizes = experiment.recipe, experiment.plan, [split_size(experiment.dataset.split(s)) for s in _SPLITS]
     each = f" of {plan.examples_per_step(sizes[0]):,} examples" if sizes[0] else ""
@@ -225,6 +240,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         if sizes[0]
         else f"{recipe.data.name}: {experiment.dataset.preprocessing.spec}",
         "model": f"{recipe.model.name}: {experiment.parameters:,} parameters, {flops}",
+        "start": start_in_words(plan, experiment.steps),
         "plan": _planned(experiment, each),
         "schedule": preview(plan, experiment.steps),
         "device": f"{experiment.device.type}{threads}, {experiment.mode} step",
@@ -267,11 +283,15 @@ def processes(experiment: Experiment) -> str:
 
 
 def _initial(experiment: Experiment) -> str:
-    """What the fresh model costs, beside what one that knows nothing should."""
+    """What the model costs at first, and beside it, if it is a fresh one, what one that knows nothing should."""
     loss, (value, formula) = experiment.initial_loss(), experiment.task.expected_initial_loss()
     if math.isnan(loss):
         return ""
-    return number(loss) if math.isnan(value) else f"{number(loss)}, expected {number(value)} ({formula})"
+    return (
+        number(loss)
+        if math.isnan(value) or experiment.plan.from_run
+        else f"{number(loss)}, expected {number(value)} ({formula})"
+    )
 
 
 def show_columns(screen: Console, experiment: Experiment) -> None:

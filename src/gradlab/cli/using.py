@@ -32,6 +32,10 @@ def evaluate(
     split: Literal["train", "validation", "test"] | None = None,
     data: str | None = None,
     threshold: Threshold = None,
+    tta: Annotated[
+        Literal["none", "flip", "flip-shift"] | None,
+        Parameter(help="Test-time augmentation of pictures: their mirror images too, and both moved by a pixel."),
+    ] = None,
     code: CodeFiles = None,
     plain: Plain = False,
     as_json: Json = False,
@@ -43,6 +47,7 @@ def evaluate(
     - `gradlab evaluate runs/digits-mlp-3f2a --split validation`
     - `gradlab evaluate runs/csv-3f2a --data this-year.csv`: new rows, with the target among their columns
     - `gradlab evaluate runs/images-3f2a --data FOLDER`: new pictures, in a folder for each class
+    - `gradlab evaluate runs/mnist-lenet-3f2a --tta flip-shift`: outputs are means over views of each picture
     - `gradlab evaluate runs/text-gpt-3f2a --data another.txt`
 
     Parameters
@@ -58,13 +63,13 @@ def evaluate(
     from gradlab.api import load_run
 
     opened = load_run(run, code=code)
-    figures = opened.evaluate(split, data=data, threshold=threshold)
+    figures = opened.evaluate(split, data=data, threshold=threshold, tta=tta)
     baselines = opened.baselines(split, data=data)
     new = data is not None and opened.is_new(data)
     name = Path(data).name if data is not None and new else split or "test"
     if as_json:
         on = {"data": data, "examples": len(opened.examples(data=data))} if new else {"split": name}
-        at = {} if threshold is None else {"threshold": threshold}
+        at = {key: value for key, value in {"threshold": threshold, "tta": tta}.items() if value is not None}
         print_json({"run": run, **on, **at, **figures, "baselines": baselines})
     else:
         console(plain).print(figures_table({name: figures} | baseline_columns(baselines, name)))

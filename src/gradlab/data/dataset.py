@@ -24,6 +24,7 @@ Validation = Annotated[Fraction, "share of the examples not in the test split th
 Test = Annotated[Fraction | None, "share held out for the final figures; default the source's own split, or 0.2"]
 Folds = Annotated[Annotated[int, Ge(2)] | None, "cut the examples into so many folds; one of them is the test split"]
 Fold = Annotated[Natural, "which fold is the test split, from 0"]
+Classes = Annotated[list[str] | None, "use only the examples of these classes"]
 Limit = Annotated[Count | None, "use only this many training examples"]
 SplitSeed = Annotated[Seed, "of the splits and of generated data"]
 
@@ -76,7 +77,9 @@ def split_size(split: Any) -> int:
 def prepare(
     raw: Raw,
     wants: Wants | None = None,
+    given: Preparation | None = None,
     *,
+    classes: Classes = None,
     validation: Validation = 0.15,
     test: Test = None,
     folds: Folds = None,
@@ -90,17 +93,20 @@ def prepare(
     levels: Annotated[Count, "most categories of a column that is coded one-hot; of more, vectors are learned"] = 100,
     seed: SplitSeed = 0,
 ) -> Dataset:
-    """Split, then fit the preprocessing on the training split and apply it to all three."""
+    """Split, then fit the preprocessing on the training split, unless it is given, and apply it to all three."""
     if not isinstance(raw, Raw):
         raise GradlabError(f"The source of the data must give a Raw with all examples, but it gave {shortly(raw)}.")
-    raw = raw.wanted(wants)
+    raw = raw.wanted(wants).of_classes(classes)
     train, validated, tested = split_rows(
         raw, validation=validation, test=test, folds=folds, fold=fold, limit=limit, seed=seed
     )
     codes = [*raw.categorical, *(c for c in one_hot if c not in raw.categorical)]
-    preprocessing = Preprocessing.fit(
-        raw.inputs, preprocess, raw.features, codes, rows=train, levels=levels, missing=raw.missing, dates=raw.dates
-    )
+    if given is not None:
+        preprocessing = Preprocessing.taken_over(given, raw.inputs, preprocess, raw.features, codes)
+    else:
+        preprocessing = Preprocessing.fit(
+            raw.inputs, preprocess, raw.features, codes, rows=train, levels=levels, missing=raw.missing, dates=raw.dates
+        )
     raw = raw.noted(_notes(raw, preprocessing, train))
     resident = 4 * math.prod(preprocessing.output_shape) * len(raw.inputs) <= memory_for_data()
 
@@ -146,7 +152,8 @@ def split_rows(
     if test is not None and (folds or raw.test_from is not None):
         reason = "data.folds says what it is" if folds else "this source comes with a test split of its own"
         raise GradlabError(f"data.test cannot be set: {reason}.")
-    labels = raw.targets if raw.classes is not None else None
+    whole = raw if raw.whole is None else raw.whole  # a class is divided in the same way, whichever others there are
+    labels = whole.targets if raw.classes is not None else None
     if folds is None and fold:
         raise GradlabError(f"data.fold={fold} says nothing without data.folds.")
     if folds is not None:
@@ -157,8 +164,8 @@ def split_rows(
             )
         if fold >= folds:
             raise GradlabError(f"data.fold={fold} is not one of the {folds} folds, which count from 0.")
-        if labels is not None and raw.classes is not None:
-            check_folds(folds, labels, raw.classes)
+        if raw.classes is not None:
+            check_folds(folds, raw.targets[raw.targets >= 0], raw.classes)
     split = Split(
         test=_TEST_SHARE if test is None else test,
         validation=validation,
@@ -169,6 +176,10 @@ def split_rows(
         seed=seed,
     )
     train, validated, tested = divide(split, len(raw.inputs), labels, raw.groups, raw.times)
+    if raw.whole is not None:
+        train, validated, tested = (rows[raw.targets[rows] >= 0] for rows in (train, validated, tested))
+        if not len(train):
+            raise GradlabError("No example of data.classes is left to train on. Lower data.test or data.validation.")
     if limit is not None and limit < len(train):
         if raw.times is not None:  # as if nothing had been recorded before
             train = np.sort(train[np.argsort(raw.times[train], kind="stable")[-limit:]])
@@ -182,14 +193,14 @@ sources: Registry[Any] = Registry("data source", shared=prepare)
 makes a dataset of what they return, are added to each."""
 
 
-def load(part: Part, wants: Wants | None = None) -> Dataset:
-    """Read a resolved data part, with targets of the kind that a task wants, and prepare it."""
+def load(part: Part, wants: Wants | None = None, given: Preparation | None = None) -> Dataset:
+    """Read a resolved data part, with targets of the kind that a task wants, and prepare it, as it is given or anew."""
     shared: dict[str, Any] = sources.shared(part)
     data = sources.build(part, shared.get("seed", 0))
     prepare_it = sources.shared_function(part.name)
     if isinstance(data, Dataset) or prepare_it is None:
         return data  # type: ignore[no-any-return]
     try:
-        return prepare_it(data, wants, **shared)  # type: ignore[no-any-return]
+        return prepare_it(data, wants, *([] if given is None else [given]), **shared)  # type: ignore[no-any-return]
     except NotWanted as error:
         raise GradlabError(f"data={part.name} {error}") from None

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -18,6 +18,7 @@ from gradlab.data.preparation import Preparation
 from gradlab.data.raw import check_finite
 from gradlab.errors import GradlabError, unknown
 from gradlab.files import check_content, interpreting
+from gradlab.printable import listed
 
 Method = Literal["standardise", "scale", "none"]
 Array = npt.NDArray[Any]
@@ -122,6 +123,36 @@ class Preprocessing(Preparation):
             fill=moments.mean.tolist() if missing else [],
             missing=[name for name, gaps in zip(names, moments.gaps, strict=True) if gaps] if missing else [],
         )
+
+    @staticmethod
+    def taken_over(
+        given: Preparation, inputs: Array, method: Method, features: list[str], one_hot: list[str]
+    ) -> "Preprocessing":
+        """That of a model's training, for other inputs that it is to read: pictures may be of another size."""
+        if not isinstance(given, Preprocessing) or len(given.shape) != inputs.ndim - 1:
+            raise GradlabError(
+                f"train.from_run was trained on {given.spec}, and these inputs have shape {inputs.shape[1:]}. "
+                "Take another run."
+            )
+        if given.shape[0] != inputs.shape[1] or given.features != features:
+            what = "columns" if len(given.shape) == 1 else "channels"
+            differ = next((f", not all the same: {name!r}" for name in sorted({*given.features} ^ {*features})), "")
+            raise GradlabError(
+                f"train.from_run was trained on inputs of {given.shape[0]} {what}, and these have {inputs.shape[1]}"
+                f"{differ}. Take another run."
+            )
+        if given.method != method:
+            raise GradlabError(
+                f"train.from_run was trained with data.preprocess={given.method}, in which its weights expect their "
+                f"inputs. Set data.preprocess={given.method}."
+            )
+        coded = [*given.categories, *given.embedded]
+        if sorted(coded) != sorted(one_hot):
+            raise GradlabError(
+                f"train.from_run was trained with these columns as categories: {listed(coded)}. Here they are: "
+                f"{listed(one_hot)}. See data.one_hot."
+            )
+        return replace(given, shape=list(inputs.shape[1:]))
 
     @cached_property
     def _place(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.data.array_file import check_array, native
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, unknown
 
 if TYPE_CHECKING:
     from gradlab.data.reading import Reader
@@ -38,6 +38,7 @@ class Raw:
     the features that are codes of categories, `dates` those that are days since 1970; with `missing`, NaN in an input
     stands for a value that is not known. Examples with equal `groups` belong together, and never go to different
     splits. With `times`, the later examples are held out. `notes` are what the user should know of what was read.
+    `whole` is what it is a choice of classes from: targets of other classes are -1.
     """
 
     inputs: npt.NDArray[Any]
@@ -54,6 +55,7 @@ class Raw:
     notes: list[str] = field(default_factory=list)
     reader: "Reader | None" = None
     key: str = ""
+    whole: "Raw | None" = None
 
     def __post_init__(self) -> None:
         for name in ("inputs", "targets"):
@@ -94,6 +96,8 @@ class Raw:
 
     def fingerprint(self) -> str:
         """SHA-256 over every value, so that a resumed run can tell that its data are the same; or the source's own."""
+        if self.whole is not None:
+            return self.whole.fingerprint()
         if self.key:
             return self.key
         digest = hashlib.sha256()
@@ -112,6 +116,24 @@ class Raw:
         """The same examples with more that a user should know: a copy, since a new Raw looks at every value again."""
         raw = copy(self)
         object.__setattr__(raw, "notes", [*self.notes, *notes])
+        return raw
+
+    def of_classes(self, names: Sequence[str] | None) -> "Raw":
+        """The same examples, of which those of some classes alone go to the splits; default all."""
+        if names is None:
+            return self
+        if self.classes is None:
+            raise GradlabError("data.classes chooses among classes, but the targets are numbers. Leave it out.")
+        for name in names:
+            if name not in self.classes:
+                raise unknown("class", name, self.classes)
+        kept = [name for name in self.classes if name in set(names)]
+        if len(kept) < 2:
+            raise GradlabError(f"data.classes={','.join(names)} leaves nothing to tell apart: name two or more.")
+        place = np.array([kept.index(name) if name in kept else -1 for name in self.classes])
+        raw = copy(self)
+        for field_name, value in {"targets": place[self.targets], "classes": kept, "whole": self}.items():
+            object.__setattr__(raw, field_name, value)
         return raw
 
     def wanted(self, wants: Wants | None) -> "Raw":

@@ -14,6 +14,7 @@ from gradlab.estimators import network
 from gradlab.estimators.network import Chosen
 from gradlab.specs import Array
 from gradlab.training.plan import Plan, plan_schema
+from gradlab.training.transfer import check_own_start
 
 _BATCH = 200  # as in scikit-learn's own networks
 _METHODS: tuple[Method, ...] = ("standardise", "scale", "none")
@@ -101,7 +102,9 @@ class EstimatorSettings(BaseEstimator):  # type: ignore[misc]
             "patience": self.patience,
             **(self.plan or {}),
         }
-        return Plan(**plan_schema.resolve(values, self._name))
+        plan = Plan(**plan_schema.resolve(values, self._name))
+        check_own_start(plan)
+        return plan
 
     @property
     def _optimizer_name(self) -> Any:

@@ -3,19 +3,25 @@
 import difflib
 
 from gradlab.errors import GradlabError, unknown
+from gradlab.explanation import autodiff, cnn
 from gradlab.explanation.block import summaries as of_blocks
 from gradlab.explanation.docstring import Docstring
 from gradlab.explanation.equations import sentence
 from gradlab.explanation.part import parts
 
-AUTODIFF = "autodiff"
-_ALSO = dict.fromkeys(("backprop", "backpropagation", "backward", "chainrule", "automaticdifferentiation"), AUTODIFF)
+AUTODIFF, CNN = "autodiff", "cnn"
+WALKS = {AUTODIFF: autodiff.SUMMARY, CNN: cnn.DOC.summary}
+"""Not parts, but ways that are gone step by step."""
+_ALSO = {
+    **dict.fromkeys(("backprop", "backpropagation", "backward", "chainrule", "automaticdifferentiation"), AUTODIFF),
+    **dict.fromkeys(("convnet", "convolution", "convolutionalnetwork", "im2col", "col2im"), CNN),
+}
 
 
 def summaries() -> dict[str, str]:
-    """Each block, optimiser, schedule and metric in one sentence."""
+    """Each block, optimiser, schedule, metric and walk in one sentence."""
     others = {name: Docstring.of(function).summary for name, function in parts().items()}
-    return {name: sentence(text) for name, text in (of_blocks() | dict(sorted(others.items()))).items()}
+    return {name: sentence(text) for name, text in (of_blocks() | dict(sorted(others.items())) | WALKS).items()}
 
 
 def family(name: str) -> dict[str, str]:
@@ -28,8 +34,10 @@ def find(name: str) -> str:
 
     >>> find("norm.rms"), find("lstm"), find("batch-norm"), find("LayerNorm"), find("backprop"), find("adam")
     ('norm.rms', 'recurrent.lstm', 'norm.batch', 'norm.layer', 'autodiff', 'optimizer.adam')
+    >>> find("CNN"), find("convnet"), find("Conv2d")
+    ('cnn', 'cnn', 'conv.conv2d')
     """
-    names = [*summaries(), AUTODIFF]
+    names = list(summaries())
     bare = _bare(name).replace("_", "")
     if whole := [each for each in names if _bare(each) == _bare(name)]:
         return whole[0]

@@ -10,12 +10,16 @@ from pygments.lexers import PythonLexer
 
 from gradlab.explanation.autodiff import EQUATION, STEPS, SUMMARY, Autodiff
 from gradlab.explanation.block import Explanation, SourceCode
+from gradlab.explanation.cnn import ABOUT_TRAINING, DOC, Cnn
 from gradlab.explanation.curve import curve
 from gradlab.explanation.docstring import Docstring, Equation
 from gradlab.explanation.equations import mathml
 from gradlab.explanation.part import PartExplanation
+from gradlab.explanation.worked import Grid
 from gradlab.report.markup import Html, breakable, join, prose, section, table, tag
 from gradlab.report.page import page
+from gradlab.report.pictures import picture, signed
+from gradlab.scratch.gates import Array
 
 
 def block_page(block: Explanation) -> Html:
@@ -78,6 +82,60 @@ def autodiff_page(autodiff: Autodiff) -> Html:
     doc = Docstring(SUMMARY, [], "")
     parts = [_equation(EQUATION), picture, *(tag("p", step) for step in STEPS), section("The code", codes)]
     return _page("autodiff", [_top("autodiff", doc), *parts])
+
+
+def cnn_page(cnn: Cnn) -> Html:
+    """The whole page of backpropagation through convolution and pooling."""
+    worked, training = cnn.worked, cnn.training
+    numbers = section(
+        "On small numbers",
+        tag("p", "Forwards, from the picture to the largest of each window of 2×2, which is framed."),
+        _grids(worked.forwards),
+        tag("p", "Backwards, from the gradient that arrives to that of every number. Blue: above 0. Red: below."),
+        _grids(worked.backwards),
+        tag("p", "An entry of each derivative, as the sum that it is:"),
+        *map(_equation, worked.entries),
+        tag("p", "Where the pooling takes the mean of each window:"),
+        _grids(worked.mean),
+    )
+    learned = section(
+        "In training",
+        tag("p", ABOUT_TRAINING),
+        cnn.plot.figure(),
+        tag("p", cnn.verdict),
+        table(["step", "loss in NumPy", "loss in PyTorch", "difference"], cnn.rows, class_="numbers"),
+        _kernels("The kernels of the first layer, as they were drawn", training.before),
+        _kernels("After the training", training.after),
+    )
+    code = section("The code", tag("div", *map(_code, cnn.codes), class_="beside"))
+    return _page("cnn", [_top("cnn", DOC), _body(DOC), numbers, code, learned])
+
+
+def _grids(grids: Iterable[Grid]) -> Html:
+    return tag("div", *map(_grid, grids), class_="grids")
+
+
+def _grid(grid: Grid) -> Html:
+    """A matrix whose cells have the colour of their sign, the fainter the smaller."""
+    strongest = float(abs(grid.values).max())
+    rows = (
+        tag("tr", *(_cell(value, strongest, marked) for value, marked in zip(values, marks, strict=True)))
+        for values, marks in zip(grid.values.tolist(), grid.marks.tolist(), strict=True)
+    )
+    title = tag("figcaption", Html(mathml(grid.symbol, "inline")), f": {grid.words}")
+    return tag("figure", tag("table", tag("tbody", *rows)), title)
+
+
+def _cell(value: float, strongest: float, marked: bool) -> Html:
+    colour = "var(--accent)" if value > 0 else "var(--poor)"
+    share = f"{50 * abs(value) / max(strongest, 1e-12):.0f}%"
+    style = f"background: color-mix(in srgb, {colour} {share}, transparent)"
+    return tag("td", f"{value:g}".replace("-", "−"), style=style, class_="largest" if marked else "")
+
+
+def _kernels(title: str, kernels: Array) -> Html:
+    shown = [picture(signed(kernel), f"kernel {i}") for i, kernel in enumerate(kernels)]
+    return tag("figure", tag("h3", title), tag("div", *shown, class_="pictures small"))
 
 
 def _page(name: str, parts: Iterable[str]) -> Html:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from gradlab.report.markup import Html, tag
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW, _AROUND = 440, 290, 42, 28, 12  # pixels
-_JUMP = 0.2  # of the height, between neighbouring points: there a function is not continuous
 _TICKS = 8  # of an axis, at most
 _COLOURS = {"Blue": "var(--accent)", "Orange": "var(--train)"}
 
@@ -20,12 +19,17 @@ class Plot:
     over: str
     lines: Mapping[str, Sequence[float]]
     ends: tuple[float, float]
+    widths: tuple[float, float] = (2.5, 2.5)
+    """Pixels of each line; where they lie on one another, the second is seen behind the first if it is wider."""
+    jump: float = 0.2
+    """Of the height, between neighbouring points: there a function is not continuous, and its line is broken."""
 
     def figure(self) -> Html:
         named = [f"{colour}: {name}." for colour, name in zip(_COLOURS, self.lines, strict=False)]
         caption = tag("figcaption", " ".join([*named, f"Over {self.over}."]))
         axes = [self._upright(x) for x in ticks(self.x[0], self.x[-1])] + [self._level(y) for y in ticks(*self.ends)]
-        strokes = [self._stroke(y, c) for y, c in zip(self.lines.values(), _COLOURS.values(), strict=False)]
+        drawn = zip(self.lines.values(), _COLOURS.values(), self.widths, strict=False)
+        strokes = [self._stroke(y, colour, width) for y, colour, width in drawn]
         box = {"viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "role": "img"}
         return tag("figure", tag("svg", *axes, *reversed(strokes), **box), caption, class_="curve")
 
@@ -36,20 +40,21 @@ class Plot:
         low, high = self.ends
         return _AROUND + (_HEIGHT - _BELOW - _AROUND) * (high - y) / (high - low)
 
-    def _stroke(self, values: Sequence[float], colour: str) -> Html:
+    def _stroke(self, values: Sequence[float], colour: str, width: float) -> Html:
         """One stroke, broken where the function jumps and where it leaves the picture."""
         low, high = self.ends
         inside = [low <= y <= high for y in values]
         path, pen = "", "M"
         for i, (x, y) in enumerate(zip(self.x, values, strict=True)):
-            if i and abs(y - values[i - 1]) > _JUMP * (high - low):
+            if i and abs(y - values[i - 1]) > self.jump * (high - low):
                 pen = "M"
             if any(inside[max(0, i - 1) : i + 2]):
                 path += f"{pen}{self._across(x):.1f},{self._down(min(max(y, low), high)):.1f}"
                 pen = "L"
             else:
                 pen = "M"
-        return tag("path", d=path, fill="none", stroke=colour, **{"stroke-width": "2.5", "stroke-linejoin": "round"})
+        pencil = {"stroke": colour, "stroke-width": f"{width:g}", "stroke-linejoin": "round"}
+        return tag("path", d=path, fill="none", **pencil)
 
     def _upright(self, x: float) -> Html:
         at = self._across(x)

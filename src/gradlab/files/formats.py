@@ -74,6 +74,22 @@ class Calibration(TypedDict):
     test_ece_calibrated: NotRequired[Number]
 
 
+class Pruning(TypedDict):
+    """pruning.json of a run that begins with pruned weights: of which run they are, and how many are kept."""
+
+    __pydantic_config__ = _OPEN  # type: ignore[misc]
+
+    of: str
+    keep: Annotated[float, Field(gt=0, le=1)]
+    by: Literal["global", "layer"]
+    start: Literal["trained", "rewind", "reinit"]
+    """Where the kept weights begin: as trained, as they were before the first step, or drawn anew."""
+    kept: Count
+    weights: Count
+    layers: dict[str, list[Count]]
+    """For each parameter that is pruned: kept weights, and all."""
+
+
 class Result(TypedDict):
     """result.json: what came out of a run. It is finished when this is there."""
 
@@ -92,6 +108,7 @@ class Result(TypedDict):
     baselines: NotRequired[dict[str, dict[str, Figures]]]
     calibration: NotRequired[Calibration]
     findings: NotRequired[list[dict[str, Any]]]
+    pruning: NotRequired[Pruning]
 
 
 class StateFile(TypedDict):

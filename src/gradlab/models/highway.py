@@ -28,7 +28,7 @@ class HighwaySettings:
 
 
 @models.register("highway")
-def highway(inputs: Array, outputs: int, *, settings: HighwaySettings = HighwaySettings()) -> nn.Module:  # noqa: B008
+def highway(inputs: Array, outputs: int, *, settings: HighwaySettings = HighwaySettings()) -> nn.Module:
     """Layers with gates between what each makes of its input and the input itself; pictures are flattened."""
     width = settings.hidden
 

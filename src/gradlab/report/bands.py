@@ -83,10 +83,10 @@ def band_traces(curves: Sequence[Curve], color: str, noun: str, lowest: float = 
     """
     band = Band.of(curves)
     single = _singles(curves, color, noun, alone=not len(band.steps))
-    return [_band(band, color, lowest), single, _mean(band, color, noun)] if len(band.steps) else [single]
+    return [outline(band, color, lowest), single, _mean(band, color, noun)] if len(band.steps) else [single]
 
 
-def _band(band: Band, color: str, lowest: float) -> Trace:
+def outline(band: Band, color: str, lowest: float = -np.inf) -> Trace:
     """One closed outline, there along the upper edge and back along the lower."""
     upper, lower = band.mean + band.std, np.maximum(band.mean - band.std, lowest)
     return {

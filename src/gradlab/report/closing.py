@@ -42,5 +42,7 @@ def next_section(run: "Run") -> Html:
         "predict": {"Apply the model to inputs of your own": f"gradlab predict {path} INPUT{code}"},
     }
     repeat = f"gradlab train {shlex.quote(str(run.path / 'recipe.toml'))}{code}"
-    again = {"Compute the test figures again": f"gradlab evaluate {path}{code}", "Repeat the run exactly": repeat}
+    again = {"Compute the test figures again": f"gradlab evaluate {path}{code}"}
+    if run.start is None:  # whose first weights the recipe draws
+        again["Repeat the run exactly"] = repeat
     return go_on(uses.get(run.task.use, {}) | again)

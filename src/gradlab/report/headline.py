@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradlab.report.markup import Html, card, join, quiet, tag
+from gradlab.training.plan import Plan, plan_schema
+from gradlab.training.transfer import start_in_words
 from gradlab.wording import counted, duration, name_of, number
 
 if TYPE_CHECKING:
@@ -60,9 +62,18 @@ def _source(run: "Run") -> str:
 def _how(run: "Run", result: dict[str, Any]) -> str:
     sizes = run.data["sizes"]
     held_out = f"Held out: {counted(sizes['validation'], 'example')} for validation, {sizes['test']:,} for test."
-    kept = f"Weights kept: {result['weights']}."
+    kept = f"{_start(run)}Weights kept: {result['weights']}."
     untrained = "They are those before the first step: nothing that was learned made it better." * _untrained(run)
     return " ".join([held_out if sizes["train"] else "", kept, untrained, _ENDS.get(result["ended"], "")])
+
+
+def _start(run: "Run") -> str:
+    """Where its weights began, and what of them was frozen."""
+    plan = Plan(**plan_schema.resolve(run.recipe.train, "train"))
+    examples = run.data["sizes"]["train"]
+    steps = plan.total_steps(plan.steps_per_epoch(examples)) if examples else run.finished["steps"]
+    words = start_in_words(plan, steps)
+    return f"Start: {words}. " if words else ""
 
 
 def _untrained(run: "Run") -> bool:

@@ -30,10 +30,8 @@ class Predictions:
 
     @classmethod
     def of(cls, run: "Run") -> "Predictions":
-        from gradlab.tasks import predict
-
         test = run.dataset.test
-        logits = _class_logits(run, predict(run.model, test.inputs))
+        logits = _class_logits(run, run.evaluated(test.inputs))
         probabilities = logits.softmax(1)
         confidence, predicted = probabilities.max(1)
         fitted = run.finished.get("calibration") or {"refused": "no validation split"}

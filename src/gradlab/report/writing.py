@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.files import write_file
-from gradlab.report import (
-    classification,
-    closing,
-    columns,
-    curves,
-    headline,
-    language,
-    regression,
-    weights,
-)
+from gradlab.report import classification, closing, columns, curves, headline, language, pruning, regression, weights
 from gradlab.report.findings import findings_section
 from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
@@ -41,6 +32,7 @@ def write_report(run: "Run") -> Path:
     parts = [
         headline.headline(run),
         findings_section("What the doctor says", [f for f in run.findings or [] if f.severity != "note"]),
+        pruning.pruning_section(run),
         curves.learning_section(run) if has_curve else Html(),
         *(_or_reason("Test split", sections[name], run) for name in run.task.sections if name in sections),
         _or_reason("Importance of the columns", columns.importance_sections, run),

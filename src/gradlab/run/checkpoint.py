@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import Tensor
 from gradlab.errors import GradlabError
 from gradlab.files import check_sums, interpreting, json_text, read_json, write_folder, write_sums
 from gradlab.files.formats import StateFile
+from gradlab.files.packing import packed, unpacked
 from gradlab.files.tensors import load_tensors, save_tensors
 
 Weights = dict[str, Tensor]
@@ -24,6 +25,7 @@ class Checkpoint:
     """All that a training needs to go on as if it had never stopped.
 
     `best` holds the weights the run is judged by, where those are not the current ones: the best so far, or an average.
+    `masks` say of pruned weights, by their names, which are kept: on disk only those are there.
     """
 
     step: int
@@ -31,26 +33,38 @@ class Checkpoint:
     optimizer: dict[str, Any]
     state: dict[str, Any]
     best: Weights | None = None
+    masks: Weights = field(default_factory=dict)
 
     @property
     def chosen(self) -> Weights:
         """The weights to use."""
         return self.model if self.best is None else self.best
 
+    @property
+    def folder(self) -> str:
+        """The name of its folder."""
+        return f"step-{self.step:08d}"
+
+    @property
+    def chosen_file(self) -> str:
+        """Where the weights to use are, within the folder of checkpoints."""
+        return f"{self.folder}/{'model' if self.best is None else 'best'}.safetensors"
+
 
 def write(folder: Path, checkpoint: Checkpoint, **failing: Any) -> Path:
-    """Write `folder/step-NNNNNNNN`."""
-    return write_as(folder / f"step-{checkpoint.step:08d}", checkpoint, **failing)
+    """Write it into a folder of its own, `step-NNNNNNNN`."""
+    return write_as(folder / checkpoint.folder, checkpoint, **failing)
 
 
 def write_as(target: Path, checkpoint: Checkpoint, **failing: Any) -> Path:
     """Write a folder, whole or not at all, in place of one that is there; `failing` is how a full disk is told."""
     with write_folder(target, "replace", **failing) as folder:
         tensors, structure = flatten(checkpoint.optimizer)
-        files = {"model": checkpoint.model, "optimizer": tensors, "best": checkpoint.best}
-        for name, content in files.items():
+        masks = checkpoint.masks
+        files = {"model": (checkpoint.model, masks), "best": (checkpoint.best, masks)}
+        for name, (content, kept) in {**files, "optimizer": (tensors, _masks_of(tensors, masks))}.items():
             if content is not None:
-                save_tensors(folder / f"{name}.safetensors", content)
+                save_tensors(folder / f"{name}.safetensors", packed(content, kept))
         _, state = flatten({"step": checkpoint.step, **checkpoint.state})
         (folder / "state.json").write_text(json_text({**state, "optimizer": structure}))
         write_sums(folder)
@@ -62,21 +76,31 @@ def read(path: Path) -> Checkpoint:
     check_sums(path, _REQUIRED, ["best.safetensors"])
     state: dict[str, Any] = {**read_json(path / "state.json", StateFile)}
     structure, step = state.pop("optimizer"), state.pop("step")
-    best, tensors = path / "best.safetensors", _load(path / "optimizer.safetensors")
+    best, (tensors, _) = path / "best.safetensors", load_weights(path / "optimizer.safetensors")
+    model, masks = load_weights(path / "model.safetensors")
     with interpreting(path / "state.json"):
         return Checkpoint(
             step=step,
-            model=_load(path / "model.safetensors"),
+            model=model,
             optimizer=unflatten(structure, tensors),
             state=unflatten(state, {}),
-            best=_load(best) if best.exists() else None,
+            best=load_weights(best)[0] if best.exists() else None,
+            masks=masks,
         )
 
 
-def _load(path: Path) -> Weights:
+def load_weights(path: Path) -> tuple[Weights, Weights]:
+    """Tensors by their names, and the masks of those that are pruned."""
+    whole, masks = unpacked(load_tensors(path), path)
     # Copied out of the file's bytes, where tensors start anywhere: sums over memory that is aligned otherwise than a
     # fresh tensor's may be added in another order, and differ in the last bit.
-    return {name: tensor.clone() for name, tensor in load_tensors(path).items()}
+    return {name: tensor.clone() for name, tensor in whole.items()}, masks
+
+
+def _masks_of(tensors: Weights, masks: Weights) -> Weights:
+    """The mask of each tensor that an optimiser keeps for a pruned weight, as `exp_avg.layers.0.weight` is."""
+    ends = {f".{name}": mask for name, mask in sorted(masks.items(), key=lambda item: len(item[0]))}
+    return {name: mask for end, mask in ends.items() for name in tensors if name.endswith(end)}
 
 
 def steps(folder: Path) -> list[Path]:

@@ -6,6 +6,7 @@ data.json          shape and names of the inputs, fitted preprocessing, classes,
 tokenizer.json     of a model of text, in the format of the tokenizers library
 code/              copies of files of one's own that registered parts of the recipe
 metrics.jsonl      one line per log point
+start/             the first weights, where the recipe does not draw them: those of a pruned model
 checkpoints/       step-NNNNNNNN/: model, optimizer and best weights, state.json, SHA256SUMS
 result.json        final figures
 report.html        what happened, for people
@@ -33,6 +34,7 @@ from gradlab.files.formats import Data, EnvironmentFile, Result
 from gradlab.owners import Code
 from gradlab.recipe import FIT, Recipe
 from gradlab.run.log import read_lines
+from gradlab.run.start import Start
 
 
 class RunFiles:
@@ -48,7 +50,13 @@ class RunFiles:
 
     @classmethod
     def create(
-        cls, path: Path, recipe: Recipe, environment: dict[str, Any], dataset: Dataset, codes: Sequence[Code] = ()
+        cls,
+        path: Path,
+        recipe: Recipe,
+        environment: dict[str, Any],
+        dataset: Dataset,
+        codes: Sequence[Code] = (),
+        start: Start | None = None,
     ) -> Self:
         """Make the folder with all that is known before the first step. It appears by one rename, or not at all.
 
@@ -69,6 +77,8 @@ class RunFiles:
             for code in codes:
                 (folder / "code").mkdir(exist_ok=True)
                 (folder / "code" / code.path.name).write_bytes(code.content)
+            if start is not None:
+                start.write(folder / "start")
         return cls(path)
 
     @cached_property
@@ -78,6 +88,11 @@ class RunFiles:
     @cached_property
     def environment(self) -> EnvironmentFile:
         return read_json(self.path / "environment.json", EnvironmentFile)
+
+    @cached_property
+    def start(self) -> Start | None:
+        """The first weights of a run that was pruned; None where its recipe draws them."""
+        return Start.read(self.path / "start") if (self.path / "start").exists() else None
 
     @property
     def names(self) -> list[str]:

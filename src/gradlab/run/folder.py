@@ -16,6 +16,7 @@ from gradlab.run.thresholds import best_threshold, rankings_of
 from gradlab.run.trained import TrainedRun
 from gradlab.tasks import Ranking, compare, evaluate, wants
 from gradlab.tasks.finite import check_losses
+from gradlab.tasks.views import Tta
 
 BRING_BACK = "Bring those back, or say where they are now: --data PATH."
 
@@ -39,20 +40,30 @@ class Run(TrainedRun):
     def dataset(self) -> Dataset:
         """The data of the run, read again and prepared as they were; refused if they have changed."""
         self._tell_of_code()
-        dataset = load(self.source, wants(self.recipe.task))
+        # What was taken over from another run is not fitted to these data.
+        given = self.preprocessing if self.recipe.train.get("from_run") else None
+        dataset = load(self.source, wants(self.recipe.task), given)
         if dataset.raw.fingerprint() != self.data["fingerprint"]:
             raise GradlabError(f"The data of {self.path} are not the ones it was trained on. {BRING_BACK}")
         return dataset
 
     def evaluate(
-        self, split: str | None = None, *, data: str | Path | None = None, threshold: float | None = None
+        self,
+        split: str | None = None,
+        *,
+        data: str | Path | None = None,
+        threshold: float | None = None,
+        tta: Tta | None = None,
     ) -> dict[str, float]:
         """Loss and metrics on a split, default test, or on all of other `data`, computed anew.
 
         Data with the content of the run's own are those at another place. With a `threshold`, the rarer of two classes
-        is predicted where its probability is at least that.
+        is predicted where its probability is at least that; with `tta`, outputs are means over views of a picture.
         """
         task, examples = self._task_at(threshold), self.as_read(self.examples(split, data))
+        if tta is not None:
+            task = task.with_tta(tta)
+            task.check(self.model, examples)
         figures = evaluate(self.model, task, examples)
         where = str(data) if self.is_new(data) else f"{split or 'test'} split"
         check_losses(figures, self.model, task, examples, where)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError
-from gradlab.tasks import Classify, Ranking, predict, rankings
+from gradlab.tasks import Classify, Ranking, rankings
 
 if TYPE_CHECKING:
     from gradlab.run.folder import Run
@@ -14,7 +14,7 @@ def rankings_of(run: "Run", split: str) -> dict[str, Ranking]:
     if not isinstance(run.task, Classify):
         raise GradlabError(f"{run.path} is no classification: it has no threshold.")
     examples = run.examples(split)
-    probabilities = run.task.class_logits(predict(run.model, examples.inputs)).double().softmax(1)
+    probabilities = run.task.class_logits(run.evaluated(examples.inputs)).double().softmax(1)
     return rankings(probabilities.numpy(), examples.targets.numpy(), run.targets)
 
 

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.data import Context, Preparation, Reader, Tokenizer, preparation_of, reader_of
+from gradlab.data.examples import Column
 from gradlab.errors import GradlabError, notice, one_line
-from gradlab.files import interpreting, read_text
+from gradlab.files import interpreting, new_file, read_text
+from gradlab.files.tensors import save_tensors
 from gradlab.models import build_model
 from gradlab.run import checkpoint
 from gradlab.run.files import RunFiles
@@ -65,19 +67,49 @@ class TrainedRun(RunFiles):
 
     def chosen_weights(self) -> dict[str, Tensor]:
         """The weights that the run ended with, or would end with if it were stopped at its newest checkpoint."""
+        return self.newest_checkpoint().chosen
+
+    def newest_checkpoint(self) -> checkpoint.Checkpoint:
+        """The newest one that is sound."""
         newest, complaints = checkpoint.newest_sound(self.checkpoints)
         if newest is None:
             reason = complaints[0] if complaints else "it has no checkpoint yet."
             raise GradlabError(f"{self.path} has no model to use: {reason}")
         for complaint in complaints:
             notice(f"{complaint} Using step {newest.step} instead.")
-        return newest.chosen
+        return newest
+
+    @property
+    def weights_file(self) -> Path:
+        """The file of those weights, in the newest checkpoint."""
+        newest = checkpoint.steps(self.checkpoints)[0]
+        best = newest / "best.safetensors"
+        return best if best.exists() else newest / "model.safetensors"
+
+    def save_weights(self, path: str | Path) -> Path:
+        """Write those weights to a file of safetensors under their plain names; pruned ones too are whole there."""
+        with new_file(Path(path)) as file:
+            save_tensors(file, self.chosen_weights())
+        return Path(path)
 
     def outputs(self, raw: npt.ArrayLike | str | Path) -> Tensor:
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
         reader = self.reader
         values = reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
-        return check_outputs(predict(self.model, self.prepared(values)))
+        return check_outputs(self.evaluated(self.prepared(values)))
+
+    def evaluated(self, inputs: Column) -> Tensor:
+        """What the model gives for prepared inputs, over the views of its task.
+
+        On the GPU if this process is at work there: the report of a training would else take longer than the training.
+        """
+        at_work = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+        try:
+            model = self.task.at_test(self.model.cuda() if at_work else self.model)
+            return predict(model, inputs)
+        finally:
+            if at_work:
+                self.model.cpu()
 
     def prepared(self, values: npt.NDArray[Any]) -> Any:
         """Raw inputs as the model takes them, with values that training knew."""

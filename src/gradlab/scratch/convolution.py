@@ -8,9 +8,10 @@ from typing import Literal
 
 import numpy as np
 
+from gradlab.scratch import gates
 from gradlab.scratch.functions import constant, pad, stack
 from gradlab.scratch.gates import Array
-from gradlab.scratch.tensor import Tensor
+from gradlab.scratch.tensor import Tensor, apply
 
 Pair = tuple[int, int]
 
@@ -49,6 +50,14 @@ def conv2d(
     columns = columns.reshape(batch, groups, -1, height * width)
     kernels = weight.reshape(groups, outputs // groups, -1)
     y = (kernels @ columns).reshape(batch, outputs, height, width)
+    return y if bias is None else y + bias.reshape(-1, 1, 1)
+
+
+def conv2d_by_hand(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, *, stride: Pair = (1, 1), padding: Pair = (0, 0)
+) -> Tensor:
+    """The same as one gate, whose derivatives are written out; a stride leaves places out."""
+    y = apply(gates.correlate, _framed(x, padding, 0.0), weight)[:, :, :: stride[0], :: stride[1]]
     return y if bias is None else y + bias.reshape(-1, 1, 1)
 
 

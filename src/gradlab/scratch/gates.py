@@ -83,6 +83,35 @@ def matmul(x: Array, y: Array) -> Output:
     return x @ y, (lambda dz: dz @ y.swapaxes(-1, -2), lambda dz: x.swapaxes(-1, -2) @ dz)
 
 
+# Pictures
+
+
+def correlate(x: Array, w: Array) -> Output:
+    """Z[n, o, i, j] = Σ_{c,u,v} W[o, c, u, v] X[n, c, i + u, j + v], at every place where the kernel lies inside.
+
+    Both derivatives are such sums again. A pixel has the gradients of all places that saw it: dX = dZ, in a frame of
+    zeros one less than the kernel, with W turned by half a circle, its outputs and channels exchanged. A weight has
+    those of all pixels that it met: dW = X with dZ for its kernel, where the sum is over the pictures of the batch.
+    """
+
+    def dx(dz: Array) -> Array:
+        frame = [(size - 1, size - 1) for size in w.shape[2:]]
+        turned = w[:, :, ::-1, ::-1].swapaxes(0, 1)
+        return _slide(np.pad(dz, [(0, 0), (0, 0), *frame]), turned)
+
+    def dw(dz: Array) -> Array:
+        return _slide(x.swapaxes(0, 1), dz.swapaxes(0, 1)).swapaxes(0, 1)
+
+    return _slide(x, w), (dx, dw)
+
+
+def _slide(x: Array, w: Array) -> Array:
+    """The sum of products of a kernel and what lies under it, at every place."""
+    patches = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], axis=(2, 3))
+    z: Array = np.einsum("ncijuv,ocuv->noij", patches, w, optimize=True)
+    return z
+
+
 # Many entries into one
 
 Axis = int | tuple[int, ...] | None

@@ -11,7 +11,7 @@ from gradlab.scratch.dense import Indices, dense
 from gradlab.scratch.functions import constant, relu
 from gradlab.scratch.gates import Array
 from gradlab.scratch.losses import cross_entropy
-from gradlab.scratch.optimizers import SGD, Adam
+from gradlab.scratch.optimizers import SGD, Adam, Optimizer
 from gradlab.scratch.tensor import Tensor
 
 
@@ -42,7 +42,13 @@ def mlp(sizes: Sequence[int], rng: np.random.Generator) -> Network:
     return Network(logits, [*weights, *biases])
 
 
-def cnn(size: int, outputs: int, rng: np.random.Generator, channels: tuple[int, int] = (8, 16)) -> Network:
+def cnn(
+    size: int,
+    outputs: int,
+    rng: np.random.Generator,
+    channels: tuple[int, int] = (8, 16),
+    convolution: Callable[..., Tensor] = conv2d,
+) -> Network:
     """Twice convolution, relu and pooling, then a dense layer, for grey pictures of size x size pixels."""
     first, second = he(rng, channels[0], 1, 3, 3), he(rng, channels[1], channels[0], 3, 3)
     last = he(rng, outputs, channels[1] * (size // 4) ** 2)
@@ -51,7 +57,7 @@ def cnn(size: int, outputs: int, rng: np.random.Generator, channels: tuple[int, 
     def logits(x: Tensor) -> Tensor:
         h = x.reshape(-1, 1, size, size)
         for weight, bias in zip((first, second), biases[:2], strict=True):
-            h = max_pool2d(relu(conv2d(h, weight, bias, padding=(1, 1))), (2, 2))
+            h = max_pool2d(relu(convolution(h, weight, bias, padding=(1, 1))), (2, 2))
         return dense(h.reshape(len(h), -1), last, biases[2])
 
     return Network(logits, [first, second, last, *biases])
@@ -67,23 +73,22 @@ def train(
     rng: np.random.Generator,
     batch_size: int = 64,
 ) -> list[float]:
-    """Adam on the cross-entropy over shuffled batches; the mean loss of each epoch.
-
-    forward → loss → backward → step: the four lines inside are what every training loop does.
-    """
+    """Adam on the cross-entropy over shuffled batches; the mean loss of each epoch."""
     optimizer = Adam(network.parameters, lr)
     history = []
     for _ in range(epochs):
         order = rng.permutation(len(inputs))
-        losses = []
-        for start in range(0, len(order), batch_size):
-            batch = order[start : start + batch_size]
-            loss = cross_entropy(network.logits(constant(inputs[batch])), classes[batch])
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.value.item())
-        history.append(float(np.mean(losses)))
+        batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+        history.append(float(np.mean([step(network, optimizer, inputs[b], classes[b]) for b in batches])))
     return history
+
+
+def step(network: Network, optimizer: Optimizer, inputs: Array, classes: Indices) -> float:
+    """forward → loss → backward → step: what every training loop does with a batch. Its loss, before the step."""
+    loss = cross_entropy(network.logits(constant(inputs)), classes)
+    loss.backward()
+    optimizer.step()
+    return loss.value.item()
 
 
 def first_network(

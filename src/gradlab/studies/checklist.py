@@ -87,6 +87,8 @@ def initial_loss(experiment: Experiment) -> Check:
     expected, formula = experiment.task.expected_initial_loss()
     loss = experiment.initial_loss()
     words = f"{number(loss)}, expected about {number(expected)} ({formula})"
+    if experiment.plan.from_run is not None:
+        return Check(name="initial loss", state="skipped", measured=f"{number(loss)}; the weights are no fresh ones")
     if not math.isfinite(expected):
         measured = "not known before the first batch" if math.isnan(loss) else number(loss)
         return Check(name="initial loss", state="skipped", measured=f"{measured}; this task expects no value")

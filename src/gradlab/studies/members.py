@@ -15,6 +15,7 @@ from gradlab.files.formats import Figures
 from gradlab.recipe import Recipe
 from gradlab.report import write_report
 from gradlab.run import Run, open_run
+from gradlab.run.start import Start
 from gradlab.studies.folder import StudyFolder
 from gradlab.tasks import evaluate
 from gradlab.training import experiment
@@ -63,6 +64,8 @@ class Asked:
     name: str
     changes: Mapping[str, Any]
     recipe: Recipe
+    start: Callable[[], Start] | None = None
+    """Makes its first weights, where they come from a training before it."""
 
     @classmethod
     def of(cls, name: str, recipe: Recipe, changes: Mapping[str, Any]) -> "Asked":
@@ -77,14 +80,18 @@ def train_members(
     tell: Tell | None = None,
     *,
     may_diverge: bool = False,
+    reports: bool = True,
 ) -> list[Member]:
-    """Train one after the other. What is finished is kept, and what was stopped in the middle is gone on with."""
+    """Train one after the other. What is finished is kept, and what was stopped in the middle is gone on with.
+
+    A report of each, of some megabytes, is written unless `reports` is off.
+    """
     members = _done(folder)
     tell_of_changes(folder.path / name for name in members)
     with Run(folder.path).locked():
         for number, one in enumerate(asked, 1):
             if one.name not in members:
-                members[one.name] = _train(folder.path / one.name, one, device, observers, may_diverge)
+                members[one.name] = _train(folder.path / one.name, one, device, observers, may_diverge, reports)
                 folder.update(members=[asdict(member) for member in members.values()])
             if tell is not None:
                 tell(number, len(asked), members[one.name])
@@ -107,11 +114,13 @@ def _done(folder: StudyFolder) -> dict[str, Member]:
     return {member.name: member for member in members}
 
 
-def _train(path: Path, one: Asked, device: torch.device, observers: Sequence[Observer], may_diverge: bool) -> Member:
+def _train(
+    path: Path, one: Asked, device: torch.device, observers: Sequence[Observer], may_diverge: bool, report: bool
+) -> Member:
     ending = Ending()
     try:
-        run = trained(path, one.recipe, device, [*observers, ending])
-        if not (path / "report.html").exists():
+        run = trained(path, one.recipe, device, [*observers, ending], one.start)
+        if report and not (path / "report.html").exists():
             write_report(run)
     except TrainingError:
         if may_diverge and ending.why == "diverged":
@@ -120,10 +129,16 @@ def _train(path: Path, one: Asked, device: torch.device, observers: Sequence[Obs
     return _member(one, run)
 
 
-def trained(path: Path, recipe: Recipe, device: torch.device, observers: Sequence[Observer]) -> Run:
+def trained(
+    path: Path,
+    recipe: Recipe,
+    device: torch.device,
+    observers: Sequence[Observer],
+    start: Callable[[], Start] | None = None,
+) -> Run:
     """The run in that folder: made, gone on with, or taken as it is."""
     if not path.exists():
-        return experiment.start(Experiment.of(recipe, device), path, observers)
+        return experiment.start(Experiment.of(recipe, device, start=start and start()), path, observers)
     run = open_run(path)
     return experiment.resume(run, device, observers) if run.to_be_continued() else run
 

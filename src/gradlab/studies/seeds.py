@@ -75,7 +75,7 @@ def train_seeds(
     Weights, order and dropout differ; the data and their split are the same. A seed that diverges is told, and the
     figures are of the others. A study that was stopped goes on where it was.
     """
-    _check_count(count)
+    check_seeds(count)
     asked = _asked(recipe, count)
     first = Experiment.of(asked[0].recipe, device)  # what would fail is refused before there is a folder
     if not len(first.dataset.test) + len(first.dataset.validation):
@@ -100,7 +100,8 @@ def train_seeds(
     return result
 
 
-def _check_count(count: int) -> None:
+def check_seeds(count: int) -> None:
+    """Refuse a number of seeds that has no spread, or is a slip of the keyboard."""
     if count < 2:
         raise GradlabError(f"--seeds {count} is too few: one seed has no spread. Take two or more, such as --seeds 5.")
     if count > MOST:
@@ -108,10 +109,14 @@ def _check_count(count: int) -> None:
 
 
 def _asked(recipe: Recipe, count: int) -> list[Asked]:
+    return [Asked.of(f"seed-{seed}", recipe, {"train.seed": seed}) for seed in seed_numbers(recipe, count)]
+
+
+def seed_numbers(recipe: Recipe, count: int) -> list[int]:
+    """So many seeds, from that of the recipe upwards."""
     first: int = resolve(recipe).train["seed"]
-    asked = [Asked.of(f"seed-{seed}", recipe, {"train.seed": seed}) for seed in range(first, first + count)]
-    resolve(asked[-1].recipe)  # which refuses a seed that is too large
-    return asked
+    resolve(recipe.override({"train.seed": first + count - 1}))  # which refuses a seed that is too large
+    return list(range(first, first + count))
 
 
 def _seed(member: Member) -> int:

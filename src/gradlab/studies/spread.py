@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from gradlab.files.formats import Figures
 from gradlab.studies.members import Member
+from gradlab.wording import number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,16 @@ class Spread:
             return cls(mean=mean, std=None, standard_error=None)
         std = statistics.stdev(values)
         return cls(mean=mean, std=std, standard_error=std / math.sqrt(len(values)))
+
+    @property
+    def words(self) -> str:
+        return number(self.mean) if self.std is None else f"{number(self.mean)} ± {number(self.std)}"
+
+
+def spreads(figures: Sequence[Figures]) -> dict[str, Spread]:
+    """The spread of each figure over several trainings; one that some training does not define is left out."""
+    names = figures[0] if figures else {}
+    return {n: Spread.of([f[n] for f in figures]) for n in names if all(n in f for f in figures)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +74,7 @@ class Repeated(ABC):
 
     @property
     def spread(self) -> dict[str, Spread]:
-        """The spread of each figure; one that some training does not define is left out."""
-        figures = [member.figures(self.split) for member in self.finished]
-        return {n: Spread.of([f[n] for f in figures]) for n in figures[0] if all(n in f for f in figures)}
+        return spreads([member.figures(self.split) for member in self.finished])
 
     @property
     def names(self) -> list[str]:

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,19 @@ import torch
 
 from gradlab.data import Dataset, Raw
 from gradlab.errors import GradlabError
+from gradlab.files.formats import Figures
 from gradlab.recipe import Recipe
 from gradlab.run import Run, open_run
 from gradlab.studies.folder import StudyFolder, plain_recipe
 from gradlab.studies.knobs import find_knob, read_values, typed
 from gradlab.studies.members import MOST, Asked, Member, Tell, train_members
 from gradlab.studies.pages import vary as pages
+from gradlab.studies.seeds import seed_numbers
+from gradlab.studies.spread import Spread, spreads
 from gradlab.training.experiment import Experiment, resolve
 from gradlab.training.observers import Observer
 
+_SEED, _SPLITS = "train.seed", ("train", "validation", "test")
 _CURVE = 300  # points of a drawn curve
 _POINTS = 500  # drawn of a split, at most
 
@@ -39,6 +44,26 @@ class FittedCurve:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One value, or one pair of values, and its trainings: one for each seed."""
+
+    changes: dict[str, Any]
+    members: list[Member]
+
+    @property
+    def diverged(self) -> int:
+        """How many of its trainings have no figures."""
+        return sum(member.diverged for member in self.members)
+
+    def spread(self, split: str) -> dict[str, Spread]:
+        return spreads([member.figures(split) for member in self.members if not member.diverged])
+
+    def figures(self, split: str) -> Figures:
+        """The means over the seeds."""
+        return {name: spread.mean for name, spread in self.spread(split).items()}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Variations:
     """What each value, or each pair of values, gave."""
 
@@ -47,6 +72,8 @@ class Variations:
     metric: str
     knobs: dict[str, list[Any]]
     members: list[Member]
+    seeds: int = 1
+    """Trainings of each value, or pair of values, which follow each other in `members`."""
     fits: dict[str, FittedCurve] = field(default_factory=dict)
     """By the name of the training, where there is one input and one number to predict."""
 
@@ -55,11 +82,18 @@ class Variations:
         """The split that stands for unseen examples: validation, or test where there is none."""
         return "validation" if any(member.validation for member in self.members) else "test"
 
+    @cached_property
+    def choices(self) -> list[Choice]:
+        every = [self.members[i : i + self.seeds] for i in range(0, len(self.members), self.seeds)]
+        return [
+            Choice(changes={key: members[0].changes[key] for key in self.knobs}, members=members) for members in every
+        ]
+
     @property
-    def best(self) -> Member | None:
-        """The training with the lowest held-out loss."""
-        finite = [m for m in self.members if math.isfinite(m.figures(self.held_out).get("loss", math.nan))]
-        return min(finite, key=lambda m: m.figures(self.held_out)["loss"], default=None)
+    def best(self) -> Choice | None:
+        """The values with the lowest held-out loss: its mean, where there are several seeds."""
+        finite = [c for c in self.choices if math.isfinite(c.figures(self.held_out).get("loss", math.nan))]
+        return min(finite, key=lambda c: c.figures(self.held_out)["loss"], default=None)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -68,6 +102,11 @@ class Variations:
             "recipe": self.recipe,
             "metric": self.metric,
             "knobs": self.knobs,
+            "seeds": self.seeds,
+            "choices": [
+                {"changes": c.changes, **{s: {n: asdict(f) for n, f in c.spread(s).items()} for s in _SPLITS}}
+                for c in self.choices
+            ],
             "best": self.best.changes if self.best else None,
             "members": [asdict(member) for member in self.members],
         }
@@ -82,19 +121,22 @@ def vary(
     observers: Sequence[Observer] = (),
     tell: Tell | None = None,
     command: str = "gradlab train RECIPE",
+    seeds: int = 1,
 ) -> Variations:
     """Train the recipe with every value of a knob, or every pair of values of two, each into a folder of its own.
 
+    With `seeds`, each of them so many times, from `train.seed` upwards: what is luck can then be told from what is not.
     Values are as they are typed: `{"model.degree": "1,3,9"}`, `{"model.degree": "1:9", "train.weight_decay": "0,0.1"}`.
     """
-    values = read_knobs(recipe, knobs)
-    asked = _asked(recipe, values)
+    values = read_knobs(recipe, knobs, seeds)
+    asked = _asked(recipe, values, seeds)
     if not out.exists():
-        for one in asked:  # what would fail is refused before there is a folder
+        for one in asked[::seeds]:  # what would fail is refused before there is a folder
             first = Experiment.of(one.recipe, device)
     else:
         first = Experiment.of(asked[0].recipe, device)
-    folder = StudyFolder.open(out, {"study": "vary", "knobs": values, "recipe": plain_recipe(resolve(recipe))})
+    question = {"study": "vary", "knobs": values, "recipe": plain_recipe(resolve(recipe))}
+    folder = StudyFolder.open(out, {**question, **({"seeds": seeds} if seeds > 1 else {})})
     trained = train_members(folder, asked, device, observers, tell, may_diverge=True)
     result = Variations(
         recipe=recipe.name,
@@ -102,25 +144,30 @@ def vary(
         metric=first.task.headline,
         knobs=values,
         members=trained,
-        fits=_fits(out, trained) if _draws_a_curve(first.dataset) else {},
+        seeds=seeds,
+        fits=_fits(out, trained) if seeds == 1 and _draws_a_curve(first.dataset) else {},
     )
     folder.finish(result.to_json(), pages.report(result, command))
     return result
 
 
-def read_knobs(recipe: Recipe, knobs: Mapping[str, str]) -> dict[str, list[Any]]:
+def read_knobs(recipe: Recipe, knobs: Mapping[str, str], seeds: int = 1) -> dict[str, list[Any]]:
     """The values of each knob, checked."""
+    if seeds > 1 and _SEED in knobs:
+        raise GradlabError("--seeds gives every training seeds of its own: leave out --vary train.seed.")
     if not 1 <= len(knobs) <= 2:
         raise GradlabError(f"One or two knobs can be varied, not {len(knobs)}. `gradlab sweep` takes any number.")
     values = {key: read_values(find_knob(recipe, key), key, text) for key, text in knobs.items()}
-    count = math.prod(map(len, values.values()))
+    count = seeds * math.prod(map(len, values.values()))
     if count > MOST:
         raise GradlabError(f"That would be {count:,} trainings, and {MOST} are the most. Name fewer values.")
     return values
 
 
-def _asked(recipe: Recipe, values: Mapping[str, list[Any]]) -> list[Asked]:
+def _asked(recipe: Recipe, values: Mapping[str, list[Any]], seeds: int) -> list[Asked]:
     """Every combination, by names that say what it is."""
+    if seeds > 1:
+        values = {**values, _SEED: seed_numbers(recipe, seeds)}
     every = [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
     names = [
         re.sub(r"[^\w.,=+-]", "_", ",".join(f"{k.split('.')[-1]}={typed(v)}" for k, v in c.items())) for c in every

@@ -72,6 +72,7 @@ def calibrate(model: nn.Module, task: "Classify", validation: Examples, test: Ex
 
     A temperature that does not help on parts of the validation split that it was not fitted on is refused.
     """
+    model = task.at_test(model)
     logits, targets = task.class_logits(predict(model, validation.inputs)), validation.targets
     result: dict[str, Any] = {"temperature": 1.0, "split": "validation"}
     if len(targets) < 2 * _FOLDS:

@@ -21,6 +21,7 @@ from gradlab.tasks.objective import Loss
 from gradlab.tasks.ranking import positive_class
 from gradlab.tasks.references import Reference, references
 from gradlab.tasks.task import Supervised, has_targets, tasks
+from gradlab.tasks.views import Tta, Views, check_pictures
 
 
 @tasks.register("classify")
@@ -43,6 +44,10 @@ class Classify(Supervised):
     class_weights: Annotated[
         Literal["none", "balanced"], "balanced: in the training loss each class counts the same, however rare it is"
     ] = "none"
+    tta: Annotated[
+        Tta,
+        "test-time augmentation: outputs are means over pictures and mirror images, and both moved by a pixel",
+    ] = "none"
     threshold: float | None = field(init=False, default=None)
     """The probability from which on the positive of two classes is predicted; else the more probable one is."""
 
@@ -61,6 +66,18 @@ class Classify(Supervised):
 
     def _metrics(self) -> Mapping[str, Metric]:
         return viewed(class_metrics(len(self.classes), self.threshold, positive_class(self.targets)), self.class_logits)
+
+    def at_test(self, model: nn.Module) -> nn.Module:
+        return model if self.tta == "none" else Views(model, self.tta)
+
+    def check(self, model: nn.Module, train: Any) -> None:
+        if self.tta != "none" and has_targets(train):
+            check_pictures(train.inputs.shape[1:], self.tta)
+
+    def with_tta(self, tta: Tta) -> "Classify":
+        task = copy(self)
+        task.tta = tta
+        return task
 
     def at_threshold(self, threshold: float) -> "Classify":
         if not 0 < threshold < 1:

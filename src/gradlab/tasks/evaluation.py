@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from gradlab import parallel
 from gradlab.data import Batch, Examples
+from gradlab.data.batch import sent
 from gradlab.data.examples import Column, at_once
 from gradlab.data.text.windows import STRIPS
 from gradlab.errors import GradlabError, TrainingError
@@ -40,8 +41,7 @@ def evaluate(model: nn.Module, task: "Task", split: Any) -> dict[str, float]:
     Random numbers that the evaluation draws are the same each time, and those of a training go on afterwards as if
     nothing had been drawn: how often a model is evaluated changes nothing in it.
     """
-    tensor = next(chain(model.parameters(), model.buffers()), None)
-    generators = _generators(tensor.device if tensor is not None else torch.device("cpu"))
+    generators = _generators(device_of(model))
     states = [generator.get_state() for generator in generators]
     try:
         for generator in generators:
@@ -62,10 +62,17 @@ def _generators(device: torch.device) -> list[torch.Generator]:
 
 
 def predict(model: nn.Module, inputs: Column, rows: int = _ROWS) -> Tensor:
-    """Model outputs for all inputs, in evaluation mode."""
+    """Model outputs for all inputs, in evaluation mode, on the device of the inputs."""
     rows = at_once(inputs, rows)
+    parts = (inputs[start : start + rows] for start in range(0, max(1, len(inputs)), rows))
     with inference(model):
-        return torch.cat([model(inputs[start : start + rows]) for start in range(0, max(1, len(inputs)), rows)])
+        return torch.cat([model(sent(part, device_of(model))).to(part.device) for part in parts])
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where its numbers are; the CPU, if it has none."""
+    tensor = next(chain(model.parameters(), model.buffers()), None)
+    return tensor.device if tensor is not None else torch.device("cpu")
 
 
 def evaluate_supervised(
@@ -80,6 +87,7 @@ def evaluate_supervised(
     compared; what such a model has of it is its longer past, and a state of zeros at every window is one it has hardly
     seen.
     """
+    model = task.at_test(model)
     targets = examples.parts.get("targets")
     each = math.prod(targets.shape[1:]) if targets is not None else 1
     rows = min(rows, max(1, _NUMBERS // max(1, task.outputs * each)))

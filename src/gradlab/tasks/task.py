@@ -13,6 +13,7 @@ from gradlab.registry import Registry
 from gradlab.tasks.evaluation import evaluate_metrics, evaluate_objectives, evaluate_supervised
 from gradlab.tasks.metrics import Metric
 from gradlab.tasks.objective import Loss, Objective
+from gradlab.tasks.views import Tta
 
 Figures = dict[str, float]
 
@@ -139,6 +140,14 @@ class Task:
 
     def check(self, model: nn.Module, train: Any) -> None:
         """Refuse a model that cannot learn this, before there is a run folder."""
+
+    def at_test(self, model: nn.Module) -> nn.Module:
+        """What stands for the model where it is evaluated and used: itself, or the mean of what it says of views."""
+        return model
+
+    def with_tta(self, tta: Tta) -> "Task":
+        """The same task with test-time augmentation."""
+        raise GradlabError("Test-time augmentation is for classifiers of pictures, which this run is not.")
 
     def at_threshold(self, threshold: float) -> "Task":
         """The same task, with the second of two classes predicted from this probability on."""

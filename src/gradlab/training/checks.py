@@ -1,5 +1,6 @@
 """What would fail in a training, refused before it begins: for a run, before it has a folder."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from gradlab.training.schedules import schedules
 from gradlab.training.tensorboard import check_installed
 from gradlab.wording import counted
 
-_FP8_CAPABILITY = (8, 9)
+_BF16_CAPABILITY, _FP8_CAPABILITY = (8, 0), (8, 9)
 
 
 def check_plan(plan: Plan, model: nn.Module, steps: int, batch_sizes: list[int], validation: int) -> None:
@@ -164,7 +165,7 @@ def check_precision(plan: Plan, device: torch.device) -> None:
             "train.precision=fp8 needs a GPU that multiplies numbers of 8 bits (NVIDIA Ada, Hopper or newer); this run "
             f"is on {found}. Set train.precision=bf16, or leave it out."
         )
-    if plan.precision == "float32" or device.type == "cuda":
+    if plan.precision in ("float32", "auto") or device.type == "cuda":
         return
     if device.type != "cpu":
         raise GradlabError(f"train.precision=bf16 is for CUDA and for some CPUs; this run is on {device.type}.")
@@ -175,6 +176,14 @@ def check_precision(plan: Plan, device: torch.device) -> None:
             "train.precision=bf16 would be slower here than float32: this CPU has no bf16 instructions (avx512_bf16). "
             "Leave it out, or use --device cuda."
         )
+
+
+def settle_precision(plan: Plan, device: torch.device) -> Plan:
+    """The plan with the precision that `auto` is on this device."""
+    if plan.precision != "auto":
+        return plan
+    narrow = device.type == "cuda" and torch.cuda.get_device_capability(device) >= _BF16_CAPABILITY
+    return replace(plan, precision="bf16" if narrow else "float32")
 
 
 def has_fp8(device: torch.device) -> bool:

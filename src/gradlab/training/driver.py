@@ -1,11 +1,11 @@
 """The one way that a training is built: for recipes, `fit`, estimators, studies and benchmarks alike."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from gradlab import parallel
 from gradlab.data import Examples, Stream
@@ -14,7 +14,7 @@ from gradlab.models.cost import Cost, parameter_cost, pass_cost
 from gradlab.tasks import Task
 from gradlab.training.capture import Mode, choose_mode
 from gradlab.training.carry import check_carry
-from gradlab.training.checks import check_plan, check_precision, check_processes
+from gradlab.training.checks import check_plan, check_precision, check_processes, settle_precision
 from gradlab.training.compiled import repeated_layers
 from gradlab.training.environment import choose_threads, settings
 from gradlab.training.loop import Training
@@ -24,6 +24,8 @@ from gradlab.training.players import Groups
 from gradlab.training.together import synchronise
 
 Split = Examples | Stream
+
+_FITTED = 5000  # examples that tell enough of all
 
 
 @contextmanager
@@ -39,16 +41,21 @@ def training(
     steps: int | None = None,
     rate: Callable[[int], float] | None = None,
     groups: Groups | None = None,
+    masks: Mapping[str, Tensor] | None = None,
     observers: Sequence[Observer] = (),
 ) -> Iterator[Training]:
     """A training with torch's settings (seeds, threads, determinism) as its plan wants them, until it is left.
 
     Targets are encoded, and everything is on the device of the training data. Threads and mode follow from the plan
     unless an earlier choice is repeated; `steps` and `rate` are the length and the learning rate by step, where those
-    of the plan are not wanted.
+    of the plan are not wanted. `masks` are those of pruned weights, by the names of the parameters.
     """
+    plan = settle_precision(plan, train.device)
     check(model, train, validation, plan)
+    fit_inputs(model, train)
     parallel.same_weights(model)
+    if train.device.type == "cuda":
+        channels_last(model)
     if plan.sync_batch_norm and parallel.count() > 1:
         synchronise(model)
     if threads is None or mode is None:
@@ -66,6 +73,7 @@ def training(
             steps=steps,
             rate=rate,
             groups=groups,
+            masks=masks,
             observers=observers,
         )
 
@@ -78,6 +86,22 @@ def check(model: nn.Module, train: Split, validation: Any, plan: Plan) -> None:
         check_carry(plan, model, train)
     check_plan(plan, model, total_steps(train, plan), sizes, len(validation) if validation is not None else 0)
     check_processes(plan, model, sizes)
+
+
+def fit_inputs(model: nn.Module, train: Split) -> None:
+    """Let a model take from the training examples what it does not learn: once, before its first step.
+
+    It says so by a method `fit_inputs(inputs)`, which leaves alone what was fitted before.
+    """
+    if hasattr(model, "fit_inputs") and isinstance(train, Examples):
+        model.fit_inputs(train.inputs[: min(len(train), _FITTED)])  # type: ignore[operator]
+
+
+def channels_last(model: nn.Module) -> None:
+    """Lay out the weights of convolutions, and with them all that passes, as the matrix units of a GPU take them."""
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d):
+            module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def total_steps(train: Split, plan: Plan) -> int:

@@ -22,6 +22,7 @@ from gradlab.owners import Code
 from gradlab.recipe import Recipe
 from gradlab.run import Run
 from gradlab.run.folder import BRING_BACK, new_path
+from gradlab.run.start import Start
 from gradlab.tasks import Task, evaluate, settled, tasks, wants
 from gradlab.tasks.evaluation import inference
 from gradlab.training import driver
@@ -34,6 +35,7 @@ from gradlab.training.plan import Plan, plan_schema
 from gradlab.training.players import check_players
 from gradlab.training.saved import train_into
 from gradlab.training.schedules import schedules
+from gradlab.training.transfer import origin_of, taken_over
 
 SPLITS = ("train", "validation", "test")
 _GLANCE = 256  # examples that tell enough about a fresh model,
@@ -59,8 +61,13 @@ def resolve(recipe: Recipe) -> Recipe:
         data=data,
         model=models.resolve(recipe.model, "model"),
         task=tasks.resolve(recipe.task, "task"),
-        train=plan_schema.resolve(recipe.train, "train"),
+        train=_with_run(plan_schema.resolve(recipe.train, "train")),
     )
+
+
+def _with_run(train: dict[str, Any]) -> dict[str, Any]:
+    """The plan with the place of the run that it starts from, wherever it is used from."""
+    return train if train["from_run"] is None else {**train, "from_run": str(Path(train["from_run"]).absolute())}
 
 
 def _other_section(recipe: Recipe) -> str | None:
@@ -98,28 +105,49 @@ class Experiment:
     flops: int
     splits: Mapping[str, Any]
     """On the device, targets as the losses take them."""
+    start: Start | None = None
+    """First weights, where they are not drawn."""
 
     @classmethod
     def of(
-        cls, recipe: Recipe, device: torch.device, threads: int | None = None, mode: Mode | None = None
+        cls,
+        recipe: Recipe,
+        device: torch.device,
+        threads: int | None = None,
+        mode: Mode | None = None,
+        begun: Run | None = None,
+        start: Start | None = None,
     ) -> "Experiment":
-        """Read the data and build the model. `threads` and `mode` repeat the choices of an earlier run."""
+        """Read the data and build the model. `threads` and `mode` repeat the choices of a run that has `begun`."""
         with owners.telling():
-            return cls._of(resolve(recipe), device, threads, mode)
+            return cls._of(resolve(recipe), device, threads, mode, begun, start)
 
     @classmethod
-    def _of(cls, recipe: Recipe, device: torch.device, threads: int | None, mode: Mode | None) -> "Experiment":
+    def _of(
+        cls,
+        recipe: Recipe,
+        device: torch.device,
+        threads: int | None,
+        mode: Mode | None,
+        begun: Run | None,
+        start: Start | None,
+    ) -> "Experiment":
         plan = Plan(**recipe.train)
         check_precision(plan, device)
         parallel.check_same("recipe", recipe.to_toml())
-        dataset = load(recipe.data, wants(recipe.task))
+        origin = origin_of(recipe, plan, begun)
+        given = taken_over(plan, origin, begun)
+        dataset = load(recipe.data, wants(recipe.task), given)
         if parallel.count() > 1:
             parallel.check_same("data", dataset.raw.fingerprint())
         recipe = replace(recipe, task=settled(recipe.task, dataset.targets))
         task = tasks.build(recipe.task, dataset.targets)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(plan.seed)
-            model = build_model(recipe.model, dataset.preprocessing.spec, task.outputs, data=recipe.data.name)
+        model = drawn_model(recipe, dataset, task, plan.seed)
+        if origin is not None:
+            dataset, recipe = origin.check_data(dataset), origin.give(recipe, model, dataset.targets, task.outputs)
+            plan = Plan(**recipe.train)
+        if start is not None:
+            start.load_into(model)
         splits = {name: dataset.split(name) for name in SPLITS}
         # Encoding refuses what the task cannot learn.
         encoded = {name: s if name != "train" and not split_size(s) else task.encoded(s) for name, s in splits.items()}
@@ -128,6 +156,7 @@ class Experiment:
             model, encoded = model.to(device), {**encoded, "train": encoded["train"].to(device)}
         train = encoded["train"]
         check_splits(task, **encoded)
+        driver.fit_inputs(model, train)
         check_players(model, task, plan)
         cost = _first_pass(recipe, model, task, train)
         task.check(model, train)
@@ -144,6 +173,7 @@ class Experiment:
             threads=threads or choose_threads(plan, driver.product_flops(cost, train, plan)),
             flops=cost.flops,
             splits={name: split.to(device) if hasattr(split, "to") else split for name, split in encoded.items()},
+            start=start,
         )
 
     @property
@@ -180,6 +210,13 @@ class Experiment:
         return evaluate(self.model, self.task, some).get("loss", math.nan)
 
 
+def drawn_model(recipe: Recipe, dataset: Dataset, task: Task, seed: int) -> nn.Module:
+    """The model of a recipe with the first weights of a seed, on the CPU; other random numbers are left alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return build_model(recipe.model, dataset.preprocessing.spec, task.outputs, data=recipe.data.name)
+
+
 def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> Cost:
     """What a forward pass costs for one example, if the model can read it and gives what the task needs."""
     if not isinstance(train, Examples):
@@ -212,7 +249,7 @@ def start(experiment: Experiment, out: str | Path | None = None, observers: Sequ
     """Train into a new run folder."""
     path = Path(out) if out else new_path(experiment.recipe.name)
     environment = describe_environment(experiment.device, experiment.threads, experiment.mode)
-    parts = experiment.recipe, environment, experiment.dataset, codes_of(experiment.recipe)
+    parts = experiment.recipe, environment, experiment.dataset, codes_of(experiment.recipe), experiment.start
     made = parallel.first(lambda: str(Run.create(path, *parts).path))
     return _train(experiment, Run(Path(made)), observers)
 
@@ -238,7 +275,7 @@ def resume(run: Run, device: torch.device, observers: Sequence[Observer], change
     before = run.environment
     same = before["device"] == device.type and before.get("processes", 1) == parallel.count()
     mode: Mode | None = next((one for one in get_args(Mode) if same and one == before.get("step")), None)
-    experiment = Experiment.of(replace(run.recipe, data=run.source), device, before["threads"], mode)
+    experiment = Experiment.of(replace(run.recipe, data=run.source), device, before["threads"], mode, run, run.start)
     if experiment.dataset.raw.fingerprint() != run.data["fingerprint"]:
         raise GradlabError(f"The data of {run.path} are not the ones it began with. {BRING_BACK}")
     now = describe_environment(device, experiment.threads, experiment.mode)
@@ -259,8 +296,11 @@ def _train(experiment: Experiment, run: Run, observers: Sequence[Observer]) -> R
         experiment.plan,
         threads=experiment.threads,
         mode=experiment.mode,
+        masks=experiment.start.masks if experiment.start else None,
     )
     known = {"recipe": experiment.recipe.name, "flops_per_example": experiment.flops}
+    if experiment.start is not None:
+        known["pruning"] = experiment.start.pruning
     leaks = experiment.leaks if experiment.plan.doctor else []
     train_into(run, build, experiment.task, experiment.plan, splits, observers, known, leaks=leaks)
     run.dataset = experiment.dataset  # so that nobody reads it again

@@ -29,6 +29,7 @@ from gradlab.training.observers import Line, Observer
 from gradlab.training.plan import Plan, plan_schema
 from gradlab.training.players import Groups
 from gradlab.training.saved import train_into
+from gradlab.training.transfer import check_own_start
 from gradlab.training.vocabulary import in_a_call, speaking
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -89,6 +90,7 @@ def fit(
     14
     """
     settled = Plan(**plan_schema.resolve(plan, "fit"))
+    check_own_start(settled)
     if settled.log != "none" and out is None:
         raise GradlabError(f"log={settled.log!r} is written into a run folder: name one, out=FOLDER.")
     for key in () if out is not None else _KEPT & plan.keys():

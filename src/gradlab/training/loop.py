@@ -6,7 +6,7 @@ Nothing in the loop waits for the device except at log points, evaluations and c
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -25,6 +25,7 @@ from gradlab.tasks.objective import with_sum
 from gradlab.training.average import Average
 from gradlab.training.capture import GraphStep, Mode, in_mode, steps_at_once
 from gradlab.training.divergence import explain_divergence
+from gradlab.training.frozen import frozen_parts, hold_statistics
 from gradlab.training.guard import NonFinite
 from gradlab.training.observers import Observer, restore_observers, snapshots
 from gradlab.training.optimizers import ClosureOptimizer, Parameters
@@ -62,7 +63,7 @@ class Training:
     """One model being trained on one split. Build it, perhaps `restore` a checkpoint, and `run` it.
 
     `steps` and `rate` are its length and its learning rate as a function of the step, where the plan's are not wanted;
-    `groups` are parameters with a rate or a weight decay of their own.
+    `groups` are parameters with a rate or a weight decay of their own, `masks` those that are pruned.
     """
 
     def __init__(
@@ -77,8 +78,10 @@ class Training:
         steps: int | None = None,
         rate: Callable[[int], float] | None = None,
         groups: Groups | None = None,
+        masks: Mapping[str, Tensor] | None = None,
         observers: Sequence[Observer] = (),
     ):
+        self.masks = dict(masks or {})
         self.model, self.task, self.plan = model, task, plan
         self.mode, self.rate, self.observers = mode, rate, observers
         self.train = read(train, plan)
@@ -90,7 +93,8 @@ class Training:
         planned = plan.total_steps(self.stream.steps_per_epoch)
         self.total_steps = steps or planned
         self.schedule = schedules.build(plan.schedule, planned)
-        self.players = make_players(model, task, plan, groups)
+        self.thaw = plan.thaw_step(planned)
+        self.players = make_players(model, task, plan, groups, self.thaw or 0, self.masks)
         moved = {name for player in self.players for name in player.optimizer.parameters.names}
         self.parameters = Parameters(model, moved=moved.__contains__)
         self.average = Average(self.parameters, plan.ema) if plan.ema is not None else None
@@ -109,8 +113,8 @@ class Training:
         """Train from where the training stands to its end; the model is left with the weights the plan keeps."""
         progress = self.progress
         self.began = time.perf_counter() - progress.seconds
-        step = self.step = self._make_step()
         self.model.train()
+        step = self.step = self._make_step()
         for observer in self.observers:
             observer.start(self)
         try:
@@ -128,6 +132,8 @@ class Training:
                     progress.step += 1
                 if watched:
                     self._look(before)
+                    if progress.step == self.thaw:
+                        step = self.step = self._make_step()
                     due = self._next_due()
                 if self.requests if self.alone else parallel.rung() or self._logs(progress.step):
                     self._answer()
@@ -183,6 +189,8 @@ class Training:
             after.append(lambda skip: average.update(updates, skip))
         if hasattr(self.called, "advance"):
             after.append(self.called.advance)
+        held = self.thaw is None or self.progress.step < self.thaw
+        hold_statistics(self.model, frozen_parts(self.model, self.plan), held)
         where = self.train, self.device, self.progress.step
         step = make_step(self.model, self.called, self.players, *where, after)
         # Read ahead only where batches depend on nothing but their number.
@@ -209,7 +217,8 @@ class Training:
     def _next_due(self) -> int:
         """The next step after which there is something to do: between those, the loop only trains."""
         intervals = [self.log_every, self.evaluate_every, *(o.every for o in self.observers if o.every)]
-        return min(self.total_steps, *((self.progress.step // every + 1) * every for every in intervals))
+        ends = [end for end in (self.thaw, self.total_steps) if end is not None and end > self.progress.step]
+        return min(*ends, *((self.progress.step // every + 1) * every for every in intervals))
 
     def _logs(self, step: int) -> bool:
         return step % self.log_every == 0 or step == self.total_steps
@@ -388,6 +397,7 @@ class Training:
             optimizer=copied(self._beside()),
             state={"progress": asdict(progress), "rng": rng_state(self.device)},
             best=self._other_weights(),
+            masks=self.masks,
         )
 
     def _beside(self) -> dict[str, Any]:
@@ -410,6 +420,8 @@ class Training:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Stand where the checkpoint was taken."""
+        if checkpoint.masks.keys() != self.masks.keys():
+            raise ValueError(f"Weights are pruned in one of them alone: {', '.join(checkpoint.masks or self.masks)}")
         self.model.load_state_dict(checkpoint.model)
         beside = checkpoint.optimizer
         for player in self.players:

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
+from pydantic import StringConstraints
 
 from gradlab.errors import GradlabError
-from gradlab.registry import Count, NonNegative, Part, Positive, Schema, Seed
+from gradlab.registry import Count, Fraction, NonNegative, Part, Positive, Schema, Seed
 from gradlab.training.optimizers import optimizers
 from gradlab.training.schedules import schedules
 
 Share = Annotated[float, Gt(0), Lt(1)]
+Sum = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 Threads = Annotated[int, Ge(1), Le(256)]  # each is started, whether there is a core for it or not
 
 _AUTO_BATCH = 32, 512
@@ -36,9 +38,15 @@ class Plan:
     decay_all: Annotated[bool, "decay and penalise biases and normalisation gains too"] = False
     max_norm: Annotated[Positive | None, "longest vector of weights into a unit; longer ones are scaled back"] = None
     clip: Annotated[Positive | None, "largest gradient norm; longer gradients are shortened to it"] = None
-    freeze: Annotated[list[str] | None, "parts that stay as they are, by the beginnings of their parameters' names"] = (
-        None
-    )
+    from_run: Annotated[str | None, "a run of a classifier, whose weights the model starts from: --from RUN"] = None
+    from_sha256: Annotated[Sum | None, "of those weights; other ones are refused"] = None
+    new_head: Annotated[bool | None, "draw the last layer anew; default if the run had other classes"] = None
+    freeze: Annotated[
+        list[str] | None,
+        "parts that stay as they are, by the beginnings of their parameters' names; trunk: all but the last layer",
+    ] = None
+    thaw: Annotated[Fraction | None, "share of the run after which frozen parts learn too; default never"] = None
+    thaw_lr: Annotated[Positive, "their learning rate from then on, as a multiple of lr"] = 0.1
     ema: Annotated[Share | None, "decay of a moving average of the weights, which is judged and kept instead"] = None
     accumulate: Annotated[Count, "parts a batch is run in, one after the other; memory falls, gradients add up"] = 1
     carry: Annotated[bool, "read a text in order, each window from the state of the last; gradients stop there"] = False
@@ -51,8 +59,9 @@ class Plan:
     checkpoint_minutes: Annotated[Positive, "and the longest time between them; to the first, at most one"] = 5.0
     checkpoints: Annotated[Count, "newest checkpoints that are kept"] = 3
     precision: Annotated[
-        Literal["float32", "bf16", "fp8"],
-        "bf16: mixed precision, on CUDA and CPUs made for it; fp8: large linear maps in 8 bits too, on newer GPUs",
+        Literal["float32", "bf16", "fp8", "auto"],
+        "bf16: mixed precision, on CUDA and CPUs made for it; fp8: large linear maps in 8 bits too, on newer GPUs; "
+        "auto: bf16 on GPUs that multiply in it, float32 elsewhere",
     ] = "float32"
     compile: Annotated[Literal["auto", "on", "off"], "compile or capture the step; auto: only where it pays"] = "auto"
     threads: Annotated[Threads | None, "CPU threads; default by the size of the products in a step"] = None
@@ -62,6 +71,8 @@ class Plan:
     seed: Annotated[Seed, "of weights, order and dropout"] = 0
 
     def __post_init__(self) -> None:
+        if self.thaw is not None and not self.freeze:
+            raise GradlabError(f"train.thaw={self.thaw:g} needs something frozen before: set train.freeze=trunk.")
         if self.optimizer.name == "lbfgs":
             refused = {
                 f"train.batch_size={self.batch_size}": self.batch_size != "full",
@@ -72,6 +83,7 @@ class Plan:
                 f"train.max_norm={self.max_norm}": self.max_norm is not None,
                 f"train.ema={self.ema}": self.ema is not None,
                 f"train.accumulate={self.accumulate}": self.accumulate > 1,
+                f"train.thaw={self.thaw}": self.thaw is not None,
             }
             for setting, bad in refused.items():
                 if bad:
@@ -106,6 +118,10 @@ class Plan:
 
     def total_steps(self, steps_per_epoch: int) -> int:
         return self.steps or self.passes(steps_per_epoch) * steps_per_epoch
+
+    def thaw_step(self, steps: int) -> int | None:
+        """The first step of a run of this length in which frozen parts learn too; None if they never do."""
+        return None if self.thaw is None else round(self.thaw * steps)
 
     def passes(self, steps_per_epoch: int) -> int:
         """Over the training split."""

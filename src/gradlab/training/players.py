@@ -6,13 +6,14 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from gradlab.data import Batch
 from gradlab.errors import GradlabError
 from gradlab.registry import shortly
 from gradlab.tasks import Losses, Objective, Task
 from gradlab.tasks.objective import begins
+from gradlab.training.frozen import check_frozen, frozen_parts
 from gradlab.training.guard import DeviceGuard, Flag, Guard, HostGuard
 from gradlab.training.optimizers import ClosureOptimizer, Optimizer, Parameters, optimizers
 from gradlab.training.plan import Plan, plan_schema
@@ -48,12 +49,19 @@ class Player:
         return partial(self.objective.loss, model)
 
     def step(
-        self, model: nn.Module, called: Callable[..., Any], guard: Guard, after: Sequence[AfterUpdate] = ()
+        self,
+        model: nn.Module,
+        called: Callable[..., Any],
+        guard: Guard,
+        after: Sequence[AfterUpdate] = (),
+        number: int = 0,
     ) -> "GradientStep | ClosureStep":
-        """`called` is the model, or what stands for it: one that carries its state."""
+        """From the step of this number on. `called` is the model, or what stands for it: one that carries its state."""
         if isinstance(self.optimizer, ClosureOptimizer):
             return ClosureStep(self.loss(called), self.optimizer, HostGuard(), self.name)
-        return GradientStep(self.loss(called), model, self.optimizer, self.plan, guard, name=self.name, after=after)
+        return GradientStep(
+            self.loss(called), model, self.optimizer, self.plan, guard, name=self.name, after=after, number=number
+        )
 
 
 def check_players(model: nn.Module, task: Task, plan: Plan) -> None:
@@ -65,44 +73,53 @@ def check_players(model: nn.Module, task: Task, plan: Plan) -> None:
             f"The method `objectives` of {type(task).__name__} must return at least one gradlab.Objective, each by its "
             f"name, as {{'loss': Objective(loss=…)}} is; it returned {shortly(objectives)}."
         )
-    _check_frozen(model, plan)
+    check_frozen(model, plan, task.outputs)
     for name, objective in objectives.items():
-        _settled(name, objective, model, plan, {})
+        _settled(name, objective, model, plan, {}, thaw=0)
 
 
-def make_players(model: nn.Module, task: Task, plan: Plan, groups: Groups | None = None) -> list[Player]:
-    """A player for each objective of the task, with groups beside its own; refused where one moves nothing."""
-    _check_frozen(model, plan)
-    return [_player(name, one, model, plan, groups or {}) for name, one in task.objectives().items()]
+def make_players(
+    model: nn.Module,
+    task: Task,
+    plan: Plan,
+    groups: Groups | None = None,
+    thaw: int = 0,
+    masks: Mapping[str, Tensor] | None = None,
+) -> list[Player]:
+    """A player for each objective of the task, with groups beside its own; refused where one moves nothing.
+
+    `thaw` is the step from which on parts that are frozen at first learn too. `masks` say of pruned parameters, by
+    their names, which weights are kept.
+    """
+    check_frozen(model, plan, task.outputs)
+    players = [_player(name, one, model, plan, groups or {}, thaw) for name, one in task.objectives().items()]
+    for player in players:
+        player.optimizer.parameters.prune(masks or {})
+    return players
 
 
-def _check_frozen(model: nn.Module, plan: Plan) -> None:
-    names = [name for name, _ in model.named_parameters()]
-    for part in plan.freeze or ():
-        if not any(begins(name, part) for name in names):
-            raise GradlabError(f"train.freeze={part}: there is no parameter whose name begins so, such as {names[0]}.")
-
-
-def _player(name: str, objective: Objective, model: nn.Module, plan: Plan, groups: Groups) -> Player:
-    own, parameters = _settled(name, objective, model, plan, groups)
+def _player(name: str, objective: Objective, model: nn.Module, plan: Plan, groups: Groups, thaw: int) -> Player:
+    own, parameters = _settled(name, objective, model, plan, groups, thaw)
     optimizer = optimizers.build(own.optimizer, parameters)
     return Player(name=name, objective=objective, plan=own, optimizer=optimizer, multiple=own.lr / plan.lr)
 
 
-def _settled(name: str, objective: Objective, model: nn.Module, plan: Plan, groups: Groups) -> tuple[Plan, Parameters]:
-    """The plan of an objective, and the parameters that it moves, each with its decay and its rate."""
+def _settled(
+    name: str, objective: Objective, model: nn.Module, plan: Plan, groups: Groups, thaw: int
+) -> tuple[Plan, Parameters]:
+    """The plan of an objective, and the parameters that it moves, each with its decay, its rate and its start."""
     for key in objective.train:
         if key not in _OWN:
             raise GradlabError(f"The objective {name!r} cannot have a {key} of its own. Valid: {', '.join(_OWN)}.")
     own = (
         Plan(**plan_schema.resolve({**vars(plan), **objective.train}, f"objective {name}")) if objective.train else plan
     )
+    frozen, thaws = frozen_parts(model, plan), plan.thaw is not None
     parameters = Parameters(
-        model,
-        own.weight_decay,
-        own.decay_all,
-        lambda n: objective.moved(n) and not any(begins(n, part) for part in plan.freeze or ()),
+        model, own.weight_decay, own.decay_all, lambda n: objective.moved(n) and (thaws or not frozen(n))
     )
+    if thaws and parameters.set(frozen, multiple=plan.thaw_lr, start=thaw) == len(parameters.tensors):
+        raise GradlabError(f"The objective {name!r} would move nothing before train.thaw: all of it is frozen.")
     if not parameters.tensors and not learns_without_gradients(model):
         raise GradlabError(
             f"The objective {name!r} moves no parameter: none that can be trained begins with {objective.moves!r}."
@@ -141,5 +158,5 @@ def make_step(
     for player in players:
         last = player is players[-1]
         guard = HostGuard() if flag is None else DeviceGuard(flag, counts=last)
-        steps.append((player.step(model, called, guard, after if last else ()), player.multiple))
+        steps.append((player.step(model, called, guard, after if last else (), step), player.multiple))
     return steps[0][0] if len(steps) == 1 else TurnsStep(steps)

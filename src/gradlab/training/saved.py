@@ -90,7 +90,7 @@ def _restore(training: Training, run: Run) -> None:
     for complaint in complaints if parallel.rank() == 0 else ():
         notice(f"{complaint} Going on from {f'step {checkpoint.step}' if checkpoint else 'the beginning'} instead.")
     if checkpoint is not None:
-        where = run.checkpoints / f"step-{checkpoint.step:08d}"
+        where = run.checkpoints / checkpoint.folder
         check_content(checkpoint.state.get("progress"), Progress, where / "state.json")
         try:
             training.restore(checkpoint)

@@ -25,7 +25,8 @@ def small_update(optimizer: Optimizer, guard: Guard, plan: Plan, steps: int) -> 
     """This way of updating, where it can be and pays within the steps of the whole run."""
     values = optimizer.values
     fits = len(values) <= _FEW and sum(v.numel() for v in values) <= _SMALL
-    plain = not plan.l1 and all(v.is_cuda and v.dtype == torch.float32 and v.is_contiguous() for v in values)
+    alike = not plan.l1 and not any(optimizer.parameters.starts)
+    plain = alike and all(v.is_cuda and v.dtype == torch.float32 and v.is_contiguous() for v in values)
     if not (isinstance(optimizer, Adam) and isinstance(guard, DeviceGuard)):
         return None
     runs = fits and plain and run_on(values[0].device)

@@ -1,4 +1,4 @@
-"""One training step: forward, backward, guard, clip, penalise, update, and what follows an update."""
+"""One training step: forward, backward, mask, guard, clip, penalise, update, mask, and what follows an update."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -54,10 +54,14 @@ class GradientStep:
         *,
         name: str = "loss",
         after: Sequence[AfterUpdate] = (),
+        number: int = 0,
     ):
+        """`number` is that of the first step that it makes: parameters with a later start are left alone."""
         self.loss, self.model, self.optimizer, self.name = loss, model, optimizer, name
         self.guard, self.guards, self.after, self.plan = guard, [guard], after, plan
-        self.parameters = tuple(optimizer.parameters.tensors)
+        moved = optimizer.parameters
+        self.late = [start > number for start in moved.starts]
+        self.parameters = tuple([p for p, late in zip(moved.tensors, self.late, strict=True) if not late])
         self.parts, self.clip, self.l1, self.max_norm = plan.accumulate, plan.clip, plan.l1, plan.max_norm
         self.alone = parallel.count() == 1
         self.weights = [p.detach() for p in self.parameters if p.ndim >= 2]
@@ -85,9 +89,16 @@ class GradientStep:
             slopes = self.backward(tuple([total for total, _ in pairs]), seeds, self.parameters)
         else:
             losses, slopes = self._summed(batch)
+        if len(self.late) > len(self.parameters):
+            given = iter(slopes)
+            slopes = [None if late else next(given) for late in self.late]
+        moved = self.optimizer.parameters
+        if moved.pruned:
+            slopes = moved.kept_gradients(slopes)
         found = [g for g in slopes if g is not None]
         self.unreached = {i for i, g in enumerate(slopes) if g is None} if len(found) < len(slopes) else set()
         skip = self._update(slopes, found, lr)
+        moved.clear_pruned()
         if self.max_norm is not None:
             limit_rows(self.weights, self.max_norm, skip)
         for follow in self.after:

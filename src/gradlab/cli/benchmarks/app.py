@@ -12,6 +12,7 @@ from gradlab.cli.benchmarks.language import context, language
 from gradlab.cli.benchmarks.steps import compile_, precision, start
 from gradlab.cli.benchmarks.tables import tables
 from gradlab.cli.benchmarks.train import train
+from gradlab.cli.benchmarks.vision import vision
 
 bench = cyclopts.App(
     name="bench",
@@ -28,6 +29,7 @@ bench = cyclopts.App(
     - `gradlab bench attention`: how time and memory grow with the length of a text
     - `gradlab bench context`: a GPT trained at long contexts, by softmax, linear and performer attention
     - `gradlab bench language`: which language model predicts best after two minutes of training
+    - `gradlab bench vision`: pictures drawn anew on the device beside a DataLoader, and what each augmentation costs
     - `gradlab bench tables`: a table by default beside scikit-learn's methods, over folds
     - `gradlab bench cuda`: attention, training, long contexts and writing on a GPU
     - `gradlab bench compile`: what compiling the step costs and saves
@@ -39,6 +41,7 @@ bench = cyclopts.App(
 )
 
 bench.default(train)
-commands: list[Any] = [train, start, attention, context, decode, cuda, language, compile_, tables, precision, doctor]
+commands: list[Any] = [train, start, attention, context, decode, vision, cuda]
+commands += [language, compile_, tables, precision, doctor]
 for order, command in enumerate(commands):
     bench.command(command, sort_key=order)

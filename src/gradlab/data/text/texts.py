@@ -1,7 +1,7 @@
 """Texts with classes: split, cut into tokens by a tokenizer made of the training split, and padded batch by batch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from gradlab.data.dataset import Dataset, Fold, Folds, Limit, SplitSeed, Test, Validation, split_rows
+from gradlab.data.dataset import Classes, Dataset, Fold, Folds, Limit, SplitSeed, Test, Validation, split_rows
 from gradlab.data.examples import Examples, Rows
+from gradlab.data.preparation import Preparation
 from gradlab.data.raw import Raw, Targets, Wants
 from gradlab.data.text.corpus import Corpus
 from gradlab.data.text.documents import Document
@@ -63,10 +64,12 @@ class Beginning(Context):
 def prepare_texts(
     raw: Raw,
     wants: Wants | None = None,
+    given: Preparation | None = None,
     *,
     tokenizer: Annotated[Kind, "what a token is: a byte, a character, a word, or a piece of one (bpe)"] = "word",
     vocabulary: Vocabulary = None,
     context: Annotated[Count, "tokens that a model sees of a text, from its beginning on"] = 256,
+    classes: Classes = None,
     validation: Validation = 0.15,
     test: Test = None,
     folds: Folds = None,
@@ -74,13 +77,16 @@ def prepare_texts(
     limit: Limit = None,
     seed: SplitSeed = 0,
 ) -> Dataset:
-    """Split, make a tokenizer of the training split, and cut all texts into its tokens."""
-    raw = raw.wanted(wants)
+    """Split, make a tokenizer of the training split, unless one is given, and cut all texts into its tokens."""
+    raw = raw.wanted(wants).of_classes(classes)
     train, validated, tested = split_rows(
         raw, validation=validation, test=test, folds=folds, fold=fold, limit=limit, seed=seed
     )
-    learned = (piece for document in raw.inputs[train] for piece in document)
-    trained = Tokenizer.train(tokenizer, learned, vocabulary=vocabulary, special=["<pad>"])
+    if given is not None:
+        trained = _taken_over(given, context)
+    else:
+        learned = (piece for document in raw.inputs[train] for piece in document)
+        trained = Tokenizer.train(tokenizer, learned, vocabulary=vocabulary, special=["<pad>"])
     tokens = tokenised(Corpus(name="the texts", documents=list(raw.inputs)), trained)
     padded = Padded.of(tokens.ids, tokens.starts, context)
     lengths = np.diff(tokens.starts, append=len(tokens))
@@ -98,10 +104,21 @@ def prepare_texts(
         train=examples(train),
         validation=examples(validated),
         test=examples(tested),
-        raw=replace(raw, notes=[*raw.notes, *notes]),
+        raw=raw.noted(notes),
         preprocessing=Beginning(context, trained.to_json(), len(trained)),
         targets=Targets.of(raw.targets[train], raw.classes),
     )
+
+
+def _taken_over(given: Preparation, context: int) -> Tokenizer:
+    """The tokenizer by which a model was trained that is to read these texts."""
+    if not isinstance(given, Beginning):
+        raise GradlabError(f"train.from_run was trained on {given.spec}, and these are texts. Take another run.")
+    if given.context != context:
+        raise GradlabError(
+            f"train.from_run reads {given.context} tokens of a text, not {context}. Set data.context={given.context}."
+        )
+    return Tokenizer.from_json(given.tokenizer)
 
 
 def as_array(documents: Sequence[Any]) -> npt.NDArray[Any]:

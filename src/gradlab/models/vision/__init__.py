@@ -14,6 +14,7 @@ from gradlab.models.vision.resnet import (
 )
 from gradlab.models.vision.vgg import VGGSettings, vgg
 from gradlab.models.vision.vit import VisionTransformer, ViTSettings, vit
+from gradlab.models.vision.whitened import WhitenedCNN, WhitenedSettings, whitened_cnn
 
 __all__ = [
     "DenseNetSettings",
@@ -22,6 +23,8 @@ __all__ = [
     "VGGSettings",
     "ViTSettings",
     "VisionTransformer",
+    "WhitenedCNN",
+    "WhitenedSettings",
     "cifar_cnn",
     "densenet",
     "lenet",
@@ -34,4 +37,5 @@ __all__ = [
     "resnext50",
     "vgg",
     "vit",
+    "whitened_cnn",
 ]

@@ -52,7 +52,7 @@ def densenet(
     inputs: Picture,
     outputs: int,
     *,
-    settings: DenseNetSettings = DenseNetSettings(),  # noqa: B008
+    settings: DenseNetSettings = DenseNetSettings(),
 ) -> nn.Module:
     """Dense blocks, in which each layer sees all before it, and transitions that halve channels and sizes between them.
 

@@ -28,14 +28,14 @@ class LeNetSettings:
 
 
 @models.register("lenet")
-def lenet(inputs: Picture, outputs: int, *, settings: LeNetSettings = LeNetSettings()) -> nn.Module:  # noqa: B008
+def lenet(inputs: Picture, outputs: int, *, settings: LeNetSettings = LeNetSettings()) -> nn.Module:
     """Two 5×5 convolutions with 2×2 pooling, then three dense layers (120, 84, outputs)."""
     check_size("lenet", inputs, 12)  # 12 → 6 by pooling → 2 by the second convolution → 1 by pooling
     return fill_weights(nn.Sequential(*_layers(inputs, outputs, 2, settings).values()), settings.init)
 
 
 @models.register("cifar-cnn")
-def cifar_cnn(inputs: Picture, outputs: int, *, settings: LeNetSettings = LeNetSettings()) -> nn.Module:  # noqa: B008
+def cifar_cnn(inputs: Picture, outputs: int, *, settings: LeNetSettings = LeNetSettings()) -> nn.Module:
     """LeNet without padding: 62,006 parameters for ten classes of pictures of 3×32×32 pixels."""
     check_size("cifar-cnn", inputs, 16)  # 16 → 12 → 6 → 2 → 1
     return fill_weights(nn.Sequential(_layers(inputs, outputs, 0, settings)), settings.init)

@@ -28,7 +28,7 @@ class VGGSettings:
 
 
 @models.register("vgg")
-def vgg(inputs: Picture, outputs: int, *, settings: VGGSettings = VGGSettings()) -> nn.Module:  # noqa: B008
+def vgg(inputs: Picture, outputs: int, *, settings: VGGSettings = VGGSettings()) -> nn.Module:
     """Stages of 3×3 convolutions, each ended by 2×2 pooling, then dense layers."""
     shrunk = 2 ** len(settings.widths)
     check_size(f"vgg of {len(settings.widths)} stages", inputs, shrunk, "Give fewer model.widths, or larger images")

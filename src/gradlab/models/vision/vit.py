@@ -52,7 +52,7 @@ class VisionTransformer(nn.Module):
 
 
 @models.register("vit")
-def vit(inputs: Picture, outputs: int, *, settings: ViTSettings = ViTSettings()) -> nn.Module:  # noqa: B008
+def vit(inputs: Picture, outputs: int, *, settings: ViTSettings = ViTSettings()) -> nn.Module:
     """A small vision transformer: an encoder over the patches of a picture, and their mean."""
     return VisionTransformer(inputs, outputs, _patch(inputs, settings.patch), settings)
 

@@ -5,22 +5,23 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from gradlab.report.charts import ACCENT, INK, PALETTE, TRAIN, VALIDATION, Trace, axis, chart, charts, label
-from gradlab.report.markup import Html, card, go_on, section, tag
+from gradlab.report.markup import Html, card, go_on, quiet, section, table, tag
 from gradlab.studies.knobs import typed
 from gradlab.studies.members import Member
-from gradlab.studies.pages.frame import cards, grid, trainings
+from gradlab.studies.pages.frame import boxed, cards, grid, trainings
 from gradlab.studies.pages.frame import report as frame
-from gradlab.wording import duration, name_of, number
+from gradlab.wording import counted, duration, name_of, number
 
 if TYPE_CHECKING:
-    from gradlab.studies.vary import FittedCurve, Variations
+    from gradlab.studies.vary import Choice, FittedCurve, Variations
 
 _WIDE = 50  # times from the smallest value to the largest: a log axis shows them better
 
 
 def report(result: "Variations", command: str) -> Html:
     first = next(iter(result.knobs))
-    lead = f"The same recipe trained {len(result.members)} times, with other values of {' and '.join(result.knobs)}."
+    lead = f"The same recipe trained {len(result.members)} times, with other values of {' and '.join(result.knobs)}"
+    lead += "." if result.seeds == 1 else f", each with {counted(result.seeds, 'seed')}."
     best = result.best
     chosen = "" if best is None else " ".join(f"{key}={typed(value)}" for key, value in best.changes.items())
     return frame(
@@ -35,6 +36,7 @@ def report(result: "Variations", command: str) -> Html:
             charts(_losses(result, first)),
         ),
         _curves(result) if result.fits else "",
+        _means(result) if result.seeds > 1 else "",
         _table(result),
         go_on({"Train the best of them": f"{command} {chosen}"}) if best is not None else "",
     )
@@ -46,12 +48,16 @@ _WORDS = (
 )
 
 
-def _cards(result: "Variations", best: Member) -> list[Html]:
+def _cards(result: "Variations", best: "Choice") -> list[Html]:
     split = result.held_out
     name = result.metric if result.metric in best.figures(split) else "loss"
     values = [card(key, typed(value), {"best by": f"{split} loss"}, "better") for key, value in best.changes.items()]
-    beside = {"on the training examples": number(best.train.get(name)), "test": number(best.test.get(name))}
-    return [*values, card(f"{split} {name_of(name)} there", number(best.figures(split)[name]), beside)]
+    there = best.spread(split)[name]
+    others = {"on the training examples": "train", "test": "test"}
+    spreads = {words: best.spread(s).get(name) for words, s in others.items() if s != split}
+    beside = {} if there.std is None else {"standard deviation": number(there.std)}
+    beside |= {words: number(None) if spread is None else spread.words for words, spread in spreads.items()}
+    return [*values, card(f"{split} {name_of(name)} there", number(there.mean), beside)]
 
 
 def _losses(result: "Variations", first: str) -> Html:
@@ -61,12 +67,12 @@ def _losses(result: "Variations", first: str) -> Html:
     traces: list[Trace] = []
     colors = cycle(PALETTE)
     for value in result.knobs[second] if second else [None]:
-        members = [m for m in result.members if second is None or m.changes[second] == value]
+        choices = [c for c in result.choices if second is None or c.changes[second] == value]
         color = next(colors) if second else None
         beside = f", {second.split('.')[-1]}={typed(value)}" if second else ""
         traces += [
-            _line(placed, first, members, "train", f"train{beside}", color or TRAIN, "dot"),
-            _line(placed, first, members, result.held_out, f"{result.held_out}{beside}", color or VALIDATION, "solid"),
+            _line(placed, first, choices, "train", f"train{beside}", color or TRAIN, "dot"),
+            _line(placed, first, choices, result.held_out, f"{result.held_out}{beside}", color or VALIDATION, "solid"),
         ]
     losses = _loss_axis([y for trace in traces[1::2] for y in trace["y"]])
     for trace in traces:
@@ -75,7 +81,8 @@ def _losses(result: "Variations", first: str) -> Html:
     return chart(
         "Loss",
         traces,
-        "" if second is None else "Dotted: on the training examples.",
+        "Dotted: on the training examples. " * (second is not None)
+        + "The bars are one standard deviation over the seeds, either way." * (result.seeds > 1),
         height=420,
         xaxis=axis(first, **placed),
         yaxis=axis("loss", **losses),
@@ -104,14 +111,17 @@ def _loss_axis(losses: list[float]) -> dict[str, Any]:
 
 
 def _line(
-    placed: dict[str, Any], key: str, members: list[Member], split: str, name: str, color: str, dash: str
+    placed: dict[str, Any], key: str, choices: "list[Choice]", split: str, name: str, color: str, dash: str
 ) -> Trace:
-    evaluated = [m for m in members if "loss" in m.figures(split)]
+    evaluated = [c for c in choices if "loss" in c.figures(split)]
+    spreads = [c.spread(split)["loss"].std for c in evaluated]
+    bars = {"error_y": {"type": "data", "array": [std or 0 for std in spreads]}} if any(spreads) else {}
     named = placed["type"] == "category"
     return {
         "name": label(name),
-        "x": [typed(m.changes[key]) if named else m.changes[key] for m in evaluated],
-        "y": [m.figures(split)["loss"] for m in evaluated],
+        "x": [typed(c.changes[key]) if named else c.changes[key] for c in evaluated],
+        "y": [c.figures(split)["loss"] for c in evaluated],
+        **bars,
         "mode": "lines+markers",
         "line": {"color": color, "width": 2.5, "dash": dash},
         "marker": {"size": 8, "color": color},
@@ -135,7 +145,7 @@ def _fit(result: "Variations", fit: "FittedCurve", member: Member, ends: list[fl
     dots = {"mode": "markers", "hovertemplate": "%{x:.3~g}: %{y:.4~g}<extra></extra>"}
     size = 8 if len(fit.train[0]) <= 60 else 5
     return chart(
-        title + (" · best" if member is result.best else ""),
+        title + (" · best" if result.best and member in result.best.members else ""),
         [
             {**_points(fit.validation), **dots, "marker": {"color": ACCENT, "size": 4, "opacity": 0.3}},
             {**_points(fit.train), **dots, "marker": {"color": TRAIN, "size": size}},
@@ -154,12 +164,29 @@ def _points(points: list[list[float]]) -> Trace:
     return {"x": points[0], "y": points[1]}
 
 
-def _table(result: "Variations") -> Html:
+def _figures(result: "Variations") -> list[tuple[str, str]]:
+    """The loss and the most telling metric on each split."""
     names = list(dict.fromkeys(("loss", result.metric)))
-    columns = [
-        (s, n) for n in names for s in ("train", "validation", "test") if any(m.figures(s) for m in result.members)
-    ]
-    head = [", ".join(result.knobs), "parameters", *(f"{s} {name_of(n)}" for s, n in columns), "time"]
+    return [(s, n) for n in names for s in ("train", "validation", "test") if any(m.figures(s) for m in result.members)]
+
+
+def _means(result: "Variations") -> Html:
+    """A row for each value, or pair of values."""
+    columns = _figures(result)
+    rows = []
+    for choice in result.choices:
+        spreads = [choice.spread(split).get(name) for split, name in columns]
+        finished = len(choice.members) - choice.diverged
+        cells = [number(None) if spread is None else spread.words for spread in spreads]
+        rows.append([*map(typed, choice.changes.values()), str(finished), *cells])
+    head = [*result.knobs, "seeds", *(f"{s} {name_of(n)}" for s, n in columns)]
+    words = quiet("Mean ± standard deviation over the seeds that came to an end.")
+    return section("Over the seeds", words, boxed(table(head, rows, class_="numbers")))
+
+
+def _table(result: "Variations") -> Html:
+    columns = _figures(result)
+    head = [", ".join(result.members[0].changes), "parameters", *(f"{s} {name_of(n)}" for s, n in columns), "time"]
     rows = []
     for m in result.members:
         title = ", ".join(typed(v) for v in m.changes.values()) + (" (diverged)" if m.diverged else "")

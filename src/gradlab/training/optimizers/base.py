@@ -1,7 +1,7 @@
 """What every optimiser is made of: parameters, an update rule with its state, and writes that a flag can stop."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import torch
@@ -16,9 +16,11 @@ Rate = float | Tensor
 
 
 class Parameters:
-    """The trainable parameters of a model in order, and for each its weight decay and its multiple of the rate.
+    """The trainable parameters of a model in order, and for each its weight decay, its multiple of the rate and its
+    start: the step from which on it moves.
 
-    Biases and normalisation gains (parameters with fewer than two axes) are not penalised unless `decay_all`.
+    Biases and normalisation gains (parameters with fewer than two axes) are not penalised unless `decay_all`. Pruned
+    weights are 0 and stay so: their gradients are 0, and whatever an update makes of them is set back.
     """
 
     def __init__(
@@ -35,27 +37,56 @@ class Parameters:
         self.penalised = [decay_all or p.ndim >= 2 for p in self.tensors]
         self.decays = [weight_decay if penalised else 0.0 for penalised in self.penalised]
         self.multiples = [1.0] * len(self.tensors)
+        self.starts = [0] * len(self.tensors)
+        self.pruned: dict[int, Tensor] = {}  # by the number of the parameter: where its weights are pruned
 
     @property
     def by_name(self) -> dict[str, Tensor]:
         return dict(zip(self.names, self.tensors, strict=True))
 
-    def set(self, chosen: Callable[[str], bool], *, decay: float | None = None, multiple: float | None = None) -> int:
-        """A weight decay, or a multiple of the rate, of their own for some parameters; how many those are."""
+    def set(
+        self,
+        chosen: Callable[[str], bool],
+        *,
+        decay: float | None = None,
+        multiple: float | None = None,
+        start: int | None = None,
+    ) -> int:
+        """A weight decay, a multiple of the rate or a start of their own for some parameters; how many those are."""
         members = [i for i, name in enumerate(self.names) if chosen(name)]
         for i in members:
             if decay is not None:
                 self.decays[i] = decay if self.penalised[i] else 0.0
             if multiple is not None:
                 self.multiples[i] = multiple
+            if start is not None:
+                self.starts[i] = start
         return len(members)
+
+    def prune(self, masks: Mapping[str, Tensor]) -> None:
+        """Masks of some parameters, by their names: False where a weight is pruned."""
+        named = enumerate(zip(self.names, self.tensors, strict=True))
+        self.pruned = {i: ~masks[name].to(tensor.device) for i, (name, tensor) in named if name in masks}
+        self.clear_pruned()
+
+    def kept_gradients(self, gradients: "Sequence[Tensor | None]") -> list[Tensor | None]:
+        """m ⊙ g, which is what a loss of m ⊙ θ gives; new tensors, since parameters may share one as their gradient."""
+        return [
+            g if g is None or i not in self.pruned else g.masked_fill(self.pruned[i], 0)
+            for i, g in enumerate(gradients)
+        ]
+
+    def clear_pruned(self) -> None:
+        """θ ← m ⊙ θ, by operations that a captured step may hold. Not a product, which has -0 for negative weights."""
+        for i, pruned in self.pruned.items():
+            self.tensors[i].detach().masked_fill_(pruned, 0)
 
 
 class Optimizer(ABC):
     """An update rule with its state: for each parameter some tensors of its shape, and one step count for all.
 
-    The count is that of the updates, also for a parameter whose first gradient comes late: the bias correction of Adam
-    is then that of the training's age, where `torch.optim` counts each parameter's own updates.
+    The count is that of the updates since the start of a parameter, also if its first gradient comes later: the bias
+    correction of Adam is then that of the training's age, where `torch.optim` counts each parameter's own updates.
     """
 
     slots: tuple[str, ...] = ()
@@ -74,6 +105,8 @@ class Optimizer(ABC):
         self.step += 1
         for group in self._groups(tuple([g is not None for g in gradients])):
             rate = lr if group.multiple == 1 else lr * group.multiple
+            if group.start:
+                torch.sub(self.step, group.start, out=group.steps[0])
             self.apply(group, [gradients[i] for i in group.members], rate, skip)  # type: ignore[misc]
         if skip is not None:
             self.step -= skip
@@ -84,7 +117,7 @@ class Optimizer(ABC):
 
     def kind(self, i: int) -> tuple[Any, ...]:
         """Parameters of one kind are given to the rule together."""
-        return self.parameters.decays[i], self.parameters.multiples[i]
+        return self.parameters.decays[i], self.parameters.multiples[i], self.parameters.starts[i]
 
     def _groups(self, used: tuple[bool, ...]) -> "list[Group]":
         if used not in self._grouped:
@@ -117,15 +150,15 @@ class ClosureOptimizer(Optimizer):
 
 
 class Group:
-    """Parameters with gradients and equal weight decay and rate, as the lists that the fused rules take."""
+    """Parameters with gradients and equal weight decay, rate and start, as the lists that the fused rules take."""
 
     def __init__(self, optimizer: Optimizer, members: list[int]):
         self.members = members
-        first, parameters = members[0], optimizer.parameters
-        self.decay, self.multiple = parameters.decays[first], parameters.multiples[first]
+        first = members[0]
+        self.decay, self.multiple, self.start = optimizer.kind(first)[:3]
         self.values = [optimizer.values[i] for i in members]
         self.state = {slot: [tensors[i] for i in members] for slot, tensors in optimizer.state.items()}
-        self.steps = [optimizer.step] * len(members)
+        self.steps = [torch.zeros_like(optimizer.step) if self.start else optimizer.step] * len(members)
 
     def decayed(self, gradients: list[Tensor]) -> list[Tensor]:
         """g + λ θ, the gradient with that of the L2 penalty."""

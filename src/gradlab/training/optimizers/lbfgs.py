@@ -28,6 +28,9 @@ class Lbfgs(ClosureOptimizer):
                 if decay:
                     value = value + decay / 2 * p.square().sum()
             value.backward()  # type: ignore[no-untyped-call]
+            tensors = self.parameters.tensors
+            for p, gradient in zip(tensors, self.parameters.kept_gradients([p.grad for p in tensors]), strict=True):
+                p.grad = gradient  # so that no direction moves a pruned weight
             return value
 
         self.inner.step(closure)  # type: ignore[no-untyped-call]

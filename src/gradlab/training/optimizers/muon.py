@@ -37,12 +37,13 @@ class _Muon(Optimizer):
         nesterov: bool,
         iterations: int,
         adjust: Adjust,
+        normalised: bool,
         adamw_rate: float,
         **adamw: float,
     ):
         super().__init__(parameters)
         self.momentum, self.nesterov = momentum, nesterov
-        self.iterations, self.adjust = iterations, adjust
+        self.iterations, self.adjust, self.normalised = iterations, adjust, normalised
         self.adamw_rate, self.adamw = adamw_rate, adamw
         names = [name for name, _ in parameters.model.named_parameters()]
         for part in others:
@@ -73,6 +74,8 @@ class _Muon(Optimizer):
         # A fused rule goes through values and steps in memory's order, which of a convolution may be another.
         steps = [torch.empty_like(v).copy_(t.view(v.shape)) for v, t in zip(group.values, turned, strict=True)]
         torch._foreach_mul_(steps, adjustment(self.adjust, *shape))
+        if self.normalised:
+            normalise(group.values, sqrt(shape[0]), skip)
         descend(group.values, steps, lr, skip, decay=group.decay)
 
 
@@ -99,6 +102,12 @@ def orthogonal(matrices: Tensor, iterations: int = 5, dtype: torch.dtype | None 
     return x.mT if tall else x
 
 
+def normalise(matrices: list[Tensor], norm: float, skip: Tensor | None) -> None:
+    """Each is scaled to this norm, that of a matrix with as many rows of length 1; nothing where `skip` is 1."""
+    shares = torch._foreach_clamp_min(torch._foreach_div(torch._foreach_norm(matrices), norm), 1e-7)
+    blend(matrices, torch._foreach_div(matrices, shares), 1.0, skip)
+
+
 def adjustment(way: Adjust, rows: int, columns: int) -> float:
     """By which the rate is multiplied for a matrix of this shape."""
     return 0.2 * sqrt(max(rows, columns)) if way == "match_rms_adamw" else sqrt(max(1, rows / columns))
@@ -114,6 +123,7 @@ def muon(
     adjust: Annotated[
         Adjust, "rate by shape: steps as large as AdamW's, for rates made for it; or √max(1, rows / columns)"
     ] = "match_rms_adamw",
+    normalised: Annotated[bool, "scale each matrix to the norm √rows before its step, instead of decay"] = False,
     adamw_rate: Annotated[Positive, "rate of AdamW, as a multiple of train.lr"] = 1.0,
     others: Annotated[list[str] | None, "beginnings of names of further weights that AdamW moves"] = None,
     beta1: Beta = 0.9,
@@ -143,6 +153,7 @@ def muon(
         nesterov=nesterov,
         iterations=iterations,
         adjust=adjust,
+        normalised=normalised,
         adamw_rate=adamw_rate,
         beta1=beta1,
         beta2=beta2,

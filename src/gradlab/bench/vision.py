@@ -1,0 +1,156 @@
+"""How fast a network of pictures trains: with augmentation beside the usual loop, and what each augmentation costs."""
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from gradlab.bench.arena import Answers, Asked, Progress, each, faster, in_rounds, ratios
+from gradlab.bench.cases import check_rounds
+from gradlab.bench.processes import Worker, WorkerFailed
+from gradlab.bench.train_cuda import check_same_work
+from gradlab.errors import GradlabError
+
+MODELS = {"cpu": "cifar-cnn", "cuda": "resnet20"}
+SIZES: dict[str, dict[str, int]] = {
+    "cpu": {"rows": 2560, "batch": 128, "steps": 20},
+    "cuda": {"rows": 25_600, "batch": 512, "steps": 512},  # enough steps for several of them to be replayed at once
+}
+"""Pictures that are generated, those of a step, and steps of each training."""
+ROUNDS = {"cpu": 5, "cuda": 3}
+
+PADDING = 4  # pixels: the usual crop of pictures of CIFAR
+USUAL: dict[str, Any] = {"flip": True, "translate": PADDING}
+AUGMENTATIONS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "flip and crop with padding": USUAL,
+    "flip": {"flip": True},
+    "crop": {"crop": 0.8},
+    "translate": {"translate": PADDING},
+    "rotate": {"rotate": 15.0},
+    "colour": {"brightness": 0.2, "contrast": 0.2, "saturation": 0.2},
+    "cutout": {"cutout": 8},
+    "mixup": {"mixup": 1.0},
+    "cutmix": {"cutmix": 1.0},
+}
+_PLAIN = "none"
+_GRADLAB = "gradlab"
+_WORKERS = {_GRADLAB: None, "DataLoader with workers": True, "DataLoader without workers": False}
+# Losses of other draws and another order from the same weights, in shares of a nat or of themselves: further apart is
+# other work.
+_FAR = 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class VisionRow:
+    """One training; figures are medians over rounds."""
+
+    title: str
+    ratio: float
+    """Of its step's time to the reference's of the same round."""
+    cpu: float
+    """The same of the CPU time of its process, in which workers of a loader are not."""
+    milliseconds: float
+    """A step, over the second half of the steps."""
+    pictures_per_second: float
+    before: float
+    """Seconds until then beyond what the steps took: workers that start, recording."""
+    gibibytes: float
+    """Of the device, at the peak."""
+    losses: list[float]
+    """The mean of each half of the steps, of the last round."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VisionTrained:
+    """Trainings of the same network on as many pictures."""
+
+    title: str
+    reference: str
+    rounds: int
+    device: str
+    versions: str
+    rows: list[VisionRow]
+
+
+def bench_vision(
+    progress: Progress, *, device: str = "cpu", model: str | None = None, rounds: int | None = None, **sizes: int
+) -> Iterator[VisionTrained]:
+    """gradlab beside the usual loop, then each augmentation beside none. `sizes` are others than usual."""
+    from gradlab.models import build_model
+    from gradlab.registry import Part
+    from gradlab.specs import Picture
+    from gradlab.training.environment import find_device
+
+    rounds = ROUNDS[device] if rounds is None else rounds
+    check_rounds(rounds)
+    find_device(device)  # one that is not there is refused, and so is a model
+    model = model or MODELS[device]
+    build_model(Part(model), Picture(3, 32, 32), 10)
+    size = SIZES[device] | sizes
+    work = {"model": model, "device": device, **size}
+    with ExitStack() as stack:
+        started = {title: _start(title, stack, progress, {**work, "workers": has}) for title, has in _WORKERS.items()}
+        about = started[_GRADLAB][1]
+        what = f"{model}, batch {size['batch']}, {size['steps']} steps"
+        beside = {title: partial(worker.ask, {"augment": USUAL}) for title, (worker, _) in started.items()}
+        answers = _measured("training", beside, rounds, progress)
+        reference = faster(each(answers, "milliseconds"), [title for title in started if title != _GRADLAB])
+        rows = _rows(answers, reference)
+        check_same_work(rows, _FAR, least=1.0)
+        title = f"{what}, with flips and crops of {PADDING} pixels' padding"
+        yield VisionTrained(title=title, reference=reference, rounds=rounds, rows=rows, **about)
+
+        ours, _ = started[_GRADLAB]
+        alone: Asked = {name: partial(ours.ask, {"augment": settings}) for name, settings in AUGMENTATIONS.items()}
+        rows = _rows(_measured("augmentations", alone, rounds, progress), _PLAIN)
+        title = f"{what}, by gradlab with each augmentation"
+        yield VisionTrained(title=title, reference=_PLAIN, rounds=rounds, rows=rows, **about)
+
+
+def _start(title: str, stack: ExitStack, progress: Progress, work: dict[str, Any]) -> tuple[Worker, dict[str, str]]:
+    """A process that has its pictures, and what it says of where it is."""
+    progress(f"starting {title}")
+    worker = stack.enter_context(Worker("gradlab.bench.vision_worker"))
+    try:
+        return worker, worker.ask(work)
+    except WorkerFailed as error:
+        raise GradlabError(f"{title} failed: {error}") from None
+
+
+def _measured(title: str, asked: Asked, rounds: int, progress: Progress) -> Answers:
+    def failed(name: str, error: WorkerFailed) -> None:
+        raise GradlabError(f"{name} failed: {error}")
+
+    answers = in_rounds(title, asked, rounds, progress, failed)
+    check_equal_work(answers)
+    return answers
+
+
+def check_equal_work(answers: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Refuse to compare trainings of other networks, or of more pictures."""
+    works = {name: {(one["pictures"], one["parameters"]) for one in found} for name, found in answers.items()}
+    first, *others = works
+    for name in others:
+        if works[name] != works[first]:
+            said = [" and ".join(f"{p:,} pictures by {w:,} weights" for p, w in works[one]) for one in (name, first)]
+            raise GradlabError(
+                f"{name} does other work than {first}: {said[0]}, not {said[1]}. They cannot be compared."
+            )
+
+
+def _rows(answers: Answers, reference: str) -> list[VisionRow]:
+    wall, cpu = (ratios(each(answers, f"{kind}milliseconds"), reference) for kind in ("", "cpu_"))
+    figures = ("milliseconds", "pictures_per_second", "before", "gibibytes")
+    return [
+        VisionRow(
+            title=name,
+            ratio=wall[name],
+            cpu=cpu[name],
+            losses=found[-1]["losses"],
+            **{figure: statistics.median(one[figure] for one in found) for figure in figures},
+        )
+        for name, found in answers.items()
+    ]
