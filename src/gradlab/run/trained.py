@@ -82,9 +82,7 @@ class TrainedRun(RunFiles):
     @property
     def weights_file(self) -> Path:
         """The file of those weights, in the newest checkpoint."""
-        newest = checkpoint.steps(self.checkpoints)[0]
-        best = newest / "best.safetensors"
-        return best if best.exists() else newest / "model.safetensors"
+        return self.checkpoints / self.newest_checkpoint().chosen_file
 
     def save_weights(self, path: str | Path) -> Path:
         """Write those weights to a file of safetensors under their plain names; pruned ones too are whole there."""
