@@ -27,7 +27,15 @@ def test_replayed_steps_hold_masks_as_plain_ones_do(rule, monkeypatch):
     monkeypatch.setattr(small_update, "_STEPS", 0)
     x, y = torch.randn(512, 20), torch.randint(0, 4, (512,))
     examples = Examples.of(x, y, np.arange(512)).to(CUDA)
-    values = {"batch_size": 64, "epochs": 12, "optimizer": rule, "lr": 0.01, "weight_decay": 0.01, "ema": 0.9}
+    values = {
+        "batch_size": 8,
+        "epochs": 3,
+        "log_every": 64,
+        "optimizer": rule,
+        "lr": 0.01,
+        "weight_decay": 0.01,
+        "ema": 0.9,
+    }
     plan = Plan(**plan_schema.resolve({**values, "deterministic": True}, "train"))
     models = {}
     for mode in ("eager", "graph"):

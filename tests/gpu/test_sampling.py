@@ -144,7 +144,7 @@ def test_a_token_takes_few_kernels():
             cache = model.new_cache(rows, 32)
             cache.read(torch.randint(300, (rows, 5), device="cuda"), last=1)
             step = captured.CapturedStep(cache, rows, torch.device("cuda"), reordered=False)
-            with profile(activities=[ProfilerActivity.CUDA]) as seen:
+            with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as seen:
                 step.replay()
                 torch.cuda.synchronize()
             kernels = [event for event in seen.events() if event.device_type == torch.autograd.DeviceType.CUDA]

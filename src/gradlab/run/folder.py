@@ -14,7 +14,7 @@ from gradlab.run.columns import Effect, Importance, effect_of, importance_of
 from gradlab.run.new_examples import new_examples
 from gradlab.run.thresholds import best_threshold, rankings_of
 from gradlab.run.trained import TrainedRun
-from gradlab.tasks import Ranking, compare, evaluate, wants
+from gradlab.tasks import Ranking, compare, wants
 from gradlab.tasks.finite import check_losses
 from gradlab.tasks.views import Tta
 
@@ -64,7 +64,7 @@ class Run(TrainedRun):
         if tta is not None:
             task = task.with_tta(tta)
             task.check(self.model, examples)
-        figures = evaluate(self.model, task, examples)
+        figures = self.figures_on(task, examples)
         where = str(data) if self.is_new(data) else f"{split or 'test'} split"
         check_losses(figures, self.model, task, examples, where)
         return figures

@@ -1,5 +1,7 @@
 """The trained model of a run, and what it makes of raw inputs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,8 @@ from gradlab.models import build_model
 from gradlab.run import checkpoint
 from gradlab.run.files import RunFiles
 from gradlab.specs import Array
-from gradlab.tasks import Task, predict, tasks
+from gradlab.tasks import Task, evaluate, predict, tasks
+from gradlab.tasks.evaluation import device_of
 from gradlab.tasks.finite import check_outputs
 
 
@@ -97,14 +100,21 @@ class TrainedRun(RunFiles):
         return check_outputs(self.evaluated(self.prepared(values)))
 
     def evaluated(self, inputs: Column) -> Tensor:
-        """What the model gives for prepared inputs, over the views of its task.
+        """What the model gives for prepared inputs, over the views of its task."""
+        with self._model_at_work() as model:
+            return predict(self.task.at_test(model), inputs)
 
-        On the GPU if this process is at work there: the report of a training would else take longer than the training.
-        """
+    def figures_on(self, task: Task, split: Any) -> dict[str, float]:
+        """What a task's evaluation says of the model on some examples."""
+        with self._model_at_work() as model:
+            return evaluate(model, task, split.to(device_of(model)) if hasattr(split, "to") else split)
+
+    @contextmanager
+    def _model_at_work(self) -> Iterator[nn.Module]:
+        """On the GPU if this process is at work there: what follows a training would else take longer than it."""
         at_work = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         try:
-            model = self.task.at_test(self.model.cuda() if at_work else self.model)
-            return predict(model, inputs)
+            yield self.model.cuda() if at_work else self.model
         finally:
             if at_work:
                 self.model.cpu()

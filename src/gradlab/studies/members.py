@@ -17,7 +17,6 @@ from gradlab.report import write_report
 from gradlab.run import Run, open_run
 from gradlab.run.start import Start
 from gradlab.studies.folder import StudyFolder
-from gradlab.tasks import evaluate
 from gradlab.training import experiment
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
@@ -165,7 +164,7 @@ def _fitted(run: Run) -> Figures:
     task, train = run.task, run.dataset.train
     if not isinstance(train, Examples):
         return {}
-    return evaluate(run.model, task, task.encoded(run.as_read(train).sample(_SAMPLE)))
+    return run.figures_on(task, task.encoded(run.as_read(train).sample(_SAMPLE)))
 
 
 def _diverged(one: Asked, ending: "Ending") -> Member:

@@ -27,8 +27,8 @@ def vision(
 
     The same network trains on generated pictures of 32×32 pixels with random flips and crops: by gradlab, which draws
     them on the device, and by the usual loop, whose DataLoader changes one picture at a time (by torchvision where it
-    is installed, else by PIL), with workers and without. Then by gradlab with each augmentation beside none. The times
-    are of steps at full speed, as ratios in one run; trainings of other work are not compared.
+    is installed, else by PIL), with workers and, on a CPU, without. Then by gradlab with each augmentation
+    beside none. The times are of steps at full speed, as ratios in one run; trainings of other work are not compared.
 
     Example: `gradlab bench vision --device cuda`
 

@@ -48,7 +48,7 @@ class Whitening(nn.Module):
 
     def forward(
         self, x: Float[Tensor, "batch channels height width"]
-    ) -> Float[Tensor, "batch {2*channels*self.weight.shape[2]**2} rows columns"]:
+    ) -> Float[Tensor, "batch {len(self.weight)} rows columns"]:
         kind = x.device.type
         narrow = torch.is_autocast_enabled(kind)
         with torch.autocast(kind, enabled=False):
