@@ -125,7 +125,8 @@ def mnist_mlp() -> Recipe:
 @recipe
 def mnist_lenet() -> Recipe:
     """MNIST by LeNet. Needs `gradlab data fetch mnist`, or --data FOLDER."""
-    return _named("mnist-lenet", mnist_mlp(), model="lenet", train__epochs=5)
+    changes = {"model": "lenet", "train__epochs": 6, "train__schedule": "one-cycle", "train__lr": 3e-3}
+    return _named("mnist-lenet", mnist_mlp(), **changes)
 
 
 @recipe
