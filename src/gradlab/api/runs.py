@@ -1,0 +1,209 @@
+"""Trainings and their runs: begun, gone on with, pruned, loaded."""
+
+from collections.abc import Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from gradlab import owners, parallel
+from gradlab.errors import GradlabError
+from gradlab.recipe import Recipe
+from gradlab.recipes import find
+from gradlab.run import Run, open_run
+from gradlab.run.folder import new_path
+from gradlab.training import experiment
+from gradlab.training.checkup import tell
+from gradlab.training.environment import find_device
+from gradlab.training.experiment import Experiment
+from gradlab.training.fit import Fit
+from gradlab.training.fit import fit as fit_module
+from gradlab.training.observers import Observer
+
+if TYPE_CHECKING:
+    from gradlab.studies.pruning import Pruned
+    from gradlab.studies.tickets import Tickets
+
+Files = str | Path | Sequence[str | Path] | None
+"""Python files of one's own, which are run: what they register can then be named."""
+
+
+def train(
+    recipe: str | Path | Recipe,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    data: str | Path | None = None,
+    code: Files = None,
+    out: str | Path | None = None,
+    device: str = "auto",
+    from_run: str | Path | Run | None = None,
+    freeze: str | Sequence[str] | None = None,
+    observers: Sequence[Observer] = (),
+) -> Run:
+    """Train a recipe (by name, TOML or Python file, or value) with some values changed, and return the finished run.
+
+    run = gl.train("digits-mlp", {"model.hidden": [256, 256], "train.epochs": 10})
+    run.test["accuracy"]
+
+    With `from_run`, the model starts from the weights of a finished classifier, with a new last layer if its classes
+    are others. `freeze` are parts of the model that stay as they are; "trunk" is all but the last layer.
+
+    If something seems wrong with the training, the doctor tells it on stderr, and `run.findings` has it; the override
+    `{"doctor": "off"}` leaves that out.
+    """
+    _load_code(code)
+    with parallel.joined():
+        prepared = prepare(recipe, overrides, data=data, device=device, from_run=from_run, freeze=freeze)
+        run = start(prepared, out, observers)
+        if parallel.rank() == 0:
+            tell(run.findings or [])
+    return run
+
+
+def prepare(
+    recipe: str | Path | Recipe,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    data: str | Path | None = None,
+    device: str = "auto",
+    from_run: str | Path | Run | None = None,
+    freeze: str | Sequence[str] | None = None,
+) -> Experiment:
+    """Everything of a training but the training: data read, model built, all of it checked."""
+    found = recipe if isinstance(recipe, Recipe) else find(str(recipe))
+    named = {
+        "data.path": None if data is None else str(data),
+        "train.from_run": str(from_run.path if isinstance(from_run, Run) else from_run) if from_run else None,
+        "train.freeze": freeze if freeze is None or isinstance(freeze, str) else list(freeze),
+    }
+    changes = {**{key: value for key, value in named.items() if value is not None}, **(overrides or {})}
+    return Experiment.of(found.override(changes), find_device(device))
+
+
+def start(prepared: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:
+    """Train what was prepared into a new run folder, and write its report."""
+    run = experiment.start(prepared, out, observers)
+    _report(run)
+    return run
+
+
+def resume(
+    run: str | Path | Run,
+    *,
+    data: str | Path | None = None,
+    device: str | None = None,
+    observers: Sequence[Observer] = (),
+    code: Files = None,
+    changed_code: bool = False,
+) -> Run:
+    """Go on with a run that was stopped or killed, to the bit as if it had not been; a finished one is returned.
+
+    `data` is where its data are now, if they have moved: their content must be the same.
+    """
+    opened = load_run(run, code=code, data=data)
+    with parallel.joined():
+        if opened.to_be_continued():
+            place = find_device(device or opened.environment["device"])
+            experiment.resume(opened, place, observers, changed_code)
+        if not (opened.path / "report.html").exists():
+            _report(opened)
+    return opened
+
+
+def prune(
+    run: str | Path | Run,
+    keep: float,
+    *,
+    rewind: bool = False,
+    reinit: bool = False,
+    data: str | Path | None = None,
+    code: Files = None,
+    out: str | Path | None = None,
+    device: str | None = None,
+    **options: Any,
+) -> "Pruned":
+    """Prune a finished run to a share of its weights by magnitude, and train it again by its own recipe.
+
+    pruned = gl.prune("runs/digits-mlp-3f2a", 0.2, rounds=3)
+    pruned.run.test["accuracy"], pruned.bytes
+
+    Training goes on from the trained weights; `rewind` sets those that are kept back to what they were before the first
+    step, and `reinit` draws others. Pruned weights are 0 from then on. Matrices and kernels are pruned, all together or
+    `per_layer=True`; biases, normalisations and tables of embeddings are not. Each of several `rounds` prunes the same
+    share of what is left. The same call with the same `out` goes on where it was. Further options: observers, tell.
+    """
+    from gradlab.studies.pruning import prune as prune_run
+
+    if rewind and reinit:
+        raise GradlabError("--rewind and --reinit are two ways to begin: ask for one of them.")
+    opened = load_run(run, code=code, data=data)
+    folder, place = _study_of(opened, "pruned", out, device)
+    beginning: Any = "rewind" if rewind else "reinit" if reinit else "trained"
+    return prune_run(opened, keep, folder, place, beginning=beginning, **options)
+
+
+def find_tickets(
+    run: str | Path | Run,
+    keep: float,
+    *,
+    data: str | Path | None = None,
+    code: Files = None,
+    out: str | Path | None = None,
+    device: str | None = None,
+    **options: Any,
+) -> "Tickets":
+    """The lottery-ticket hypothesis on the recipe of a run: dense networks, tickets and controls, over several seeds.
+
+    tickets = gl.find_tickets("runs/digits-mlp-3f2a", 0.1, rounds=5, seeds=5)
+    [(row.way, row.kept, row.spread.mean, row.spread.std) for row in tickets.rows]
+
+    A ticket is a network that was pruned and rewound, round after round; its control has the same masks and first
+    weights that are drawn anew. Further options: per_layer, observers, tell. Frankle & Carbin 2019, arXiv:1803.03635.
+    """
+    from gradlab.studies.tickets import find_tickets as find_in
+
+    opened = load_run(run, code=code, data=data)
+    return find_in(opened, keep, *_study_of(opened, "tickets", out, device), **options)
+
+
+def _study_of(run: Run, kind: str, out: str | Path | None, device: str | None) -> tuple[Path, torch.device]:
+    """Where a study of a run is written, and where it is computed: by default where the run was."""
+    folder = Path(out) if out else new_path(f"{run.recipe.name}-{kind}")
+    return folder, find_device(device or run.environment["device"])
+
+
+@wraps(fit_module)
+def fit(model: nn.Module, data: Any, **options: Any) -> Fit:
+    found = fit_module(model, data, **options)
+    if found.run is not None and not (found.run.path / "report.html").exists():
+        _report(found.run)
+    return found
+
+
+def _report(run: Run) -> None:
+    if parallel.rank() == 0:
+        from gradlab.report import write_report  # after the training, which should not wait for it to load
+
+        with parallel.alone():
+            write_report(run)
+
+
+def load_run(path: str | Path | Run, *, code: Files = None, data: str | Path | None = None) -> Run:
+    """The run in a folder: `load_run("runs/digits-mlp-3f2a").predict(x)`.
+
+    `data` is where its data are now, if they have moved. `code` is the file of one's own from which its parts came, or
+    several; no file of a run folder is run by itself.
+    """
+    if isinstance(path, Run) and data is None:
+        run = path
+    else:
+        run = open_run(path.path if isinstance(path, Run) else path, data)
+    _load_code(code)
+    return run
+
+
+def _load_code(code: Files) -> None:
+    for file in [code] if isinstance(code, (str, Path)) else code or ():
+        owners.load(file)
