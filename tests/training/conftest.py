@@ -17,6 +17,12 @@ from gradlab.training.plan import Plan, plan_schema
 CPU = torch.device("cpu")
 
 
+@pytest.fixture(autouse=True)
+def any_cpu_computes_in_bf16(monkeypatch):
+    """Those that are not made for it are refused because they are slow, which no test minds. LSTMs need one that is."""
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+
+
 class Record(Observer):
     """Every line, without the clock."""
 

@@ -81,9 +81,7 @@ PLANS = {
 
 @pytest.mark.parametrize("name", sorted(PLANS))
 @pytest.mark.parametrize("stop", [3, 6, 8, 17, 18])
-def test_a_restored_training_goes_on_to_the_bit(make_training, run, save_at, tmp_path, monkeypatch, name, stop):
-    # Any CPU computes in bf16; those that are not made for it are refused because they are slow.
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+def test_a_restored_training_goes_on_to_the_bit(make_training, run, save_at, tmp_path, name, stop):
     plan = {"log_every": 4, "epochs": 4, **PLANS[name]}
     model = noisy if name != "lbfgs" else (lambda: mlp(Table(4), 3, hidden=[5]))
     torch.manual_seed(3)

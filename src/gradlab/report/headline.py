@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradlab.report.markup import Html, card, join, quiet, tag
-from gradlab.training.plan import Plan, plan_schema
-from gradlab.training.transfer import start_in_words
 from gradlab.wording import counted, duration, name_of, number
 
 if TYPE_CHECKING:
@@ -69,6 +67,9 @@ def _how(run: "Run", result: dict[str, Any]) -> str:
 
 def _start(run: "Run") -> str:
     """Where its weights began, and what of them was frozen."""
+    from gradlab.training.plan import Plan, plan_schema
+    from gradlab.training.transfer import start_in_words
+
     plan = Plan(**plan_schema.resolve(run.recipe.train, "train"))
     examples = run.data["sizes"]["train"]
     steps = plan.total_steps(plan.steps_per_epoch(examples)) if examples else run.finished["steps"]
