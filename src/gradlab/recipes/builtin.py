@@ -176,7 +176,7 @@ def cifar10_fast() -> Recipe:
     augment = Part("pictures", {"flip": "alternating", "translate": 2, "edge": "reflect"})
     rule = {"momentum": 0.6, "iterations": 3, "adjust": "original", "normalised": True, "adamw_rate": 0.3}
     rule |= {"beta1": 0.85, "beta2": 0.95}
-    train = {"epochs": 10, "batch_size": 2000, "lr": 0.24, "optimizer": Part("muon", rule)}
+    train = {"epochs": 9, "batch_size": 2000, "lr": 0.24, "optimizer": Part("muon", rule)}
     train |= {"schedule": "polynomial", "precision": "auto", "keep": "last"}
     data = Part("cifar10", {"augment": augment, "validation": 0.0})
     task = Part("classify", {"label_smoothing": 0.2, "tta": "flip-shift"})
