@@ -10,6 +10,7 @@ import tempfile
 import traceback
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -228,10 +229,9 @@ def normalised_in_parts() -> Any:
 
 
 def normalised_in_half() -> Any:
-    """In mixed precision, where the CPU has instructions for it."""
-    if not torch.cpu._is_avx512_bf16_supported():
-        return {"lines": []}
-    return trained(model=Normalised(), sync_batch_norm=True, optimizer="sgd", precision="bf16")
+    """In mixed precision, also on a CPU that is refused it for being slow: processes see no fixture of the tests."""
+    with mock.patch.object(torch.cpu, "_is_avx512_bf16_supported", lambda: True):
+        return trained(model=Normalised(), sync_batch_norm=True, optimizer="sgd", precision="bf16")
 
 
 def normalised_by_itself() -> Any:
