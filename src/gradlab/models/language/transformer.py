@@ -20,17 +20,19 @@ from gradlab.nn.attention.multihead import attentions
 from gradlab.nn.normalisation import last_axis_norms
 from gradlab.nn.position import ALiBi, LearnedPosition, RelativePosition, RotaryPosition, SinusoidalPosition
 from gradlab.nn.transformer import MLP, DecoderLayer, GatedMLP
-from gradlab.registry import Part, Positive, Schema
+from gradlab.registry import Count, Part, Positive, Schema
 from gradlab.specs import Tokens
 
 PositionName = Literal["none", "learned", "sinusoidal", "rotary", "alibi", "relative"]
 Tied = Annotated[bool, "the last map is the table of embeddings"]
+KeyHeads = Annotated[Count | None, "of keys and values, each for several of queries; default heads"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderKnobs(TransformerSizes):
     """What a recipe may set of a decoder; the defaults are the shape of GPT-2, at a small size."""
 
+    key_heads: KeyHeads = None
     attention: Annotated[str, attentions, "of a head; linear and performer cost no square of the length"] = "scaled_dot"
     position: Annotated[PositionName, "how a token's place is told"] = "learned"
     norm: NormName = "layer"
@@ -43,8 +45,9 @@ class DecoderKnobs(TransformerSizes):
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderSettings(DecoderKnobs):
-    """All that a decoder is built by: the last three are there for weights of others, which were trained with them."""
+    """All that a decoder is built by: what it has beside knobs is for weights of others, trained with it."""
 
+    head_dim: Count | None = None
     eps: Positive = 1e-5
     rotary_base: Positive = 10000.0
     approximate: Literal["none", "tanh"] = "none"
@@ -145,7 +148,7 @@ def make_norm(settings: DecoderSettings, features: int) -> nn.Module:
 
 
 def make_attention(settings: DecoderSettings, context: int) -> MultiheadAttention:
-    head_dim, fused = settings.dim // settings.heads, settings.attention == "scaled_dot"
+    head_dim, fused = settings.head_dim or settings.dim // settings.heads, settings.attention == "scaled_dot"
     return MultiheadAttention(
         settings.dim,
         settings.heads,
@@ -156,6 +159,8 @@ def make_attention(settings: DecoderSettings, context: int) -> MultiheadAttentio
         if settings.position == "rotary"
         else None,
         score_bias=_score_bias(settings, context),
+        num_key_value_heads=settings.key_heads,
+        head_dim=settings.head_dim,
     )
 
 
