@@ -54,7 +54,7 @@ def _write(
         found = beam_search(
             Conditioned(model, source),
             prompts,
-            text.context - 1,
+            text.most_written,
             beam,
             eos=end,
             pad=0,
