@@ -5,6 +5,7 @@ from gradlab.models.building import build_model
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
+    RecurrentClassifier,
     RecurrentLanguageModel,
     TextClassifier,
     TransformerEncoder,
@@ -33,6 +34,7 @@ from gradlab.models.vision import (
 __all__ = [
     "MaskedLanguageModel",
     "NGram",
+    "RecurrentClassifier",
     "RecurrentLanguageModel",
     "TextClassifier",
     "TransformerEncoder",
