@@ -5,6 +5,7 @@ from gradlab.models.building import build_model
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
+    RecurrentClassifier,
     RecurrentLanguageModel,
     TextClassifier,
     TransformerEncoder,
@@ -35,6 +36,7 @@ __all__ = [
     "EncoderDecoderModel",
     "MaskedLanguageModel",
     "NGram",
+    "RecurrentClassifier",
     "RecurrentLanguageModel",
     "TextClassifier",
     "TransformerEncoder",

@@ -336,6 +336,13 @@ def docstrings_bert() -> Recipe:
 
 
 @recipe
+def docstrings_rnn() -> Recipe:
+    """Which package of Python's library a docstring is of, by an LSTM that reads it in both directions."""
+    model = Part("rnn-classifier", {"layers": 1, "dim": 64, "bidirectional": True, "pooling": "mean", "dropout": 0.5})
+    return _named("docstrings-rnn", docstrings_bert(), model=model, train__lr=1e-2, train__epochs=12)
+
+
+@recipe
 def docstrings_bag() -> Recipe:
     """Which package of Python's library a docstring is of, by its words alone, whatever their order."""
     return _named("docstrings-bag", docstrings_bert(), model="text-bag", train__lr=1e-2, train__epochs=20)
