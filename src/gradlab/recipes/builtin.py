@@ -365,6 +365,20 @@ def dates_transformer() -> Recipe:
 
 
 @recipe
+def copy_seq2seq() -> Recipe:
+    """Random symbols, to be written again: what one vector, or attention, keeps of a source of up to 20 of them."""
+    return _named("copy-seq2seq", dates_seq2seq(), data=Part("copy", {"tokenizer": "char"}), train__epochs=10)
+
+
+@recipe
+def recall_rnn() -> Recipe:
+    """The first symbol of a text, after a delay (data.delay): how long an RNN, LSTM or GRU remembers."""
+    model = Part("rnn-classifier", {"cell": "lstm", "layers": 1, "dim": 32, "hidden": 64})
+    train = {"epochs": 5, "batch_size": 64, "lr": 5e-3, "clip": 1.0, "schedule": "one-cycle"}
+    return Recipe("recall-rnn", Part("recall"), model, Part("classify"), train)
+
+
+@recipe
 def translate() -> Recipe:
     """Your own pairs of sentences (--data PAIRS.tsv, or data.source_file and data.target_file), by a transformer."""
     data = Part("pairs", {"tokenizer": "bpe", "vocabulary": 8000, "shared": True})
