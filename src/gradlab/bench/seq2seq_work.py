@@ -1,4 +1,4 @@
-"""Pairs of texts as long as those of Multi30k, and one training of a transformer on them. Importing this imports torch."""
+"""Pairs as long as those of Multi30k, and one training of a transformer on them. Importing this imports torch."""
 
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +18,11 @@ from gradlab.data.pairs.reader import SentenceReader
 from gradlab.data.text.sequences import Padded
 from gradlab.models import build_model
 from gradlab.models.seq2seq.model import PADDING
-from gradlab.recipes import find
+from gradlab.registry import Part
 from gradlab.tasks.seq2seq import Seq2Seq
 from gradlab.training import driver
 from gradlab.training.plan import Plan, plan_schema
+from gradlab.wording import counted
 
 _RATE, _CLIP = 1e-3, 1.0
 _MEDIAN, _SPREAD, _SHORTEST, _LONGEST = 15, 0.3, 8, 40  # words of a source; the logarithm of their number is normal
@@ -30,10 +31,10 @@ _CPU = torch.device("cpu")
 
 
 class Seq2SeqWork:
-    """The transformer of the recipe `translate`, on which pairs, for how long. One epoch warms up, one is timed."""
+    """Which transformer, on which pairs, for how long. One epoch warms up, one is timed."""
 
-    def __init__(self, pairs: int, batch: int, threads: int, path: str | None = None):
-        self.batch, self.threads = batch, threads
+    def __init__(self, model: dict[str, Any], pairs: int, batch: int, threads: int, path: str | None = None):
+        self.settings, self.batch, self.threads = model, batch, threads
         raw = generated_pairs(pairs) if path is None else _first(Path(path), pairs)
         kind = "word" if path is None else "bpe"
         self.dataset = prepare_pairs(raw, tokenizer=kind, vocabulary=8000, shared=True, validation=0.0, test=0.0)
@@ -41,16 +42,21 @@ class Seq2SeqWork:
 
     @property
     def about(self) -> dict[str, str]:
-        return {"device": f"{device_name(_CPU)}, {self.threads} threads", "versions": versions()}
+        where = f"{device_name(_CPU)}, {counted(self.threads, 'thread')}"
+        return {"title": self._title, "device": where, "versions": versions()}
+
+    @property
+    def _title(self) -> str:
+        lengths = [np.median(side.lengths) for side in (self.train.inputs, self.train.targets)]
+        return (
+            f"{counted(len(self.train), 'pair')} of {lengths[0]:.0f} and {lengths[1]:.0f} tokens (median), vocabulary "
+            f"{self.dataset.targets.tokens:,}, batch {self.batch}"
+        )
 
     @property
     def train(self) -> PairedExamples:
         train: PairedExamples = self.dataset.train
         return train
-
-    @cached_property
-    def settings(self) -> dict[str, Any]:
-        return find("translate").model.values
 
     @cached_property
     def tokens(self) -> list[Pair]:
@@ -85,8 +91,9 @@ def generated_pairs(count: int) -> Pairs:
 def by_gradlab(work: Seq2SeqWork) -> dict[str, Any]:
     """As a recipe trains it."""
     torch.manual_seed(0)
-    model = build_model(find("translate").model, work.dataset.preprocessing.spec, work.dataset.targets.tokens)
-    task, clock = Seq2Seq(work.dataset.targets), Clock(work.steps, _CPU)
+    dataset, part = work.dataset, Part("seq2seq-transformer", work.settings)
+    model = build_model(part, dataset.preprocessing.spec, dataset.targets.tokens)
+    task, clock = Seq2Seq(dataset.targets), Clock(work.steps, _CPU)
     values = {"batch_size": work.batch, "steps": work.steps, "lr": _RATE, "clip": _CLIP, "schedule": "constant"}
     more = {"optimizer": "adam", "keep": "last", "log_every": work.steps // 2, "threads": work.threads}
     plan = Plan(**plan_schema.resolve(values | more, "bench"))

@@ -93,7 +93,9 @@ def _from_folders(root: Path, suffixes: Sequence[str]) -> Texts:
     folders = ClassFolders(root, "text", lambda path: path.name.endswith(tuple(suffixes)))
     documents = [_stripped(path) for path in folders.files]
     reader = TextReader(suffixes=list(suffixes))
-    return labelled_texts(str(root), documents, folders.labels, starts=folders.starts, notes=folders.notes, reader=reader)
+    return labelled_texts(
+        str(root), documents, folders.labels, starts=folders.starts, notes=folders.notes, reader=reader
+    )
 
 
 def _stripped(path: Path) -> Document:
