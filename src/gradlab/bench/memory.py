@@ -110,9 +110,14 @@ def check_memory_tasks(names: Sequence[str], delays: Sequence[int], steps: int) 
 
 
 def bench_memory(
-    name: str, recipe: Recipe, progress: Progress, delays: Sequence[int] = DELAYS, steps: int = STEPS
+    name: str,
+    recipe: Recipe,
+    progress: Progress,
+    delays: Sequence[int] = DELAYS,
+    steps: int = STEPS,
+    changes: Mapping[str, Any] | None = None,
 ) -> MemorySpans:
-    """Train each model once at each delay; `recipe` is that of the task."""
+    """Train each model once at each delay; `recipe` is that of the task, and `changes` are values of it."""
     check_memory_tasks([name], delays, steps)
     task, ordered = TASKS[name], sorted(set(delays))
     rows = []
@@ -120,8 +125,8 @@ def bench_memory(
         results = []
         for delay in ordered:
             progress(f"{name}: {title}, delay {delay}")
-            with trained(recipe, changes_for(task, title, delay, steps)) as run:
-                results.append(run.result)
+            with trained(recipe, changes_for(task, title, delay, steps) | dict(changes or {})) as (_, result):
+                results.append(result)
         figures = [float(result["test"][task.figure]) for result in results]
         rows.append(
             Remembered(

@@ -71,10 +71,9 @@ def bench_lengths(
     groups, rows = None, []
     for name, one in models.items():
         progress(f"{title}: {name}, {steps:,} steps")
-        with trained(one, {}) as run:
+        with trained(one, {}) as (run, result):
             lengths, right = answered(run)
             groups = groups or grouped(lengths)
-            result = run.result
         rows.append(
             LengthRow(
                 title=name,

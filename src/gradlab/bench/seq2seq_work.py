@@ -15,6 +15,7 @@ from gradlab.data.pairs.files import read_pairs
 from gradlab.data.pairs.prepare import PairedExamples, prepare_pairs
 from gradlab.data.pairs.raw import Pairs
 from gradlab.data.pairs.reader import SentenceReader
+from gradlab.data.text.kinds import Kind
 from gradlab.data.text.sequences import Padded
 from gradlab.models import build_model
 from gradlab.models.seq2seq.model import PADDING
@@ -36,7 +37,7 @@ class Seq2SeqWork:
     def __init__(self, model: dict[str, Any], pairs: int, batch: int, threads: int, path: str | None = None):
         self.settings, self.batch, self.threads = model, batch, threads
         raw = generated_pairs(pairs) if path is None else _first(Path(path), pairs)
-        kind = "word" if path is None else "bpe"
+        kind: Kind = "word" if path is None else "bpe"
         self.dataset = prepare_pairs(raw, tokenizer=kind, vocabulary=8000, shared=True, validation=0.0, test=0.0)
         self.steps = 2 * -(-len(self.train) // batch)
 
@@ -99,7 +100,7 @@ def by_gradlab(work: Seq2SeqWork) -> dict[str, Any]:
     plan = Plan(**plan_schema.resolve(values | more, "bench"))
     with driver.training(model, task, work.train, None, plan, observers=[Laps(clock)]) as run:
         steps = run.run().step
-    return work.answer(clock, model, 2 * len(work.train) * steps // work.steps, _places(work.train, plan))
+    return work.answer(clock, model, 2 * len(work.train) * steps // work.steps, _places(work.train, plan.seed, work.batch))
 
 
 def by_the_usual_loop(work: Seq2SeqWork) -> dict[str, Any]:
@@ -129,10 +130,10 @@ def by_the_usual_loop(work: Seq2SeqWork) -> dict[str, Any]:
     return work.answer(clock, model, seen, places // 2)
 
 
-def _places(train: PairedExamples, plan: Plan) -> int:
+def _places(train: PairedExamples, seed: int, batch: int) -> int:
     """Tokens of an epoch, with those that fill up its batches."""
-    order = train.order(plan.seed, 1, plan.batch_size)
-    return sum(side[rows].numel() for rows in order.split(plan.batch_size) for side in (train.inputs, train.targets))
+    batches = torch.split(train.order(seed, 1, batch), batch)
+    return sum(side[rows].numel() for rows in batches for side in (train.inputs, train.targets))
 
 
 def _first(path: Path, count: int) -> Pairs:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def trained(recipe: Recipe, changes: Mapping[str, Any]) -> Iterator["Run"]:
-    """The finished run of a recipe with some values changed, on the CPU."""
+def trained(recipe: Recipe, changes: Mapping[str, Any]) -> Iterator[tuple["Run", dict[str, Any]]]:
+    """The finished run of a recipe with some values changed, on the CPU, and its result."""
     import torch
 
     from gradlab.training import experiment
@@ -22,4 +22,6 @@ def trained(recipe: Recipe, changes: Mapping[str, Any]) -> Iterator["Run"]:
     # Which figures come out is the question here, not what may be wrong with a training.
     changed = recipe.override({**changes, "doctor": "off"})
     with tempfile.TemporaryDirectory(prefix="gradlab-bench-") as folder:
-        yield experiment.start(experiment.Experiment.of(changed, torch.device("cpu")), Path(folder, "run"))
+        run = experiment.start(experiment.Experiment.of(changed, torch.device("cpu")), Path(folder, "run"))
+        assert run.result is not None
+        yield run, run.result

@@ -29,7 +29,7 @@ def recall(
     A text is in one split alone. A model must be given data.context of at least delay + 1 tokens.
     """
     generator = np.random.default_rng(seed)
-    first = [LETTERS[i] for i in generator.integers(symbols, size=examples)]
+    first = [LETTERS[i] for i in generator.permutation(examples) % symbols]
     digits = generator.integers(fillers, size=(examples, delay))
     written = [" ".join([symbol, *map(str, row)]) for symbol, row in zip(first, digits.tolist(), strict=True)]
     documents = [Document.of(f"text {i}", text) for i, text in enumerate(written)]
