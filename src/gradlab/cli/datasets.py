@@ -220,11 +220,11 @@ def _spread(feature: "Feature") -> list[str]:
 
 def _where(name: str) -> dict[str, Any]:
     """Where the data of a source are; for those in the cache, the folder and its size."""
-    from gradlab.data import bundled, generated, sources
+    from gradlab.data import bundled, generated, series_generated, sources
     from gradlab.data.public.fetching import DOWNLOADS, in_cache
 
     if name not in DOWNLOADS:
-        rooms = {bundled.__name__: "scikit-learn", generated.__name__: "generated"}
+        rooms = {bundled.__name__: "scikit-learn", **{m.__name__: "generated" for m in (generated, series_generated)}}
         room = sources[name].__module__
         of_python = room.startswith("gradlab.") and "path" not in sources.schema(name).knobs
         where = rooms.get(room, "python" if of_python else "yours")

@@ -8,6 +8,8 @@ from gradlab.data.pictures.reader import PictureReader
 from gradlab.data.preparation import Preparation
 from gradlab.data.preprocessing import Preprocessing
 from gradlab.data.reading import ArrayReader, Reader
+from gradlab.data.series.preparation import Lookback
+from gradlab.data.series.reader import SeriesReader
 from gradlab.data.tables.reader import TableReader
 from gradlab.data.text.reader import TextReader
 from gradlab.data.text.source import Context
@@ -27,8 +29,12 @@ def reader_of(described: Mapping[str, Any] | None, shape: tuple[int, ...]) -> Re
     return check_content({k: v for k, v in described.items() if k != "kind"}, _READERS[kind], "data.json (reader)")
 
 
-_READERS: dict[str, type[Reader]] = {kind.kind: kind for kind in (ArrayReader, TableReader, PictureReader, TextReader)}
-_PREPARATIONS: dict[str, type[Preparation]] = {kind.kind: kind for kind in (Preprocessing, Context, Beginning, Ready)}
+_READERS: dict[str, type[Reader]] = {
+    kind.kind: kind for kind in (ArrayReader, TableReader, PictureReader, SeriesReader, TextReader)
+}
+_PREPARATIONS: dict[str, type[Preparation]] = {
+    kind.kind: kind for kind in (Preprocessing, Context, Beginning, Lookback, Ready)
+}
 
 
 def preparation_of(described: Mapping[str, Any], targets: dict[str, Any], read: Callable[[str], str]) -> Preparation:

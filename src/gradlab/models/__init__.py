@@ -14,6 +14,7 @@ from gradlab.models.linear import linear, softmax
 from gradlab.models.mlp import mlp
 from gradlab.models.ngram import NGram
 from gradlab.models.registry import models
+from gradlab.models.series import SeriesRNN, SeriesTransformer
 from gradlab.models.vision import (
     VisionTransformer,
     cifar_cnn,
@@ -34,6 +35,8 @@ __all__ = [
     "MaskedLanguageModel",
     "NGram",
     "RecurrentLanguageModel",
+    "SeriesRNN",
+    "SeriesTransformer",
     "TextClassifier",
     "TransformerEncoder",
     "TransformerLanguageModel",

@@ -339,3 +339,18 @@ def docstrings_bert() -> Recipe:
 def docstrings_bag() -> Recipe:
     """Which package of Python's library a docstring is of, by its words alone, whatever their order."""
     return _named("docstrings-bag", docstrings_bert(), model="text-bag", train__lr=1e-2, train__epochs=20)
+
+
+@recipe
+def forecast() -> Recipe:
+    """Time series of one's own. Needs --data FILE.csv, data.time=COLUMN, data.target=COLUMN and data.horizon=N."""
+    train = {"steps": 1500, "batch_size": 64, "optimizer": "adamw", "lr": 2e-3, "weight_decay": 0.01, "clip": 1.0}
+    train |= {"schedule": Part("cosine", {"warmup": "auto"})}
+    model = Part("series-rnn", {"cell": "gru", "shortcut": True})
+    return Recipe("forecast", Part("series"), model, Part("forecast"), train)
+
+
+@recipe
+def seasonal_forecast() -> Recipe:
+    """Generated hourly series with a trend, days, weeks, known events and lasting noise: the next day of each."""
+    return _named("seasonal-forecast", forecast(), data="seasonal-series", data__horizon=24)

@@ -6,6 +6,7 @@ import torch
 
 from gradlab.data import Beginning, Context, Examples
 from gradlab.data.labelled import read_labelled
+from gradlab.data.series.preparation import Lookback
 from gradlab.data.text.sequences import Padded, PaddedExamples
 from gradlab.data.text.source import new_text
 from gradlab.errors import GradlabError
@@ -21,6 +22,8 @@ def new_examples(run: "Run", data: str) -> Examples:
         return new_text(data, preparation, run.targets.masked, run.recipe.data.values.get("suffixes", [".txt"]))
     if run.task.use != "predict":
         raise GradlabError(f"{run.path} is evaluated on its own data alone, and {data} has other content.")
+    if isinstance(preparation, Lookback):
+        return preparation.new_examples(run.reader.read(data).values)
     values, targets = read_labelled(run.reader, data, classes)
     inputs = run.prepared(values)
     kind = PaddedExamples if isinstance(inputs, Padded) else Examples

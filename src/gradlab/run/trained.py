@@ -148,7 +148,8 @@ class TrainedRun(RunFiles):
         With a `threshold`, the label is the rarer of two classes where its probability is at least that.
         """
         task = self._task_at(threshold)  # which refuses it before anything is computed
-        return task.decode(self.outputs(raw) / (self.temperature if calibrated else 1.0))
+        outputs = self.outputs(raw) / (self.temperature if calibrated else 1.0)
+        return self.preprocessing.in_units(np.asarray(raw), task.decode(outputs))
 
     def predict(self, raw: npt.ArrayLike, calibrated: bool = False, threshold: float | None = None) -> npt.NDArray[Any]:
         """Predicted labels or values for raw inputs, one per row."""
