@@ -8,7 +8,7 @@ from gradlab.data.pictures.reader import PictureReader
 from gradlab.data.preparation import Preparation
 from gradlab.data.preprocessing import Preprocessing
 from gradlab.data.reading import ArrayReader, Reader
-from gradlab.data.series.preparation import Lookback
+from gradlab.data.series.lookback import Lookback
 from gradlab.data.series.reader import SeriesReader
 from gradlab.data.tables.reader import TableReader
 from gradlab.data.text.reader import TextReader

@@ -6,7 +6,7 @@ import torch
 
 from gradlab.data import Beginning, Context, Examples
 from gradlab.data.labelled import read_labelled
-from gradlab.data.series.preparation import Lookback
+from gradlab.data.series.lookback import Lookback
 from gradlab.data.text.sequences import Padded, PaddedExamples
 from gradlab.data.text.source import new_text
 from gradlab.errors import GradlabError

@@ -56,7 +56,7 @@ class Forecast(Supervised):
 
     def ends(self, output: Float[Tensor, "batch outputs"]) -> Float[Tensor, "batch horizon quantiles"]:
         """The quantiles of each step, in their order: a lower one is never above a higher."""
-        return output.unflatten(1, (self.targets.horizon, -1)).sort(-1).values
+        return output.view(len(output), self.targets.horizon, -1).sort(-1).values
 
     def loss(
         self, output: Float[Tensor, "batch outputs"], target: Ahead, weight: Float[Tensor, " batch"] | None = None

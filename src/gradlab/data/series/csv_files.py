@@ -29,12 +29,15 @@ def series(
     """A CSV file of time series, of which the next values are to be predicted."""
     if not isfile(path):
         raise GradlabError(f"{path} is not a file. Name a CSV file: --data FILE.")
-    named: list[tuple[str, Use]] = [(time, "time"), (target, "target"), *((name, "input") for name in covariates)]
-    named += [*((name, "known") for name in known), *([(series, "series")] if series else [])]
-    uses = dict(named)
-    for name, use in named:
-        if uses[name] != use or [n for n, _ in named].count(name) > 1:
-            raise GradlabError(f"The column {name!r} is named twice: it can be one of time, target, series, covariate.")
+    by_use: dict[Use, list[str]] = {"time": [time], "target": [target], "input": covariates, "known": known}
+    if series is not None:
+        by_use["series"] = [series]
+    uses: dict[str, Use] = {}
+    for use, names in by_use.items():
+        for name in names:
+            if name in uses:
+                raise GradlabError(f"The column {name!r} is named twice: it has one use, as {uses[name]} or {use}.")
+            uses[name] = use
     with changed_guard(Path(path)):
         records = records_with(path, list(uses), separator, encoding)
         columns = surveyed(records, uses)

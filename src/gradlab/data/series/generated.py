@@ -8,8 +8,9 @@ from gradlab.data.dataset import sources
 from gradlab.data.memory import check_memory
 from gradlab.data.series.panel import Panel, TimeSeries
 from gradlab.data.series.preparation import prepare_series
+from gradlab.data.series.reader import SeriesReader
 from gradlab.data.series.spacing import Spacing
-from gradlab.data.tables.columns import ISO
+from gradlab.data.tables.columns import ISO, Column
 from gradlab.registry import Count, Fraction, NonNegative
 
 _DAY, _WEEK, _HARMONICS = 24, 168, 3
@@ -33,14 +34,11 @@ def seasonal_series(
     """
     check_memory(16 * count * rows, f"{count:,} series of {rows:,} rows", "Make fewer.")
     generator = np.random.default_rng(seed)
-    t = np.arange(rows)
+    t, harmonics = np.arange(rows), np.arange(1, _HARMONICS + 1)
     made = []
     for i in range(count):
-        unit, swing = (
-            10 ** generator.uniform(0, 2),
-            generator.normal(size=(2, _HARMONICS)) / np.arange(1, _HARMONICS + 1),
-        )
-        angles = 2 * np.pi * np.outer(t, np.arange(1, _HARMONICS + 1)) / _DAY
+        unit, swing = 10 ** generator.uniform(0, 2), generator.normal(size=(2, len(harmonics))) / harmonics
+        angles = 2 * np.pi * np.outer(t, harmonics) / _DAY
         day = np.sin(angles) @ swing[0] + np.cos(angles) @ swing[1]
         week = np.where(t % _WEEK >= 5 * _DAY, generator.uniform(0.3, 0.7), 1.0)
         event = (generator.uniform(size=rows) < events).astype(np.float64)
@@ -52,4 +50,10 @@ def seasonal_series(
         values = unit * (trend + day * week + effect * event + lasting)
         made.append(TimeSeries(name=f"series {i}", start=0, values=values, covariates=event[:, None]))
     spacing = Spacing(unit="day", size=1 / 24, origin=_BEGIN, form=ISO)
-    return Panel(series=made, spacing=spacing, known=["event"])
+    columns = [
+        Column(name="time", kind="date", use="time", format=ISO),
+        Column(name="series", kind="category", use="series"),
+        Column(name="value", kind="number", use="target"),
+        Column(name="event", kind="number", use="known"),
+    ]
+    return Panel(series=made, spacing=spacing, known=["event"], reader=SeriesReader(columns=columns, spacing=spacing))

@@ -1,7 +1,7 @@
 """Several series over the same grid of times, as they are in the world."""
 
 import hashlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,15 @@ class TimeSeries:
         """The position after its last value."""
         return self.start + len(self.values)
 
-    def __str__(self) -> str:
-        return f"series {self.name!r}" if self.name else "the series"
+    @property
+    def place(self) -> str:
+        """What a message calls it."""
+        return f"{self.source}: " * bool(self.source) + (f"series {self.name!r}" if self.name else "the series")
+
+
+def cut(one: TimeSeries, steps: int) -> TimeSeries:
+    """The same as it was so many steps earlier; what is known in advance stays known."""
+    return replace(one, values=one.values[:-steps])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.data.reading import Reading, refuse_columns
+from gradlab.data.reading import Reading
 from gradlab.data.series.panel import Numbers, TimeSeries
 from gradlab.data.series.spacing import ON_GRID, Spacing
 from gradlab.data.tables.blocks import Block
@@ -41,12 +41,19 @@ class SeriesReader:
     def target(self) -> str | None:
         return self.named("target")[0]
 
+    @property
+    def headings(self) -> dict[str, str]:
+        """What the user calls what a forecast says."""
+        uses: dict[str, Use] = {"series": "series", "time": "time", "value": "target"}
+        return {"low": "low", "high": "high"} | {key: name for key, use in uses.items() for name in self.named(use)}
+
     def named(self, *uses: Use) -> list[str]:
         """The columns of these uses, in the order of the uses."""
         return [column.name for use in uses for column in self.columns if column.use == use]
 
     def read(self, source: str, beside: Sequence[str] = ()) -> Reading:
-        refuse_columns(source, beside)
+        if beside:
+            raise GradlabError("The lines of a forecast are named by their times: leave out --id.")
         if not isfile(source):
             raise GradlabError(f"{source} is not a file. Give a CSV file with the columns {', '.join(self._names)}.")
         separator = "auto" if self.separator in SEPARATORS else self.separator
