@@ -42,7 +42,8 @@ def show_forecast(
         writer.writerows([headings, *(line.values() for line in lines)])
         return
     rows = ([number(value) for value in line.values()] for line in lines[:_SHOWN])
-    screen.print(table(*headings, rows=rows, title=f"The next values, and where {percent(interval)} of them should be"))
+    screen.print(f"The next values, and between low and high where {percent(interval)} of them should be")
+    screen.print(table(*headings, rows=rows))
     if len(lines) > _SHOWN:
         screen.print(f"… {len(lines) - _SHOWN:,} more; --json or --csv prints all of them.")
 

@@ -344,7 +344,7 @@ def docstrings_bag() -> Recipe:
 @recipe
 def forecast() -> Recipe:
     """Time series of one's own. Needs --data FILE.csv, data.time=COLUMN, data.target=COLUMN and data.horizon=N."""
-    train = {"steps": 1500, "batch_size": 64, "optimizer": "adamw", "lr": 2e-3, "weight_decay": 0.01, "clip": 1.0}
+    train = {"steps": 800, "batch_size": 64, "optimizer": "adamw", "lr": 2e-3, "weight_decay": 0.01, "clip": 1.0}
     train |= {"schedule": Part("cosine", {"warmup": "auto"})}
     model = Part("series-rnn", {"cell": "gru", "shortcut": True})
     return Recipe("forecast", Part("series"), model, Part("forecast"), train)

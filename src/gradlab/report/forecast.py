@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradlab.data.tables.columns import ISO
-from gradlab.report.charts import ACCENT, INK, PALETTE, SOFT, VALIDATION, axis, chart, charts, level, line, ribbon
+from gradlab.report.charts import ACCENT, INK, PALETTE, SOFT, TRAIN, axis, chart, charts, level, line, ribbon
 from gradlab.report.markup import Html, quiet, section
 from gradlab.wording import counted, number, percent
 
@@ -33,7 +33,7 @@ def backtest_section(run: "Run") -> Html:
 def _errors(backtest: dict[str, Any]) -> Html:
     ahead = list(range(1, len(backtest["mase_by_step"]) + 1))
     lines = [line("model", ahead, backtest["mase_by_step"], ACCENT, "%{x} ahead: %{y:.3f}<extra></extra>", 2.5)]
-    for (name, steps), color in zip(backtest["baseline_mase_by_step"].items(), (SOFT, VALIDATION), strict=False):
+    for (name, steps), color in zip(backtest["baseline_mase_by_step"].items(), (SOFT, TRAIN), strict=False):
         lines.append(line(name, ahead, steps, color, f"{name}, %{{x}} ahead: %{{y:.3f}}<extra></extra>"))
     note = "1 is what repeating the season was off by in the training part."
     return chart("Error by step ahead", lines, note, xaxis=axis("steps ahead"), yaxis=axis("MASE", rangemode="tozero"))
