@@ -14,12 +14,13 @@ from gradlab.tasks.evaluation import sums_over
 from gradlab.tasks.naive import Repeat
 from gradlab.tasks.objective import Loss
 from gradlab.tasks.task import Figures, Supervised, tasks
-from gradlab.wording import number
+from gradlab.wording import number, percent
 
 Interval = Annotated[float, Gt(0), Lt(1)]
 Ahead = Float[Tensor, "batch horizon"]
 
 _ROWS = 1024
+_NEAR = 0.05  # by which the coverage may be off without a word
 LAST, SEASONAL = "last value", "seasonal"
 
 
@@ -124,8 +125,15 @@ class Forecast(Supervised):
                 "relative_mase": own / means[to_beat] if means[to_beat] else None,
                 "interval": self.interval,
             },
-            "notes": [verdict(own, means, by_step["mase"], others)],
+            "notes": [verdict(own, means, by_step["mase"], others), *self._too_narrow(_mean(by_step["coverage"]))],
         }
+
+    def _too_narrow(self, coverage: float) -> list[str]:
+        """A word where the interval does not hold what it should."""
+        if abs(coverage - self.interval) <= _NEAR:
+            return []
+        how = "narrow" if coverage < self.interval else "wide"
+        return [f"The interval for {percent(self.interval)} of the values holds {percent(coverage)}: it is too {how}."]
 
     def decode(self, output: Float[Tensor, "batch outputs"]) -> list[dict[str, Any]]:
         low, median, high = self.ends(output.cpu().double()).unbind(-1)
