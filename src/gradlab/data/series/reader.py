@@ -13,7 +13,7 @@ from gradlab.data.reading import Reading
 from gradlab.data.series.panel import Numbers, TimeSeries
 from gradlab.data.series.spacing import ON_GRID, Spacing
 from gradlab.data.tables.blocks import Block
-from gradlab.data.tables.columns import Column, Use
+from gradlab.data.tables.columns import DATE_FORMATS, MISSING, Column, Use, parse_date
 from gradlab.data.tables.records import SEPARATORS, Records
 from gradlab.data.tables.survey import Survey
 from gradlab.data.text.texts import as_array
@@ -139,9 +139,9 @@ class _Place:
         positions = spacing.positions(times)
         steps = np.diff(positions)
         off = np.flatnonzero(np.abs(positions - np.round(positions)) > ON_GRID)
-        wrong = np.flatnonzero(np.abs(steps - 1) > ON_GRID)
-        if len(wrong) and steps[wrong[0]] < ON_GRID:
-            raise self.not_later(int(wrong[0]) + 1)
+        wrong, back = np.flatnonzero(np.abs(steps - 1) > ON_GRID), np.flatnonzero(steps < ON_GRID)
+        if len(back):
+            raise self.not_later(int(back[0]) + 1)
         if len(off):
             raise self._error(int(off[0]), f"is not a whole number of steps of {spacing} from the others")
         if len(wrong):
@@ -208,16 +208,16 @@ def surveyed(records: Records, uses: Mapping[str, Use]) -> list[Column]:
         else:
             survey.as_text = True
             survey.add_texts(block.columns[i], block, i)
-        columns.append(_column(survey, use, str(records.path)))
+        columns.append(_column(survey, use, str(records.path), block, i))
     return columns
 
 
-def _column(survey: Survey, use: Use, path: str) -> Column:
+def _column(survey: Survey, use: Use, path: str, block: Block, index: int) -> Column:
     kind = "category" if use == "series" else survey.kind()
     if survey.present == 0:
         raise GradlabError(f"{path}: column {survey.name!r} has no value in any row.")
     if kind == "category" and use == "time":
-        where, text = survey.not_a_number or ("the first row", "")
+        where, text = _no_date(block, index)
         raise GradlabError(
             f"{path}, {where}, column {survey.name!r}: {text!r} is no time. data.time takes numbers, or dates of one "
             "form, as 2026-03-01 or 2026-03-01 14:00."
@@ -226,3 +226,11 @@ def _column(survey: Survey, use: Use, path: str) -> Column:
         where, text = survey.not_a_number or ("the first row", "")
         raise GradlabError(f"{path}, {where}, column {survey.name!r}: {text!r} is not a number. Mend it.")
     return replace(survey.column(kind, use), values=[])
+
+
+def _no_date(block: Block, index: int) -> tuple[str, str]:
+    """The first text that is no date in a form of the first one: where it stands, and what it is."""
+    texts = [(i, text) for i, text in enumerate(block.columns[index]) if text not in MISSING]
+    forms = [form for form in DATE_FORMATS if parse_date(texts[0][1], form) is not None]
+    row, text = next((each for each in texts if all(parse_date(each[1], form) is None for form in forms)), texts[0])
+    return block.where(row), text
