@@ -112,6 +112,24 @@ def test_evaluate_takes_the_run_s_own_data_and_new_ones(quick: ForkServer, folde
     assert "series 'west' was not in the training" in new.err
 
 
+def test_series_are_shown(quick: ForkServer, folder: Path, tmp_path: Path) -> None:
+    knobs = ["time=day", "target=sold", "series=store", "known=promo", "horizon=7"]
+    ended = quick("data", "show", "series", "--data", folder / "sales.csv", *knobs, "--out", "page.html", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    assert "2 series in steps of 1 day, season 7 (by the calendar)" in ended.out
+    assert "2025-05-30" in ended.out
+    assert "<h3>south</h3>" in (tmp_path / "page.html").read_text()
+    told = quick("data", "show", "series", "--data", folder / "sales.csv", *knobs, "--json", cwd=tmp_path).json
+    assert [one["rows"] for one in told["series"]] == [150, 150]
+
+
+def test_a_forecaster_can_be_looked_into_and_checked(quick: ForkServer, folder: Path, tmp_path: Path) -> None:
+    assert "GRU" in quick("probe", folder / "run", folder / "sales.csv", cwd=tmp_path).out
+    check = quick(*TRAIN, *HELP, *SMALL, "--data", folder / "sales.csv", "--check", "--out", "checked", cwd=tmp_path)
+    assert check.code == 0, check.err
+    assert "inputs matter" in check.out
+
+
 def test_a_killed_training_ends_as_if_it_had_not_been(quick: ForkServer, folder: Path, tmp_path: Path) -> None:
     changes = ["model=series-transformer", "model.dim=8", "model.heads=2", "model.dropout=0.1", "model.shortcut=true"]
     train = [*TRAIN, *HELP, *changes, "train.steps=120", "--data", folder / "sales.csv"]

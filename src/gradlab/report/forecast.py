@@ -1,13 +1,12 @@
 """How forecasts do on the test split: by step ahead, and some of them beside what came."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradlab.data.tables.columns import ISO
 from gradlab.report.charts import ACCENT, INK, PALETTE, SOFT, TRAIN, axis, chart, charts, level, line, ribbon
 from gradlab.report.markup import Html, quiet, section
+from gradlab.report.series_page import drawn_times, time_axis
 from gradlab.wording import counted, number, percent
 
 if TYPE_CHECKING:
@@ -73,8 +72,7 @@ def _fan(one: "TimeSeries", forecast: dict[str, Any], seen: "Lookback") -> Html:
     past = max(seen.history, _BEFORE * seen.horizon)
     values = one.values[-past - seen.horizon :]
     first = one.end - len(values)
-    spacing = replace(seen.spacing, form=ISO if seen.spacing.form else "")  # which plotly reads
-    times = [spacing.text(spacing.time(first + i)) for i in range(len(values))]
+    times = drawn_times(list(range(first, one.end)), seen.spacing)
     hover = "%{x}: %{y:.4~g}<extra></extra>"
     ahead = times[-seen.horizon :]
     error = np.abs(np.array(forecast["value"]) - values[-seen.horizon :]).mean()
@@ -84,5 +82,5 @@ def _fan(one: "TimeSeries", forecast: dict[str, Any], seen: "Lookback") -> Html:
         line("forecast", ahead, forecast["value"], PALETTE[1], hover, 2.5),
     ]
     note = f"The last {counted(seen.horizon, 'step')}: mean error {number(float(error))}."
-    along = axis("", nticks=6, **({} if seen.spacing.form else {"type": "linear"}))
-    return chart(one.name or "Forecast of the last steps", traces, note, xaxis=along, yaxis=axis(""))
+    title = one.name or "Forecast of the last steps"
+    return chart(title, traces, note, xaxis=time_axis(seen.spacing), yaxis=axis(""))

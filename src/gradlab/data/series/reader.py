@@ -58,7 +58,7 @@ class SeriesReader:
             raise GradlabError(f"{source} is not a file. Give a CSV file with the columns {', '.join(self._names)}.")
         separator = "auto" if self.separator in SEPARATORS else self.separator
         series, _ = self.series_in(records_with(source, self._names, separator, self.encoding))
-        return Reading(as_array(series), [one.name for one in series])
+        return Reading(as_array(series))
 
     @property
     def _names(self) -> list[str]:
