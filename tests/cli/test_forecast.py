@@ -227,3 +227,9 @@ def test_a_file_of_another_kind_is_refused(quick: ForkServer, folder: Path, tmp_
     check_refused(quick("evaluate", folder / "run", "--data", "other.csv", cwd=tmp_path), "no column", "'day'")
     check_refused(quick("train", "forecast", "--data", "nothing.csv", *TRAIN[2:], cwd=tmp_path), "is not a file")
     check_refused(quick("train", "forecast", cwd=tmp_path), "data.path")
+
+
+@pytest.mark.slow
+def test_generated_series_are_forecast_better_than_their_season(quick: ForkServer, tmp_path: Path) -> None:
+    ended = quick("train", "seasonal-forecast", "train.steps=200", "--out", "run", "--json", cwd=tmp_path)
+    assert ended.json["backtest"]["relative_mase"] <= 0.8
