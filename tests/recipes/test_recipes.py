@@ -13,7 +13,7 @@ from gradlab.training.experiment import Experiment, resolve
 def found(name, path="/somewhere"):
     """The recipe, with what its source needs to be told."""
     recipe = find(name)
-    told = {"path": str(path), "target": "price"}
+    told = {"path": str(path), "target": "price", "time": "day", "horizon": 7}
     knobs = sources.schema(recipe.data.name).knobs
     return recipe.override({f"data.{key}": value for key, value in told.items() if key in knobs})
 
