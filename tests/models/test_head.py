@@ -18,7 +18,8 @@ SMALL = {
     "densenet": {"growth": 4, "layers": [2, 2]},
     **{name: {"width": 4} for name in ("resnet18", "resnet34", "resnet50", "resnext50", "resnet56")},
 }
-LANGUAGE = {"bert", "gpt", "gpt2", "llama", "ngram", "rnn"}  # an output for each token, whatever is asked for
+# An output for each token, whatever is asked for.
+LANGUAGE = {"bert", "gpt", "gpt2", "llama", "ngram", "rnn", *(name for name in models if taken(name) == (specs.Pair,))}
 INPUTS = {
     specs.Table: specs.Table(6),
     specs.Picture: specs.Picture(3, 32, 32),

@@ -50,6 +50,7 @@ def test_every_task_says_what_it_learns_from():
         "masked": "masked",
         "poisson": "numbers",
         "regress": "numbers",
+        "seq2seq": "pairs",
     }
 
 
