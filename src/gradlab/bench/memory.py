@@ -20,7 +20,7 @@ TRANSFORMER = "transformer"
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryTask:
-    """A task whose answer lies so many steps back as its delay says."""
+    """A task whose answer lies as many steps back as its delay says; of sums, at most as many."""
 
     title: str
     recipe: str
@@ -67,6 +67,14 @@ TASKS = {
         transformer=Part("seq2seq-transformer", _SIZES),
         context="data.context",
         more=5,
+    ),
+    "adding": MemoryTask(
+        title="The sum of two marked numbers of a series",
+        recipe="adding-rnn",
+        figure="r2",
+        delay="data.length",
+        changes={"data.examples": 4000},
+        transformer=Part("series-transformer", _SIZES),
     ),
 }
 

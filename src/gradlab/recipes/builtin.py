@@ -379,6 +379,14 @@ def recall_rnn() -> Recipe:
 
 
 @recipe
+def adding_rnn() -> Recipe:
+    """The sum of two marked numbers of a series (data.length): the adding problem, by an RNN, LSTM or GRU."""
+    model = Part("series-rnn", {"cell": "lstm", "hidden": 64})
+    data = Part("adding", {"preprocess": "none"})
+    return Recipe("adding-rnn", data, model, Part("regress"), recall_rnn().train | {"epochs": 20})
+
+
+@recipe
 def translate() -> Recipe:
     """Your own pairs of sentences (--data PAIRS.tsv, or data.source_file and data.target_file), by a transformer."""
     data = Part("pairs", {"tokenizer": "bpe", "vocabulary": 8000, "shared": True})
