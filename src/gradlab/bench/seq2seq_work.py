@@ -100,7 +100,9 @@ def by_gradlab(work: Seq2SeqWork) -> dict[str, Any]:
     plan = Plan(**plan_schema.resolve(values | more, "bench"))
     with driver.training(model, task, work.train, None, plan, observers=[Laps(clock)]) as run:
         steps = run.run().step
-    return work.answer(clock, model, 2 * len(work.train) * steps // work.steps, _places(work.train, plan.seed, work.batch))
+    return work.answer(
+        clock, model, 2 * len(work.train) * steps // work.steps, _places(work.train, plan.seed, work.batch)
+    )
 
 
 def by_the_usual_loop(work: Seq2SeqWork) -> dict[str, Any]:
