@@ -3,6 +3,7 @@
 As text, a spec says what the examples are: `str(Table(13))` is "tables of 13 columns".
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -40,7 +41,7 @@ class Array(Spec):
         pictures of 3×32×32 pixels
         arrays of 2×3×4×5 numbers
         """
-        kinds: dict[int, type[Array]] = {1: Table, 2: Series, 3: Picture}
+        kinds: dict[int, Callable[..., Array]] = {1: Table, 2: Series, 3: Picture}
         return kinds[len(shape)](*shape) if len(shape) in kinds else Array(shape)
 
     def __str__(self) -> str:
