@@ -69,7 +69,7 @@ class Row:
 
     def split(self, ours: Tensor, values: Values) -> dict[str, Tensor]:
         """Theirs, by name."""
-        parts = ours.split(self._sizes(len(ours), values))
+        parts = ours.split_with_sizes(self._sizes(len(ours), values))
         return {n: (p.T if self.transposed else p).contiguous() for n, p in zip(self.theirs, parts, strict=True)}
 
     def _sizes(self, rows: int, values: Values) -> list[int]:

@@ -35,8 +35,8 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
 
     GPT2LMHeadModel and LlamaForCausalLM become a `TransformerLanguageModel`, BertForMaskedLM a `MaskedLanguageModel`,
     BertForSequenceClassification a `TextClassifier`, and BertModel a `TransformerEncoder`, without its pooler. Logits
-    are the same, where no padding is looked at: an encoder leaves it out unless told by a mask. What a model here cannot
-    do is refused.
+    are the same, where no padding is looked at: an encoder leaves it out unless told by a mask. What a model here
+    cannot do is refused.
 
     The model is in evaluation mode, in the dtype of the file. `dropout` is for training on; without it, it is theirs,
     if that is one probability for all places.
