@@ -14,6 +14,7 @@ from gradlab.models.linear import linear, softmax
 from gradlab.models.mlp import mlp
 from gradlab.models.ngram import NGram
 from gradlab.models.registry import models
+from gradlab.models.seq2seq import EncoderDecoderModel
 from gradlab.models.vision import (
     VisionTransformer,
     cifar_cnn,
@@ -31,6 +32,7 @@ from gradlab.models.vision import (
 )
 
 __all__ = [
+    "EncoderDecoderModel",
     "MaskedLanguageModel",
     "NGram",
     "RecurrentLanguageModel",

@@ -339,3 +339,29 @@ def docstrings_bert() -> Recipe:
 def docstrings_bag() -> Recipe:
     """Which package of Python's library a docstring is of, by its words alone, whatever their order."""
     return _named("docstrings-bag", docstrings_bert(), model="text-bag", train__lr=1e-2, train__epochs=20)
+
+
+@recipe
+def dates_seq2seq() -> Recipe:
+    """Dates as people write them in many languages, to their ISO form, by GRUs with attention. Needs gradlab[text]."""
+    train = {"epochs": 5, "batch_size": 64, "lr": 2e-3, "clip": 1.0, "schedule": "one-cycle"}
+    data = Part("dates", {"tokenizer": "char"})
+    model = Part("seq2seq-rnn", {"cell": "gru", "dim": 64, "hidden": 128})
+    return Recipe("dates-seq2seq", data, model, Part("seq2seq"), train)
+
+
+@recipe
+def dates_transformer() -> Recipe:
+    """Dates as people write them in many languages, to their ISO form, by a small transformer. Needs gradlab[text]."""
+    model = Part("seq2seq-transformer", {"dim": 64, "layers": 2, "heads": 4})
+    return _named("dates-transformer", dates_seq2seq(), model=model, train__epochs=8)
+
+
+@recipe
+def translate() -> Recipe:
+    """Your own pairs of sentences (--data PAIRS.tsv, or data.source_file and data.target_file), by a transformer."""
+    data = Part("pairs", {"tokenizer": "bpe", "vocabulary": 8000, "shared": True})
+    model = Part("seq2seq-transformer", {"dim": 256, "layers": 3, "heads": 4, "hidden": 512, "dropout": 0.3})
+    train = {"epochs": 30, "batch_size": 128, "optimizer": "adamw", "lr": 2e-3, "weight_decay": 0.01, "clip": 1.0}
+    train |= {"schedule": Part("cosine", {"warmup": "auto"}), "precision": "auto"}
+    return Recipe("translate", data, model, Part("seq2seq", {"label_smoothing": 0.1, "beam": 5}), train)

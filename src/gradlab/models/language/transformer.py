@@ -85,10 +85,10 @@ class TransformerLanguageModel(nn.Module):
                 f"model.position={chosen.position} is added to scores, which {chosen.attention} attention has not."
             )
         self.embedding = nn.Embedding(vocabulary, chosen.dim)
-        self.position = _added_position(chosen, context)
+        self.position = added_position(chosen, context)
         self.dropout = nn.Dropout(chosen.dropout)
         self.layers = nn.ModuleList(_layer(chosen, context) for _ in range(chosen.layers))
-        self.norm = _norm(chosen, chosen.dim) if chosen.norm_first else nn.Identity()
+        self.norm = make_norm(chosen, chosen.dim) if chosen.norm_first else nn.Identity()
         self.head = None if chosen.tied else nn.Linear(chosen.dim, vocabulary, bias=False)
         self.reset_parameters()
 
@@ -136,18 +136,18 @@ def _layer(settings: DecoderSettings, context: int) -> DecoderLayer:
         settings.heads,
         dropout=settings.dropout,
         norm_first=settings.norm_first,
-        attention=_attention(settings, context),
-        mlp=_mlp(settings),
-        norm=lambda features: _norm(settings, features),
+        attention=make_attention(settings, context),
+        mlp=make_mlp(settings),
+        norm=lambda features: make_norm(settings, features),
     )
 
 
-def _norm(settings: DecoderSettings, features: int) -> nn.Module:
+def make_norm(settings: DecoderSettings, features: int) -> nn.Module:
     norm: nn.Module = last_axis_norms.build(Part(settings.norm), normalized_shape=features, eps=settings.eps)
     return norm
 
 
-def _attention(settings: DecoderSettings, context: int) -> MultiheadAttention:
+def make_attention(settings: DecoderSettings, context: int) -> MultiheadAttention:
     head_dim, fused = settings.head_dim or settings.dim // settings.heads, settings.attention == "scaled_dot"
     return MultiheadAttention(
         settings.dim,
@@ -164,7 +164,7 @@ def _attention(settings: DecoderSettings, context: int) -> MultiheadAttention:
     )
 
 
-def _mlp(settings: DecoderSettings) -> nn.Module:
+def make_mlp(settings: DecoderSettings) -> nn.Module:
     options: dict[str, Any] = {"bias": settings.bias, "dropout": settings.dropout}
     if settings.activation is not None:
         options["activation"] = activations.build(settings.activation)
@@ -179,7 +179,7 @@ def _score_bias(settings: DecoderSettings, context: int) -> nn.Module | None:
     return RelativePosition(settings.heads, context) if settings.position == "relative" else None
 
 
-def _added_position(settings: DecoderSettings, context: int) -> nn.Module | None:
+def added_position(settings: DecoderSettings, context: int) -> nn.Module | None:
     if settings.position == "learned":
         return LearnedPosition(context, settings.dim)
     return SinusoidalPosition(settings.dim) if settings.position == "sinusoidal" else None
