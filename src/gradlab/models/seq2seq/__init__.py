@@ -1,6 +1,7 @@
 """Models that read a source and write a target: sentences to sentences, or pictures to sentences."""
 
 from gradlab.models.seq2seq.model import Conditioned, EncoderDecoderModel, Memory
+from gradlab.models.seq2seq.presets import marian, t5
 from gradlab.models.seq2seq.recurrent import RecurrentDecoder, RecurrentEncoder, RecurrentSettings
 from gradlab.models.seq2seq.transformer import (
     Seq2SeqSettings,
@@ -19,5 +20,7 @@ __all__ = [
     "Seq2SeqSettings",
     "TargetDecoder",
     "SourceEncoder",
+    "marian",
+    "t5",
     "transformer_seq2seq",
 ]
