@@ -67,8 +67,8 @@ class SinusoidalPosition(nn.Module):
 
     b is `base`, and p starts from `offset`, which may also be a tensor of all positions. Moving by s turns each pair by
     an angle that depends on s alone, so that a linear map can find what is s places before. With `layout="halves"` all
-    sines stand before all cosines; with `rounded` the numbers are those of a table in float32, in every dtype, as Marian
-    has them. Vaswani et al. 2017, arXiv:1706.03762.
+    sines stand before all cosines; with `rounded` the numbers are those of a table in float32, in every dtype, as in
+    Marian. Vaswani et al. 2017, arXiv:1706.03762.
 
     >>> SinusoidalPosition(4)(torch.zeros(2, 4))
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],

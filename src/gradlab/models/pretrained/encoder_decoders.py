@@ -55,7 +55,7 @@ def _bend(activation: nn.Module) -> str:
     """Their word for it."""
     if isinstance(activation, GELU):
         return "gelu_new" if activation.approximate == "tanh" else "gelu"
-    words = {ReLU: "relu", SiLU: "silu"}
+    words: dict[type[nn.Module], str] = {ReLU: "relu", SiLU: "silu"}
     if type(activation) not in words:
         raise GradlabError(f"The model has no format of Hugging Face here: its MLPs have {activation}.")
     return words[type(activation)]

@@ -12,21 +12,39 @@ from gradlab.nn.attention import MultiheadAttention
 from gradlab.registry import Part
 from gradlab.specs import Pair
 
-_SHARED = {"attention": "scaled_dot", "key_heads": None}
 MARIAN: dict[str, Any] = {
-    **_SHARED,
-    **{"attention_scale": None, "head_dim": None, "position": "sinusoidal", "sinusoids": "table"},
-    **{"norm": "layer", "eps": 1e-5, "norm_first": False, "gated": False, "bias": True},
-    **{"tied": True, "output_scaled": False},
+    "attention": "scaled_dot",
+    "attention_scale": None,
+    "head_dim": None,
+    "key_heads": None,
+    "position": "sinusoidal",
+    "sinusoids": "table",
+    "norm": "layer",
+    "eps": 1e-5,
+    "norm_first": False,
+    "gated": False,
+    "bias": True,
+    "tied": True,
+    "output_scaled": False,
 }
 T5: dict[str, Any] = {
-    **_SHARED,
-    **{"attention_scale": 1.0, "position": "bucketed", "norm": "rms", "norm_first": True, "bias": False},
-    **{"embedding_scaled": False, "output_bias": False},
+    "attention": "scaled_dot",
+    "attention_scale": 1.0,
+    "key_heads": None,
+    "position": "bucketed",
+    "norm": "rms",
+    "norm_first": True,
+    "bias": False,
+    "embedding_scaled": False,
+    "output_bias": False,
 }
 RELU: dict[str, Any] = {"gated": False, "activation": Part("relu"), "tied": True, "output_scaled": True}
-GATED: dict[str, Any] = {"gated": True, "activation": Part("gelu", {"approximate": "tanh"})}
-GATED |= {"tied": False, "output_scaled": False}
+GATED: dict[str, Any] = {
+    "gated": True,
+    "activation": Part("gelu", {"approximate": "tanh"}),
+    "tied": False,
+    "output_scaled": False,
+}
 
 
 @models.register("marian")

@@ -27,7 +27,6 @@ from gradlab.nn.transformer import DecoderLayer, EncoderLayer
 from gradlab.registry import Natural, Schema
 from gradlab.specs import Pair
 
-
 DecoderLayers = Annotated[Layers | None, "default as many as the encoder has"]
 
 
