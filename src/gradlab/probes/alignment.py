@@ -10,6 +10,7 @@ from torch import Tensor
 from gradlab.data import Pairing, Tokenizer
 from gradlab.data.pairs.sentences import Sentences
 from gradlab.models.seq2seq import EncoderDecoderModel
+from gradlab.models.seq2seq.model import real
 from gradlab.tasks.evaluation import inference
 
 if TYPE_CHECKING:
@@ -46,9 +47,11 @@ def alignment_of(model: Any, pairing: Pairing, source: Tensor, written: "Written
         weights = model.alignment(source, tokens[:, :-1])
     if weights is None:
         return None
-    side = pairing.source
-    names = token_texts(side.encoder, source[0].tolist()) if isinstance(side, Sentences) else []
-    return Alignment(names, token_texts(pairing.target.encoder, written.tokens[1:]), weights[0].cpu())
+    written_texts, weights = token_texts(pairing.target.encoder, written.tokens[1:]), weights[0].cpu()
+    if not isinstance(pairing.source, Sentences):
+        return Alignment([], written_texts, weights)
+    read = source[0][real(source)[0]].tolist()
+    return Alignment(token_texts(pairing.source.encoder, read), written_texts, weights[:, : len(read)])
 
 
 def token_texts(tokenizer: Tokenizer, tokens: list[int]) -> list[str]:
