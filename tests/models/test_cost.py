@@ -14,7 +14,7 @@ from gradlab.models.building import taken
 from gradlab.models.cost import forward_flops, parameter_count, pass_cost, pass_flops
 from gradlab.nn.blocks import blocks
 from gradlab.registry import Part
-from gradlab.specs import Picture, Table, Tokens
+from gradlab.specs import Pair, Picture, Table, Tokens
 from gradlab.verification import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore:TF32 acceleration")  # which `mkldnn.flags` tells
@@ -159,7 +159,18 @@ def test_so_are_those_of_every_block(name):
     assert pass_flops(model, lambda: block(*example.inputs)) == torch_flops(lambda: block(*example.inputs))
 
 
-@pytest.mark.parametrize("name", models.names())
+OF_PAIRS = [name for name in models.names() if issubclass(Pair, taken(name))]
+
+
+@pytest.mark.parametrize("name", ["marian", "t5", "seq2seq-transformer", "seq2seq-rnn"])
+def test_so_are_those_of_models_of_pairs(name):
+    model = build_model(Part(name, {"layers": 1}), Pair(Tokens(8, 11), Tokens(8, 11), shared=True), 11).eval()
+    source, target = torch.randint(11, (2, 8)), torch.randint(11, (2, 5))
+    assert name in OF_PAIRS
+    assert pass_flops(model, lambda: model(source, target)) == torch_flops(lambda: model(source, target))
+
+
+@pytest.mark.parametrize("name", [name for name in models.names() if name not in OF_PAIRS])
 def test_so_are_those_of_every_model(name):
     spec = next(spec for spec in (Table(13), Picture(1, 28, 28), Tokens(8, 11)) if isinstance(spec, taken(name)))
     model = build_model(Part(name), spec, 11).eval()

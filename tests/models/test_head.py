@@ -17,6 +17,7 @@ SMALL = {
     **{name: {"width": 4} for name in ("resnet18", "resnet34", "resnet50", "resnext50", "resnet56")},
 }
 LANGUAGE = {"bert", "gpt", "gpt2", "llama", "ngram", "rnn"}  # an output for each token, whatever is asked for
+LANGUAGE |= {name for name in models if issubclass(specs.Pair, taken(name))}
 INPUTS = {specs.Table: specs.Table(6), specs.Picture: specs.Picture(3, 32, 32), specs.Tokens: specs.Tokens(8, 12)}
 
 
