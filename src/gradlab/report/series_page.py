@@ -39,7 +39,7 @@ def over_time(one: TimeSeries, title: str, spacing: Spacing) -> Html:
 def drawn_times(positions: list[int], spacing: Spacing) -> list[str]:
     """Times as plotly reads them."""
     readable = replace(spacing, form=ISO if spacing.form else "")
-    return [readable.text(readable.time(position)) for position in positions]
+    return [readable.at(position) for position in positions]
 
 
 def time_axis(spacing: Spacing) -> dict[str, object]:
