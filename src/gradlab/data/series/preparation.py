@@ -130,7 +130,7 @@ def _noted(panel: Panel, season: int, why: str, history: int, borders: tuple[int
     (validated, tested, last), at = borders, panel.spacing.at
     first = min(one.start for one in panel.series)
     notes = [
-        f"{len(panel.series)} series of {panel.rows:,} rows in steps of {panel.spacing}, {at(first)} to "
+        f"{len(panel.series)} series, {panel.rows:,} rows in all, in steps of {panel.spacing}, {at(first)} to "
         f"{at(last - 1)}; season {season} ({why}), history {history}"
     ]
     held = {"validation": (validated, tested), "test": (tested, last)}
