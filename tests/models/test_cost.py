@@ -14,7 +14,7 @@ from gradlab.models.building import taken
 from gradlab.models.cost import forward_flops, parameter_count, pass_cost, pass_flops
 from gradlab.nn.blocks import blocks
 from gradlab.registry import Part
-from gradlab.specs import Pair, Picture, Table, Tokens
+from gradlab.specs import Pair, Picture, Series, Table, Tokens
 from gradlab.verification import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore:TF32 acceleration")  # which `mkldnn.flags` tells
@@ -159,20 +159,25 @@ def test_so_are_those_of_every_block(name):
     assert pass_flops(model, lambda: block(*example.inputs)) == torch_flops(lambda: block(*example.inputs))
 
 
-OF_PAIRS = [name for name in models.names() if issubclass(Pair, taken(name))]
+def of_pairs(name):
+    return taken(name) == (Pair,)
 
 
-@pytest.mark.parametrize("name", ["marian", "t5", "seq2seq-transformer", "seq2seq-rnn"])
-def test_so_are_those_of_models_of_pairs(name):
-    model = build_model(Part(name, {"layers": 1}), Pair(Tokens(8, 11), Tokens(8, 11), shared=True), 11).eval()
-    source, target = torch.randint(11, (2, 8)), torch.randint(11, (2, 5))
-    assert name in OF_PAIRS
-    assert pass_flops(model, lambda: model(source, target)) == torch_flops(lambda: model(source, target))
+@pytest.mark.parametrize("name", [name for name in models if of_pairs(name)])
+def test_so_are_those_of_every_model_of_pairs(name):
+    pictures = name.startswith("caption")
+    source = Picture(3, 32, 32) if pictures else Tokens(8, 11)
+    model = build_model(Part(name), Pair(source, Tokens(6, 13)), 13).eval()
+    x = torch.randn(2, 3, 32, 32) if pictures else torch.randint(1, 11, (2, 8))
+    target = torch.randint(1, 13, (2, 6))
+    assert pass_flops(model, lambda: model(x, target)) == torch_flops(lambda: model(x, target))
 
 
-@pytest.mark.parametrize("name", [name for name in models.names() if name not in OF_PAIRS])
+@pytest.mark.parametrize("name", [name for name in models if not of_pairs(name)])
 def test_so_are_those_of_every_model(name):
-    spec = next(spec for spec in (Table(13), Picture(1, 28, 28), Tokens(8, 11)) if isinstance(spec, taken(name)))
+    spec = next(
+        spec for spec in (Table(13), Picture(1, 28, 28), Series(9, 2), Tokens(8, 11)) if isinstance(spec, taken(name))
+    )
     model = build_model(Part(name), spec, 11).eval()
     inputs = torch.randint(11, (2, 8)) if isinstance(spec, Tokens) else torch.randn(2, *spec.shape)
     assert forward_flops(model, inputs) == torch_flops(lambda: model(inputs))

@@ -15,6 +15,7 @@ from gradlab.models.mlp import mlp
 from gradlab.models.ngram import NGram
 from gradlab.models.registry import models
 from gradlab.models.seq2seq import EncoderDecoderModel
+from gradlab.models.series import SeriesRNN, SeriesTransformer
 from gradlab.models.vision import (
     VisionTransformer,
     cifar_cnn,
@@ -36,6 +37,8 @@ __all__ = [
     "MaskedLanguageModel",
     "NGram",
     "RecurrentLanguageModel",
+    "SeriesRNN",
+    "SeriesTransformer",
     "TextClassifier",
     "TransformerEncoder",
     "TransformerLanguageModel",
