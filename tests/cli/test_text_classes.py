@@ -99,6 +99,17 @@ def test_folders_of_texts_and_a_bag_of_words_and_what_was_cut(quick: ForkServer,
     assert quick("predict", "bag", "sorted", "--json", cwd=folder).code == 0
 
 
+def test_a_recurrent_network_learns_them_too(quick: ForkServer, folder: Path) -> None:
+    model = ["model=rnn-classifier", "model.dim=8", "model.layers=1", "model.bidirectional=true", "model.pooling=mean"]
+    plan = ["train.schedule=constant", "train.epochs=8", "train.lr=3e-2", "data.context=12"]
+    data = ["--data", "reviews.csv", *COLUMNS, "--out", "recurrent", "--json"]
+    ended = quick("train", "text-classifier", *model, *plan, *data, cwd=folder)
+    assert ended.code == 0, ended.err
+    assert ended.json["test"]["accuracy"] > 0.9
+    answer = quick("predict", "recurrent", "it was a lovely thing", "--json", cwd=folder).json
+    assert [p["label"] for p in answer["predictions"]] == ["praise"]
+
+
 @pytest.mark.parametrize(
     "study", [["--folds", "2"], ["--seeds", "2"], ["--curve"], ["--vary", "train.lr=1e-2,1e-3"], ["--check"]]
 )

@@ -21,6 +21,7 @@ RECIPES = {
     "pydoc-lstm": {"model.dim": 8, "data.context": 4},
     "pydoc-bert": {"model.dim": 16, "model.heads": 2, "data.context": 32},
     "docstrings-bert": {"model.dim": 16, "model.heads": 2, "model.layers": 1},
+    "docstrings-rnn": {"model.dim": 8, "data.context": 4},
 }
 
 

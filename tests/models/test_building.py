@@ -92,7 +92,7 @@ def test_a_model_beyond_the_memory_is_refused_before_it_is_built(name, values, i
         build_model(Part(name, values), inputs, 3)
 
 
-@pytest.mark.parametrize("name", ["gpt", "llama", "bert-classifier", "rnn", "text-bag"])
+@pytest.mark.parametrize("name", ["gpt", "llama", "bert-classifier", "rnn", "rnn-classifier", "text-bag"])
 def test_what_a_model_takes_is_counted_to_the_byte_and_draws_nothing(name):
     part, state = models.resolve(Part(name), "model"), torch.get_rng_state()
     counted = building._bytes_of(part, Tokens(8, 11), 3)

@@ -18,6 +18,12 @@ from gradlab.training.observers import Observer
 from gradlab.training.plan import Plan, plan_schema
 
 VOCABULARY, CONTEXT = 12, 8
+_TRANSFORMER = {"dim": 8, "heads": 2, "layers": 1, "dropout": 0.1}
+SMALL = {
+    "bert": _TRANSFORMER,
+    "bert-classifier": _TRANSFORMER,
+    "rnn-classifier": {"dim": 8, "dropout": 0.1, "bidirectional": True},
+}
 
 
 class Kept(Observer):
@@ -51,12 +57,17 @@ def ragged_texts():
     return task, PaddedExamples.of(padded, labels), "bert-classifier", Tokens(CONTEXT, VOCABULARY)
 
 
+def texts_read_both_ways():
+    task, examples, _, spec = ragged_texts()
+    return task, examples, "rnn-classifier", spec
+
+
 def make(data, *observers, **changes):
     task, examples, name, spec = data()
     values = {"epochs": 3, "batch_size": 8, "optimizer": "adam", "log_every": 1, **changes}
     plan = Plan(**plan_schema.resolve(values, "train"))
     torch.manual_seed(plan.seed)
-    part = models.resolve(Part(name, {"dim": 8, "heads": 2, "layers": 1, "dropout": 0.1}), "model")
+    part = models.resolve(Part(name, SMALL[name]), "model")
     model = models.build(part, spec, task.outputs)
     return Training(model, task, examples, examples.sample(5), plan, observers=observers)
 
@@ -69,7 +80,7 @@ def run(training, checkpoint=None):
     return training.model.state_dict()
 
 
-@pytest.mark.parametrize("data", [hidden_words, ragged_texts])
+@pytest.mark.parametrize("data", [hidden_words, ragged_texts, texts_read_both_ways])
 @pytest.mark.parametrize("stop", [1, 5, 8])
 def test_a_restored_training_goes_on_to_the_bit(data, stop):
     whole, rest = Kept(stop), Kept()

@@ -5,6 +5,7 @@ from gradlab.models.building import build_model
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
+    RecurrentClassifier,
     RecurrentLanguageModel,
     TextClassifier,
     TransformerEncoder,
@@ -36,6 +37,7 @@ __all__ = [
     "EncoderDecoderModel",
     "MaskedLanguageModel",
     "NGram",
+    "RecurrentClassifier",
     "RecurrentLanguageModel",
     "SeriesRNN",
     "SeriesTransformer",

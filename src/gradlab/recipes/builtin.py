@@ -336,6 +336,13 @@ def docstrings_bert() -> Recipe:
 
 
 @recipe
+def docstrings_rnn() -> Recipe:
+    """Which package of Python's library a docstring is of, by an LSTM that reads it in both directions."""
+    model = Part("rnn-classifier", {"layers": 1, "dim": 64, "bidirectional": True, "pooling": "mean", "dropout": 0.5})
+    return _named("docstrings-rnn", docstrings_bert(), model=model, train__lr=1e-2, train__epochs=12)
+
+
+@recipe
 def docstrings_bag() -> Recipe:
     """Which package of Python's library a docstring is of, by its words alone, whatever their order."""
     return _named("docstrings-bag", docstrings_bert(), model="text-bag", train__lr=1e-2, train__epochs=20)
@@ -355,6 +362,28 @@ def dates_transformer() -> Recipe:
     """Dates as people write them in many languages, to their ISO form, by a small transformer. Needs gradlab[text]."""
     model = Part("seq2seq-transformer", {"dim": 64, "layers": 2, "heads": 4})
     return _named("dates-transformer", dates_seq2seq(), model=model, train__epochs=8)
+
+
+@recipe
+def copy_seq2seq() -> Recipe:
+    """Random symbols, to be written again: what one vector, or attention, keeps of a source of up to 20 of them."""
+    return _named("copy-seq2seq", dates_seq2seq(), data=Part("copy", {"tokenizer": "char"}), train__epochs=10)
+
+
+@recipe
+def recall_rnn() -> Recipe:
+    """The first symbol of a text, after a delay (data.delay): how long an RNN, LSTM or GRU remembers."""
+    model = Part("rnn-classifier", {"cell": "lstm", "layers": 1, "dim": 32, "hidden": 64})
+    train = {"epochs": 5, "batch_size": 64, "lr": 5e-3, "clip": 1.0, "schedule": "one-cycle"}
+    return Recipe("recall-rnn", Part("recall"), model, Part("classify"), train)
+
+
+@recipe
+def adding_rnn() -> Recipe:
+    """The sum of two marked numbers of a series (data.length): the adding problem, by an RNN, LSTM or GRU."""
+    model = Part("series-rnn", {"cell": "lstm", "hidden": 64})
+    data = Part("adding", {"preprocess": "none"})
+    return Recipe("adding-rnn", data, model, Part("regress"), recall_rnn().train | {"epochs": 20})
 
 
 @recipe

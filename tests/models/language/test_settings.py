@@ -6,9 +6,16 @@ import pytest
 import torch
 
 from gradlab.errors import GradlabError
-from gradlab.models import RecurrentLanguageModel, TransformerEncoder, TransformerLanguageModel, models
+from gradlab.models import (
+    RecurrentClassifier,
+    RecurrentLanguageModel,
+    TransformerEncoder,
+    TransformerLanguageModel,
+    models,
+)
 from gradlab.models.language.encoder import EncoderSettings
 from gradlab.models.language.recurrent import RecurrentSettings
+from gradlab.models.language.recurrent_classifier import RecurrentClassifierSettings
 from gradlab.models.language.transformer import DecoderSettings
 from gradlab.nn.attention.multihead import attentions
 from gradlab.registry import Part
@@ -22,6 +29,7 @@ VISIBLE = {
     "bert": [*SIZES, "norm", "norm_first", "activation"],
     "bert-classifier": [*SIZES, "norm", "norm_first", "activation", "pooling"],
     "rnn": ["cell", "layers", "dim", "hidden", "dropout", "tied"],
+    "rnn-classifier": ["cell", "layers", "dim", "hidden", "dropout", "bidirectional", "pooling"],
 }
 OTHER = {
     "layers": 3,
@@ -31,12 +39,22 @@ OTHER = {
     "hidden": 20,
     "dropout": 0.25,
     "cell": "gru",
+    "pooling": "mean",
     "attention": "linear",
     "position": "rotary",
     "norm": "rms",
     "activation": Part("relu"),
 }
-SETTINGS = {"gpt": DecoderSettings, "rnn": RecurrentSettings, "bert": EncoderSettings}
+SETTINGS = {
+    "gpt": DecoderSettings,
+    "rnn": RecurrentSettings,
+    "rnn-classifier": RecurrentClassifierSettings,
+    "bert": EncoderSettings,
+}
+
+
+KNOBS = [(name, knob) for name, knobs in VISIBLE.items() for knob in knobs]
+KNOBS.remove(("bert-classifier", "pooling"))  # which is of the classifier, and not of its encoder
 
 
 def settings_of(model):
@@ -48,7 +66,7 @@ def test_a_recipe_may_set_these_and_no_others(name):
     assert list(models.schema(name).knobs) == VISIBLE[name]
 
 
-@pytest.mark.parametrize(("name", "knob"), [(n, k) for n, knobs in VISIBLE.items() for k in knobs if k != "pooling"])
+@pytest.mark.parametrize(("name", "knob"), KNOBS)
 def test_every_knob_reaches_the_model_and_changes_nothing_else(name, knob):
     default = models.schema(name).knobs[knob].default
     other = (not default) if isinstance(default, bool) else OTHER[knob]
@@ -68,7 +86,13 @@ def test_a_builder_and_its_model_have_the_same_defaults(name):
 
 
 @pytest.mark.parametrize(
-    "make", [TransformerLanguageModel, TransformerEncoder, lambda *sizes, **own: RecurrentLanguageModel(11, **own)]
+    "make",
+    [
+        TransformerLanguageModel,
+        TransformerEncoder,
+        RecurrentClassifier,
+        lambda *sizes, **own: RecurrentLanguageModel(11, **own),
+    ],
 )
 def test_a_keyword_that_is_no_setting_is_refused(make):
     with pytest.raises(GradlabError, match=r"no key in model, 'layer'. Did you mean 'layers'"):

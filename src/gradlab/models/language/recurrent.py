@@ -21,14 +21,39 @@ Cell = Literal["rnn", "lstm", "gru"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentSettings:
-    """What a recurrent language model is built by."""
+class RecurrentSizes:
+    """Which recurrent layers a model has."""
 
     cell: Annotated[Cell, "the kind of recurrent layer"] = "lstm"
     layers: Annotated[Layers, "recurrent layers, one above the other"] = 2
     dim: Annotated[Count, "features of a token"] = 128
     hidden: Annotated[Count | None, "units of a layer; default dim"] = None
     dropout: Annotated[Fraction, "probability of dropping a feature, between layers too"] = 0.0
+
+    @property
+    def units(self) -> int:
+        """Of a layer."""
+        return self.dim if self.hidden is None else self.hidden
+
+    def make_layers(self, width: int) -> nn.ModuleList:
+        """The layers, each but the first over so many features of the one below it.
+
+        One by one: of several layers together, cuDNN would draw the dropout between them from a state of its own, which
+        no checkpoint can hold. An LSTM first remembers: with a forget gate half closed, a token is forgotten after two
+        more. Jozefowicz et al. 2015.
+        """
+        kind = {"rnn": RNN, "lstm": LSTM, "gru": GRU}[self.cell]
+        made = nn.ModuleList(kind(width if i else self.dim, self.units, batch_first=True) for i in range(self.layers))
+        if self.cell == "lstm":
+            for layer in made:
+                nn.init.ones_(cast(Tensor, layer.bias_ih_l0)[self.units : 2 * self.units])
+        return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentSettings(RecurrentSizes):
+    """What a recurrent language model is built by."""
+
     tied: Annotated[bool, "the last map is the table of embeddings"] = False
 
 
@@ -54,31 +79,16 @@ class RecurrentLanguageModel(nn.Module):
         self.vocabulary = vocabulary
         self.settings: RecurrentSettings = Schema(RecurrentSettings).read(settings, "model")
         chosen = self.settings
-        dim = chosen.dim
-        hidden = dim if chosen.hidden is None else chosen.hidden
+        dim, hidden = chosen.dim, chosen.units
         if chosen.tied and hidden != dim:
             raise GradlabError(f"model.tied=true needs model.hidden ({hidden}) to be model.dim ({dim}).")
         self.embedding = nn.Embedding(vocabulary, dim)
-        kind = {"rnn": RNN, "lstm": LSTM, "gru": GRU}[chosen.cell]
-        # One by one: of several layers together, cuDNN would draw the dropout between them from a state of its own,
-        # which no checkpoint can hold.
-        self.layers = nn.ModuleList(kind(hidden if i else dim, hidden, batch_first=True) for i in range(chosen.layers))
+        self.layers = chosen.make_layers(hidden)
         self.dropout = nn.Dropout(chosen.dropout)
         self.head = None if chosen.tied else nn.Linear(hidden, vocabulary)
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if chosen.tied else None
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Features of size 1, which cells tell apart at once, unless they are weights of the last map too.
-
-        An LSTM first remembers: with a forget gate half closed, a token is forgotten after two more. Jozefowicz et al.
-        2015.
-        """
-        nn.init.normal_(self.embedding.weight, std=self.embedding.embedding_dim**-0.5 if self.settings.tied else 1.0)
-        for layer in self.layers:
-            if isinstance(layer, LSTM):
-                size = layer.hidden_size
-                nn.init.ones_(cast(Tensor, layer.bias_ih_l0)[size : 2 * size])
+        # Features of size 1, which cells tell apart at once, unless they are weights of the last map too.
+        nn.init.normal_(self.embedding.weight, std=dim**-0.5 if chosen.tied else 1.0)
 
     def forward(
         self, tokens: Int64[Tensor, "batch length"], *, cache: StateCache | None = None
