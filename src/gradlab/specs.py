@@ -97,12 +97,16 @@ class Tokens(Spec):
 
 @dataclass(frozen=True)
 class Pair(Spec):
-    """A source and the target that belongs to it, such as a sentence and its translation."""
+    """A source and the target that belongs to it, such as a sentence and its translation.
+
+    Where both are texts, their vocabulary may be `shared`: a token is then the same in both.
+    """
 
     kind = "pairs"
 
     source: Spec
     target: Spec
+    shared: bool = False
 
     def __str__(self) -> str:
         return f"pairs: {self.source}, with {self.target}"

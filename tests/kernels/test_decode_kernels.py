@@ -50,6 +50,25 @@ def test_attention_to_all_positions_so_far(length, dim, new, shared, dtype):
         assert mine[:, :, length + new :].isnan().all()  # and nothing behind them
 
 
+@DTYPES
+@pytest.mark.parametrize(("heads", "key_heads"), [(4, 2), (6, 1), (6, 3)])
+def test_a_head_of_keys_serves_several_of_queries(heads, key_heads, dtype):
+    rows, length, new, dim = 3, 37, 2, 16
+    q = torch.randn(rows, heads, new, dim).to(dtype)
+    k, v = torch.randn(2, rows, key_heads, new, dim).to(dtype)
+    keys, values = room(rows, key_heads, length, dim, dtype), room(rows, key_heads, length, dim, dtype)
+    place, owners = length + torch.arange(new), torch.randint(rows, (rows, length + 9))
+    clean = [part.nan_to_num() for part in (keys, values)]
+    served = heads // key_heads
+    whole = [part.repeat_interleave(served, 1) for part in (k, v, *clean)]
+    wanted = attention.plain_decode_attention(q, *whole, place, owners)
+    plain = attention.plain_decode_attention(q, k, v, *clean, place, owners)
+    torch.testing.assert_close(plain, wanted, **TOLERANCES[dtype])
+    got = attention.decode_attention(q, k, v, keys, values, place, owners)
+    torch.testing.assert_close(got, wanted, **TOLERANCES[dtype])
+    assert torch.equal(keys[:, :, : length + new], clean[0][:, :, : length + new])
+
+
 def test_attention_takes_heads_that_lie_apart_and_a_scale():
     heads = torch.randn(3, 2, 3, 4, 16)  # rows, new, (q, k, v), heads, features: as one product gives them
     q, k, v = heads.transpose(1, 3).unbind(2)

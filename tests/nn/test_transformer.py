@@ -4,7 +4,7 @@ from torch.testing import assert_close
 
 from gradlab.errors import GradlabError
 from gradlab.nn.attention import LinearAttention, MultiheadAttention
-from gradlab.nn.attention.cache import KeyValueCache
+from gradlab.nn.attention.cache import KeyValueCache, MemoryCache, StaticCache
 from gradlab.nn.normalisation import RMSNorm
 from gradlab.nn.position import ALiBi, RelativePosition, RotaryPosition
 from gradlab.nn.transformer import MLP, DecoderLayer, EncoderDecoder, EncoderLayer, GatedMLP
@@ -13,6 +13,7 @@ PARTS = {
     "rotary": lambda: MultiheadAttention(8, 2, position=RotaryPosition(4)),
     "alibi": lambda: MultiheadAttention(8, 2, score_bias=ALiBi(2)),
     "relative": lambda: MultiheadAttention(8, 2, score_bias=RelativePosition(2, max_distance=3)),
+    "grouped": lambda: MultiheadAttention(8, 2, num_key_value_heads=1, head_dim=6, position=RotaryPosition(6)),
     "linear": lambda: MultiheadAttention(8, 2, attention=LinearAttention()),
     "rotary and linear": lambda: MultiheadAttention(8, 2, attention=LinearAttention(), position=RotaryPosition(4)),
 }
@@ -101,3 +102,38 @@ def test_a_sequence_that_is_all_padding_has_finite_gradients():
     assert result.isfinite().all()
     assert source.grad.isfinite().all()
     assert (source.grad[1] == 0).all()
+
+
+@pytest.mark.parametrize("static", [False, True])
+@torch.no_grad()
+def test_a_target_may_be_decoded_step_by_step_with_the_memory_projected_once(static):
+    model = EncoderDecoder(8, 2, 2, 3).double().eval()
+    source, target = torch.randn(3, 5, 8, dtype=torch.float64), torch.randn(3, 4, 8, dtype=torch.float64)
+    mask = torch.tensor([[True] * 5, [True] * 2 + [False] * 3, [True] * 4 + [False]])
+    memory, wanted = model.encode(source, mask), model(source, target, mask)
+    caches = StaticCache(3, 4) if static else [KeyValueCache() for _ in range(3)]
+    kept = [MemoryCache() for _ in range(3)]
+    first = model.decode(target[:, :1], memory, mask, caches=caches, memory_caches=kept)
+    assert_close(first, wanted[:, :1])
+    calls = []
+    for layer in model.decoder:
+        layer.cross_attention.register_forward_pre_hook(lambda module, args: calls.append(args[1]))
+    rows = torch.tensor([2, 0, 0, 1])
+    for cache in [*kept, caches] if static else kept:
+        cache.reorder(rows)
+    if not static:
+        for cache in caches:
+            cache.keys, cache.values = cache.keys[rows], cache.values[rows]
+    steps = [model.decode(target[rows, i : i + 1], None, caches=caches, memory_caches=kept) for i in range(1, 4)]
+    assert_close(torch.cat(steps, 1), wanted[rows, 1:])
+    assert calls == [None] * 9
+
+
+def test_an_attention_of_ones_own_can_look_at_the_memory():
+    own = MultiheadAttention(8, 2, kdim=6, vdim=6)
+    layer, memory = DecoderLayer(8, 2, cross=True, cross_attention=own), torch.randn(3, 4, 6)
+    assert layer.cross_attention is own
+    with pytest.raises(GradlabError, match="memory must have shape"):
+        layer(torch.randn(3, 5, 8), memory)
+    with pytest.raises(GradlabError, match="cross_attention has no effect with cross=False"):
+        DecoderLayer(8, 2, cross_attention=own)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.console import Console
 
-from gradlab.cli.output import console, figures_table, print_json, table
+from gradlab.cli.output import console, figures_table, print_json, say, table
 from gradlab.cli.training import CodeFiles, Json, Plain, baseline_columns
 from gradlab.errors import GradlabError, notice
 from gradlab.printable import printable
@@ -70,9 +70,13 @@ def evaluate(
     if as_json:
         on = {"data": data, "examples": len(opened.examples(data=data))} if new else {"split": name}
         at = {key: value for key, value in {"threshold": threshold, "tta": tta}.items() if value is not None}
-        print_json({"run": run, **on, **at, **figures, "baselines": baselines})
+        how = {"signatures": dict(opened.task.signatures)} if opened.task.signatures else {}
+        print_json({"run": run, **on, **at, **figures, "baselines": baselines, **how})
     else:
-        console(plain).print(figures_table({name: figures} | baseline_columns(baselines, name)))
+        screen = console(plain)
+        screen.print(figures_table({name: figures} | baseline_columns(baselines, name)))
+        for figure, signature in opened.task.signatures.items():
+            say(screen, figure, signature)
 
 
 def predict(
@@ -87,6 +91,10 @@ def predict(
         ),
     ] = None,
     threshold: Threshold = None,
+    beam: Annotated[
+        int | None, Parameter(help="Of a run that writes texts: search with so many hypotheses; default the recipe's.")
+    ] = None,
+    prefix: Annotated[str | None, Parameter(help="Of a run that writes texts: how each of them must begin.")] = None,
     calibrated: Annotated[
         bool,
         Parameter(show_default=False, help="Give probabilities at the temperature fitted on the validation split."),
@@ -117,6 +125,7 @@ def predict(
     - `gradlab predict runs/csv-3f2a test.csv --id PassengerId --csv --only labels > submission.csv`
     - `gradlab predict runs/images-3f2a holiday.jpg`
     - `gradlab predict runs/images-3f2a FOLDER --json`: every picture below a folder
+    - `gradlab predict runs/translate-3f2a "A dog runs." --beam 5`: a sentence, or a file with one on each line
 
     Parameters
     ----------
@@ -139,7 +148,7 @@ def predict(
     reading = opened.reader.read(inputs, [] if id_column is None else [id_column])
     for note in reading.notes:
         notice(note)
-    predictions = opened.describe(reading.values, calibrated, threshold)
+    predictions = opened.describe(reading.values, calibrated, threshold, beam=beam, prefix=prefix)
     if calibrated and (refused := opened.finished["calibration"].get("refused")):
         print(f"Note: the probabilities are as trained, at temperature 1: {refused}.", file=sys.stderr)
     names = reading.beside[id_column] if id_column else reading.names
@@ -157,9 +166,9 @@ def predict(
 
 
 def _print_table(screen: Console, first: str, names: Sequence[str], predictions: list[dict[str, Any]]) -> None:
-    columns = [key for key in ("label", "probability", "value") if key in predictions[0]]
+    columns = [key for key in ("label", "probability", "value", "text", "score", "coverage") if key in predictions[0]]
     shown = zip(names[:_SHOWN], predictions[:_SHOWN], strict=True)
-    rows = ([name, *(number(p[key]) for key in columns)] for name, p in shown)
+    rows = ([name, *(p[key] if key == "text" else number(p[key]) for key in columns)] for name, p in shown)
     screen.print(table(first, *columns, rows=rows))
     if len(predictions) > _SHOWN:
         screen.print(f"… {len(predictions) - _SHOWN:,} more; --json or --csv prints all of them.")
@@ -185,6 +194,6 @@ def _print_csv(
         if classes:
             row = [*[prediction["label"]] * len(label), *(prediction["probabilities"][c] for c in chances)]
         else:
-            value = prediction["value"]
+            value = prediction.get("value", prediction.get("text"))
             row = value if isinstance(value, list) else [value]
         writer.writerow(map(shown, [name, *row]))

@@ -28,7 +28,10 @@ Classes = Annotated[list[str] | None, "use only the examples of these classes"]
 Limit = Annotated[Count | None, "use only this many training examples"]
 SplitSeed = Annotated[Seed, "of the splits and of generated data"]
 
-FILES = ("path", "validation_file", "test_file")
+FILES = (
+    "path", "validation_file", "test_file", "source_file", "target_file", "validation_source_file",
+    "validation_target_file", "test_source_file", "test_target_file",
+)  # fmt: skip
 """Knobs of sources that name files, wherever a run is used from."""
 
 _TEST_SHARE = 0.2

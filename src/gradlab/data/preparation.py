@@ -34,6 +34,10 @@ class Preparation:
         """New raw inputs, as a column for the model."""
         raise GradlabError(f"Examples of this kind ({self.spec}) cannot be read from files or arrays.")
 
+    def complete(self, targets: Any) -> Any:
+        """What data.json says of the targets, with what of them is kept here."""
+        return targets
+
     def check_known(self, raw: Any, columns: list[str]) -> None:
         """Refuse raw inputs with values in some columns that training did not have."""
 

@@ -176,7 +176,8 @@ class Targets:
 
     Of text, `tokens` is the size of the vocabulary; `token_bytes` has the bytes of each token, where they are known;
     `masked` is how many tokens of a window are to be filled in. Of a table of one's own, `table` has the sizes of its
-    embedded columns: other methods are tried on such a table too.
+    embedded columns: other methods are tried on such a table too. Where targets are texts, `text` says how they are
+    made of tokens; it is kept by the preparation of the data.
     """
 
     classes: list[str] | None = None
@@ -187,6 +188,7 @@ class Targets:
     token_bytes: list[int] = field(default_factory=list)
     masked: int = 0
     table: list[int] | None = None
+    text: Any = None
 
     @classmethod
     def of(cls, training: npt.NDArray[Any], classes: list[str] | None, table: Sequence[int] | None = None) -> "Targets":

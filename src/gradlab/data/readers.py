@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradlab.data.own import Ready
+from gradlab.data.pairs.prepare import Pairing
+from gradlab.data.pairs.reader import SentenceReader
+from gradlab.data.pairs.sentences import Sentences
 from gradlab.data.pictures.reader import PictureReader
 from gradlab.data.preparation import Preparation
 from gradlab.data.preprocessing import Preprocessing
@@ -27,8 +30,11 @@ def reader_of(described: Mapping[str, Any] | None, shape: tuple[int, ...]) -> Re
     return check_content({k: v for k, v in described.items() if k != "kind"}, _READERS[kind], "data.json (reader)")
 
 
-_READERS: dict[str, type[Reader]] = {kind.kind: kind for kind in (ArrayReader, TableReader, PictureReader, TextReader)}
-_PREPARATIONS: dict[str, type[Preparation]] = {kind.kind: kind for kind in (Preprocessing, Context, Beginning, Ready)}
+_READER_KINDS: tuple[type[Any], ...] = (ArrayReader, TableReader, PictureReader, TextReader, SentenceReader)
+_READERS: dict[str, type[Reader]] = {kind.kind: kind for kind in _READER_KINDS}
+_PREPARATIONS: dict[str, type[Preparation]] = {
+    kind.kind: kind for kind in (Preprocessing, Context, Beginning, Ready, Pairing, Sentences)
+}
 
 
 def preparation_of(described: Mapping[str, Any], targets: dict[str, Any], read: Callable[[str], str]) -> Preparation:

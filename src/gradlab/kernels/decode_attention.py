@@ -18,10 +18,10 @@ _BYTES, _WARPS = 32768, 8
 
 def decode_attention(
     q: Float[Tensor, "rows heads new dim"],
-    k: Float[Tensor, "rows heads new dim"],
-    v: Float[Tensor, "rows heads new dim"],
-    keys: Float[Tensor, "rows heads room dim"],
-    values: Float[Tensor, "rows heads room dim"],
+    k: Float[Tensor, "rows key_heads new dim"],
+    v: Float[Tensor, "rows key_heads new dim"],
+    keys: Float[Tensor, "rows key_heads room dim"],
+    values: Float[Tensor, "rows key_heads room dim"],
     place: Int[Tensor, " new"],
     owners: Int[Tensor, "rows room"] | None = None,
     scale: float | None = None,
@@ -29,7 +29,7 @@ def decode_attention(
     """Write k and v at `place` of each row's room, positions next to each other, and attend to all up to each of them.
 
     `owners` says in which row's room the key of each earlier position lies: hypotheses of a beam search share them, and
-    to reorder the hypotheses is to reorder this table alone.
+    to reorder the hypotheses is to reorder this table alone. A head of keys serves heads of queries that lie side by side.
     """
     rows, heads, new, dim = q.shape
     out = torch.empty(rows, new, heads, dim, dtype=q.dtype, device=q.device)  # as the next product takes it
@@ -37,6 +37,7 @@ def decode_attention(
     wide = triton.next_power_of_2(dim)
     launch(
         _attend, (rows * heads, new), q, k, v, keys, values, place, owners, out, *strides, keys.shape[2], heads, new,
+        heads // keys.shape[1],
         dim**-0.5 if scale is None else scale,
         DIM=dim, BLOCK_DIM=wide, BLOCK=max(16, min(256, _BYTES // (wide * q.element_size()))), num_warps=_WARPS,
     )  # fmt: skip
@@ -62,14 +63,15 @@ def plain_decode_attention(
         owners = torch.where(room >= place[0], own, owners)
         keys, values = (part.transpose(1, 2)[owners, room].transpose(1, 2) for part in (keys, values))
     hidden = torch.where(room <= place[:, None], 0.0, -torch.inf).to(q.dtype)
-    return F.scaled_dot_product_attention(q, keys, values, hidden[None, None], scale=scale)
+    grouped = keys.shape[1] != q.shape[1]
+    return F.scaled_dot_product_attention(q, keys, values, hidden[None, None], scale=scale, enable_gqa=grouped)
 
 
 @jit(do_not_specialize=["new"])
 def _attend(
     q, k, v, keys, values, place, owners, out,
     q_row, q_head, q_new, k_row, k_head, k_new, v_row, v_head, v_new,
-    keys_row, keys_head, values_row, values_head, room, heads, new, scale,
+    keys_row, keys_head, values_row, values_head, room, heads, new, served, scale,
     DIM: tl.constexpr, BLOCK_DIM: tl.constexpr, BLOCK: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One head of one new position of a row: softmax(q Kᵀ) V with a running maximum; new keys are not read from the
@@ -81,15 +83,16 @@ def _attend(
     d = tl.arange(0, BLOCK_DIM)
     inside = d < DIM
     at = tl.load(place)
-    keys += head * keys_head
-    values += head * values_head
+    key_head = head // served  # programs of one write the same
+    keys += key_head * keys_head
+    values += key_head * values_head
     # The first keys and values, mostly all there are, come from earlier steps: they are on their way while the kernel
     # before this one still computes the query.
     ks, vs, seen = _block(keys, values, owners, row, keys_row, values_row, room, 0, at, d, inside, DIM, BLOCK)
     if EARLY:
         tl.extra.cuda.gdc_wait()
-    k += row * k_row + head * k_head
-    v += row * v_row + head * v_head
+    k += row * k_row + key_head * k_head
+    v += row * v_row + key_head * v_head
     query = tl.load(q + row * q_row + head * q_head + n * q_new + d, mask=inside, other=0.0).to(tl.float32) * scale
     key = tl.load(k + n * k_new + d, mask=inside, other=0.0)
     value = tl.load(v + n * v_new + d, mask=inside, other=0.0)

@@ -15,6 +15,7 @@ from gradlab.models.linear import linear, softmax
 from gradlab.models.mlp import mlp
 from gradlab.models.ngram import NGram
 from gradlab.models.registry import models
+from gradlab.models.seq2seq import EncoderDecoderModel
 from gradlab.models.vision import (
     VisionTransformer,
     cifar_cnn,
@@ -32,6 +33,7 @@ from gradlab.models.vision import (
 )
 
 __all__ = [
+    "EncoderDecoderModel",
     "MaskedLanguageModel",
     "NGram",
     "RecurrentClassifier",

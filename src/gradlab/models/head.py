@@ -2,9 +2,9 @@
 
 from torch import nn
 
-from gradlab.nn.position import LearnedPosition, RelativePosition
+from gradlab.nn.position import BucketedPosition, LearnedPosition, RelativePosition
 
-TABLES = (nn.Embedding, nn.EmbeddingBag, LearnedPosition, RelativePosition)
+TABLES = (nn.Embedding, nn.EmbeddingBag, LearnedPosition, RelativePosition, BucketedPosition)
 """Modules whose rows are looked up, not multiplied."""
 
 

@@ -46,7 +46,14 @@ from gradlab.nn.normalisation import BatchNorm, GroupNorm, LayerNorm, RMSNorm
 from gradlab.nn.perceptron import Perceptron
 from gradlab.nn.polynomial import PolynomialFeatures
 from gradlab.nn.pooling import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
-from gradlab.nn.position import ALiBi, LearnedPosition, RelativePosition, RotaryPosition, SinusoidalPosition
+from gradlab.nn.position import (
+    ALiBi,
+    BucketedPosition,
+    LearnedPosition,
+    RelativePosition,
+    RotaryPosition,
+    SinusoidalPosition,
+)
 from gradlab.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell, truncated
 from gradlab.nn.regularisation import Dropout, StochasticDepth, Thinning
 from gradlab.nn.residual import DenseConnection, Highway, Residual
@@ -63,6 +70,7 @@ __all__ = [
     "BatchNorm",
     "Behaviour",
     "BoxcarAttention",
+    "BucketedPosition",
     "Conv1d",
     "Conv2d",
     "CoshFeatures",

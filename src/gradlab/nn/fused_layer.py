@@ -35,6 +35,7 @@ def can_fuse(layer: nn.Module, device: torch.device) -> bool:
         and type(mlp.activation) is GELU
         and type(attention) is MultiheadAttention
         and attention.of_modules
+        and attention.rows == (layer.embed_dim,) * 3
         and mlp.dropout.p == layer.dropout.p
         and len(list(attention.parameters())) in (2, 4)  # in and out, with or without biases
         and all(parameter.requires_grad and parameter.dtype == torch.float32 for parameter in layer.parameters())

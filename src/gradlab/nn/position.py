@@ -1,9 +1,11 @@
 """Position: attention treats its inputs as a set, so where they stand is written into the vectors or into the scores.
 
 Added to the vectors: `LearnedPosition`, `SinusoidalPosition`. Turning queries and keys, but not values:
-`RotaryPosition`. Added to the scores: `ALiBi`, `RelativePosition`, of which the last query stands at the last key.
+`RotaryPosition`. Added to the scores: `ALiBi`, `RelativePosition`, `BucketedPosition`, of which the last query stands
+at the last key.
 """
 
+import math
 from typing import Annotated, Literal
 
 import torch
@@ -19,6 +21,7 @@ from gradlab.registry import Count, Natural, Positive
 Layout = Literal["interleaved", "halves"]
 Even = Annotated[int, Ge(2), MultipleOf(2)]
 """The size of vectors whose entries go in pairs."""
+Buckets = Annotated[int, Ge(4), MultipleOf(2)]
 
 
 @block("position.learned", flops="O(n·d)", memory="0")
@@ -162,8 +165,7 @@ class RelativePosition(nn.Module):
     $$ b_{hij} = w_{h, \, \mathrm{clip}(j - p_i, \, -D, \, D)}, \qquad p_i = m - n + i $$
 
     w is `weight`, with the difference -D first; D is `max_distance`, and what is farther away counts as D. n and m are
-    numbers of queries and keys, or tensors of their positions. It is the bias of T5 (Raffel et al. 2019,
-    arXiv:1910.10683) with the clipping of Shaw et al. 2018, arXiv:1803.02155.
+    numbers of queries and keys, or tensors of their positions. Shaw et al. 2018, arXiv:1803.02155.
 
     >>> RelativePosition(num_heads=2, max_distance=8)(3, 5).shape
     torch.Size([2, 3, 5])
@@ -177,6 +179,54 @@ class RelativePosition(nn.Module):
     def forward(self, n: int | Int[Tensor, " n"], m: int | Int[Tensor, " m"]) -> Float[Tensor, "{self.num_heads} n m"]:
         difference = _differences(n, m, self.weight.device).clamp(-self.max_distance, self.max_distance)
         return self.weight[:, difference + self.max_distance]
+
+
+@block("position.bucketed", flops="O(h·n·m)", memory="O(n·m)")
+class BucketedPosition(nn.Module):
+    r"""A learned number for each head and each bucket of distances, added to the scores: the farther, the wider.
+
+    $$ b_{hij} = w_{h, \, \beta(j - p_i)}, \qquad p_i = m - n + i, \qquad
+       \beta(-r) = \begin{cases} r & \text{if } r < E \\
+       \min \left( B - 1, \; E + \left\lfloor (B - E) \, \frac{\log(r/E)}{\log(D/E)} \right\rfloor \right)
+       & \text{else} \end{cases} $$
+
+    Half of the B buckets of keys before the query, E = B/2, have one distance each, and the widths of the others grow
+    with it, so that all from D = `max_distance` on share the last. Later keys have buckets of their own, after those:
+    B is half of `num_buckets`. With `is_causal` they are in the first bucket, as are keys at the query's own place, and
+    B is `num_buckets`. w is `weight`; n and m are numbers of queries and keys, or tensors of their positions. One block
+    may serve all layers of a stack. Raffel et al. 2019 (T5), arXiv:1910.10683.
+
+    >>> bias = BucketedPosition(num_heads=1, num_buckets=8, max_distance=16, is_causal=True)
+    >>> bias.bucket(-torch.tensor([0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 99])).tolist()
+    [0, 1, 2, 3, 4, 4, 5, 6, 7, 7, 7]
+    """
+
+    def __init__(
+        self, num_heads: Count, num_buckets: Buckets = 32, max_distance: Count = 128, *, is_causal: bool = False
+    ):
+        super().__init__()
+        self.num_heads, self.num_buckets, self.max_distance = num_heads, num_buckets, max_distance
+        self.is_causal = is_causal
+        self._before = num_buckets if is_causal else num_buckets // 2  # B
+        if max_distance <= self._before // 2:
+            raise GradlabError(
+                f"position.bucketed: max_distance={max_distance} must be above {self._before // 2}, since so many "
+                f"distances have a bucket each."
+            )
+        self.weight = nn.Parameter(torch.zeros(num_heads, num_buckets))
+
+    def bucket(self, difference: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:
+        """β of the position of a key minus that of a query."""
+        buckets, exact = self._before, self._before // 2
+        distance = -difference.clamp(max=0) if self.is_causal else difference.abs()
+        # In float32, whose roundings decide on which side of a border a distance is: as where weights were trained.
+        growth = torch.log(distance.clamp(min=1).float() / exact) / math.log(self.max_distance / exact)
+        wide = (exact + (growth * (buckets - exact)).long()).clamp(max=buckets - 1)
+        bucket = torch.where(distance < exact, distance, wide)
+        return bucket if self.is_causal else bucket + buckets * (difference > 0)
+
+    def forward(self, n: int | Int[Tensor, " n"], m: int | Int[Tensor, " m"]) -> Float[Tensor, "{self.num_heads} n m"]:
+        return self.weight[:, self.bucket(_differences(n, m, self.weight.device))]
 
 
 def _angles(x: Tensor, offset: int | Tensor, base: float) -> Tensor:

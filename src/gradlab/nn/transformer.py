@@ -1,13 +1,13 @@
 """Transformers: attention mixes positions, a small network changes each, and every step is added to what was there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
 from gradlab.nn.activations import GELU, SiLU
-from gradlab.nn.attention.cache import KeyValueCache, LayerCache
+from gradlab.nn.attention.cache import KeyValueCache, LayerCache, MemoryCache, StaticCache
 from gradlab.nn.attention.multihead import AttentionCache, MultiheadAttention
 from gradlab.nn.blocks import block
 from gradlab.nn.normalisation import LayerNorm
@@ -209,7 +209,8 @@ class DecoderLayer(Layer):
 
     The middle line is there with `cross=True`: M is the `memory`, such as an encoder's result. Without it this is the
     layer of a language model. With a `cache`, x are the positions after those of earlier calls: the results are the
-    same, and none is computed twice. Parts can be put in, and norms can come after, as in the encoder.
+    same, and none is computed twice. A `memory_cache` keeps the keys and values of the memory, which then need be given
+    once only. Parts can be put in, `cross_attention` too, and norms can come after, as in the encoder.
 
     >>> import torch
     >>> layer, x = DecoderLayer(8, num_heads=2), torch.randn(3, 5, 8)
@@ -229,14 +230,18 @@ class DecoderLayer(Layer):
         cross: bool = False,
         norm_first: bool = True,
         attention: nn.Module | None = None,
+        cross_attention: nn.Module | None = None,
         mlp: nn.Module | None = None,
         norm: Norm = LayerNorm,
     ):
         name = "transformer.decoder"
         super().__init__(name, embed_dim, num_heads, hidden, dropout, norm_first, attention, mlp, norm)
         self.cross = cross
+        if cross_attention is not None and not cross:
+            raise GradlabError(f"{name}: cross_attention has no effect with cross=False.")
         if cross:
-            self.cross_attention, self.norm3 = MultiheadAttention(embed_dim, num_heads, dropout), norm(embed_dim)
+            usual = MultiheadAttention(embed_dim, num_heads, dropout) if cross_attention is None else cross_attention
+            self.cross_attention, self.norm3 = usual, norm(embed_dim)
 
     def forward(
         self,
@@ -246,13 +251,17 @@ class DecoderLayer(Layer):
         memory_mask: Bool[Tensor, "*#batch #n m"] | None = None,
         *,
         cache: AttentionCache | StateCache | None = None,
+        memory_cache: MemoryCache | None = None,
     ) -> Float[Tensor, "*batch n {self.embed_dim}"]:
-        if self.cross != (memory is not None):
+        known = memory is not None or (memory_cache is not None and memory_cache.kept is not None)
+        if self.cross != known:
             wanted = "a memory must be given" if self.cross else "no memory can be given"
             raise GradlabError(f"transformer.decoder: cross={self.cross}, so {wanted}.")
         x = self._add(x, lambda x: self.attention(x, mask=mask, is_causal=True, cache=cache), self.norm1)
         if self.cross:
-            x = self._add(x, lambda x: self.cross_attention(x, memory, mask=memory_mask), self.norm3)
+            # One's own attention need not know of caches.
+            kept = {} if memory_cache is None else {"cache": memory_cache}
+            x = self._add(x, lambda x: self.cross_attention(x, memory, mask=memory_mask, **kept), self.norm3)
         return self._add(x, self.mlp, self.norm2)
 
     def new_cache(self, batch: int, max_length: int) -> LayerCache | StateCache:
@@ -343,16 +352,22 @@ class EncoderDecoder(nn.Module):
     def decode(
         self,
         target: Float[Tensor, "*batch m {self.embed_dim}"],
-        memory: Float[Tensor, "*batch n {self.embed_dim}"],
+        memory: Float[Tensor, "*batch n {self.embed_dim}"] | None,
         memory_mask: Bool[Tensor, "*batch n"] | None = None,
         target_mask: Bool[Tensor, "*batch all_keys"] | None = None,
         *,
-        caches: list[KeyValueCache] | None = None,
+        caches: Sequence[AttentionCache | StateCache] | StaticCache | None = None,
+        memory_caches: Sequence[MemoryCache] | None = None,
     ) -> Float[Tensor, "*batch m {self.embed_dim}"]:
-        """What follows a target; with a cache for each layer, a target that goes on where the last call ended."""
+        """What follows a target; with a cache for each layer, a target that goes on where the last call ended.
+
+        With one of the memory for each, the memory is projected in the first call, and is needed in no other.
+        """
         for i, layer in enumerate(self.decoder):
-            cache = None if caches is None else caches[i]
-            target = layer(target, memory, _of_keys(target_mask), _of_keys(memory_mask), cache=cache)
+            kept = {} if caches is None else {"cache": caches[i]}
+            if memory_caches is not None:
+                kept["memory_cache"] = memory_caches[i]
+            target = layer(target, memory, _of_keys(target_mask), _of_keys(memory_mask), **kept)
         y: Tensor = self.decoder_norm(target)
         return y
 

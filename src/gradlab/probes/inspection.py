@@ -4,6 +4,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from gradlab.probes.alignment import Alignment
 from gradlab.probes.attention import AttentionMap
 from gradlab.probes.attribution import Attributions
 from gradlab.probes.findings import findings
@@ -37,6 +38,12 @@ class Inspection:
     following: list[Prediction] = field(default_factory=list)
     """What the model expects after the last token."""
 
+    written: str | None = None
+    """What a model of pairs writes for the first source."""
+
+    alignment: Alignment | None = None
+    """Where it looks in that source for each token."""
+
     notes: list[str] = field(default_factory=list)
     """What the user should know of how this was made."""
 
@@ -68,6 +75,8 @@ class Inspection:
             "attributions": [item.plain() for item in self.attributions.items],
             "tokens": [asdict(token) for token in self.tokens],
             "following": self.following,
+            "written": self.written,
+            "alignment": None if self.alignment is None else self.alignment.plain(),
             "findings": self.findings,
             "notes": self.notes,
         }

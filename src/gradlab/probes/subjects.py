@@ -12,10 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradlab.data import Batch, Context, Examples, Preprocessing, Reading, Tokenizer
+from gradlab.data import Batch, Context, Examples, Pairing, Preprocessing, Reading, Tokenizer
 from gradlab.data.batch import size
 from gradlab.data.pictures.reader import is_picture
 from gradlab.errors import GradlabError, one_line, unknown
+from gradlab.probes.alignment import alignment_of, token_texts
 from gradlab.probes.attention import attention_maps
 from gradlab.probes.inspection import Inspection
 from gradlab.probes.layers import layer_values
@@ -25,7 +26,7 @@ from gradlab.probes.recording import LossFunction, Recording, record
 from gradlab.probes.recurrence import recurrences
 from gradlab.probes.surprise import surprises
 from gradlab.run import Run
-from gradlab.tasks import Classify, Losses, Supervised, Task
+from gradlab.tasks import Classify, Losses, Seq2Seq, Supervised, Task
 from gradlab.tasks.objective import named
 from gradlab.wording import counted
 
@@ -57,6 +58,8 @@ def inspect_run(run: Run, inputs: Any = None, split: str | None = None, examples
         raise GradlabError("An input and a split are two things to look at: give one of them.")
     if inputs is None:
         return _on_split(run, split, examples)
+    if isinstance(run.preprocessing, Pairing):
+        return _on_sources(run, inputs)
     return _on_text(run, inputs) if isinstance(run.preprocessing, Context) else _on_inputs(run, inputs, examples)
 
 
@@ -71,6 +74,8 @@ def _on_split(run: Run, split: str | None, examples: int | None) -> Inspection:
     if not isinstance(task, Supervised):
         seen = record(run.model, batch, loss=_mean_of, call=lambda: task.forward(run.model, batch))
         return _inspection(seen, run.names[0], what, batch, [])
+    if isinstance(task, Seq2Seq):
+        return _on_pair(run, batch, what, [])
     x, y = batch["inputs"], batch["targets"]
     pictures = np.asarray(dataset.raw.inputs[rows[:EXPLAINED]]) if rows is not None and are_pictures(x) else None
     return _of_run(run, record(run.model, x, y, _loss_of(run)), what, x, [], pictures, y)
@@ -105,6 +110,31 @@ def _on_text(run: Run, text: Any) -> Inspection:
         notes.append("One token foretells nothing that could be checked: there is no loss, and so no gradient.")
     seen = record(run.model, x, following, loss)
     return _of_run(run, seen, f"a text of {counted(x.shape[1], 'token')}", x, notes)
+
+
+def _on_sources(run: Run, inputs: Any) -> Inspection:
+    """What is written for the first of some sources, and a pass over both."""
+    reading = run.reader.read(str(inputs)) if isinstance(inputs, (str, Path)) else Reading(np.asarray(inputs))
+    notes = [*reading.notes, "The loss, and so the gradient, is that of the text it writes: the true one is not known."]
+    if len(reading.values) > 1:
+        notes.append(f"There are {len(reading.values):,} sources; the model was shown the first.")
+    batch = {"inputs": run.preprocessing(reading.values[:1])[:]}
+    on = "a source" if reading.names is None else reading.names[0]
+    return _on_pair(run, batch, on, notes)
+
+
+def _on_pair(run: Run, batch: Batch, on: str, notes: list[str]) -> Inspection:
+    """A pass over pairs, whose targets are what is written where they are not known; the first is looked at closely."""
+    task, pairing = run.task, run.preprocessing
+    assert isinstance(task, Seq2Seq)
+    assert isinstance(pairing, Pairing)
+    first = batch["inputs"][:1]
+    written = task.write(run.model, first)[0]
+    targets = batch.get("targets", torch.tensor([written.tokens]))
+    before, x = targets[:, :-1], batch["inputs"]
+    seen = record(run.model, (x, before), targets, lambda output, y: _mean_of([task.loss(output, y)]))
+    more = {"written": written.text, "alignment": alignment_of(run.model, pairing, first, written)}
+    return _inspection(seen, run.names[0], on, (x, before), notes, **more)
 
 
 def _on_inputs(run: Run, inputs: Any, examples: int | None) -> Inspection:
@@ -207,5 +237,4 @@ def _cross_entropy(output: Tensor, y: Tensor) -> Tensor:
 
 
 def _token_text(tokenizer: Tokenizer, token: int) -> str:
-    special = {number: name for name, number in tokenizer.special.items()}
-    return special.get(token) or tokenizer.tokens[token].decode(errors="backslashreplace")
+    return token_texts(tokenizer, [token])[0]

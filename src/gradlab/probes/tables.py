@@ -36,8 +36,21 @@ class TextTable:
 def tables(seen: "Inspection") -> list[TextTable]:
     """Those that have rows."""
     first = [_attributions(seen), _outputs(seen), _gradients(seen)]
-    all_tables = [*first, _attention(seen), _recurrences(seen), _tokens(seen)]
+    all_tables = [_alignment(seen), *first, _attention(seen), _recurrences(seen), _tokens(seen)]
     return [TextTable(t.title, t.columns, t.rows[:_ROWS], max(0, len(t.rows) - _ROWS)) for t in all_tables if t.rows]
+
+
+def _alignment(seen: "Inspection") -> TextTable:
+    """A mark for each token of the source: the darker, the more it counts."""
+    if seen.alignment is None or not seen.alignment.source:
+        return TextTable("", [], [])
+    source = "".join(visible(text) if len(text) == 1 else f"{visible(text)} " for text in seen.alignment.source)
+    wide = [len(visible(text)) + (len(text) > 1) for text in seen.alignment.source]
+    rows = [
+        [visible(token), "".join(mark * width for mark, width in zip(marks, wide, strict=True))]
+        for token, marks in zip(seen.alignment.target, seen.alignment.shades(), strict=True)
+    ]
+    return TextTable("Where it looked for each token that it wrote", ["written", source], rows)
 
 
 def _attributions(seen: "Inspection") -> TextTable:

@@ -346,3 +346,12 @@ def docstrings_rnn() -> Recipe:
 def docstrings_bag() -> Recipe:
     """Which package of Python's library a docstring is of, by its words alone, whatever their order."""
     return _named("docstrings-bag", docstrings_bert(), model="text-bag", train__lr=1e-2, train__epochs=20)
+
+
+@recipe
+def dates_seq2seq() -> Recipe:
+    """Dates as people write them in many languages, to their ISO form, by GRUs with attention. Needs gradlab[text]."""
+    train = {"epochs": 5, "batch_size": 64, "lr": 2e-3, "clip": 1.0, "schedule": "one-cycle"}
+    data = Part("dates", {"tokenizer": "char"})
+    model = Part("seq2seq-rnn", {"cell": "gru", "dim": 64, "hidden": 128})
+    return Recipe("dates-seq2seq", data, model, Part("seq2seq"), train)

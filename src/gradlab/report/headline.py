@@ -89,7 +89,8 @@ def _card(run: "Run", split: str, metric: str) -> Html:
     """
     result = run.finished
     value, to_beat = result[split][metric], result["baseline"].get(split, {}).get(metric)
-    beside = {name: figures[metric] for name, figures in result.get("baselines", {}).get(split, {}).items()}
+    baselines = result.get("baselines", {}).get(split, {})
+    beside = {name: figures[metric] for name, figures in baselines.items() if metric in figures}
 
     def beats(other: float | None) -> bool:
         return other is None or (value > other if run.task.higher_is_better(metric) else value < other)

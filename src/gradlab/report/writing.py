@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.files import write_file
-from gradlab.report import classification, closing, columns, curves, headline, language, pruning, regression, weights
+from gradlab.report import classification, closing, columns, curves, headline, language, pairs, pruning, regression, weights
 from gradlab.report.findings import findings_section
 from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
@@ -22,6 +22,7 @@ sections: dict[str, Section] = {
     "counts": regression.counts_section,
     "written": language.written_section,
     "filled in": language.filled_section,
+    "pairs": pairs.pairs_section,
 }
 """By the names that tasks have for them."""
 

@@ -18,7 +18,7 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -222,7 +222,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
     return {
         "inputs": {"kind": dataset.preprocessing.kind, **dataset.preprocessing.describe()},
         "reader": dataset.raw.reader.describe() if dataset.raw.reader else None,
-        "targets": asdict(dataset.targets),
+        "targets": asdict(replace(dataset.targets, text=None)),
         "sizes": {split: split_size(dataset.split(split)) for split in ("train", "validation", "test")},
         "fingerprint": dataset.raw.fingerprint(),
     }

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from gradlab.data import Beginning, Context, Examples
+from gradlab.data import Beginning, Context, Examples, Pairing
 from gradlab.data.labelled import read_labelled
+from gradlab.data.pairs.files import new_pairs
 from gradlab.data.text.sequences import Padded, PaddedExamples
 from gradlab.data.text.source import new_text
 from gradlab.errors import GradlabError
@@ -19,6 +20,8 @@ def new_examples(run: "Run", data: str) -> Examples:
     preparation, classes = run.preprocessing, run.targets.classes
     if isinstance(preparation, Context) and not isinstance(preparation, Beginning):
         return new_text(data, preparation, run.targets.masked, run.recipe.data.values.get("suffixes", [".txt"]))
+    if isinstance(preparation, Pairing):
+        return new_pairs(data, preparation, run.recipe.data.values)
     if run.task.use != "predict":
         raise GradlabError(f"{run.path} is evaluated on its own data alone, and {data} has other content.")
     values, targets = read_labelled(run.reader, data, classes)

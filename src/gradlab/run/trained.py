@@ -53,7 +53,7 @@ class TrainedRun(RunFiles):
     @cached_property
     def task(self) -> Task:
         self._tell_of_code()
-        return tasks.build(tasks.resolve(self.recipe.task, "task"), self.targets)
+        return tasks.build(tasks.resolve(self.recipe.task, "task"), self.preprocessing.complete(self.targets))
 
     @cached_property
     def model(self) -> nn.Module:
@@ -95,9 +95,11 @@ class TrainedRun(RunFiles):
 
     def outputs(self, raw: npt.ArrayLike | str | Path) -> Tensor:
         """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
+        return check_outputs(self.evaluated(self.prepared(self._read(raw))))
+
+    def _read(self, raw: npt.ArrayLike | str | Path) -> npt.NDArray[Any]:
         reader = self.reader
-        values = reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
-        return check_outputs(self.evaluated(self.prepared(values)))
+        return reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
 
     def evaluated(self, inputs: Column) -> Tensor:
         """What the model gives for prepared inputs, over the views of its task."""
@@ -107,7 +109,7 @@ class TrainedRun(RunFiles):
     def figures_on(self, task: Task, split: Any) -> dict[str, float]:
         """What a task's evaluation says of the model on some examples."""
         with self._model_at_work() as model:
-            return evaluate(model, task, split.to(device_of(model)) if hasattr(split, "to") else split)
+            return evaluate(model, task, split.to(device_of(model)) if hasattr(split, "to") else split, finished=True)
 
     @contextmanager
     def _model_at_work(self) -> Iterator[nn.Module]:
@@ -141,18 +143,34 @@ class TrainedRun(RunFiles):
         return float(calibration["temperature"])
 
     def describe(
-        self, raw: npt.ArrayLike, calibrated: bool = False, threshold: float | None = None
+        self,
+        raw: npt.ArrayLike,
+        calibrated: bool = False,
+        threshold: float | None = None,
+        *,
+        beam: int | None = None,
+        prefix: str | None = None,
     ) -> list[dict[str, Any]]:
-        """Predictions in full: label and probabilities, or value, one dictionary per example.
+        """Predictions in full: label and probabilities, value, or text, one dictionary per example.
 
-        With a `threshold`, the label is the rarer of two classes where its probability is at least that.
+        With a `threshold`, the label is the rarer of two classes where its probability is at least that. Texts are
+        searched with `beam` hypotheses, and begin with `prefix`.
         """
         task = self._task_at(threshold)  # which refuses it before anything is computed
-        return task.decode(self.outputs(raw) / (self.temperature if calibrated else 1.0))
+        if beam is not None or prefix:
+            task = task.writing(beam, prefix)
+        return self.answers(task, raw, self.temperature if calibrated else 1.0)
+
+    def answers(self, task: Task, raw: npt.ArrayLike | str | Path, temperature: float = 1.0) -> list[dict[str, Any]]:
+        """What a task says of raw inputs by the model, one dictionary per example."""
+        inputs = self.prepared(self._read(raw))
+        with self._model_at_work() as model:
+            return task.answers(model, inputs, temperature)
 
     def predict(self, raw: npt.ArrayLike, calibrated: bool = False, threshold: float | None = None) -> npt.NDArray[Any]:
-        """Predicted labels or values for raw inputs, one per row."""
-        return np.array([p.get("label", p.get("value")) for p in self.describe(raw, calibrated, threshold)])
+        """Predicted labels, values or texts for raw inputs, one per row."""
+        described = self.describe(raw, calibrated, threshold)
+        return np.array([next(p[key] for key in ("label", "value", "text") if key in p) for p in described])
 
     def _task_at(self, threshold: float | None) -> Task:
         return self.task if threshold is None else self.task.at_threshold(threshold)

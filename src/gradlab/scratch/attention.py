@@ -132,18 +132,22 @@ def multi_head(
 ) -> Tensor:
     """Attention in several subspaces at once: their results side by side, mixed by one more dense layer.
 
-    The three projections lie below one another in one matrix, (3 d, d), as in PyTorch. Inputs are (batch, length, d).
+    The three projections lie below one another in one matrix, in PyTorch (3 d, d). Inputs are (batch, length, d). A head
+    has as many features as `out_weight` takes of it. Keys and values may have fewer heads, which the rows that are left
+    for them tell: each then serves several heads of queries that lie side by side.
     """
-    d = queries.shape[-1]
+    size = out_weight.shape[1] // heads
+    key_heads = (in_weight.shape[0] // size - heads) // 2
 
-    def project(x: Tensor, part: int) -> Tensor:
-        rows = slice(part * d, (part + 1) * d)
+    def project(x: Tensor, first: int, count: int) -> Tensor:
+        rows = slice(first * size, (first + count) * size)
         y = dense(x, in_weight[rows], None if in_bias is None else in_bias[rows])
-        return y.reshape(*x.shape[:2], heads, d // heads).transpose(0, 2, 1, 3)
+        return y.reshape(*x.shape[:2], count, size).transpose(0, 2, 1, 3)
 
-    q, k, v = (project(x, part) for part, x in enumerate((queries, keys, values)))
-    mixed = scaled_dot(q, k, v, mask).transpose(0, 2, 1, 3).reshape(*queries.shape)
-    return dense(mixed, out_weight, out_bias)
+    served = np.arange(heads) // (heads // key_heads)
+    q, k, v = project(queries, 0, heads), project(keys, heads, key_heads), project(values, heads + key_heads, key_heads)
+    pooled = scaled_dot(q, k[:, served], v[:, served], mask).transpose(0, 2, 1, 3)
+    return dense(pooled.reshape(*queries.shape[:2], heads * size), out_weight, out_bias)
 
 
 def causal_mask(queries: int, keys: int | None = None) -> Mask:

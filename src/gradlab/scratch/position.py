@@ -59,6 +59,28 @@ def relative(weight: Tensor, queries: int, keys: int) -> Tensor:
     return weight[:, np.clip(_differences(queries, keys), -most, most) + most]
 
 
+def bucketed(weight: Tensor, queries: int, keys: int, most: int = 128, *, causal: bool = False) -> Tensor:
+    """A learned number for each head and each bucket of differences of places."""
+    buckets = weight.shape[-1] if causal else weight.shape[-1] // 2
+    places = [[_bucket(int(d), buckets, most, causal) for d in row] for row in _differences(queries, keys)]
+    return weight[:, np.array(places)]
+
+
+def _bucket(difference: int, buckets: int, most: int, causal: bool) -> int:
+    """One each for half of them, then wider and wider until `most`; those of later keys come after all others.
+
+    >>> [_bucket(-r, 4, 8, True) for r in (0, 1, 2, 3, 4, 8, 20)]
+    [0, 1, 2, 2, 3, 3, 3]
+    """
+    if difference > 0:
+        return 0 if causal else buckets + _bucket(-difference, buckets, most, causal)
+    distance, exact = -difference, buckets // 2
+    if distance < exact:
+        return distance
+    growth = np.log(np.float32(distance / exact)) / np.float32(math.log(most / exact))
+    return min(buckets - 1, exact + int(growth * (buckets - exact)))
+
+
 def _places(x: Tensor, offset: int) -> Array:
     return offset + np.arange(x.shape[-2], dtype=np.float64)
 

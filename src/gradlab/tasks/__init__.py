@@ -13,6 +13,7 @@ from gradlab.tasks.poisson import Poisson
 from gradlab.tasks.ranking import Ranking, rankings
 from gradlab.tasks.regress import Regress
 from gradlab.tasks.reliability import Reliability
+from gradlab.tasks.seq2seq import Seq2Seq
 from gradlab.tasks.task import Criterion, Supervised, Task, tasks
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Ranking",
     "Regress",
     "Reliability",
+    "Seq2Seq",
     "Supervised",
     "Task",
     "calibrate",

@@ -35,10 +35,10 @@ def inference(model: nn.Module) -> Iterator[None]:
         yield
 
 
-def evaluate(model: nn.Module, task: "Task", split: Any) -> dict[str, float]:
+def evaluate(model: nn.Module, task: "Task", split: Any, *, finished: bool = False) -> dict[str, float]:
     """What a task's evaluation says of a model, which is in evaluation mode and gathers no gradients meanwhile.
 
-    Random numbers that the evaluation draws are the same each time, and those of a training go on afterwards as if
+    Of a `finished` model that may be more. Random numbers that the evaluation draws are the same each time, and those of a training go on afterwards as if
     nothing had been drawn: how often a model is evaluated changes nothing in it.
     """
     generators = _generators(device_of(model))
@@ -47,7 +47,7 @@ def evaluate(model: nn.Module, task: "Task", split: Any) -> dict[str, float]:
         for generator in generators:
             generator.manual_seed(_SEED)
         with torch.no_grad(), evaluating(model):
-            return task.evaluate(model, split)
+            return task.evaluate_finished(model, split) if finished else task.evaluate(model, split)
     finally:
         for generator, state in zip(generators, states, strict=True):
             generator.set_state(state)
@@ -97,7 +97,7 @@ def evaluate_supervised(
     count: Any = 0
     share = examples if examples.carries else parallel.share(examples)
     with inference(model):
-        read = _in_order(model, examples) if examples.carries else _apart(model, share, rows)
+        read = _in_order(model, examples) if examples.carries else _apart(model, task, share, rows)
         for output, batch in read:
             y, weight = batch["targets"], (batch["weights"],) if "weights" in batch else ()
             loss, n = task.loss(output, y, *weight)
@@ -112,10 +112,10 @@ def evaluate_supervised(
         return _figures(task, total.item() / float(count), totals)
 
 
-def _apart(model: nn.Module, examples: Examples, rows: int) -> Iterator[tuple[Tensor, Batch]]:
+def _apart(model: nn.Module, task: "Supervised", examples: Examples, rows: int) -> Iterator[tuple[Tensor, Batch]]:
     """The outputs for some rows after the other, beside the batch they are of."""
     for batch in examples.batches(rows):
-        yield model(batch["inputs"]), batch
+        yield task.forward(model, batch), batch
 
 
 def _in_order(model: Any, examples: Examples) -> Iterator[tuple[Tensor, Batch]]:

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from gradlab.data import Batch, Examples, Wants
 from gradlab.errors import GradlabError
 from gradlab.registry import Registry
-from gradlab.tasks.evaluation import evaluate_metrics, evaluate_objectives, evaluate_supervised
+from gradlab.tasks.evaluation import evaluate_metrics, evaluate_objectives, evaluate_supervised, predict
+from gradlab.tasks.finite import check_outputs
 from gradlab.tasks.metrics import Metric
 from gradlab.tasks.objective import Loss, Objective
 from gradlab.tasks.views import Tta
@@ -153,9 +154,32 @@ class Task:
         """The same task, with the second of two classes predicted from this probability on."""
         raise GradlabError("A threshold decides between two classes, but this run predicts something else.")
 
+    def writing(self, beam: int | None, prefix: str | None) -> "Task":
+        """The same task, where texts are searched with so many hypotheses, and begin with a `prefix`."""
+        raise GradlabError("A beam and a prefix are of texts that are written, but this run predicts something else.")
+
     def decode(self, output: Tensor) -> list[dict[str, Any]]:
         """Model outputs in the user's terms, one dictionary per example."""
         return [{"value": row} for row in output.tolist()]
+
+    def evaluate_finished(self, model: nn.Module, split: Any) -> Figures:
+        """What is said of a finished model: figures that take too long to be asked for during a training may be added.
+
+        It is called as `evaluate` is.
+        """
+        return self.evaluate(model, split)
+
+    @property
+    def signatures(self) -> Mapping[str, str]:
+        """By the name of a figure, how exactly it is computed, where others compute it in other ways."""
+        return {}
+
+    def answers(self, model: nn.Module, inputs: Any, temperature: float = 1.0) -> list[dict[str, Any]]:
+        """What a model says of prepared inputs, in the user's terms, one dictionary per example.
+
+        Logits are divided by the `temperature`.
+        """
+        return self.decode(check_outputs(predict(self.at_test(model), inputs)) / temperature)
 
 
 class Supervised(Task):
@@ -169,7 +193,7 @@ class Supervised(Task):
 
     def _minimised(self, model: nn.Module, batch: Batch) -> Loss:
         weight = (batch["weights"],) if "weights" in batch else ()
-        return self.training_loss(model(batch["inputs"]), batch["targets"], *weight)
+        return self.training_loss(self.forward(model, batch), batch["targets"], *weight)
 
     def forward(self, model: nn.Module, batch: Batch) -> Any:
         return model(batch["inputs"])

@@ -127,7 +127,7 @@ def _figures(
     """What result.json holds; every figure stands beside those of the trivial baselines."""
     task, model, progress = training.task, training.model, training.progress
     held_out = {name: read(splits[name], training.plan) for name in ("validation", "test") if len(splits.get(name, ()))}
-    figures = {name: evaluate(model, task, split) for name, split in held_out.items()}
+    figures = {name: evaluate(model, task, split, finished=True) for name, split in held_out.items()}
     for name, split in held_out.items():
         check_losses(figures[name], model, task, split, f"{name} split, at the end")
     at_hand = not isinstance(task, Supervised) or has_targets(training.train)
@@ -149,5 +149,6 @@ def _figures(
         "baseline": {"name": to_beat, **{s: beside[to_beat] for s, beside in baselines.items()}} if trivial else {},
         "baselines": baselines,
         **task.closing(model, held_out),
+        **({"signatures": dict(task.signatures)} if task.signatures else {}),
         **({"findings": [finding.as_json() for finding in checkup.findings]} if checkup else {}),
     }

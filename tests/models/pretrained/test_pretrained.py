@@ -61,6 +61,7 @@ THEIRS = {
     ),
     "llama, two heads a key": lambda: llama(num_key_value_heads=2),
     "llama, one key for all": lambda: llama(num_key_value_heads=1),
+    "llama, heads of their own size": lambda: llama(num_key_value_heads=2, head_dim=6),
     "bert": masked,
     "bert, of other settings": lambda: masked(
         layer_norm_eps=0.1, hidden_act="gelu_new", type_vocab_size=3, pad_token_id=None
@@ -117,6 +118,8 @@ def test_their_models_give_the_same_logits_here_and_when_they_come_back(tmp_path
     check_close(ours(TOKENS), want, atol)
     gl.save_pretrained(ours, tmp_path / "back")
     check_close(load_theirs(tmp_path / "back")(TOKENS).logits, want, atol)
+    there, back = (load_file(tmp_path / folder / "model.safetensors") for folder in ("there", "back"))
+    assert {n: t.shape for n, t in back.items()} == {n: t.shape for n, t in there.items() if n in back}
 
 
 def encoder(**options):
@@ -128,6 +131,7 @@ OURS = {
     "gpt2, by tanh": lambda: TransformerLanguageModel(40, 16, **LAYERS, hidden=20, approximate="tanh", **GPT2),
     "gpt2, untied": lambda: TransformerLanguageModel(40, 16, **LAYERS, tied=False, **GPT2),
     "llama": lambda: TransformerLanguageModel(40, 16, **LAYERS, eps=0.1, rotary_base=50.0, tied=False, **LLAMA),
+    "llama, grouped": lambda: TransformerLanguageModel(40, 16, **LAYERS, key_heads=2, head_dim=6, **LLAMA),
     "llama, tied": lambda: TransformerLanguageModel(40, 16, **LAYERS, hidden=20, dropout=0.2, **LLAMA),
     "bert": lambda: MaskedLanguageModel(encoder(eps=0.1, dropout=0.2)),
     "bert, by tanh": lambda: MaskedLanguageModel(encoder(approximate="tanh", types=3, padding=None)),
@@ -237,8 +241,8 @@ def change(folder, **changes):
         (llama, {"rope_parameters": None, "rope_scaling": {"type": "linear", "factor": 2}}, 'rope_type="linear"'),
         (llama, {"attention_bias": True}, "attention_bias=true is not supported"),
         (llama, {"hidden_act": "gelu"}, 'hidden_act="gelu" is not supported'),
-        (llama, {"head_dim": 8}, "got head_dim=8"),
-        (llama, {"num_key_value_heads": 3}, "must be a multiple of num_key_value_heads=3"),
+        (llama, {"head_dim": 8}, "q_proj.weight is 16 × 16 instead of 32 × 16"),
+        (llama, {"num_key_value_heads": 3}, "must be a multiple of num_key_value_heads, got 4 and 3"),
         (masked, {"position_embedding_type": "relative_key"}, 'position_embedding_type="relative_key"'),
         (masked, {"tie_word_embeddings": False}, "tie_word_embeddings=false is not supported"),
         (masked, {"is_decoder": True}, "is_decoder=true is not supported"),
@@ -282,6 +286,8 @@ def test_pickles_and_numbers_of_other_kinds_are_not_read(tmp_path):
     [
         (lambda: TransformerLanguageModel(40, 16, **LAYERS, position="alibi"), "has position=learned.*position=alibi"),
         (lambda: TransformerLanguageModel(40, 16, **LAYERS, attention="linear"), "attention=linear"),
+        (lambda: TransformerLanguageModel(40, 16, **LAYERS, key_heads=2), "has key_heads=none.*key_heads=2"),
+        (lambda: TransformerLanguageModel(40, 16, **LAYERS, head_dim=6), "head_dim=6"),
         (lambda: TransformerLanguageModel(40, 16, **LAYERS, norm_first=False), "norm_first=false"),
         (lambda: TransformerLanguageModel(40, 16, **LAYERS, **(LLAMA | {"norm": "layer"})), "LlamaForC.*norm=layer"),
         (lambda: TransformerLanguageModel(40, 16, **LAYERS, **(LLAMA | {"bias": True})), "bias=true"),

@@ -14,7 +14,7 @@ from gradlab.nn.attention import (
     causal_mask,
     length_mask,
 )
-from gradlab.nn.attention.cache import KeyValueCache
+from gradlab.nn.attention.cache import KeyValueCache, MemoryCache
 from gradlab.nn.position import ALiBi, RelativePosition, RotaryPosition
 
 
@@ -197,6 +197,8 @@ def test_it_compiles_with_a_causal_mask_and_a_bias():
     ("settings", "told"),
     [
         ({"num_heads": 3}, "embed_dim must be a multiple of num_heads, got 8 and 3"),
+        ({"num_key_value_heads": 3}, "num_heads must be a multiple of num_key_value_heads, got 2 and 3"),
+        ({"head_dim": 0}, r"head_dim must be int ≥ 1 \| none, got 0"),
         ({"num_heads": 0}, "num_heads must be int ≥ 1, got 0"),
         ({"kdim": 0}, r"kdim must be int ≥ 1 \| none, got 0"),
         ({"dropout": 0.5, "attention": GaussianAttention()}, "dropout=0.5 has no effect, the attention has its own"),
@@ -222,3 +224,102 @@ def test_inputs_that_do_not_fit_are_told():
         ShapeError, match=r"A mask of shape \(2, 1, 3, 3\) cannot be spread over scores of shape \(2, 3, 3\)"
     ):
         MultiheadAttention(8, 2)(x, mask=torch.ones(2, 1, 3, 3, dtype=torch.bool))
+
+
+def repeated(grouped):
+    """The same function with a head of keys for each of queries: rows of keys and values once for each they serve."""
+    served = grouped.num_heads // grouped.num_key_value_heads
+    whole = MultiheadAttention(
+        grouped.embed_dim,
+        grouped.num_heads,
+        attention=grouped.attention,
+        position=grouped.position,
+        score_bias=grouped.score_bias,
+        head_dim=grouped.head_dim,
+    )
+
+    def spread(rows):
+        q, k, v = rows.split(grouped.rows)
+        k, v = (x.unflatten(0, (-1, grouped.head_dim)).repeat_interleave(served, 0).flatten(0, 1) for x in (k, v))
+        return torch.cat([q, k, v])
+
+    state = grouped.state_dict()
+    whole.load_state_dict(state | {name: spread(state[name]) for name in ("in_proj_weight", "in_proj_bias")})
+    return whole
+
+
+GROUPED = {
+    "plain": lambda: {},
+    "rotary": lambda: {"position": RotaryPosition(6)},
+    "alibi": lambda: {"score_bias": ALiBi(4)},
+    "linear": lambda: {"attention": LinearAttention()},
+    "unscaled": lambda: {"attention": ScaledDotAttention(scale=1.0)},
+}
+
+
+@pytest.mark.parametrize("part", GROUPED)
+@pytest.mark.parametrize("key_heads", [1, 2, 4])
+def test_a_head_of_keys_may_serve_several_of_queries(part, key_heads):
+    grouped = randomised(MultiheadAttention(8, 4, num_key_value_heads=key_heads, head_dim=6, **GROUPED[part]()))
+    assert grouped.in_proj_weight.shape == ((4 + 2 * key_heads) * 6, 8)
+    assert grouped.out_proj.weight.shape == (8, 24)
+    whole, x = repeated(grouped).double(), torch.randn(2, 5, 8, dtype=torch.float64)
+    grouped.double()
+    assert_close(grouped(x, is_causal=True), whole(x, is_causal=True))
+    if part != "linear":
+        mask = torch.rand(2, 1, 5) < 0.8
+        assert_close(grouped(x, mask=mask), whole(x, mask=mask))
+        assert_close(grouped.weights(x, mask=mask), whole.weights(x, mask=mask))
+
+
+@pytest.mark.parametrize("part", GROUPED)
+@torch.no_grad()
+def test_caches_of_grouped_queries_have_the_heads_of_keys_alone(part):
+    grouped = randomised(MultiheadAttention(8, 4, num_key_value_heads=2, head_dim=6, **GROUPED[part]())).double()
+    x = torch.randn(2, 6, 8, dtype=torch.float64)
+    wanted, steps = grouped(x, is_causal=True), [3, 1, 2]
+    for cache in (KeyValueCache(), grouped.new_cache(2, 9)):
+        got = torch.cat([grouped(part, is_causal=True, cache=cache) for part in x.split(steps, 1)], 1)
+        assert_close(got, wanted)
+    cache = grouped.new_cache(2, 9)
+    step = grouped.decoding(nn.Identity(), cache)
+    assert_close(torch.cat([step(part.clone(), None, None)[1] for part in x.split(steps, 1)], 1), wanted)
+    if part != "linear":
+        assert cache.rooms[0].shape == (2, 2, 9, 6)
+
+
+def test_keys_and_values_of_other_sizes_may_be_grouped_too():
+    attention = randomised(MultiheadAttention(8, 4, kdim=5, vdim=3, num_key_value_heads=2))
+    assert attention.k_proj_weight.shape == (4, 5)
+    assert attention(torch.randn(2, 3, 8), torch.randn(2, 6, 5), torch.randn(2, 6, 3)).shape == (2, 3, 8)
+
+
+def memory_of(attention, padded=True):
+    x, memory = torch.randn(2, 3, 8, dtype=torch.float64), torch.randn(2, 5, 8, dtype=torch.float64)
+    mask = length_mask(torch.tensor([[5], [2]]), 5) if padded else None
+    return attention.double(), x, memory, mask
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("key_heads", [1, 2])
+def test_a_memory_is_projected_once(padded, key_heads):
+    made = randomised(MultiheadAttention(8, 2, num_key_value_heads=key_heads))
+    attention, x, memory, mask = memory_of(made, padded)
+    wanted, cache = attention(x, memory, mask=mask), MemoryCache()
+    assert_close(attention(x[:, :1], memory, mask=mask, cache=cache), wanted[:, :1])
+    assert cache.kept[0].shape == (2, key_heads, 5, 8 // 2)
+    assert cache.length == 5
+    assert_close(attention(x[:, 1:], cache=cache), wanted[:, 1:])
+    assert_close(attention(x[:, 1:], torch.full_like(memory, torch.nan), cache=cache), wanted[:, 1:])
+    cache.reorder(torch.tensor([1, 0, 1]))
+    assert_close(attention(x[[1, 0, 1], 1:], cache=cache), wanted[[1, 0, 1], 1:])
+
+
+def test_what_a_memory_cannot_be_is_told():
+    attention, x, memory, _ = memory_of(MultiheadAttention(8, 2))
+    each = torch.ones(3, 5, dtype=torch.bool)
+    with pytest.raises(GradlabError, match="The mask of a memory is the same for every query, got one for 3"):
+        attention(x, memory, mask=each, cache=MemoryCache())
+    turned = memory_of(MultiheadAttention(8, 2, position=RotaryPosition(4)))[0]
+    with pytest.raises(GradlabError, match="a memory that is cached has no positions"):
+        turned(x, memory, cache=MemoryCache())

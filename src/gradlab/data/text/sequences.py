@@ -112,6 +112,11 @@ class Padded:
     def subset(self, chosen: npt.NDArray[np.int64]) -> "Padded":
         return Padded(self.sequences, self.longest, self.rows[chosen], self.device)
 
+    def flat(self) -> npt.NDArray[Any]:
+        """The tokens of all rows one after the other, without padding."""
+        starts = self.sequences.starts[self.rows]
+        return np.concatenate([self.sequences.tokens[a : a + n] for a, n in zip(starts, self.lengths, strict=True)])
+
     def to(self, device: torch.device) -> "Padded":
         return Padded(self.sequences, self.longest, self.rows, device)
 
@@ -141,7 +146,8 @@ def length_batches(
     """Rows of an epoch in batches of similar lengths, in random order: a pure function of (seed, epoch).
 
     The rows are shuffled, then sorted by length a hundred batches at a time; so there is little padding, and yet other
-    rows come together in each epoch. A batch that is smaller than the others is the last.
+    rows come together in each epoch. A batch that is smaller than the others is the last. With several lengths of a
+    row, the first of them counts most.
 
     >>> [batch.tolist() for batch in length_batches(np.array([7, 1, 8, 2]), 2, seed=0, epoch=0)]
     [[0, 2], [1, 3]]
@@ -150,7 +156,8 @@ def length_batches(
         raise GradlabError(f"A batch must have at least one example, got {batch_size}.")
     order = permutation(len(lengths), seed, epoch).numpy()
     pool = np.arange(len(order)) // (_POOL * batch_size)
-    batches = torch.split(torch.from_numpy(order[np.lexsort((lengths[order], pool))]), batch_size)
+    sides = lengths.reshape(len(lengths), -1)[order].T[::-1]
+    batches = torch.split(torch.from_numpy(order[np.lexsort((*sides, pool))]), batch_size)
     # The 2 keeps this draw apart from the first, and from that of `Windows.for_epoch`.
     whole = len(lengths) // batch_size
     return [*(batches[i] for i in np.random.default_rng([seed, epoch, 2]).permutation(whole)), *batches[whole:]]

@@ -5,7 +5,7 @@ from typing import Any
 from torch import nn
 
 from gradlab.models.language.settings import TransformerSizes
-from gradlab.models.language.transformer import Tied, TransformerLanguageModel
+from gradlab.models.language.transformer import KeyHeads, Tied, TransformerLanguageModel
 from gradlab.models.registry import models
 from gradlab.specs import Tokens
 
@@ -24,6 +24,9 @@ def gpt2(inputs: Tokens, outputs: int, *, sizes: TransformerSizes) -> nn.Module:
 
 
 @models.register("llama")
-def llama(inputs: Tokens, outputs: int, *, sizes: TransformerSizes, tied: Tied = False) -> nn.Module:
+def llama(
+    inputs: Tokens, outputs: int, *, sizes: TransformerSizes, key_heads: KeyHeads = None, tied: Tied = False
+) -> nn.Module:
     """The architecture of Llama: rotary positions, for which heads have even sizes, RMS norm, gated MLPs, no biases."""
-    return TransformerLanguageModel(inputs.vocabulary, inputs.context, **vars(sizes), tied=tied, **LLAMA)
+    settings = {**vars(sizes), "key_heads": key_heads, "tied": tied, **LLAMA}
+    return TransformerLanguageModel(inputs.vocabulary, inputs.context, **settings)

@@ -20,17 +20,19 @@ from gradlab.nn.attention.multihead import attentions
 from gradlab.nn.normalisation import last_axis_norms
 from gradlab.nn.position import ALiBi, LearnedPosition, RelativePosition, RotaryPosition, SinusoidalPosition
 from gradlab.nn.transformer import MLP, DecoderLayer, GatedMLP
-from gradlab.registry import Part, Positive, Schema
+from gradlab.registry import Count, Part, Positive, Schema
 from gradlab.specs import Tokens
 
 PositionName = Literal["none", "learned", "sinusoidal", "rotary", "alibi", "relative"]
 Tied = Annotated[bool, "the last map is the table of embeddings"]
+KeyHeads = Annotated[Count | None, "of keys and values, each for several of queries; default heads"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderKnobs(TransformerSizes):
     """What a recipe may set of a decoder; the defaults are the shape of GPT-2, at a small size."""
 
+    key_heads: KeyHeads = None
     attention: Annotated[str, attentions, "of a head; linear and performer cost no square of the length"] = "scaled_dot"
     position: Annotated[PositionName, "how a token's place is told"] = "learned"
     norm: NormName = "layer"
@@ -43,8 +45,9 @@ class DecoderKnobs(TransformerSizes):
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderSettings(DecoderKnobs):
-    """All that a decoder is built by: the last three are there for weights of others, which were trained with them."""
+    """All that a decoder is built by: what it has beside knobs is for weights of others, trained with it."""
 
+    head_dim: Count | None = None
     eps: Positive = 1e-5
     rotary_base: Positive = 10000.0
     approximate: Literal["none", "tanh"] = "none"
@@ -82,10 +85,10 @@ class TransformerLanguageModel(nn.Module):
                 f"model.position={chosen.position} is added to scores, which {chosen.attention} attention has not."
             )
         self.embedding = nn.Embedding(vocabulary, chosen.dim)
-        self.position = _added_position(chosen, context)
+        self.position = added_position(chosen, context)
         self.dropout = nn.Dropout(chosen.dropout)
         self.layers = nn.ModuleList(_layer(chosen, context) for _ in range(chosen.layers))
-        self.norm = _norm(chosen, chosen.dim) if chosen.norm_first else nn.Identity()
+        self.norm = make_norm(chosen, chosen.dim) if chosen.norm_first else nn.Identity()
         self.head = None if chosen.tied else nn.Linear(chosen.dim, vocabulary, bias=False)
         self.reset_parameters()
 
@@ -133,19 +136,19 @@ def _layer(settings: DecoderSettings, context: int) -> DecoderLayer:
         settings.heads,
         dropout=settings.dropout,
         norm_first=settings.norm_first,
-        attention=_attention(settings, context),
-        mlp=_mlp(settings),
-        norm=lambda features: _norm(settings, features),
+        attention=make_attention(settings, context),
+        mlp=make_mlp(settings),
+        norm=lambda features: make_norm(settings, features),
     )
 
 
-def _norm(settings: DecoderSettings, features: int) -> nn.Module:
+def make_norm(settings: DecoderSettings, features: int) -> nn.Module:
     norm: nn.Module = last_axis_norms.build(Part(settings.norm), normalized_shape=features, eps=settings.eps)
     return norm
 
 
-def _attention(settings: DecoderSettings, context: int) -> MultiheadAttention:
-    head_dim, fused = settings.dim // settings.heads, settings.attention == "scaled_dot"
+def make_attention(settings: DecoderSettings, context: int) -> MultiheadAttention:
+    head_dim, fused = settings.head_dim or settings.dim // settings.heads, settings.attention == "scaled_dot"
     return MultiheadAttention(
         settings.dim,
         settings.heads,
@@ -156,10 +159,12 @@ def _attention(settings: DecoderSettings, context: int) -> MultiheadAttention:
         if settings.position == "rotary"
         else None,
         score_bias=_score_bias(settings, context),
+        num_key_value_heads=settings.key_heads,
+        head_dim=settings.head_dim,
     )
 
 
-def _mlp(settings: DecoderSettings) -> nn.Module:
+def make_mlp(settings: DecoderSettings) -> nn.Module:
     options: dict[str, Any] = {"bias": settings.bias, "dropout": settings.dropout}
     if settings.activation is not None:
         options["activation"] = activations.build(settings.activation)
@@ -174,7 +179,7 @@ def _score_bias(settings: DecoderSettings, context: int) -> nn.Module | None:
     return RelativePosition(settings.heads, context) if settings.position == "relative" else None
 
 
-def _added_position(settings: DecoderSettings, context: int) -> nn.Module | None:
+def added_position(settings: DecoderSettings, context: int) -> nn.Module | None:
     if settings.position == "learned":
         return LearnedPosition(context, settings.dim)
     return SinusoidalPosition(settings.dim) if settings.position == "sinusoidal" else None

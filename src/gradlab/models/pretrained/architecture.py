@@ -51,32 +51,33 @@ class Row:
     """Theirs multiply from the right."""
 
     grouped: bool = False
-    """Keys and values, which are all but the first, may have fewer heads than queries."""
+    """Queries, keys and values; of the last two there may be fewer heads."""
 
     def of_layer(self, i: int) -> "Row":
         return replace(
             self, ours=self.ours.replace("*", str(i)), theirs=tuple(t.replace("*", str(i)) for t in self.theirs)
         )
 
-    def shapes(self, ours: Sequence[int], heads: int, key_heads: int) -> list[tuple[int, ...]]:
+    def shapes(self, ours: Sequence[int], values: Values) -> list[tuple[int, ...]]:
         """The shapes of theirs, for the shape of ours."""
-        whole = (ours[0] // len(self.theirs), *ours[1:])
-        less = (whole[0] // heads * key_heads, *ours[1:]) if self.grouped else whole
-        shapes = [whole] + [less] * (len(self.theirs) - 1)
+        shapes = [(size, *ours[1:]) for size in self._sizes(ours[0], values)]
         return [shape[::-1] for shape in shapes] if self.transposed else shapes
 
-    def join(self, theirs: Sequence[Tensor], heads: int, key_heads: int) -> Tensor:
-        """Ours, in memory of its own. A head of keys that serves several queries is written once for each."""
-        first, *others = [part.T for part in theirs] if self.transposed else theirs
-        if self.grouped:
-            apart = [part.reshape(key_heads, -1, part.shape[-1]) for part in others]
-            others = [part.repeat_interleave(heads // key_heads, 0).flatten(0, 1) for part in apart]
-        return torch.cat([first, *others])
+    def join(self, theirs: Sequence[Tensor]) -> Tensor:
+        """Ours, in memory of its own."""
+        return torch.cat([part.T if self.transposed else part for part in theirs])
 
-    def split(self, ours: Tensor) -> dict[str, Tensor]:
-        """Theirs, by name; each has all heads."""
-        parts = ours.chunk(len(self.theirs))
+    def split(self, ours: Tensor, values: Values) -> dict[str, Tensor]:
+        """Theirs, by name."""
+        parts = ours.split(self._sizes(len(ours), values))
         return {n: (p.T if self.transposed else p).contiguous() for n, p in zip(self.theirs, parts, strict=True)}
+
+    def _sizes(self, rows: int, values: Values) -> list[int]:
+        """How many rows of ours each of theirs has."""
+        shares = [1] * len(self.theirs)
+        if self.grouped:
+            shares = [values["heads"], *[values.get("key_heads") or values["heads"]] * 2]
+        return [rows // sum(shares) * share for share in shares]
 
 
 def affine(ours: str, theirs: str, *, transposed: bool = False) -> tuple[Row, Row]:

@@ -4,7 +4,6 @@ from typing import Any, Literal
 
 from torch import nn
 
-from gradlab.errors import GradlabError
 from gradlab.models.language import presets
 from gradlab.models.language.transformer import TransformerLanguageModel
 from gradlab.models.pretrained.architecture import Architecture, Config, Row, Setting, Values, affine
@@ -16,12 +15,20 @@ GELUName = Literal["gelu_new", "gelu_pytorch_tanh", "gelu"]
 
 def _described(model: TransformerLanguageModel) -> Values:
     first: Any = model.layers[0]
-    sizes = {"vocabulary": model.vocabulary, "context": model.context}
-    return {**sizes, **vars(model.settings), "hidden": first.mlp.hidden}
+    sizes = {"vocabulary": model.vocabulary, "context": model.context, "hidden": first.mlp.hidden}
+    heads = {"key_heads": first.attention.num_key_value_heads, "head_dim": first.attention.head_dim}
+    return {**vars(model.settings), **sizes, **heads}
 
 
 def _gpt2(values: Values) -> nn.Module:
     return TransformerLanguageModel(**values, **presets.GPT2)
+
+
+def _described_gpt2(model: TransformerLanguageModel) -> Values:
+    """With no word of heads where they are the usual ones."""
+    values, own = _described(model), model.settings
+    usual = {"key_heads": own.heads, "head_dim": own.dim // own.heads}
+    return values | {name: None for name, value in usual.items() if values[name] == value}
 
 
 GPT2 = Architecture(
@@ -41,7 +48,7 @@ GPT2 = Architecture(
     ),
     dropouts={"resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.1},
     fixed={"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False, "add_cross_attention": False},
-    needs=presets.GPT2,
+    needs={**presets.GPT2, "key_heads": None, "head_dim": None},
     rows=(
         Row("embedding.weight", ("transformer.wte.weight",)),
         Row("position.weight", ("transformer.wpe.weight",)),
@@ -56,25 +63,14 @@ GPT2 = Architecture(
         Row("head.weight", ("lm_head.weight",)),
     ),
     build=_gpt2,
-    describe=_described,
+    describe=_described_gpt2,
     copies={"lm_head.weight": "transformer.wte.weight"},
     unused=("transformer.h.*.attn.bias", "transformer.h.*.attn.masked_bias"),
 )
 
 
 def _llama(values: Values) -> nn.Module:
-    heads, key_heads, head_dim = values["heads"], values["key_heads"], values["head_dim"]
-    if head_dim not in (None, values["dim"] // heads):
-        raise GradlabError(f"A Llama here has head_dim = hidden_size / num_attention_heads, got head_dim={head_dim}.")
-    if key_heads is not None and heads % key_heads:
-        raise GradlabError(f"num_attention_heads={heads} must be a multiple of num_key_value_heads={key_heads}.")
-    ours = {name: value for name, value in values.items() if name not in ("key_heads", "head_dim")}
-    return TransformerLanguageModel(**ours, **presets.LLAMA)
-
-
-def _described_llama(model: TransformerLanguageModel) -> Values:
-    heads = model.settings.heads
-    return {**_described(model), "key_heads": heads, "head_dim": model.settings.dim // heads}
+    return TransformerLanguageModel(**values, **presets.LLAMA)
 
 
 def _with_rotation(config: Config) -> Config:
@@ -127,7 +123,7 @@ LLAMA = Architecture(
         Row("head.weight", ("lm_head.weight",)),
     ),
     build=_llama,
-    describe=_described_llama,
+    describe=_described,
     copies={"lm_head.weight": "model.embed_tokens.weight"},
     unused=("model.layers.*.self_attn.rotary_emb.inv_freq", "model.rotary_emb.inv_freq"),
     flat=_with_rotation,

@@ -35,8 +35,8 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
 
     GPT2LMHeadModel and LlamaForCausalLM become a `TransformerLanguageModel`, BertForMaskedLM a `MaskedLanguageModel`,
     BertForSequenceClassification a `TextClassifier`, and BertModel a `TransformerEncoder`, without its pooler. Logits
-    are the same, where no padding is looked at: an encoder leaves it out unless told by a mask. Keys and values that
-    several heads of a Llama share are written out for each. What a model here cannot do is refused.
+    are the same, where no padding is looked at: an encoder leaves it out unless told by a mask. What a model here cannot
+    do is refused.
 
     The model is in evaluation mode, in the dtype of the file. `dropout` is for training on; without it, it is theirs,
     if that is one probability for all places.
@@ -46,7 +46,6 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
     architecture = architecture_of(config, path)
     with interpreting(path / CONFIG, _SAVE_AGAIN):
         values = architecture.arguments(config, str(path / CONFIG), dropout)
-        heads, key_heads = values["heads"], values.get("key_heads") or values["heads"]
         if values["layers"] > _MOST_LAYERS:
             raise ValueError(f"{values['layers']:,} layers")
         with torch.device("meta"), _Undrawn():
@@ -55,10 +54,10 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
     rows = [row for row in architecture.layered(values["layers"]) if row.ours in shapes]
     wanted: Shapes = {}
     for row in rows:
-        wanted |= zip(row.theirs, row.shapes(shapes[row.ours], heads, key_heads), strict=True)
+        wanted |= zip(row.theirs, row.shapes(shapes[row.ours], values), strict=True)
     tensors = _checked(_named(_read(path), architecture, wanted), architecture, wanted, path)
     dtype = reduce(torch.promote_types, (tensor.dtype for tensor in tensors.values()))
-    state = {row.ours: row.join([tensors.pop(n) for n in row.theirs], heads, key_heads).to(dtype) for row in rows}
+    state = {row.ours: row.join([tensors.pop(n) for n in row.theirs]).to(dtype) for row in rows}
     model.load_state_dict(state, assign=True)
     return model.eval()
 

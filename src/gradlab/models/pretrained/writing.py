@@ -70,11 +70,12 @@ def _config(architecture: Architecture, model: nn.Module) -> Config:
 
 def _weights(architecture: Architecture, model: nn.Module) -> dict[str, Tensor]:
     state = {name: tensor.detach().cpu() for name, tensor in architecture.state(model).items()}
-    rows = [row for row in architecture.layered(architecture.describe(model)["layers"]) if row.ours in state]
+    values = architecture.describe(model)
+    rows = [row for row in architecture.layered(values["layers"]) if row.ours in state]
     others = sorted(state.keys() - {row.ours for row in rows})
     if others:
         raise GradlabError(f"The model has weights that a {architecture.name} has not: {', '.join(others[:3])}.")
-    return {name: tensor for row in rows for name, tensor in row.split(state[row.ours]).items()}
+    return {name: tensor for row in rows for name, tensor in row.split(state[row.ours], values).items()}
 
 
 def _write(folder: Path, files: dict[str, str], weights: dict[str, Tensor]) -> Path:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gradlab.errors import GradlabError
@@ -105,6 +105,37 @@ class LayerCache:
         room = room if len(rows) == len(room) else room.new_zeros(len(rows), *room.shape[1:])
         room.narrow(-2, 0, self.length).copy_(kept)
         return room
+
+
+class MemoryCache:
+    """The keys and values of a memory that stays as it is, such as an encoder's result: projected once, when first
+    looked at, with the mask of its padding. What later calls are given in their place is not looked at."""
+
+    def __init__(self) -> None:
+        self.kept: tuple[Tensor, Tensor, Tensor | None] | None = None
+
+    @property
+    def length(self) -> int:
+        return 0 if self.kept is None else self.kept[0].shape[-2]
+
+    def keep(
+        self,
+        keys: Float[Tensor, "batch *heads m key_dim"],
+        values: Float[Tensor, "batch *heads m value_dim"],
+        mask: Bool[Tensor, "*#batch #n #m"] | None = None,
+    ) -> None:
+        """Take in all there are, for every query to come."""
+        if mask is not None and mask.ndim > 1 and mask.shape[-2] != 1:
+            raise GradlabError(f"The mask of a memory is the same for every query, got one for {mask.shape[-2]}.")
+        self.kept = keys, values, mask
+
+    def reorder(self, rows: Int[Tensor, " kept"]) -> None:
+        """Row i becomes what row rows[i] was. There may be more of them than before, or fewer."""
+        if self.kept is not None:
+            keys, values, mask = self.kept
+            many = mask is not None and mask.ndim > 2 and len(mask) > 1
+            mask = mask.index_select(0, rows) if many and mask is not None else mask
+            self.kept = keys.index_select(0, rows), values.index_select(0, rows), mask
 
 
 def shared(room: Float[Tensor, "batch heads room dim"], owners: Int[Tensor, "batch room"]) -> Tensor:

@@ -10,14 +10,14 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
-from gradlab.nn.attention.cache import LayerCache
+from gradlab.nn.attention.cache import LayerCache, MemoryCache
 from gradlab.nn.attention.dot_product import ScaledDotAttention
 from gradlab.nn.attention.linear import LinearAttention
 from gradlab.nn.attention.masks import for_scores, without_later_keys
 from gradlab.nn.blocks import Family, ShapeError, block
-from gradlab.nn.plain import bare, is_plain
+from gradlab.nn.plain import is_plain
 from gradlab.nn.recurrent.cache import StateCache
-from gradlab.nn.steps import At, Step, added, affine, by_kernels, normed_affine
+from gradlab.nn.steps import At, Step
 from gradlab.registry import Count, Fraction
 
 attentions = Family("attention.{}", "dim", "query_dim", "key_dim", "hidden_dim", "rank", old={"softmax": "scaled_dot"})
@@ -25,7 +25,6 @@ attentions = Family("attention.{}", "dim", "query_dim", "key_dim", "hidden_dim",
 
 Positions = Callable[[Tensor, int], Tensor]
 ScoreBias = Callable[[int, int], Tensor]
-Pool = Callable[[Tensor, Tensor, Tensor, At | None], Tensor]
 
 
 @runtime_checkable
@@ -42,27 +41,30 @@ class AttentionCache(Protocol):
 
 @block(
     "attention.multihead",
-    flops="8·n·d² + 4·n²·d",
+    flops="8·n·d² + 4·n²·d, and 4·n·d²·(1 - g/h) less with g heads of keys",
     memory="O(n·d), and O(n²·h) if the `attention` is not fused or the weights are asked for",
     letters="n positions that look at themselves",
 )
 class MultiheadAttention(nn.Module):
     r"""Attention in h subspaces at once, whose results lie side by side and are mixed by one more affine map.
 
-    $$ O_a = \mathrm{softmax} \left( \frac{Q_a K_a^\top}{\sqrt{d/h}} \right) V_a, \qquad
+    $$ O_a = \mathrm{softmax} \left( \frac{Q_a K_a^\top}{\sqrt{e}} \right) V_a, \qquad
        Y = (O_1, \dots, O_h) \, W^\top + b $$
 
-    h is `num_heads`, d is `embed_dim`. Queries, keys and values each go through an affine map first, and head a has the
-    a-th d/h of their features. The results lie along the axis of features too, so that no position mixes with another
-    but by attention. A query that may look nowhere gets b. Without a key, keys and values are the queries
-    (self-attention); without a value, the values are the keys. Weights are named and laid out as in
-    torch.nn.MultiheadAttention, whose masks mean the opposite.
+    h is `num_heads`. Queries, keys and values each go through an affine map first, and head a has the a-th e of their
+    features; e is `head_dim`, by default d/h with d = `embed_dim`. The results lie along the axis of features too, so
+    that no position mixes with another but by attention. A query that may look nowhere gets b. Without a key, keys and
+    values are the queries (self-attention); without a value, the values are the keys. Weights are named and laid out
+    as in torch.nn.MultiheadAttention, whose masks mean the opposite.
+
+    With `num_key_value_heads` g below h, each head of keys and values serves h/g heads of queries that lie side by
+    side, and a cache has g heads alone (grouped queries: Ainslie et al. 2023, arXiv:2305.13245).
 
     Parts can be put in: `attention`, a function of the heads' queries, keys, values and mask; `position`, a function of
     the heads' queries or keys and of the position of the first, such as a rotation; `score_bias`, a function of the
     numbers of queries and keys that gives what is added to the scores. The last query stands at the last key. With a
     `cache`, the keys are those after its own, and it gives all of them; of linear attention, `new_cache` keeps the sums
-    alone. Vaswani et al. 2017, arXiv:1706.03762.
+    alone; a `MemoryCache` keeps keys and values that stay. Vaswani et al. 2017, arXiv:1706.03762.
 
     >>> attention = MultiheadAttention(8, num_heads=2)
     >>> x = torch.randn(1, 5, 8)
@@ -82,15 +84,17 @@ class MultiheadAttention(nn.Module):
         attention: Callable[..., Tensor] | None = None,
         position: Positions | None = None,
         score_bias: ScoreBias | None = None,
+        num_key_value_heads: Count | None = None,
+        head_dim: Count | None = None,
     ):
         super().__init__()
         self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.num_key_value_heads = num_heads if num_key_value_heads is None else num_key_value_heads
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
-        if embed_dim % num_heads:
-            raise GradlabError(
-                f"attention.multihead: embed_dim must be a multiple of num_heads, got {embed_dim} and {num_heads}."
-            )
-        self.head_dim = embed_dim // num_heads
+        if head_dim is None:
+            _must_divide("embed_dim", embed_dim, "num_heads", num_heads)
+        _must_divide("num_heads", num_heads, "num_key_value_heads", self.num_key_value_heads)
+        self.head_dim = embed_dim // num_heads if head_dim is None else head_dim
         if attention is not None and dropout:
             raise GradlabError(f"attention.multihead: dropout={dropout} has no effect, the attention has its own.")
         self.attention = ScaledDotAttention(dropout=dropout) if attention is None else attention
@@ -99,16 +103,17 @@ class MultiheadAttention(nn.Module):
         self._takes_causal = "is_causal" in accepted
         if score_bias is not None and "bias" not in accepted:
             raise GradlabError("attention.multihead: score_bias needs an attention that takes a bias.")
-        if self._packed:
-            self.in_proj_weight = nn.Parameter(torch.empty(3 * embed_dim, embed_dim))
+        queries, keys, values = self.rows
+        if self.is_packed:
+            self.in_proj_weight = nn.Parameter(torch.empty(sum(self.rows), embed_dim))
         else:
-            self.q_proj_weight = nn.Parameter(torch.empty(embed_dim, embed_dim))
-            self.k_proj_weight = nn.Parameter(torch.empty(embed_dim, self.kdim))
-            self.v_proj_weight = nn.Parameter(torch.empty(embed_dim, self.vdim))
+            self.q_proj_weight = nn.Parameter(torch.empty(queries, embed_dim))
+            self.k_proj_weight = nn.Parameter(torch.empty(keys, self.kdim))
+            self.v_proj_weight = nn.Parameter(torch.empty(values, self.vdim))
         for weight in self.parameters(recurse=False):
             nn.init.xavier_uniform_(weight)
-        self.in_proj_bias = nn.Parameter(torch.zeros(3 * embed_dim)) if bias else None
-        self.out_proj = nn.Linear(embed_dim, embed_dim, bias)
+        self.in_proj_bias = nn.Parameter(torch.zeros(sum(self.rows))) if bias else None
+        self.out_proj = nn.Linear(queries, embed_dim, bias)
         if bias:
             nn.init.zeros_(self.out_proj.bias)
 
@@ -120,28 +125,51 @@ class MultiheadAttention(nn.Module):
         mask: Bool[Tensor, "*#batch #n #all_keys"] | None = None,
         *,
         is_causal: bool = False,
-        cache: AttentionCache | StateCache | None = None,
+        cache: AttentionCache | StateCache | MemoryCache | None = None,
     ) -> Float[Tensor, "*batch n {self.embed_dim}"]:
+        if isinstance(cache, MemoryCache):
+            return self._mixed(self._remembered(query, key, value, mask, is_causal, cache))
         key = self._instead(key, query, "key", self.kdim)
         q, k, v = self._heads(query, key, self._instead(value, key, "value", self.vdim))
         q, k = self._turned(q, k, start=0 if cache is None else cache.length)
         if isinstance(cache, StateCache):
             if mask is not None or not is_causal:
                 raise GradlabError("attention.multihead: with sums for a cache, attention is causal and has no mask.")
-            pooled = self._summed(q, k, v, cache)
-        else:
-            k, v = (k, v) if cache is None else cache.append(k, v)
-            pooled = self._attended(q, k, v, mask, is_causal)
+            return self._mixed(self.summed(q, k, v, cache))
+        k, v = (k, v) if cache is None else cache.append(k, v)
+        return self._mixed(self._attended(q, k, v, mask, is_causal))
+
+    def _mixed(self, pooled: Tensor) -> Tensor:
         mixed: Tensor = self.out_proj(pooled.transpose(-3, -2).flatten(-2))
         return mixed
+
+    def _remembered(
+        self,
+        query: Tensor,
+        key: Tensor | None,
+        value: Tensor | None,
+        mask: Tensor | None,
+        is_causal: bool,
+        cache: MemoryCache,
+    ) -> Tensor:
+        """What is gathered of keys and values that are projected once."""
+        if is_causal or self.position is not None or self.score_bias is not None:
+            raise GradlabError("attention.multihead: a memory that is cached has no positions, and is seen as a whole.")
+        if cache.kept is None:
+            key = self._instead(key, query, "key", self.kdim)
+            q, k, v = self._heads(query, key, self._instead(value, key, "value", self.vdim))
+            cache.keep(k, v, mask)
+        else:
+            (q,), (k, v, mask) = self._heads(query), cache.kept
+        return self._attended(q, k, v, mask, False)
 
     def pooled(self, q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool) -> Tensor:
         """What the heads' queries gather of their own texts, before it is mixed."""
         return self._attended(*self._turned(q, k), v, None, is_causal)
 
     def _attended(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool) -> Tensor:
-        mask, options = self._options(q, k, mask, is_causal)
-        return self.attention(q, k, v, mask, **options)
+        mask, options = self.options(q, k, mask, is_causal)
+        return self.attention(q, self.spread(k), self.spread(v), mask, **options)
 
     def weights(
         self,
@@ -154,8 +182,8 @@ class MultiheadAttention(nn.Module):
         """What each key counts for each query in each head, if the `attention` has weights to show."""
         q, k = self._heads(query, self._instead(key, query, "key", self.kdim))
         q, k = self._turned(q, k)
-        mask, options = self._options(q, k, mask, is_causal)
-        return self.attention.weights(q, k, mask, **options)  # type: ignore[union-attr]
+        mask, options = self.options(q, k, mask, is_causal)
+        return self.attention.weights(q, self.spread(k), mask, **options)  # type: ignore[union-attr]
 
     def new_cache(self, batch: int, max_length: int) -> LayerCache | StateCache:
         """What decoding keeps of earlier positions: keys and values, or of linear attention their sums."""
@@ -166,32 +194,9 @@ class MultiheadAttention(nn.Module):
 
     def decoding(self, norm: nn.Module, cache: LayerCache | StateCache) -> Step:
         """Causal attention of the next positions, normalised before it, to all there are; for what is plain."""
-        normalise = bare(norm)
+        from gradlab.nn.attention.decoding import decoding_step
 
-        def called(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:
-            x = added(x, delta)
-            return x, self(normalise(x), is_causal=True, cache=cache)
-
-        if not self._packed or not self.of_modules:
-            return called
-        project, out = (
-            normed_affine(norm, self.in_proj_weight, self.in_proj_bias),
-            affine(self.out_proj.weight, self.out_proj.bias),
-        )
-        turn = None if self.position is None else bare(self.position)  # type: ignore[arg-type]
-        sizes, pool = (3, self.num_heads, self.head_dim), self._pool(cache)
-
-        def attend(x: Tensor, delta: Tensor | None, at: At | None) -> tuple[Tensor, Tensor]:
-            x, heads = project(x, delta, at)
-            heads = heads.view(*x.shape[:2], *sizes).transpose(1, 3)  # (batch, heads, 3, new, features of a head)
-            if turn is None:
-                q, k, v = heads.unbind(2)
-            else:
-                start = cache.length if at is None else at.place
-                (q, k), v = turn(heads.narrow(2, 0, 2), start).unbind(2), heads.select(2, 2)
-            return x, out(pool(q, k, v, at).transpose(1, 2).flatten(-2), at)
-
-        return attend
+        return decoding_step(self, norm, cache)
 
     @property
     def of_modules(self) -> bool:
@@ -200,43 +205,10 @@ class MultiheadAttention(nn.Module):
             isinstance(part, nn.Module | None) for part in (self.position, self.score_bias)
         )
 
-    def _pool(self, cache: LayerCache | StateCache) -> Pool:
-        """The attention of new heads to those of a cache."""
-        if isinstance(cache, StateCache):
-            return lambda q, k, v, at: self._summed(q, k, v, cache, at)
-        if type(self.attention) is not ScaledDotAttention or self.score_bias is not None:
-            return lambda q, k, v, at: self._masked(q, k, v, cache, at)
-        inner, scale = self.attention, self.attention.scale
-        by_kernel = by_kernels(self.in_proj_weight)
-
-        def pool(q: Tensor, k: Tensor, v: Tensor, at: At | None) -> Tensor:
-            if at is not None:
-                from gradlab.kernels.decode_attention import decode_attention, plain_decode_attention
-
-                attend = decode_attention if by_kernel else plain_decode_attention
-                return attend(q, k, v, *cache.rooms, at.place, at.owners, scale)
-            new = q.shape[2]
-            keys, values = cache.append(k, v)
-            if new == 1:  # one position looks at all there are
-                return F.scaled_dot_product_attention(q, keys, values, scale=scale)
-            return inner(q, keys, values, is_causal=True)  # type: ignore[no-any-return]
-
-        return pool
-
-    def _masked(self, q: Tensor, k: Tensor, v: Tensor, cache: LayerCache, at: At | None) -> Tensor:
-        if at is None:
-            k, v = cache.append(k, v)
-            mask, options = self._options(q, k, None, is_causal=True)
-        else:
-            k, v = cache.put(k, v, at)
-            positions = torch.arange(k.shape[-2], device=k.device)
-            mask = positions <= at.place[:, None]
-            options = {} if self.score_bias is None else {"bias": self.score_bias(at.place, positions)}  # type: ignore[arg-type]
-        pooled: Tensor = self.attention(q, k, v, mask, **options)
-        return pooled
-
-    def _summed(self, q: Tensor, k: Tensor, v: Tensor, cache: StateCache, at: At | None = None) -> Tensor:
+    def summed(self, q: Tensor, k: Tensor, v: Tensor, cache: StateCache, at: At | None = None) -> Tensor:
+        """Linear attention of new heads to what a cache has the sums of."""
         assert isinstance(self.attention, LinearAttention)
+        k, v = self.spread(k), self.spread(v)
         if q.shape[-2] > 1:
             pooled, state = self.attention.advance(q, k, v, cache.state)
         else:
@@ -248,6 +220,11 @@ class MultiheadAttention(nn.Module):
             cache.overwrite(state)
         return pooled
 
+    def spread(self, heads: Tensor) -> Tensor:
+        """Keys or values, (…, g, length, e), written once for each head of queries that they serve."""
+        served = self.num_heads // self.num_key_value_heads
+        return heads if served == 1 else heads.repeat_interleave(served, -3)
+
     def _instead(self, tensor: Tensor | None, other: Tensor, name: str, size: int) -> Tensor:
         """What stands in for a key or a value that is not given, if it has as many features."""
         if tensor is None and other.shape[-1] != size:
@@ -255,22 +232,29 @@ class MultiheadAttention(nn.Module):
         return other if tensor is None else tensor
 
     def _heads(self, *inputs: Tensor) -> list[Tensor]:
-        """Inputs as the heads see them, (…, heads, length, d/h): queries, keys and, if there are three, values."""
-        if len(inputs) == 3 and inputs[0] is inputs[1] is inputs[2] and self._packed:
+        """Inputs as the heads see them, (…, heads, length, e): queries and, if there are more, keys and values."""
+        if len(inputs) == 3 and inputs[0] is inputs[1] is inputs[2] and self.is_packed:
             # One product gives all three.
-            projected = F.linear(inputs[0], self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
+            projected = F.linear(inputs[0], self.in_proj_weight, self.in_proj_bias).split(self.rows, -1)
         else:
             projected = tuple(map(F.linear, inputs, *self._projections()))
-        return [x.reshape(*x.shape[:-1], self.num_heads, self.head_dim).transpose(-3, -2) for x in projected]
+        return [x.unflatten(-1, (-1, self.head_dim)).transpose(-3, -2) for x in projected]
 
     def _projections(self) -> tuple[Sequence[Tensor], Sequence[Tensor | None]]:
         """The weights and the biases of queries, keys and values."""
-        apart = () if self._packed else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        return apart or self.in_proj_weight.chunk(3), biases
+        apart = () if self.is_packed else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.split(self.rows)
+        return apart or self.in_proj_weight.split(self.rows), biases
 
     @property
-    def _packed(self) -> bool:
+    def rows(self) -> tuple[int, int, int]:
+        """How many features queries, keys and values are projected to."""
+        keys = self.num_key_value_heads * self.head_dim
+        return self.num_heads * self.head_dim, keys, keys
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether one matrix has all three projections."""
         return self.kdim == self.vdim == self.embed_dim
 
     def _turned(self, q: Tensor, k: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
@@ -279,7 +263,7 @@ class MultiheadAttention(nn.Module):
             return q, k
         return self.position(q, start + k.shape[-2] - q.shape[-2]), self.position(k, start)
 
-    def _options(
+    def options(
         self, q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool
     ) -> tuple[Tensor | None, dict[str, Any]]:
         """The mask for all heads, and the other arguments of the attention."""
@@ -294,3 +278,8 @@ class MultiheadAttention(nn.Module):
         if self.score_bias is not None:
             options["bias"] = self.score_bias(n, m)
         return mask, options
+
+
+def _must_divide(whole: str, size: int, part: str, parts: int) -> None:
+    if size % parts:
+        raise GradlabError(f"attention.multihead: {whole} must be a multiple of {part}, got {size} and {parts}.")

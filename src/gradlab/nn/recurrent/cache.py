@@ -56,7 +56,7 @@ class StateCache:
     def hold(self) -> list[Tensor]:
         """Keep one state in one place from now on, written over by each update: for steps that a device replays."""
         if self._held is None:
-            length, self._held = self.length, _mapped(torch.clone, self.state)
+            length, self._held = self.length, mapped(torch.clone, self.state)
             self._past.clear()
             self._past.append((length, self._held))
         return _parts(self._held)
@@ -73,7 +73,7 @@ class StateCache:
         """Row i becomes what row rows[i] was. Earlier states are forgotten."""
         if self._past:
             length, state = self._past[-1]
-            state = _mapped(lambda part: part.index_select(self.batch_axis, rows), state)
+            state = mapped(lambda part: part.index_select(self.batch_axis, rows), state)
             self._past.clear()
             self._past.append((length, state if self._held is None else self._written(state)))
 
@@ -88,13 +88,13 @@ class StateCache:
         return self._held
 
 
-def _mapped(change: Callable[[Tensor], Tensor], state: Any) -> Any:
+def mapped(change: Callable[[Tensor], Tensor], state: Any) -> Any:
     """The same structure, each tensor changed."""
     if isinstance(state, Tensor):
         return change(state)
     if isinstance(state, dict):
-        return {name: _mapped(change, part) for name, part in state.items()}
-    parts = [_mapped(change, part) for part in state]
+        return {name: mapped(change, part) for name, part in state.items()}
+    parts = [mapped(change, part) for part in state]
     # A named tuple takes its parts one by one.
     return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
 
@@ -102,5 +102,5 @@ def _mapped(change: Callable[[Tensor], Tensor], state: Any) -> Any:
 def _parts(state: Any) -> list[Tensor]:
     """Its tensors, one after the other."""
     parts: list[Tensor] = []
-    _mapped(lambda part: parts.append(part) or part, state)  # type: ignore[func-returns-value]
+    mapped(lambda part: parts.append(part) or part, state)  # type: ignore[func-returns-value]
     return parts

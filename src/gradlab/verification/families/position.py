@@ -14,7 +14,7 @@ from gradlab.verification.checks import Call, Draw, Fault, conform, example, law
 from gradlab.verification.comparing import difference
 
 VECTORS = ("position.learned", "position.sinusoidal", "position.rotary")
-BIASES = ("position.alibi", "position.relative")
+BIASES = ("position.alibi", "position.relative", "position.bucketed")
 LONGEST = 12  # offset and length together
 
 
@@ -30,10 +30,19 @@ def build(case: Case, d: int = 0) -> Any:
             settings = {"dim": d, "base": case.real("base", 2, 20000), "layout": layout}
         case "position.alibi":
             settings = {"num_heads": case.integer("num_heads", 1, 12), "is_causal": False}
+        case "position.bucketed":
+            settings = _buckets(case)
         case _:
             heads, most = case.integer("num_heads", 1, 3), case.integer("max_distance", 0, 4)
             settings = {"num_heads": heads, "max_distance": most}
     return case.build(**settings)
+
+
+def _buckets(case: Case, most: int = 12) -> dict[str, Any]:
+    buckets, is_causal = case.integer("num_buckets", 4, most, multiple_of=2), case.flag("is_causal")
+    exact = buckets // 2 if is_causal else buckets // 4
+    distances = {"num_buckets": buckets, "max_distance": exact + case.integer("wide", 1, 30)}
+    return {"num_heads": case.integer("num_heads", 1, 3), "is_causal": is_causal, **distances}
 
 
 def vectors(case: Case) -> Tensor:
@@ -72,6 +81,13 @@ def _bias(*weights: str) -> Draw:
     return draw
 
 
+def _bucket_bias(case: Case) -> Call:
+    (n, m), settings = lengths(case), _buckets(case)
+    block = case.build(**settings)
+    options = {"queries": n, "keys": m, "most": settings["max_distance"], "causal": settings["is_causal"]}
+    return Call(lambda: block(n, m), (), case.weights(block, "weight"), options)
+
+
 def _looked_up(call: Call) -> Any:
     (x,), offset = call.inputs, call.options["offset"]
     return x + F.embedding(torch.arange(offset, offset + x.shape[-2]), call.weights["weight"])
@@ -86,6 +102,7 @@ conform("position.learned", _at_offset(6, "weight"), peer={"torch.embedding": _l
 conform("position.sinusoidal", _at_offset(500), twin=position.sinusoidal, fault=[nothing, times])
 conform("position.rotary", _at_offset(500), twin=position.rotary, twin_call=_turned, fault=one_layout)
 conform("position.relative", _bias("weight"), twin=position.relative, fault=alike)
+conform("position.bucketed", _bucket_bias, twin=position.bucketed, fault=alike)
 conform(
     "position.alibi",
     _bias(),
@@ -161,10 +178,25 @@ def t5s_bias(case: Case) -> float:
     return difference(block(most + 1, most + 1), theirs.compute_bias(most + 1, most + 1)[0])
 
 
+@peer("position.bucketed", "transformers.models.t5.T5Attention", needs="transformers")
+def t5s_buckets(case: Case) -> float:
+    n, settings = case.integer("n", 1, 200), _buckets(case, 32)
+    block = case.build(**settings)
+    weight, t5 = case.weight(block), _transformers("t5")
+    sizes = {f"relative_attention_{name}": settings[name] for name in ("num_buckets", "max_distance")}
+    heads, is_decoder = settings["num_heads"], settings["is_causal"]
+    config = t5.T5Config(d_model=4, d_kv=4, num_heads=heads, is_decoder=is_decoder, **sizes)
+    theirs = t5.T5Attention(config, has_relative_attention_bias=True).double()
+    with torch.no_grad():
+        theirs.relative_attention_bias.weight.copy_(weight.T)
+    return difference(block(n, n), theirs.compute_bias(n, n)[0])
+
+
 example("position.learned", call=lambda n, d: ({"max_length": n, "dim": d}, (torch.randn(n, d),)), n=5, d=4)
 example("position.sinusoidal", "position.rotary", call=lambda n, d: ({"dim": d}, (torch.randn(n, d),)), n=5, d=4)
 example("position.alibi", call=lambda h, n, m: ({"num_heads": h}, (n, m)), h=3, n=4, m=5)
 example("position.relative", call=lambda h, n, m: ({"num_heads": h, "max_distance": 2}, (n, m)), h=3, n=4, m=5)
+example("position.bucketed", call=lambda h, n, m: ({"num_heads": h, "num_buckets": 8}, (n, m)), h=3, n=4, m=5)
 
 # Laws of vectors
 
@@ -303,3 +335,15 @@ def what_is_farther_than_the_table_counts_as_its_end(case: Case) -> float:
     b = block(length + 1, length + 1)
     ends = weight[:, -1:].expand(-1, length + 1 - most), weight[:, :1].expand(-1, length - most)
     return difference((b[:, 0, most:], b[:, -1, : length - most]), ends)
+
+
+@law("position.bucketed", fault=Fault(bucket=lambda self, d: d.clamp(max=0).abs().clamp(max=self.num_buckets - 1)))
+def buckets_grow_with_the_distance_and_end_at_the_largest(case: Case) -> float:
+    """b(r) ≤ b(r + 1) ≤ b(r) + 1 among single distances, and b(D) = b(D + r) is the last"""
+    settings = _buckets(case)
+    block, most = case.build(**settings), settings["max_distance"]
+    found = block.bucket(-torch.arange(most + 5))
+    last = settings["num_buckets"] // (1 if settings["is_causal"] else 2)
+    exact = torch.arange(last // 2)
+    falls = (found.diff() < 0).sum()
+    return float(falls) + difference((found[: last // 2], found[most:]), (exact, torch.full((5,), last - 1)))

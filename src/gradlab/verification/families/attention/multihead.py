@@ -6,10 +6,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from gradlab import scratch
 from gradlab.nn.attention import MultiheadAttention, ScaledDotAttention, causal_mask
 from gradlab.nn.attention.cache import KeyValueCache
+from gradlab.nn.blocks import settings_of
 from gradlab.scratch import attention, functions
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Fault, conform, example, law, peer
@@ -53,21 +55,38 @@ def places(block: Any) -> int:
     return 3 if {"key", "value"} <= named or {"k", "v"} <= named else min(3, max(1, len(required(block))))
 
 
-def tokens(case: Case, fewest: int = 1, *, alone: bool = False) -> Tokens:
-    """A block of some heads, with a batch of tokens; `alone`, they look at themselves only."""
+def tokens(case: Case, fewest: int = 1, *, alone: bool = False, grouped: bool = False) -> Tokens:
+    """A block of some heads, with a batch of tokens; `alone`, they look at themselves only.
+
+    `grouped`, it may have fewer heads of keys and values, of a size of their own, if it is one that can.
+    """
     fixed = case.subject.fixed
     if "embed_dim" in fixed:
         heads = case.choice("num_heads", [h for h in (1, 2, 3, 4) if fixed["embed_dim"] % h == 0])
+    elif grouped:
+        heads = case.choice("num_heads", (1, 2, 4, 6))
     else:
         heads = case.integer("num_heads", 1, 3)
     d = case.integer("embed_dim", heads, 3 * heads, multiple_of=heads)
     biased = {"bias": not case.flag("without bias")} if takes(case, "bias") and "bias" not in fixed else {}
-    block = built(case, embed_dim=d, num_heads=heads, **biased)
+    of_heads = _of_heads(case, heads) if grouped else {}
+    block = built(case, embed_dim=d, num_heads=heads, **biased, **of_heads)
     batch, n = case.integer("batch", 1, 2), case.integer("n", fewest, 4)
     queries = case.tensor("queries", batch, n, d)
     if alone or places(block) == 1 or not case.flag("cross"):
         return Tokens(block, heads, queries, queries)
     return Tokens(block, heads, queries, case.tensor("memory", batch, case.integer("m", fewest, 4), d))
+
+
+def _of_heads(case: Case, heads: int) -> dict[str, int]:
+    implementation = case.subject.implementation
+    if isinstance(implementation, nn.Module) or "num_key_value_heads" not in settings_of(implementation):
+        return {}
+    divisors = [g for g in range(heads, 0, -1) if heads % g == 0]
+    return {
+        "num_key_value_heads": case.choice("num_key_value_heads", divisors),
+        "head_dim": case.integer("head_dim", 1, 3),
+    }
 
 
 def _mask(case: Case, seen: Tokens) -> Tensor | None:
@@ -80,7 +99,7 @@ def _mask(case: Case, seen: Tokens) -> Tensor | None:
 
 
 def _call(case: Case) -> Call:
-    seen = tokens(case)
+    seen = tokens(case, grouped=True)
     mask, maps = _mask(case, seen), Projections(seen.block)
     options = {"seen": seen, "maps": maps, "mask": array(mask)}
     return Call(lambda *leaves: seen(mask), (*seen.leaves, *maps.leaves), options=options)
@@ -95,7 +114,8 @@ def _twin(*leaves: scratch.Tensor, seen: Tokens, maps: Projections, mask: Any) -
     return attention.multi_head(*tokens, seen.heads, in_weight, in_bias, out_weight, out_bias, mask)
 
 
-conform(BLOCK, _call, twin=attention.multi_head, twin_call=_twin)
+in_turn = Fault(spread=lambda self, x: x.repeat(1, self.num_heads // self.num_key_value_heads, 1, 1))
+conform(BLOCK, _call, twin=attention.multi_head, twin_call=_twin, fault=in_turn)
 
 
 @peer(BLOCK, "torch.nn.MultiheadAttention")
@@ -111,6 +131,22 @@ def torchs(case: Case) -> float:
     if isinstance(seen.block, MultiheadAttention) and hasattr(seen.block.attention, "weights"):
         error = max(error, difference(seen.block.weights(seen.queries, seen.memory, mask), shares, leaves))
     return error
+
+
+@peer(BLOCK, "torch.nn.functional.scaled_dot_product_attention")
+def torchs_grouped_queries(case: Case) -> float:
+    seen = tokens(case, grouped=True)
+    mask, maps = _mask(case, seen), Projections(seen.block)
+    weight, bias, out_weight, out_bias = maps.packed().values()
+    size = out_weight.shape[1] // seen.heads
+    key_rows = (len(weight) - out_weight.shape[1]) // 2
+    rows = [out_weight.shape[1], key_rows, key_rows]
+    q, k, v = (
+        F.linear(x, *parts).unflatten(-1, (-1, size)).transpose(1, 2)
+        for x, *parts in zip((seen.queries, seen.memory, seen.memory), weight.split(rows), bias.split(rows), strict=True)
+    )
+    pooled = F.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)
+    return difference(seen(mask), F.linear(pooled.transpose(1, 2).flatten(2), out_weight, out_bias), seen.leaves)
 
 
 example(BLOCK, call=lambda n, d: ({"embed_dim": d, "num_heads": 2}, (torch.randn(1, n, d),)), n=5, d=8)

@@ -1,0 +1,65 @@
+"""Pairs as they are in the world: sources, and a text for each."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradlab.data.raw import NotWanted, Raw, Wants
+from gradlab.data.reading import Reader
+from gradlab.data.text.texts import as_array
+from gradlab.errors import GradlabError
+
+Where = Callable[[int], str]
+"""Where a user finds the example of a number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs(Raw):
+    """Sources (texts, or pictures) with their targets, which are texts."""
+
+    where: Where = "pair {}".format
+
+    def __post_init__(self) -> None:
+        if len(self.inputs) != len(self.targets):
+            raise GradlabError(f"There are {len(self.inputs)} sources but {len(self.targets)} targets.")
+        if not len(self.inputs):
+            raise GradlabError("There are no pairs to learn from.")
+
+    def wanted(self, wants: Wants | None) -> Raw:
+        if wants not in (None, "pairs"):
+            raise NotWanted("is pairs of a source and a target, of which task=seq2seq can learn.")
+        return self
+
+    @classmethod
+    def of_texts(
+        cls,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        where: Where,
+        reader: Reader,
+        *,
+        starts: dict[str, int] | None = None,
+        **more: Any,
+    ) -> "Pairs":
+        """Pairs of texts; `starts` is where their own splits begin."""
+        starts = starts or {}
+        content = [list(sources), list(targets), starts]
+        return cls(
+            inputs=as_array(sources),
+            targets=as_array(targets),
+            where=where,
+            reader=reader,
+            key=hashlib.sha256(json.dumps(content).encode()).hexdigest(),
+            validation_from=starts.get("validation"),
+            test_from=starts.get("test"),
+            **more,
+        )
+
+    def lengths(self) -> dict[str, float]:
+        """Characters of a target: the fewest, the median and the most."""
+        sizes = [len(text) for text in self.targets]
+        return {"least": min(sizes), "median": float(np.median(sizes)), "most": max(sizes)}
