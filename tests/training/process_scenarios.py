@@ -230,7 +230,7 @@ def normalised_in_parts() -> Any:
 
 def normalised_in_half() -> Any:
     """In mixed precision, also on a CPU that is refused it for being slow: processes see no fixture of the tests."""
-    with mock.patch.object(torch.cpu, "_is_avx512_bf16_supported", lambda: True):
+    with mock.patch.object(torch.cpu, "_is_avx512_bf16_supported", return_value=True):
         return trained(model=Normalised(), sync_batch_norm=True, optimizer="sgd", precision="bf16")
 
 

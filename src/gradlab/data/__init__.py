@@ -6,8 +6,8 @@ from gradlab.data.dataset import Dataset, load, sources
 from gradlab.data.examples import Examples
 from gradlab.data.order import permutation
 from gradlab.data.pairs import dates, files  # noqa: F401
-from gradlab.data.pictures import images  # noqa: F401
 from gradlab.data.pairs.prepare import PairedExamples, Pairing
+from gradlab.data.pictures import images  # noqa: F401
 from gradlab.data.preparation import Preparation
 from gradlab.data.preprocessing import Preprocessing
 from gradlab.data.public import cifar, idx  # noqa: F401

@@ -355,3 +355,20 @@ def dates_seq2seq() -> Recipe:
     data = Part("dates", {"tokenizer": "char"})
     model = Part("seq2seq-rnn", {"cell": "gru", "dim": 64, "hidden": 128})
     return Recipe("dates-seq2seq", data, model, Part("seq2seq"), train)
+
+
+@recipe
+def dates_transformer() -> Recipe:
+    """Dates as people write them in many languages, to their ISO form, by a small transformer. Needs gradlab[text]."""
+    model = Part("seq2seq-transformer", {"dim": 64, "layers": 2, "heads": 4})
+    return _named("dates-transformer", dates_seq2seq(), model=model, train__epochs=8)
+
+
+@recipe
+def translate() -> Recipe:
+    """Your own pairs of sentences (--data PAIRS.tsv, or data.source_file and data.target_file), by a transformer."""
+    data = Part("pairs", {"tokenizer": "bpe", "vocabulary": 8000, "shared": True})
+    model = Part("seq2seq-transformer", {"dim": 256, "layers": 3, "heads": 4, "hidden": 512, "dropout": 0.3})
+    train = {"epochs": 30, "batch_size": 128, "optimizer": "adamw", "lr": 2e-3, "weight_decay": 0.01, "clip": 1.0}
+    train |= {"schedule": Part("cosine", {"warmup": "auto"}), "precision": "auto"}
+    return Recipe("translate", data, model, Part("seq2seq", {"label_smoothing": 0.1, "beam": 5}), train)

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.files import write_file
-from gradlab.report import classification, closing, columns, curves, headline, language, pairs, pruning, regression, weights
+from gradlab.report import (
+    classification,
+    closing,
+    columns,
+    curves,
+    headline,
+    language,
+    pairs,
+    pruning,
+    regression,
+    weights,
+)
 from gradlab.report.findings import findings_section
 from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page

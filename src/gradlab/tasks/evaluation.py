@@ -38,8 +38,8 @@ def inference(model: nn.Module) -> Iterator[None]:
 def evaluate(model: nn.Module, task: "Task", split: Any, *, finished: bool = False) -> dict[str, float]:
     """What a task's evaluation says of a model, which is in evaluation mode and gathers no gradients meanwhile.
 
-    Of a `finished` model that may be more. Random numbers that the evaluation draws are the same each time, and those of a training go on afterwards as if
-    nothing had been drawn: how often a model is evaluated changes nothing in it.
+    Of a `finished` model that may be more. Random numbers that the evaluation draws are the same each time, and those
+    of a training go on afterwards as if nothing had been drawn: how often a model is evaluated changes nothing in it.
     """
     generators = _generators(device_of(model))
     states = [generator.get_state() for generator in generators]

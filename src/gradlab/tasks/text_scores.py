@@ -27,7 +27,8 @@ def signatures() -> dict[str, str]:
 def corpus_metrics() -> Mapping[str, Any]:
     """BLEU (Papineni et al. 2002) and chrF (Popović 2015), cased, as sacrebleu has them by default."""
     try:
-        from sacrebleu.metrics import BLEU, CHRF
+        from sacrebleu.metrics.bleu import BLEU
+        from sacrebleu.metrics.chrf import CHRF
     except ImportError:
         return {}
     return {"bleu": BLEU(), "chrf": CHRF()}

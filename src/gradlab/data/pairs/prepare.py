@@ -26,6 +26,7 @@ from gradlab.wording import counted
 
 Cut = Annotated[Kind, "what a token is: a byte, a character, a word, or a piece of one (bpe)"]
 Longest = Annotated[Count, "most tokens of a source or of a target, with those that mark their ends"]
+Splits = tuple[Rows, Rows, Rows]
 Longer = Annotated[Literal["refuse", "drop"], "what to do with pairs that are longer than data.context"]
 
 
@@ -122,21 +123,24 @@ def prepare_pairs(
         tokenizers = [both, both]
     else:
         tokenizers = [Tokenizer.train(tokenizer, side, vocabulary=vocabulary, special=SPECIAL) for side in learned]
-    source, target = (sentences(side, made, context) for side, made in zip(("source", "target"), tokenizers))
-    encoded = [side.encode(written) for side, written in zip((source, target), texts)]
+    source, target = sentences("source", tokenizers[0], context), sentences("target", tokenizers[1], context)
+    encoded = [side.encode(written) for side, written in zip((source, target), texts, strict=True)]
     splits, notes = _fitting(raw, splits, {"source": encoded[0], "target": encoded[1]}, context, longer)
-    sizes = [f"{len(made):,}" for made in tokenizers[: 1 if shared else 2]]
+    sizes = " and ".join(f"{len(made):,}" for made in tokenizers[: 1 if shared else 2])
     medians = [f"{np.median([len(ids) for ids in side]):.0f}" for side in encoded]
-    told = f"{counted(len(raw.inputs), 'pair')} of {medians[0]} and {medians[1]} tokens (median), vocabulary "
-    notes = [told + " and ".join(sizes), *notes]
-    return paired(raw.noted(notes), splits, source.padded(encoded[0]), Pairing(source, target, shared), encoded[1])  # type: ignore[arg-type]
+    notes.insert(
+        0, f"{counted(len(raw.inputs), 'pair')} of {' and '.join(medians)} tokens (median), vocabulary {sizes}"
+    )
+    return paired(raw, splits, source.padded(encoded[0]), Pairing(source, target, shared), encoded[1], notes)
 
 
 def sentences(side: Side, tokenizer: Tokenizer, context: int) -> Sentences:
     return Sentences(context, tokenizer.to_json(), len(tokenizer), side)
 
 
-def paired(raw: Pairs, splits: Sequence[Rows], inputs: Any, pairing: Pairing, targets: Sequence[Ids]) -> Dataset:
+def paired(
+    raw: Pairs, splits: Splits, inputs: Any, pairing: Pairing, targets: Sequence[Ids], notes: Sequence[str]
+) -> Dataset:
     """A dataset of prepared sources, in the rows of the raw ones, with the tokens of their targets."""
     written = pairing.target.padded(targets)
 
@@ -151,7 +155,7 @@ def paired(raw: Pairs, splits: Sequence[Rows], inputs: Any, pairing: Pairing, ta
         train=train,
         validation=validated,
         test=tested,
-        raw=raw,
+        raw=raw.noted(notes),
         preprocessing=pairing,
         targets=pairing.complete(Targets(tokens=pairing.target.vocabulary)),
     )
@@ -165,7 +169,7 @@ def _split(
     test: float | None,
     limit: int | None,
     seed: int,
-) -> tuple[Rows, Rows, Rows]:
+) -> Splits:
     raw.wanted(wants)
     if given is not None:
         raise GradlabError("train.from_run is for classifiers; a model of pairs is trained from the beginning.")
@@ -174,23 +178,22 @@ def _split(
 
 
 def _fitting(
-    raw: Pairs, splits: Sequence[Rows], sides: dict[str, list[Ids]], context: int, longer: str
-) -> tuple[tuple[Rows, Rows, Rows], list[str]]:
+    raw: Pairs, splits: Splits, sides: dict[str, list[Ids]], context: int, longer: str
+) -> tuple[Splits, list[str]]:
     """The splits without pairs that are too long, and what is said of those; or a refusal that names the first."""
     lengths = {name: np.array([len(ids) for ids in side]) for name, side in sides.items()}
     long = np.logical_or.reduce([side > context for side in lengths.values()])
-    first, fits = splits[0], tuple(rows[~long[rows]] for rows in splits)
     if not long.any():
-        return (first, splits[1], splits[2]), []
-    row = int(np.flatnonzero(long)[0])
+        return splits, []
+    row, most = int(np.flatnonzero(long)[0]), max(int(side.max()) for side in lengths.values())
     name = max(lengths, key=lambda side: int(lengths[side][row]))
-    most = max(int(side.max()) for side in lengths.values())
     what = f"{raw.where(row)}: the {name} has {lengths[name][row]:,} tokens, and data.context is {context:,}"
+    count = counted(int(long.sum()), "pair")
     if longer == "refuse":
         raise GradlabError(
-            f"{what}. Set data.context={most} for the longest, or data.longer=drop to leave out "
-            f"{counted(int(long.sum()), 'pair')}."
+            f"{what}. Set data.context={most} for the longest, or data.longer=drop to leave out {count}."
         )
-    if not len(fits[0]):
+    train, validated, tested = (rows[~long[rows]] for rows in splits)
+    if not len(train):
         raise GradlabError(f"{what}, and no shorter pair is left to train on. Set data.context={most}.")
-    return (fits[0], fits[1], fits[2]), [f"Left out {counted(int(long.sum()), 'pair')} that are longer, such as {what}."]
+    return (train, validated, tested), [f"Left out {count} that are longer, such as {what}."]

@@ -20,7 +20,7 @@ Side = Literal["source", "target"]
 
 @dataclass(frozen=True)
 class Sentences(Context):
-    """One side of pairs of texts: at most `context` tokens, with those that mark the end and, of targets, the beginning.
+    """One side of pairs of texts: at most `context` tokens, with that of the end and, of targets, of the beginning.
 
     The token 0 is padding.
     """
@@ -57,7 +57,7 @@ class Sentences(Context):
 
     def padded(self, encoded: Sequence[Ids]) -> Padded:
         lengths = np.array([len(ids) for ids in encoded])
-        return Padded.of(np.concatenate(encoded), np.cumsum(lengths) - lengths, int(lengths.max()))
+        return Padded.of(np.concatenate(encoded), np.cumsum(lengths) - lengths, min(self.context, int(lengths.max())))
 
     def __call__(self, texts: npt.NDArray[Any]) -> Padded:
         """New texts for the model, all of which it can read."""

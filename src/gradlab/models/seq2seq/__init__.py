@@ -4,8 +4,8 @@ from gradlab.models.seq2seq.model import Conditioned, EncoderDecoderModel, Memor
 from gradlab.models.seq2seq.recurrent import RecurrentDecoder, RecurrentEncoder, RecurrentSettings
 from gradlab.models.seq2seq.transformer import (
     Seq2SeqSettings,
-    TargetDecoder,
     SourceEncoder,
+    TargetDecoder,
     transformer_seq2seq,
 )
 

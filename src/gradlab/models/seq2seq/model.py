@@ -72,7 +72,8 @@ class Decoder(Protocol):
 class EncoderDecoderModel(nn.Module):
     r"""Any encoder before any decoder.
 
-    $$ M = \mathrm{encode}(x), \qquad P(y_{t+1} \mid y_1, \dots, y_t, x) = \mathrm{softmax}(\mathrm{decode}(y_{\le t}, M)_t) $$
+    $$ M = \mathrm{encode}(x), \qquad
+       P(y_{t+1} \mid y_1, \dots, y_t, x) = \mathrm{softmax}(\mathrm{decode}(y_{\le t}, M)_t) $$
 
     The encoder is a module that makes a `Memory` of a source, be it tokens or a picture.
     """
@@ -81,7 +82,9 @@ class EncoderDecoderModel(nn.Module):
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
 
-    def forward(self, source: Tensor, target: Int64[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:
+    def forward(
+        self, source: Tensor, target: Int64[Tensor, "batch length"]
+    ) -> Float[Tensor, "batch length vocabulary"]:
         logits: Tensor = self.decoder(target, self.encode(source))
         return logits
 

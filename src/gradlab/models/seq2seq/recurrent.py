@@ -159,13 +159,13 @@ class RecurrentDecoder(nn.Module):
         states, fed = (memory.last, None) if state is None else (*state, None)[:2]
         if not self._by_steps:
             s, states = self._run(x, states)
-            y, weights = self._looked(s, s, memory)
+            y, weights = self._looked(s, memory)
             return y, weights, (states,)
         mixed, looks = [], []
-        for x_t in x.split(1, 1):
-            y, weights, states, fed = self._step(x_t, states, fed, memory)
+        for t in range(x.shape[1]):
+            y, looked, states, fed = self._step(x[:, t : t + 1], states, fed, memory)
             mixed.append(y)
-            looks.append(weights)
+            looks.append(looked)
         return torch.cat(mixed, 1), torch.cat(looks, 1), (states,) if fed is None else (states, fed)
 
     def _step(
@@ -178,9 +178,9 @@ class RecurrentDecoder(nn.Module):
             return self._mixed(context, s), weights, states, None
         before = x.new_zeros(1, len(x), self.settings.hidden) if fed is None else fed
         s, states = self._run(torch.cat([x, before.transpose(0, 1)], -1), states)
-        y, weights = self._looked(s, s, memory)
-        assert weights is not None
-        return y, weights, states, y.transpose(0, 1)  # rows on axis 1, as those of the states
+        y, looked = self._looked(s, memory)
+        assert looked is not None
+        return y, looked, states, y.transpose(0, 1)  # rows on axis 1, as those of the states
 
     def _run(self, x: Tensor, states: States) -> tuple[Tensor, States]:
         after = []
@@ -191,10 +191,10 @@ class RecurrentDecoder(nn.Module):
                 x = self.dropout(x)
         return x, after
 
-    def _looked(self, query: Tensor, s: Tensor, memory: Memory) -> tuple[Tensor, Tensor | None]:
+    def _looked(self, s: Tensor, memory: Memory) -> tuple[Tensor, Tensor | None]:
         if self.attention is None:
             return s, None
-        weights = self._weights(query, memory)
+        weights = self._weights(s, memory)
         return self._mixed(weights @ memory.states, s), weights
 
     def _weights(self, query: Tensor, memory: Memory) -> Float[Tensor, "batch length source"]:
@@ -255,6 +255,4 @@ def _attention(settings: RecurrentSettings, memory_dim: int) -> Attention | None
 def seq2seq_rnn(inputs: Pair, outputs: int, *, settings: RecurrentSettings) -> nn.Module:
     """An RNN, LSTM or GRU reads the source, and another writes the target, with attention or by one vector alone."""
     source, target = token_tables(inputs, settings.dim)
-    return EncoderDecoderModel(
-        RecurrentEncoder(source, settings), RecurrentDecoder(target, settings.hidden, settings)
-    )
+    return EncoderDecoderModel(RecurrentEncoder(source, settings), RecurrentDecoder(target, settings.hidden, settings))

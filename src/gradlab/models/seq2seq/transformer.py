@@ -77,7 +77,8 @@ class SourceEncoder(nn.Module):
 class TargetDecoder(nn.Module):
     r"""Every token of a target sees those before it, and all of the memory.
 
-    $$ z_t = W \, \mathrm{norm}(D_L(\cdots D_1(\sqrt{d} \, e_{y_1} + p_1, \dots, \sqrt{d} \, e_{y_t} + p_t; M) \cdots))_t $$
+    $$ z_t = W \, \mathrm{norm}(D_L(\cdots D_1(x_1, \dots, x_t; M) \cdots; M))_t, \qquad
+       x_t = \sqrt{d} \, e_{y_t} + p_t $$
 
     W is the table of embeddings where they are tied.
     """
@@ -109,12 +110,12 @@ class TargetDecoder(nn.Module):
     def forward(
         self, target: Int64[Tensor, "batch length"], memory: Memory, *, cache: "TransformerTargetCache | None" = None
     ) -> Float[Tensor, "batch length vocabulary"]:
-        y = self.norm(self._run(target, memory, cache))
+        y: Tensor = self.norm(self._run(target, memory, cache))
         return F.linear(y, self.embedding.weight if self.head is None else self.head.weight)
 
     def _run(self, target: Tensor, memory: Memory, cache: "TransformerTargetCache | None") -> Tensor:
         start = 0 if cache is None else cache.length
-        x = self.dropout(_placed(self.embedding, self.position, target, start))
+        x: Tensor = self.dropout(_placed(self.embedding, self.position, target, start))
         mask = None if memory.mask is None else memory.mask[:, None]
         for i, layer in enumerate(self.layers):
             caches = {} if cache is None else {"cache": cache.own[i], "memory_cache": cache.looked[i]}
@@ -157,7 +158,8 @@ class TransformerTargetCache:
 
     def reorder(self, rows: Int[Tensor, " kept"]) -> None:
         self.memory = self.memory.take(rows)
-        for cache in (self.own, *self.looked):
+        self.own.reorder(rows)
+        for cache in self.looked:
             cache.reorder(rows)
 
     def truncate(self, length: int) -> None:

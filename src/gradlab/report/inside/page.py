@@ -12,7 +12,15 @@ from gradlab.wording import counted, number
 
 def write_probe(seen: Inspection, path: Path) -> Path:
     # Layers come last: there may be a hundred of them, and what is below would not be seen.
-    sections = (_head, text.section_of, alignment.section_of, attention.section_of, time.section_of, pictures.section_of, flow.section_of)
+    sections = (
+        _head,
+        text.section_of,
+        alignment.section_of,
+        attention.section_of,
+        time.section_of,
+        pictures.section_of,
+        flow.section_of,
+    )
     style = Path(__file__).with_name("style.css").read_text("utf-8")
     write_file(path, page(f"{seen.name}, probed", join(draw(seen) for draw in sections), style=style))
     return path

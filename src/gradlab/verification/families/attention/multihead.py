@@ -143,7 +143,9 @@ def torchs_grouped_queries(case: Case) -> float:
     rows = [out_weight.shape[1], key_rows, key_rows]
     q, k, v = (
         F.linear(x, *parts).unflatten(-1, (-1, size)).transpose(1, 2)
-        for x, *parts in zip((seen.queries, seen.memory, seen.memory), weight.split(rows), bias.split(rows), strict=True)
+        for x, *parts in zip(
+            (seen.queries, seen.memory, seen.memory), weight.split(rows), bias.split(rows), strict=True
+        )
     )
     pooled = F.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)
     return difference(seen(mask), F.linear(pooled.transpose(1, 2).flatten(2), out_weight, out_bias), seen.leaves)
