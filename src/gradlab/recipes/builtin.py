@@ -365,6 +365,15 @@ def dates_transformer() -> Recipe:
 
 
 @recipe
+def shapes_caption() -> Recipe:
+    """Pictures of coloured shapes to sentences, by a small CNN and a GRU that looks at its regions."""
+    model = Part("caption-rnn", {"cell": "gru", "dim": 64, "hidden": 128})
+    train = {"epochs": 12, "batch_size": 64, "optimizer": "adamw", "lr": 2e-3, "weight_decay": 0.01, "clip": 1.0}
+    train |= {"schedule": Part("cosine", {"warmup": "auto"})}
+    return Recipe("shapes-caption", Part("shapes"), model, Part("seq2seq"), train)
+
+
+@recipe
 def translate() -> Recipe:
     """Your own pairs of sentences (--data PAIRS.tsv, or data.source_file and data.target_file), by a transformer."""
     data = Part("pairs", {"tokenizer": "bpe", "vocabulary": 8000, "shared": True})

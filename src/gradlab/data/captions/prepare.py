@@ -1,0 +1,65 @@
+"""From pictures with captions to splits: pixels standardised, captions cut into tokens."""
+
+import math
+from typing import Annotated, Any
+
+import numpy as np
+
+from gradlab.data.dataset import Dataset, Limit, SplitSeed, Test, Validation
+from gradlab.data.examples import Streamed
+from gradlab.data.memory import memory_for_data
+from gradlab.data.pairs.prepare import (
+    Cut,
+    Longer,
+    Longest,
+    Pairing,
+    fitting,
+    paired,
+    sentences,
+    split_pairs,
+)
+from gradlab.data.pairs.raw import Pairs
+from gradlab.data.pairs.sentences import SPECIAL
+from gradlab.data.preparation import Preparation
+from gradlab.data.preprocessing import Method, Preprocessing
+from gradlab.data.raw import Wants
+from gradlab.data.text.kinds import Vocabulary
+from gradlab.data.text.tokenizer import Tokenizer
+from gradlab.wording import counted
+
+
+def prepare_captions(
+    raw: Pairs,
+    wants: Wants | None = None,
+    given: Preparation | None = None,
+    *,
+    tokenizer: Cut = "word",
+    vocabulary: Vocabulary = None,
+    context: Longest = 64,
+    longer: Longer = "refuse",
+    preprocess: Annotated[Method, "of the pixels, fitted on the training split"] = "standardise",
+    validation: Validation = 0.1,
+    test: Test = 0.1,
+    limit: Limit = None,
+    seed: SplitSeed = 0,
+) -> Dataset:
+    """Split, fit the preprocessing of the pixels and the tokenizer on the training split, and apply both."""
+    splits = split_pairs(raw, wants, given, validation, test, limit, seed)
+    texts = [str(text) for text in raw.targets]
+    made = Tokenizer.train(
+        tokenizer, [texts[row] for row in splits[0]], vocabulary=vocabulary, special=SPECIAL
+    )
+    target = sentences("target", made, context)
+    encoded = target.encode(texts)
+    splits, notes = fitting(raw, splits, {"caption": encoded}, context, longer)
+    source = Preprocessing.fit(raw.inputs, preprocess, [], [], rows=splits[0])
+    median = np.median([len(ids) for ids in encoded])
+    notes.insert(0, f"{counted(len(texts), 'picture')} with captions of {median:.0f} tokens (median) of {len(made):,}")
+    return paired(raw, splits, _pixels(raw, source), Pairing(source, target), encoded, notes)
+
+
+def _pixels(raw: Pairs, source: Preprocessing) -> Any:
+    """All pictures as the model sees them, read as they are needed where they do not fit into memory."""
+    if 4 * math.prod(source.output_shape) * len(raw.inputs) <= memory_for_data():
+        return source(raw.inputs)
+    return Streamed(raw.inputs, np.arange(len(raw.inputs)), source)
