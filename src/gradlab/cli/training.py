@@ -327,6 +327,7 @@ def show_result(screen: Console, run: Run, as_json: bool) -> None:
     baselines = result.get("baselines", {}).get("test", {})
     screen.print(figures_table(columns | baseline_columns(baselines, "test")))
     show_calibration(screen, result)
+    show_attention(screen, result)
     show_findings(screen, run)
     say(screen, "run", str(run.path))
     say(screen, "report", str((run.path / "report.html").absolute()))
@@ -349,6 +350,13 @@ def show_calibration(screen: Console, result: dict[str, Any]) -> None:
         words += f", {calibration['test_ece_calibrated']:.3f} at temperature {calibration['temperature']:.3g} "
         words += f"(fitted on {calibration['split']})"
     say(screen, "calibration", words)
+
+
+def show_attention(screen: Console, result: dict[str, Any]) -> None:
+    """Where a model looked in pictures while it named what is in them."""
+    if looked := result.get("attention_on_shape"):
+        words = f"{looked['mass']:.1%} of it is within the shape that a word names, whose box is {looked['area']:.1%} "
+        say(screen, "attention", words + f"of the picture: {looked['ratio']:.1f} times as much as by chance")
 
 
 def show_findings(screen: Console, run: Run) -> None:

@@ -367,8 +367,9 @@ def dates_transformer() -> Recipe:
 @recipe
 def shapes_caption() -> Recipe:
     """Pictures of coloured shapes to sentences, by a small CNN and a GRU that looks at its regions."""
-    model = Part("caption-rnn", {"cell": "gru", "dim": 64, "hidden": 128})
-    train = {"epochs": 12, "batch_size": 64, "optimizer": "adamw", "lr": 2e-3, "weight_decay": 0.01, "clip": 1.0}
+    trunk = Part("vgg", {"widths": [16, 32]})
+    model = Part("caption-rnn", {"cell": "gru", "dim": 64, "hidden": 128, "attention": "general", "trunk": trunk})
+    train = {"epochs": 15, "batch_size": 64, "optimizer": "adamw", "lr": 2e-3, "weight_decay": 0.01, "clip": 1.0}
     train |= {"schedule": Part("cosine", {"warmup": "auto"})}
     return Recipe("shapes-caption", Part("shapes"), model, Part("seq2seq"), train)
 

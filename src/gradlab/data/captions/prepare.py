@@ -46,9 +46,7 @@ def prepare_captions(
     """Split, fit the preprocessing of the pixels and the tokenizer on the training split, and apply both."""
     splits = split_pairs(raw, wants, given, validation, test, limit, seed)
     texts = [str(text) for text in raw.targets]
-    made = Tokenizer.train(
-        tokenizer, [texts[row] for row in splits[0]], vocabulary=vocabulary, special=SPECIAL
-    )
+    made = Tokenizer.train(tokenizer, [texts[row] for row in splits[0]], vocabulary=vocabulary, special=SPECIAL)
     target = sentences("target", made, context)
     encoded = target.encode(texts)
     splits, notes = fitting(raw, splits, {"caption": encoded}, context, longer)

@@ -80,7 +80,7 @@ class PairedExamples(Examples):
     """The targets as they were written, by the rows of the source."""
 
     regions: npt.NDArray[Any] | None = field(default=None, kw_only=True, repr=False)
-    """The `Region`s that each target names, by the rows of the source, where the sources are pictures of known things."""
+    """The `Region`s that each target names, by the rows of the source, of pictures in which they are known."""
 
     own: float = field(default=0.0, kw_only=True)
     ramp: int = field(default=1, kw_only=True)

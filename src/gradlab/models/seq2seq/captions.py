@@ -1,6 +1,5 @@
 """Models that say what a picture shows: a network of pictures before a decoder of texts."""
 
-
 from torch import nn
 
 from gradlab.models.language.transformer import DecoderKnobs

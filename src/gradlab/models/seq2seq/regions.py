@@ -15,6 +15,7 @@ from gradlab.nn.position import LearnedPosition
 from gradlab.registry import Part
 from gradlab.specs import Pair, Picture, Tokens
 
+_TRUNK = Part("vgg", {"widths": [32, 64]})
 Pixels = Float[Tensor, "batch channels height width"]
 
 
@@ -23,7 +24,7 @@ class RegionSettings:
     """What looks at the picture."""
 
     trunk: Annotated[Part, models, "the network of pictures whose last maps are looked at, such as vgg or resnet18"] = (
-        Part("vgg", {"widths": [32, 64]})
+        _TRUNK
     )
 
 
