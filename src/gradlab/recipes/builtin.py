@@ -368,8 +368,8 @@ def dates_transformer() -> Recipe:
 def shapes_caption() -> Recipe:
     """Pictures of coloured shapes to sentences, by a small CNN and a GRU that looks at its regions."""
     trunk = Part("vgg", {"widths": [16, 32]})
-    model = Part("caption-rnn", {"cell": "gru", "dim": 64, "hidden": 128, "attention": "general", "trunk": trunk})
-    train = {"epochs": 15, "batch_size": 64, "optimizer": "adamw", "lr": 2e-3, "weight_decay": 0.01, "clip": 1.0}
+    model = Part("caption-rnn", {"cell": "gru", "dim": 64, "hidden": 128, "attention": "dot", "trunk": trunk})
+    train = {"epochs": 6, "batch_size": 64, "optimizer": "adamw", "lr": 3e-3, "weight_decay": 0.01, "clip": 1.0}
     train |= {"schedule": Part("cosine", {"warmup": "auto"})}
     return Recipe("shapes-caption", Part("shapes"), model, Part("seq2seq"), train)
 

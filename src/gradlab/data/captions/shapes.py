@@ -19,7 +19,7 @@ from gradlab.data.pictures.reader import PictureReader
 def shapes(
     seed: int,
     *,
-    examples: Size = 8000,
+    examples: Size = 16_000,
     held_out: Annotated[Many, "further pictures for the test, of combinations that no other picture has"] = 1000,
 ) -> Pairs:
     """Pictures of one to three coloured shapes, and what they show: "a red circle at the top left and a blue …".

@@ -1,6 +1,8 @@
 """A picture as a source: the cells of the last feature maps of a network are the positions that a decoder looks at."""
 
+from collections import OrderedDict
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any
 
 import torch
@@ -45,6 +47,7 @@ class RegionEncoder(nn.Module):
         """Rows and columns of cells."""
         self.map = nn.Linear(channels, dim)
         self.position = LearnedPosition(grid[0] * grid[1], dim)
+        nn.init.normal_(self.position.weight, std=0.5)  # as large as what the maps say, so that both are heard at once
 
     def forward(self, source: Pixels) -> Memory:
         states: Tensor = self.position(self.map(self.trunk(source).flatten(2).transpose(1, 2)))
@@ -86,20 +89,11 @@ def maps_of(network: nn.Module, name: str) -> nn.Sequential:
     >>> list(dict(maps_of(build_model(Part("vgg"), Picture(3, 8, 8), 10), "vgg").named_children()))
     ['features']
     """
-    kept: dict[str, nn.Module] = {}
-    if isinstance(network, nn.Sequential):
-        for child, part in network.named_children():
-            if any(isinstance(module, (GlobalAverage, nn.Flatten)) for module in part.modules()):
-                return _sequential(kept)
-            kept[child] = part
+    parts = OrderedDict(network.named_children()) if isinstance(network, nn.Sequential) else {}
+    flat = [any(isinstance(m, (GlobalAverage, nn.Flatten)) for m in part.modules()) for part in parts.values()]
+    if any(flat[1:]) and not flat[0]:
+        return nn.Sequential(OrderedDict(islice(parts.items(), flat.index(True))))
     raise GradlabError(f"model.trunk={name} gives no maps of a picture. Take vgg, densenet, or a resnet.")
-
-
-def _sequential(parts: dict[str, nn.Module]) -> nn.Sequential:
-    made = nn.Sequential()
-    for name, part in parts.items():
-        made.add_module(name, part)
-    return made
 
 
 def _map_shape(trunk: nn.Module, picture: Picture) -> tuple[int, ...]:
