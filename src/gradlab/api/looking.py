@@ -1,6 +1,7 @@
 """What is looked at: data, the inside of a model, a training that goes wrong, and whether a block is right."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from gradlab.api.runs import load_run
 from gradlab.data import Raw, sources
 from gradlab.data.dataset import prepare as prepare_data
 from gradlab.data.overview import Overview
+from gradlab.data.pairs.raw import Pairs
 from gradlab.data.text.corpus import Corpus
 from gradlab.data.text.overview import TextOverview
 from gradlab.data.text.texts import Texts
@@ -29,8 +31,11 @@ def look_at_data(
     """Figures of a source of data, and a page to look at it if one is named."""
     resolved = sources.resolve(Part(source, dict(values)), "data")
     raw = sources.build(resolved, resolved.values.get("seed", 0))
-    if isinstance(raw, Corpus | Texts):
-        text = TextOverview.of(raw, resolved.values["tokenizer"], resolved.values["vocabulary"])
+    if isinstance(raw, Corpus | Texts | Pairs):
+        read = raw.corpus() if isinstance(raw, Pairs) else raw
+        text = TextOverview.of(read, resolved.values["tokenizer"], resolved.values["vocabulary"])
+        if isinstance(raw, Pairs):
+            text = replace(text, notes=[*raw.notes, *raw.shown])
         if page is not None:
             from gradlab.report.text_page import write_text_page
 

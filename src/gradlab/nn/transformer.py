@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
 from gradlab.nn.activations import GELU, SiLU
-from gradlab.nn.attention.cache import KeyValueCache, LayerCache, MemoryCache, StaticCache
+from gradlab.nn.attention.cache import LayerCache, MemoryCache, StaticCache
 from gradlab.nn.attention.multihead import AttentionCache, MultiheadAttention
 from gradlab.nn.blocks import block
 from gradlab.nn.normalisation import LayerNorm

@@ -11,6 +11,7 @@ from torch import Tensor
 from gradlab.data import Pairing, Tokenizer
 from gradlab.data.pairs.sentences import Sentences
 from gradlab.models.seq2seq import EncoderDecoderModel, RegionEncoder
+from gradlab.models.seq2seq.model import real
 from gradlab.tasks.evaluation import inference
 
 if TYPE_CHECKING:
@@ -64,11 +65,12 @@ def alignment_of(
         weights = model.alignment(source, tokens[:, :-1])
     if weights is None:
         return None
-    side = pairing.source
-    names = token_texts(side.encoder, source[0].tolist()) if isinstance(side, Sentences) else []
-    said = token_texts(pairing.target.encoder, written.tokens[1:])
-    grid = model.encoder.grid if isinstance(model.encoder, RegionEncoder) else None
-    return Alignment(names, said, weights[0].cpu(), grid, picture)
+    written_texts, weights = token_texts(pairing.target.encoder, written.tokens[1:]), weights[0].cpu()
+    if not isinstance(pairing.source, Sentences):
+        grid = model.encoder.grid if isinstance(model.encoder, RegionEncoder) else None
+        return Alignment([], written_texts, weights, grid, picture)
+    read = source[0][real(source)[0]].tolist()
+    return Alignment(token_texts(pairing.source.encoder, read), written_texts, weights[:, : len(read)])
 
 
 def token_texts(tokenizer: Tokenizer, tokens: list[int]) -> list[str]:

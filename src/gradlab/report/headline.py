@@ -16,7 +16,7 @@ _ENDS = {"patience": "It stopped early, when the validation loss had long ceased
 def headline(run: "Run") -> Html:
     result = run.finished
     split = "test" if result["test"] else "validation"
-    names = dict.fromkeys((*run.task.figure_names, "loss", *result[split]))
+    names = dict.fromkeys((*run.task.finished_figures, *run.task.figure_names, "loss", *result[split]))
     cards = [_card(run, split, name) for name in names if name in result[split] and name not in _APART]
     folder, *others = run.names
     started = f"{run.environment['started'][:16].replace('T', ' ')} UTC"

@@ -1,7 +1,7 @@
 """Decoding: texts from any model that gives the logits of the next token."""
 
 from gradlab.sampling.beam import Found, beam_search
-from gradlab.sampling.constraints import Allowed, Prefix
+from gradlab.sampling.constraints import Allowed, Banned, Prefix
 from gradlab.sampling.filters import LogitFilter, MinP, RepetitionPenalty, SamplingContext, Temperature, TopK, TopP
 from gradlab.sampling.generation import generate, stream
 from gradlab.sampling.hypotheses import Beam
@@ -12,6 +12,7 @@ from gradlab.sampling.tree import Node, draw_tree
 __all__ = [
     "Acceptance",
     "Allowed",
+    "Banned",
     "Beam",
     "Cache",
     "CachedModel",

@@ -44,6 +44,20 @@ class Allowed:
 
 
 @dataclass(frozen=True)
+class Banned:
+    """Rules out some tokens, such as those that mark a beginning.
+
+    >>> Banned([0, 2])(torch.zeros(1, 3), SamplingContext(torch.tensor([[1]]), prompts=[1]))
+    tensor([[-inf, 0., -inf]])
+    """
+
+    tokens: Sequence[int]
+
+    def __call__(self, logits: Logits, context: SamplingContext) -> Logits:
+        return logits.index_fill(-1, torch.tensor(self.tokens, device=logits.device), -math.inf)
+
+
+@dataclass(frozen=True)
 class Prefix:
     """What is written after each prompt must begin with these tokens.
 

@@ -54,6 +54,7 @@ class Seq2Seq(Supervised):
 
     wants: ClassVar[Wants] = "pairs"
     sections: ClassVar[tuple[str, ...]] = ("pairs",)
+    finished_figures: ClassVar[tuple[str, ...]] = ("exact_match", "bleu", "chrf")
     doctor: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -69,9 +70,6 @@ class Seq2Seq(Supervised):
     @property
     def trains_by_its_loss(self) -> bool:
         return not self.label_smoothing and not self.scheduled_sampling
-
-    def higher_is_better(self, figure: str) -> bool:
-        return figure in ("exact_match", "bleu", "chrf") or super().higher_is_better(figure)
 
     def forward(self, model: nn.Module, batch: Batch) -> Logits:
         before = batch["targets"][:, :-1]

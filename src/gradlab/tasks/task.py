@@ -49,6 +49,9 @@ class Task:
     batch_metrics: Mapping[str, Callable[[nn.Module, Batch], Loss | Tensor]] = {}
     """Further figures, by functions of (model, batch) that give sum and count, or a number for each example."""
 
+    finished_figures: ClassVar[tuple[str, ...]] = ()
+    """What `evaluate_finished` adds to the figures, the most telling first; the higher, the better."""
+
     criterion: Criterion = Criterion()
     """Which figure of an evaluation is better."""
 
@@ -83,6 +86,8 @@ class Task:
 
     def higher_is_better(self, figure: str) -> bool:
         """Whether a higher value of a figure is the better one."""
+        if figure in self.finished_figures:
+            return True
         if figure in self.metrics:
             return self.metrics[figure].higher_is_better
         return figure == self.criterion.figure and self.criterion.higher_is_better

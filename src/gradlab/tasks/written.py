@@ -12,7 +12,8 @@ from gradlab.data.examples import at_once
 from gradlab.data.pairs.sentences import Sentences
 from gradlab.errors import GradlabError
 from gradlab.models.seq2seq import Conditioned, EncoderDecoderModel
-from gradlab.sampling import Beam, Prefix, beam_search
+from gradlab.models.seq2seq.model import PADDING
+from gradlab.sampling import Banned, Beam, LogitFilter, Prefix, beam_search
 from gradlab.tasks.evaluation import device_of, inference
 
 _ROWS = 64  # sources at a time, each with all its hypotheses
@@ -50,16 +51,10 @@ def _write(
 ) -> list[Written]:
     first, end = text.encoder["<bos>"], text.encoder["<eos>"]
     prompts = torch.full((len(source), 1), first, device=source.device)
+    filters: list[LogitFilter] = [Banned([PADDING, first]), *([Prefix(list(prefix))] if prefix else [])]
     with inference(model):
-        found = beam_search(
-            Conditioned(model, source),
-            prompts,
-            text.context - 1,
-            beam,
-            eos=end,
-            pad=0,
-            filters=[Prefix(list(prefix))] if prefix else (),
-        )
+        written = Conditioned(model, source)
+        found = beam_search(written, prompts, text.most_written, beam, eos=end, pad=PADDING, filters=filters)
         best = found.tokens[:, 0]
         coverage = _coverage(model, source, best)
     lengths = (1 + found.lengths[:, 0]).tolist()
@@ -74,7 +69,7 @@ def _coverage(model: EncoderDecoderModel, source: Tensor, target: Tensor) -> Ten
     weights = model.decoder.alignment(target[:, :-1], memory)  # type: ignore[operator]
     if weights is None:
         return None
-    counted = (target[:, 1:] != 0)[..., None] * weights
+    counted = (target[:, 1:] != PADDING)[..., None] * weights
     looked: Tensor = counted.sum(1).clamp(max=1.0)
     if memory.mask is None:
         return looked.mean(1)

@@ -13,7 +13,7 @@ from torch import Tensor
 from gradlab.data.dataset import Dataset, Limit, SplitSeed, Test, Validation, split_rows
 from gradlab.data.examples import Examples, Rows
 from gradlab.data.pairs.raw import Pairs
-from gradlab.data.pairs.sentences import SPECIAL, Sentences, Side
+from gradlab.data.pairs.sentences import SPECIAL, Sentences
 from gradlab.data.preparation import Preparation
 from gradlab.data.raw import Targets, Wants
 from gradlab.data.text.kinds import Kind, Vocabulary
@@ -126,7 +126,8 @@ def prepare_pairs(
         tokenizers = [both, both]
     else:
         tokenizers = [Tokenizer.train(tokenizer, side, vocabulary=vocabulary, special=SPECIAL) for side in learned]
-    source, target = sentences("source", tokenizers[0], context), sentences("target", tokenizers[1], context)
+    source = Sentences.fitted("source", tokenizers[0], context, learned[0])
+    target = Sentences.fitted("target", tokenizers[1], context, learned[1])
     encoded = [side.encode(written) for side, written in zip((source, target), texts, strict=True)]
     splits, notes = fitting(raw, splits, {"source": encoded[0], "target": encoded[1]}, context, longer)
     sizes = " and ".join(f"{len(made):,}" for made in tokenizers[: 1 if shared else 2])
@@ -135,10 +136,6 @@ def prepare_pairs(
         0, f"{counted(len(raw.inputs), 'pair')} of {' and '.join(medians)} tokens (median), vocabulary {sizes}"
     )
     return paired(raw, splits, source.padded(encoded[0]), Pairing(source, target, shared), encoded[1], notes)
-
-
-def sentences(side: Side, tokenizer: Tokenizer, context: int) -> Sentences:
-    return Sentences(context, tokenizer.to_json(), len(tokenizer), side)
 
 
 def paired(

@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from gradlab.data.raw import NotWanted, Raw, Wants
 from gradlab.data.reading import Reader
+from gradlab.data.text.corpus import Corpus
+from gradlab.data.text.documents import Document
 from gradlab.data.text.texts import as_array
 from gradlab.errors import GradlabError
+
+_SHOWN = 5  # pairs
 
 Where = Callable[[int], str]
 """Where a user finds the example of a number."""
@@ -78,7 +81,15 @@ class Pairs(Raw):
         key = hashlib.sha256(json.dumps([content, list(captions)]).encode()).hexdigest()
         return cls(inputs=pixels, targets=as_array(captions), where=where, reader=reader, key=key, **more)
 
-    def lengths(self) -> dict[str, float]:
-        """Characters of a target: the fewest, the median and the most."""
-        sizes = [len(text) for text in self.targets]
-        return {"least": min(sizes), "median": float(np.median(sizes)), "most": max(sizes)}
+    def corpus(self) -> Corpus:
+        """All of the text: the sources, where they are text, and the targets, one on each line."""
+        sides = {"sources": self.inputs, "targets": self.targets}
+        texts = {name: side for name, side in sides.items() if side.dtype == object}
+        return Corpus(name="pairs", documents=[Document.of(n, "\n".join(map(str, t))) for n, t in texts.items()])
+
+    @property
+    def shown(self) -> list[str]:
+        """The first few pairs, as people read them."""
+        if self.inputs.dtype != object:
+            return [str(text) for text in self.targets[:_SHOWN]]
+        return [f"{source} → {target}" for source, target in zip(self.inputs[:_SHOWN], self.targets, strict=False)]

@@ -1,7 +1,7 @@
 """Sentences as tokens: how sources and targets of pairs are cut, marked and padded."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +13,7 @@ from gradlab.data.text.source import Context
 from gradlab.data.text.tokenizer import Ids, Tokenizer, Unknown
 from gradlab.errors import GradlabError
 from gradlab.files import check_content
+from gradlab.registry import Count
 
 SPECIAL = ("<pad>", "<bos>", "<eos>")
 Side = Literal["source", "target"]
@@ -28,9 +29,16 @@ class Sentences(Context):
     kind: ClassVar[str] = "sentences"
 
     side: Side
+    longest: Count
+    """Tokens of the longest text that was trained on."""
 
     def describe(self) -> dict[str, Any]:
-        return {"context": self.context, "vocabulary": self.vocabulary, "side": self.side}
+        return {"context": self.context, "vocabulary": self.vocabulary, "side": self.side, "longest": self.longest}
+
+    @property
+    def most_written(self) -> int:
+        """Tokens after the first that a text is given: half as many again as the longest, and not beyond `context`."""
+        return min(self.context, self.longest + self.longest // 2) - 1
 
     def files(self) -> dict[str, str]:
         return {_file(self.side): self.tokenizer}
@@ -54,6 +62,13 @@ class Sentences(Context):
         end = self.encoder["<eos>"]
         kept = list(tokens)
         return self.encoder.decode(kept[: kept.index(end)] if end in kept else kept)
+
+    @classmethod
+    def fitted(cls, side: Side, tokenizer: Tokenizer, context: int, training: Sequence[str]) -> "Sentences":
+        """For texts such as these."""
+        fresh = cls(context, tokenizer.to_json(), len(tokenizer), side, context)
+        longest = max(len(ids) for ids in fresh.encode(training))
+        return replace(fresh, longest=min(longest, context))
 
     def padded(self, encoded: Sequence[Ids]) -> Padded:
         lengths = np.array([len(ids) for ids in encoded])
