@@ -14,7 +14,7 @@ from gradlab.models.building import taken
 from gradlab.models.cost import forward_flops, parameter_count, pass_cost, pass_flops
 from gradlab.nn.blocks import blocks
 from gradlab.registry import Part
-from gradlab.specs import Picture, Table, Tokens
+from gradlab.specs import Pair, Picture, Table, Tokens
 from gradlab.verification import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore:TF32 acceleration")  # which `mkldnn.flags` tells
@@ -161,10 +161,16 @@ def test_so_are_those_of_every_block(name):
 
 @pytest.mark.parametrize("name", models.names())
 def test_so_are_those_of_every_model(name):
-    spec = next(spec for spec in (Table(13), Picture(1, 28, 28), Tokens(8, 11)) if isinstance(spec, taken(name)))
+    texts, pictures = Tokens(8, 11), Picture(1, 28, 28)
+    pair = Pair(pictures if name.startswith("caption") else texts, texts)
+    spec = next(spec for spec in (Table(13), pictures, texts, pair) if isinstance(spec, taken(name)))
     model = build_model(Part(name), spec, 11).eval()
-    inputs = torch.randint(11, (2, 8)) if isinstance(spec, Tokens) else torch.randn(2, *spec.shape)
-    assert forward_flops(model, inputs) == torch_flops(lambda: model(inputs))
+    inputs = [_some(side) for side in ((spec.source, spec.target) if isinstance(spec, Pair) else (spec,))]
+    assert pass_flops(model, lambda: model(*inputs)) == torch_flops(lambda: model(*inputs))
+
+
+def _some(spec):
+    return torch.randint(1, 11, (2, 8)) if isinstance(spec, Tokens) else torch.randn(2, *spec.shape)
 
 
 @pytest.mark.parametrize(

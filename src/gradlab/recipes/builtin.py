@@ -375,6 +375,13 @@ def shapes_caption() -> Recipe:
 
 
 @recipe
+def captions() -> Recipe:
+    """Pictures of one's own with captions (--data FILE.csv with columns file and caption), by a CNN and a GRU."""
+    changes = {"data": "captions", "model__trunk__widths": [32, 64, 128], "model__dropout": 0.3, "train__epochs": 20}
+    return _named("captions", shapes_caption(), **changes)
+
+
+@recipe
 def translate() -> Recipe:
     """Your own pairs of sentences (--data PAIRS.tsv, or data.source_file and data.target_file), by a transformer."""
     data = Part("pairs", {"tokenizer": "bpe", "vocabulary": 8000, "shared": True})

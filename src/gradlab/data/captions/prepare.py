@@ -15,11 +15,10 @@ from gradlab.data.pairs.prepare import (
     Pairing,
     fitting,
     paired,
-    sentences,
     split_pairs,
 )
 from gradlab.data.pairs.raw import Pairs
-from gradlab.data.pairs.sentences import SPECIAL
+from gradlab.data.pairs.sentences import SPECIAL, Sentences
 from gradlab.data.preparation import Preparation
 from gradlab.data.preprocessing import Method, Preprocessing
 from gradlab.data.raw import Wants
@@ -46,8 +45,9 @@ def prepare_captions(
     """Split, fit the preprocessing of the pixels and the tokenizer on the training split, and apply both."""
     splits = split_pairs(raw, wants, given, validation, test, limit, seed)
     texts = [str(text) for text in raw.targets]
-    made = Tokenizer.train(tokenizer, [texts[row] for row in splits[0]], vocabulary=vocabulary, special=SPECIAL)
-    target = sentences("target", made, context)
+    learned = [texts[row] for row in splits[0]]
+    made = Tokenizer.train(tokenizer, learned, vocabulary=vocabulary, special=SPECIAL)
+    target = Sentences.fitted("target", made, context, learned)
     encoded = target.encode(texts)
     splits, notes = fitting(raw, splits, {"caption": encoded}, context, longer)
     source = Preprocessing.fit(raw.inputs, preprocess, [], [], rows=splits[0])
