@@ -8,13 +8,14 @@ import pytest
 from gradlab.data import Preprocessing
 from gradlab.data.text.source import Context
 from gradlab.data.text.texts import Beginning
-from gradlab.specs import Array, Environment, Graph, Pair, Picture, Spec, Table, Tokens
+from gradlab.specs import Array, Environment, Graph, Pair, Picture, Series, Spec, Table, Tokens
 
 SAID = {
     Array((2, 100)): "arrays of 2×100 numbers",
     Table(13): "tables of 13 columns",
     Table(1): "tables of 1 column",
     Picture(3, 32, 48): "pictures of 3×32×48 pixels",
+    Series(48, 1): "series of 48 steps with 1 number at each",
     Tokens(256, 4096): "texts of up to 256 tokens of a vocabulary of 4,096",
     Pair(Tokens(8, 10), Tokens(9, 11)): (
         "pairs: texts of up to 8 tokens of a vocabulary of 10, with texts of up to 9 tokens of a vocabulary of 11"

@@ -83,6 +83,23 @@ class Picture(Array):
 
 
 @dataclass(frozen=True)
+class Series(Array):
+    """Steps in time, with as many numbers at each."""
+
+    kind = "series"
+
+    shape: Shape = field(init=False, repr=False)
+    length: int
+    features: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", (self.length, self.features))
+
+    def __str__(self) -> str:
+        return f"series of {counted(self.length, 'step')} with {counted(self.features, 'number')} at each"
+
+
+@dataclass(frozen=True)
 class Tokens(Spec):
     """A text as token numbers: at most `context` of them, each one of `vocabulary`."""
 
@@ -143,7 +160,7 @@ def plain(spec: Spec) -> dict[str, Any]:
     """As JSON holds it.
 
     >>> read(plain(Pair(Tokens(8, 99), Picture(3, 4, 4))))
-    Pair(source=Tokens(context=8, vocabulary=99), target=Picture(channels=3, height=4, width=4))
+    Pair(source=Tokens(context=8, vocabulary=99), target=Picture(channels=3, height=4, width=4), shared=False)
     """
     values = {f.name: getattr(spec, f.name) for f in fields(spec) if f.init}
     return {"kind": type(spec).__name__, **{k: plain(v) if isinstance(v, Spec) else v for k, v in values.items()}}
@@ -151,7 +168,8 @@ def plain(spec: Spec) -> dict[str, Any]:
 
 def read(described: dict[str, Any]) -> Spec:
     """What `plain` wrote."""
-    kinds: dict[str, Any] = {k.__name__: k for k in (Spec, Array, Table, Picture, Tokens, Pair, Graph, Environment)}
+    every = (Spec, Array, Table, Picture, Series, Tokens, Pair, Graph, Environment)
+    kinds: dict[str, Any] = {kind.__name__: kind for kind in every}
     values = {k: _read_value(v) for k, v in described.items() if k != "kind"}
     spec: Spec = kinds[described["kind"]](**values)
     return spec

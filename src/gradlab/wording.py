@@ -122,6 +122,7 @@ _METRICS = {
     "ece": "ECE",
     "rmse": "RMSE",
     "mae": "MAE",
+    "mase": "MASE",
     "r2": "R²",
     "bits_per_byte": "bits per byte",
 }

@@ -37,18 +37,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(quick: ForkServer, folder: Path) -> Path:
-    arguments = [
-        "--data",
-        "pairs.tsv",
-        *SMALL,
-        *RNN,
-        "train.epochs=20",
-        "train.batch_size=16",
-        "--out",
-        "run",
-        "--json",
-    ]
-    ended = quick("train", "translate", *arguments, cwd=folder)
+    trained = [*SMALL, *RNN, "train.epochs=20", "train.batch_size=16"]
+    ended = quick("train", "translate", "--data", "pairs.tsv", *trained, "--out", "run", "--json", cwd=folder)
     assert ended.code == 0, ended.err
     assert ended.json["test"]["exact_match"] > 0.8
     assert ended.json["test"]["bleu"] > 50

@@ -8,9 +8,9 @@ from gradlab.errors import GradlabError
 from gradlab.models import build_model, building, models
 from gradlab.models.building import taken
 from gradlab.registry import Part
-from gradlab.specs import Array, Environment, Graph, Picture, Spec, Table, Tokens
+from gradlab.specs import Array, Environment, Graph, Picture, Series, Spec, Table, Tokens
 
-INPUTS = [Table(13), Picture(3, 32, 32), Array((2, 5)), Tokens(8, 11)]
+INPUTS = [Table(13), Picture(3, 32, 32), Array((2, 5)), Series(9, 2), Tokens(8, 11)]
 
 
 def accepts_all(inputs, outputs):

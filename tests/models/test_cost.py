@@ -14,7 +14,7 @@ from gradlab.models.building import taken
 from gradlab.models.cost import forward_flops, parameter_count, pass_cost, pass_flops
 from gradlab.nn.blocks import blocks
 from gradlab.registry import Part
-from gradlab.specs import Pair, Picture, Table, Tokens
+from gradlab.specs import Pair, Picture, Series, Table, Tokens
 from gradlab.verification import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore:TF32 acceleration")  # which `mkldnn.flags` tells
@@ -159,18 +159,28 @@ def test_so_are_those_of_every_block(name):
     assert pass_flops(model, lambda: block(*example.inputs)) == torch_flops(lambda: block(*example.inputs))
 
 
-@pytest.mark.parametrize("name", models.names())
+def of_pairs(name):
+    return taken(name) == (Pair,)
+
+
+@pytest.mark.parametrize("name", [name for name in models if of_pairs(name)])
+def test_so_are_those_of_every_model_of_pairs(name):
+    pictures = name.startswith("caption")
+    source = Picture(3, 32, 32) if pictures else Tokens(8, 11)
+    model = build_model(Part(name), Pair(source, Tokens(6, 13)), 13).eval()
+    x = torch.randn(2, 3, 32, 32) if pictures else torch.randint(1, 11, (2, 8))
+    target = torch.randint(1, 13, (2, 6))
+    assert pass_flops(model, lambda: model(x, target)) == torch_flops(lambda: model(x, target))
+
+
+@pytest.mark.parametrize("name", [name for name in models if not of_pairs(name)])
 def test_so_are_those_of_every_model(name):
-    texts, pictures = Tokens(8, 11), Picture(1, 28, 28)
-    pair = Pair(pictures if name.startswith("caption") else texts, texts)
-    spec = next(spec for spec in (Table(13), pictures, texts, pair) if isinstance(spec, taken(name)))
+    spec = next(
+        spec for spec in (Table(13), Picture(1, 28, 28), Series(9, 2), Tokens(8, 11)) if isinstance(spec, taken(name))
+    )
     model = build_model(Part(name), spec, 11).eval()
-    inputs = [_some(side) for side in ((spec.source, spec.target) if isinstance(spec, Pair) else (spec,))]
-    assert pass_flops(model, lambda: model(*inputs)) == torch_flops(lambda: model(*inputs))
-
-
-def _some(spec):
-    return torch.randint(1, 11, (2, 8)) if isinstance(spec, Tokens) else torch.randn(2, *spec.shape)
+    inputs = torch.randint(11, (2, 8)) if isinstance(spec, Tokens) else torch.randn(2, *spec.shape)
+    assert forward_flops(model, inputs) == torch_flops(lambda: model(inputs))
 
 
 @pytest.mark.parametrize(

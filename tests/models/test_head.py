@@ -13,11 +13,19 @@ from gradlab.registry import Part
 SMALL = {
     "bert-classifier": {"dim": 16, "heads": 2, "layers": 1},
     "vit": {"dim": 16, "heads": 2, "layers": 1},
+    "series-rnn": {"hidden": 8, "shortcut": True},
+    "series-transformer": {"dim": 16, "heads": 2, "layers": 1, "shortcut": True},
     "densenet": {"growth": 4, "layers": [2, 2]},
     **{name: {"width": 4} for name in ("resnet18", "resnet34", "resnet50", "resnext50", "resnet56")},
 }
-LANGUAGE = {"bert", "gpt", "gpt2", "llama", "ngram", "rnn"}  # an output for each token, whatever is asked for
-INPUTS = {specs.Table: specs.Table(6), specs.Picture: specs.Picture(3, 32, 32), specs.Tokens: specs.Tokens(8, 12)}
+# An output for each token, whatever is asked for.
+LANGUAGE = {"bert", "gpt", "gpt2", "llama", "ngram", "rnn", *(name for name in models if taken(name) == (specs.Pair,))}
+INPUTS = {
+    specs.Table: specs.Table(6),
+    specs.Picture: specs.Picture(3, 32, 32),
+    specs.Series: specs.Series(9, 2),
+    specs.Tokens: specs.Tokens(8, 12),
+}
 
 
 def built(name, outputs, inputs=None):

@@ -13,7 +13,7 @@ from gradlab.training.experiment import Experiment, resolve
 def found(name, path="/somewhere"):
     """The recipe, with what its source needs to be told."""
     recipe = find(name)
-    told = {"path": str(path), "target": "price"}
+    told = {"path": str(path), "target": "price", "time": "day", "horizon": 7}
     knobs = sources.schema(recipe.data.name).knobs
     return recipe.override({f"data.{key}": value for key, value in told.items() if key in knobs})
 
@@ -36,7 +36,8 @@ def test_every_recipe_resolves_and_goes_through_toml_exactly(name):
 @pytest.mark.parametrize("name", [n for n in sorted(book) if "path" not in sources.schema(find(n).data.name).knobs])
 def test_every_recipe_that_brings_its_data_can_be_built(name):
     experiment = Experiment.of(find(name), torch.device("cpu"))
-    output = experiment.model.eval()(experiment.dataset.train.inputs[:3])
+    batch = experiment.dataset.train.batch(slice(0, 3))
+    output = experiment.task.forward(experiment.model.eval(), batch)
     assert (output.shape[0], output.shape[-1]) == (3, experiment.task.outputs)
     assert experiment.steps > 0
 

@@ -45,10 +45,12 @@ def test_every_task_says_what_it_learns_from():
         "auto": None,
         "bernoulli": "classes",
         "classify": "classes",
+        "forecast": "series",
         "language": "tokens",
         "masked": "masked",
         "poisson": "numbers",
         "regress": "numbers",
+        "seq2seq": "pairs",
     }
 
 

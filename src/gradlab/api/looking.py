@@ -12,6 +12,8 @@ from gradlab.data import Raw, sources
 from gradlab.data.dataset import prepare as prepare_data
 from gradlab.data.overview import Overview
 from gradlab.data.pairs.raw import Pairs
+from gradlab.data.series.overview import SeriesOverview
+from gradlab.data.series.panel import Panel
 from gradlab.data.text.corpus import Corpus
 from gradlab.data.text.overview import TextOverview
 from gradlab.data.text.texts import Texts
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 def look_at_data(
     source: str, values: Mapping[str, Any], page: Path | None = None, title: str = ""
-) -> Overview | TextOverview:
+) -> Overview | SeriesOverview | TextOverview:
     """Figures of a source of data, and a page to look at it if one is named."""
     resolved = sources.resolve(Part(source, dict(values)), "data")
     raw = sources.build(resolved, resolved.values.get("seed", 0))
@@ -41,6 +43,13 @@ def look_at_data(
 
             write_text_page(title or source, text, page)
         return text
+    if isinstance(raw, Panel):
+        series = SeriesOverview.of(raw)
+        if page is not None:
+            from gradlab.report.series_page import write_series_page
+
+            write_series_page(title or source, raw, series, page)
+        return series
     if not isinstance(raw, Raw):
         raise GradlabError(f"data={source} is {type(raw).__name__}, which `gradlab data show` cannot look at.")
     view = None

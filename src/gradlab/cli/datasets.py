@@ -13,10 +13,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
 from gradlab.printable import printable
-from gradlab.wording import counted
+from gradlab.wording import counted, quantity
 
 if TYPE_CHECKING:
     from gradlab.data.overview import Feature, Overview
+    from gradlab.data.series.overview import SeriesOverview
     from gradlab.data.text.overview import TextOverview
 
 _SHOWN = 40  # classes and columns that are printed
@@ -132,6 +133,7 @@ def show(
     - `gradlab data show images --data FOLDER --out pictures.html`
     - `gradlab data show digits --augment rotate=15 cutout=3`: pictures before and after
     - `gradlab data show text --data book.txt tokenizer=word`
+    - `gradlab data show series --data sales.csv time=day target=sold horizon=14`
 
     Parameters
     ----------
@@ -148,6 +150,7 @@ def show(
     """
     from gradlab.api import look_at_data
     from gradlab.cli.training import read_overrides
+    from gradlab.data.series.overview import SeriesOverview
     from gradlab.data.text.overview import TextOverview
     from gradlab.registry import Part
 
@@ -164,6 +167,8 @@ def show(
     screen = console(plain)
     if isinstance(overview, TextOverview):
         show_text(screen, name, overview)
+    elif isinstance(overview, SeriesOverview):
+        show_series(screen, name, overview)
     else:
         show_overview(screen, name, overview)
     say(screen, "page", str(page.absolute()))
@@ -187,6 +192,20 @@ def show_overview(screen: Console, name: str, overview: "Overview") -> None:
     screen.print(table("", "kind", "least", "mean", "most", "missing", rows=rows))
     if len(overview.features) > _SHOWN:
         screen.print(f"… {len(overview.features) - _SHOWN:,} more columns; the page has them all.")
+
+
+def show_series(screen: Console, name: str, overview: "SeriesOverview") -> None:
+    """The figures of series."""
+    season = f"season {overview.season} ({overview.season_from})"
+    say(screen, "source", f"{name}: {len(overview.series)} series in steps of {overview.spacing}, {season}")
+    for title, names in {"covariates": overview.covariates, "known ahead": overview.known}.items():
+        if names:
+            say(screen, title, ", ".join(names))
+    shown = overview.series[:_SHOWN]
+    rows = ([s.name, f"{s.rows:,}", s.first, s.last, *map(quantity, (s.low, s.mean, s.high))] for s in shown)
+    screen.print(table("series", "rows", "from", "to", "least", "mean", "most", rows=rows))
+    if len(overview.series) > _SHOWN:
+        screen.print(f"… {len(overview.series) - _SHOWN:,} more series")
 
 
 def show_text(screen: Console, name: str, overview: "TextOverview") -> None:
@@ -220,11 +239,11 @@ def _spread(feature: "Feature") -> list[str]:
 
 def _where(name: str) -> dict[str, Any]:
     """Where the data of a source are; for those in the cache, the folder and its size."""
-    from gradlab.data import bundled, generated, sources
+    from gradlab.data import bundled, generated, series_generated, sources
     from gradlab.data.public.fetching import DOWNLOADS, in_cache
 
     if name not in DOWNLOADS:
-        rooms = {bundled.__name__: "scikit-learn", generated.__name__: "generated"}
+        rooms = {bundled.__name__: "scikit-learn", **{m.__name__: "generated" for m in (generated, series_generated)}}
         room = sources[name].__module__
         of_python = room.startswith("gradlab.") and "path" not in sources.schema(name).knobs
         where = rooms.get(room, "python" if of_python else "yours")

@@ -77,6 +77,7 @@ def train(
     - `gradlab train moons-mlp model.activation=gelu train.optimizer=momentum train.optimizer.momentum=0.95`
     - `gradlab train mnist-lenet --data FOLDER --device cuda`
     - `gradlab train runs/digits-mlp-3f2a/recipe.toml --out again`: the same run again, to the bit
+    - `gradlab train forecast --data sales.csv data.time=day data.target=sold data.horizon=14`: the next two weeks
     - `gradlab train mine.py model.width=64`: a recipe of your own; `mine.py:name` where the file has several
     - `gradlab train digits-mlp model=mine --code mine.py`: a part of your own in a recipe of ours
     - `gradlab train digits-transfer --from runs/digits-trunk-3f2a`: from the weights of a finished run
@@ -308,7 +309,9 @@ def show_columns(screen: Console, experiment: Experiment) -> None:
 
 def result_object(run: Run) -> dict[str, Any]:
     """What `--json` prints of a finished run."""
-    return {**{key: run.finished.get(key) for key in _RESULT_KEYS}, "run": str(run.path)}
+    result = run.finished
+    more: dict[str, Any] = {key: result[key] for key in ("notes", "backtest") if key in result}
+    return {**{key: result.get(key) for key in _RESULT_KEYS}, **more, "run": str(run.path)}
 
 
 def show_result(screen: Console, run: Run, as_json: bool) -> None:
@@ -327,7 +330,8 @@ def show_result(screen: Console, run: Run, as_json: bool) -> None:
     baselines = result.get("baselines", {}).get("test", {})
     screen.print(figures_table(columns | baseline_columns(baselines, "test")))
     show_calibration(screen, result)
-    show_attention(screen, result)
+    for note in result.get("notes", []):
+        say(screen, "note", note)
     show_findings(screen, run)
     say(screen, "run", str(run.path))
     say(screen, "report", str((run.path / "report.html").absolute()))
@@ -350,13 +354,6 @@ def show_calibration(screen: Console, result: dict[str, Any]) -> None:
         words += f", {calibration['test_ece_calibrated']:.3f} at temperature {calibration['temperature']:.3g} "
         words += f"(fitted on {calibration['split']})"
     say(screen, "calibration", words)
-
-
-def show_attention(screen: Console, result: dict[str, Any]) -> None:
-    """Where a model looked in pictures while it named what is in them."""
-    if looked := result.get("attention_on_shape"):
-        words = f"{looked['mass']:.1%} of it is within the shape that a word names, whose box is {looked['area']:.1%} "
-        say(screen, "attention", words + f"of the picture: {looked['ratio']:.1f} times as much as by chance")
 
 
 def show_findings(screen: Console, run: Run) -> None:

@@ -123,6 +123,7 @@ def predict(
     - `gradlab predict runs/digits-mlp-3f2a images.npy --json --calibrated`
     - `gradlab predict runs/csv-3f2a new-rows.csv --csv > predictions.csv`
     - `gradlab predict runs/csv-3f2a test.csv --id PassengerId --csv --only labels > submission.csv`
+    - `gradlab predict runs/forecast-3f2a sales.csv --csv`: the next values of each series in the file
     - `gradlab predict runs/images-3f2a holiday.jpg`
     - `gradlab predict runs/images-3f2a FOLDER --json`: every picture below a folder
     - `gradlab predict runs/translate-3f2a "A dog runs." --beam 5`: a sentence, or a file with one on each line
@@ -149,6 +150,12 @@ def predict(
     for note in reading.notes:
         notice(note)
     predictions = opened.describe(reading.values, calibrated, threshold, beam=beam, prefix=prefix)
+    if "times" in predictions[0]:
+        from gradlab.cli.forecasts import show_forecast
+
+        form: Any = {"as_json": as_json, "as_csv": as_csv, "only": only}
+        show_forecast(console(plain), opened, str(Path(inputs)), predictions, **form)
+        return
     if calibrated and (refused := opened.finished["calibration"].get("refused")):
         print(f"Note: the probabilities are as trained, at temperature 1: {refused}.", file=sys.stderr)
     names = reading.beside[id_column] if id_column else reading.names

@@ -15,6 +15,8 @@ from gradlab.data.public import cifar, idx  # noqa: F401
 from gradlab.data.raw import Raw, Targets, Wants
 from gradlab.data.readers import preparation_of, reader_of
 from gradlab.data.reading import ArrayReader, Reader, Reading, read_inputs
+from gradlab.data.series import csv_files as series_files  # noqa: F401
+from gradlab.data.series import generated as series_generated  # noqa: F401
 from gradlab.data.streams import Epochs, Stream
 from gradlab.data.tables import csv_files  # noqa: F401
 from gradlab.data.text import classes  # noqa: F401

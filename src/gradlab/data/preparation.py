@@ -41,6 +41,10 @@ class Preparation:
     def check_known(self, raw: Any, columns: list[str]) -> None:
         """Refuse raw inputs with values in some columns that training did not have."""
 
+    def in_units(self, raw: Any, predictions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What a task makes of a model's outputs for raw inputs, in units that only the inputs tell of."""
+        return predictions
+
     @classmethod
     def read_back(cls, described: dict[str, Any], targets: dict[str, Any], read: Callable[[str], str]) -> "Preparation":
         """From what data.json says; `read` gives the other files of the run."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gradlab.data.reading import Reader
 
 Wants = str
-"""What a task can learn from: classes, numbers, tokens, masked, or a kind that data of one's own know of."""
+"""What a task can learn from: classes, numbers, tokens, masked, series, or a kind that data of one's own know of."""
 
 
 class NotWanted(GradlabError):
@@ -155,6 +155,8 @@ class Raw:
                     f"The targets are classes such as {self.classes[0]!r}, not numbers. Use task=classify."
                 ) from None
             return replace(self, targets=values[self.targets], classes=None)
+        if wants == "series":
+            raise NotWanted("holds no time series, which task=forecast learns from. Use another task, or data=series.")
         if wants not in (None, "classes", "numbers"):
             raise NotWanted("holds no text by itself. Use a task of its own, or data=text.")
         return self
@@ -176,8 +178,9 @@ class Targets:
 
     Of text, `tokens` is the size of the vocabulary; `token_bytes` has the bytes of each token, where they are known;
     `masked` is how many tokens of a window are to be filled in. Of a table of one's own, `table` has the sizes of its
-    embedded columns: other methods are tried on such a table too. Where targets are texts, `text` says how they are
-    made of tokens; it is kept by the preparation of the data.
+    embedded columns: other methods are tried on such a table too. Of series, `horizon` steps ahead are to be predicted
+    from `history` steps before them, and they repeat themselves after `season` steps. Where targets are texts, `text`
+    says how they are made of tokens; it is kept by the preparation of the data.
     """
 
     classes: list[str] | None = None
@@ -189,6 +192,9 @@ class Targets:
     masked: int = 0
     table: list[int] | None = None
     text: Any = None
+    horizon: int = 0
+    history: int = 0
+    season: int = 0
 
     @classmethod
     def of(cls, training: npt.NDArray[Any], classes: list[str] | None, table: Sequence[int] | None = None) -> "Targets":

@@ -11,6 +11,8 @@ from gradlab.data.pictures.reader import PictureReader
 from gradlab.data.preparation import Preparation
 from gradlab.data.preprocessing import Preprocessing
 from gradlab.data.reading import ArrayReader, Reader
+from gradlab.data.series.lookback import Lookback
+from gradlab.data.series.reader import SeriesReader
 from gradlab.data.tables.reader import TableReader
 from gradlab.data.text.reader import TextReader
 from gradlab.data.text.source import Context
@@ -30,10 +32,17 @@ def reader_of(described: Mapping[str, Any] | None, shape: tuple[int, ...]) -> Re
     return check_content({k: v for k, v in described.items() if k != "kind"}, _READERS[kind], "data.json (reader)")
 
 
-_READER_KINDS: tuple[type[Any], ...] = (ArrayReader, TableReader, PictureReader, TextReader, SentenceReader)
+_READER_KINDS: tuple[type[Any], ...] = (
+    ArrayReader,
+    TableReader,
+    PictureReader,
+    SeriesReader,
+    TextReader,
+    SentenceReader,
+)
 _READERS: dict[str, type[Reader]] = {kind.kind: kind for kind in _READER_KINDS}
 _PREPARATIONS: dict[str, type[Preparation]] = {
-    kind.kind: kind for kind in (Preprocessing, Context, Beginning, Ready, Pairing, Sentences)
+    kind.kind: kind for kind in (Preprocessing, Context, Beginning, Lookback, Ready, Pairing, Sentences)
 }
 
 

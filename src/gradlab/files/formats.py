@@ -107,6 +107,8 @@ class Result(TypedDict):
     baseline: dict[str, Any]
     baselines: NotRequired[dict[str, dict[str, Figures]]]
     calibration: NotRequired[Calibration]
+    notes: NotRequired[list[str]]
+    """What a person should know of the figures."""
     findings: NotRequired[list[dict[str, Any]]]
     pruning: NotRequired[Pruning]
 

@@ -16,6 +16,7 @@ from gradlab.models.mlp import mlp
 from gradlab.models.ngram import NGram
 from gradlab.models.registry import models
 from gradlab.models.seq2seq import EncoderDecoderModel
+from gradlab.models.series import SeriesRNN, SeriesTransformer
 from gradlab.models.vision import (
     VisionTransformer,
     cifar_cnn,
@@ -38,6 +39,8 @@ __all__ = [
     "NGram",
     "RecurrentClassifier",
     "RecurrentLanguageModel",
+    "SeriesRNN",
+    "SeriesTransformer",
     "TextClassifier",
     "TransformerEncoder",
     "TransformerLanguageModel",

@@ -140,12 +140,12 @@ def _on_pair(run: Run, batch: Batch, on: str, notes: list[str], raw: npt.NDArray
 
 def _on_inputs(run: Run, inputs: Any, examples: int | None) -> Inspection:
     preprocessing = run.preprocessing
-    assert isinstance(preprocessing, Preprocessing)
     reading = run.reader.read(str(inputs)) if isinstance(inputs, (str, Path)) else Reading(np.asarray(inputs))
     values, notes = reading.values, [*reading.notes]
     outputs = run.outputs(values[: examples or _MOST_EXAMPLES])  # which refuses what cannot be an input
-    x = preprocessing(values[: len(outputs)])
-    notes += unlike_training(preprocessing, values[: len(outputs)])
+    x = preprocessing(values[: len(outputs)])[:]
+    if isinstance(preprocessing, Preprocessing):
+        notes += unlike_training(preprocessing, values[: len(outputs)])
     if len(values) > len(outputs):
         notes.append(f"There are {len(values):,} inputs; the model was shown the first {len(outputs)}.")
     if isinstance(run.task, Classify):

@@ -389,3 +389,18 @@ def translate() -> Recipe:
     train = {"epochs": 30, "batch_size": 128, "optimizer": "adamw", "lr": 2e-3, "weight_decay": 0.01, "clip": 1.0}
     train |= {"schedule": Part("cosine", {"warmup": "auto"}), "precision": "auto"}
     return Recipe("translate", data, model, Part("seq2seq", {"label_smoothing": 0.1, "beam": 5}), train)
+
+
+@recipe
+def forecast() -> Recipe:
+    """Time series of one's own. Needs --data FILE.csv, data.time=COLUMN, data.target=COLUMN and data.horizon=N."""
+    train = {"steps": 800, "batch_size": 64, "optimizer": "adamw", "lr": 2e-3, "weight_decay": 0.01, "clip": 1.0}
+    train |= {"schedule": Part("cosine", {"warmup": "auto"})}
+    model = Part("series-rnn", {"cell": "gru", "shortcut": True})
+    return Recipe("forecast", Part("series"), model, Part("forecast"), train)
+
+
+@recipe
+def seasonal_forecast() -> Recipe:
+    """Generated hourly series with a trend, days, weeks, known events and lasting noise: the next day of each."""
+    return _named("seasonal-forecast", forecast(), data="seasonal-series", data__horizon=24)

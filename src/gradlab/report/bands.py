@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.report.charts import Trace, axis, chart, label, line, scale, thinned
+from gradlab.report.charts import Trace, axis, chart, label, line, ribbon, scale, thinned
 from gradlab.report.markup import Html
 from gradlab.wording import counted
 
@@ -87,19 +87,9 @@ def band_traces(curves: Sequence[Curve], color: str, noun: str, lowest: float = 
 
 
 def outline(band: Band, color: str, lowest: float = -np.inf) -> Trace:
-    """One closed outline, there along the upper edge and back along the lower."""
+    """One standard deviation to either side of the mean."""
     upper, lower = band.mean + band.std, np.maximum(band.mean - band.std, lowest)
-    return {
-        "name": "± one standard deviation",
-        "x": [*band.steps.tolist(), *band.steps[::-1].tolist()],
-        "y": [*upper.tolist(), *lower[::-1].tolist()],
-        "mode": "lines",
-        "line": {"width": 0, "color": color},
-        "fill": "toself",
-        "fillcolor": color,
-        "opacity": 0.25,
-        "hoverinfo": "skip",
-    }
+    return ribbon("± one standard deviation", band.steps.tolist(), lower.tolist(), upper.tolist(), color)
 
 
 def _singles(curves: Sequence[Curve], color: str, noun: str, alone: bool) -> Trace:

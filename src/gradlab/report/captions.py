@@ -53,20 +53,7 @@ def _looked(run: "Run", some: PairedExamples, written: Sequence["Written"]) -> H
         if found is None:
             return Html()
         cards.append(looks_card(written[row].text, found))
-    return section("Where it looked", quiet(LEGEND), *_measured(run), charts(*cards))
-
-
-def _measured(run: "Run") -> list[Html]:
-    looked: dict[str, Any] | None = (run.finished or {}).get("attention_on_shape")
-    if looked is None:
-        return []
-    return [
-        quiet(
-            f"Over {looked['words']:,} words that name a shape in the test split, {looked['mass']:.1%} of the "
-            f"attention lies within its box, which is {looked['area']:.1%} of the picture: {looked['ratio']:.1f} "
-            "times as much as by chance."
-        )
-    ]
+    return section("Where it looked", quiet(LEGEND), *map(quiet, (run.finished or {}).get("notes", [])), charts(*cards))
 
 
 def _raw(run: "Run", some: PairedExamples, row: int) -> Any:

@@ -71,6 +71,13 @@ def line(name: str, x: Any, y: Any, color: str, hover: str, width: float = 2, **
     return {"name": label(name), "x": x, "y": y, "mode": mode, **style, "hovertemplate": hover, **options}
 
 
+def ribbon(name: str, x: list[Any], lower: list[float], upper: list[float], color: str) -> Trace:
+    """What lies between two curves: one closed outline, there along the upper edge and back along the lower."""
+    outline = {"name": label(name), "x": [*x, *x[::-1]], "y": [*upper, *lower[::-1]], "mode": "lines"}
+    filled = {"line": {"width": 0, "color": color}, "fill": "toself", "fillcolor": color, "opacity": 0.25}
+    return {**outline, **filled, "hoverinfo": "skip"}
+
+
 def dots(name: str, x: Any, y: Any, color: str, hover: str = "", *, custom: Any = None, **marker: Any) -> Trace:
     trace = {"name": label(name), "x": x, "y": y, "mode": "markers", "marker": {"color": color, "size": 6, **marker}}
     return trace | ({"hovertemplate": hover} if hover else {}) | ({} if custom is None else {"customdata": custom})

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from gradlab.run import Run
 
 _APART = ("ece",)  # a guess that never changes is well calibrated: beside such a baseline the figure says nothing
+_NEITHER = ("coverage",)  # of which neither more nor less is better
 _ENDS = {"patience": "It stopped early, when the validation loss had long ceased to fall."}
 
 
@@ -96,7 +97,7 @@ def _card(run: "Run", split: str, metric: str) -> Html:
         return other is None or (value > other if run.task.higher_is_better(metric) else value < other)
 
     verdict = ""
-    if value is not None and to_beat is not None:
+    if value is not None and to_beat is not None and metric not in _NEITHER:
         best = all(map(beats, beside.values())) and not _untrained(run)
         verdict = "poor" if not beats(to_beat) else "better" if best else ""
     if split == "test" and metric in result["validation"]:

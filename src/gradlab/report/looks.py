@@ -1,14 +1,18 @@
 """Where a model looked in a picture while it wrote a text about it: the picture once for each token."""
 
-from gradlab.probes.alignment import Alignment
+from typing import TYPE_CHECKING
+
 from gradlab.report.markup import Html, quiet, tag
 from gradlab.report.pictures import picture, resized, spotlight, to_pixels
+
+if TYPE_CHECKING:
+    from gradlab.probes.alignment import Alignment
 
 LEGEND = "For each token that is written, the picture is shown as it is where the model looks, and pale elsewhere."
 _SIDE = 144  # pixels across at least, so that what lies between cells is smooth
 
 
-def looks(alignment: Alignment, *captions: str) -> Html:
+def looks(alignment: "Alignment", *captions: str) -> Html:
     """A row of small pictures, the first without any attention."""
     assert alignment.picture is not None
     image = to_pixels(alignment.picture[None])[0]
@@ -21,5 +25,5 @@ def looks(alignment: Alignment, *captions: str) -> Html:
     return tag("div", *drawn, class_="pictures small")
 
 
-def looks_card(title: str, alignment: Alignment, note: str = "") -> Html:
+def looks_card(title: str, alignment: "Alignment", note: str = "") -> Html:
     return tag("figure", tag("h3", title), *([quiet(note)] if note else []), looks(alignment, "picture"))

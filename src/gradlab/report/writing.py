@@ -11,6 +11,7 @@ from gradlab.report import (
     closing,
     columns,
     curves,
+    forecast,
     headline,
     language,
     pairs,
@@ -34,6 +35,7 @@ sections: dict[str, Section] = {
     "written": language.written_section,
     "filled in": language.filled_section,
     "pairs": pairs.pairs_section,
+    "forecast": forecast.backtest_section,
 }
 """By the names that tasks have for them."""
 

@@ -9,6 +9,7 @@ from gradlab.data.captions.captioned import new_captions
 from gradlab.data.labelled import read_labelled
 from gradlab.data.pairs.files import new_pairs
 from gradlab.data.pictures.reader import PictureReader
+from gradlab.data.series.lookback import Lookback
 from gradlab.data.text.sequences import Padded, PaddedExamples
 from gradlab.data.text.source import new_text
 from gradlab.errors import GradlabError
@@ -28,6 +29,8 @@ def new_examples(run: "Run", data: str) -> Examples:
         return new_pairs(data, preparation, run.recipe.data.values)
     if run.task.use != "predict":
         raise GradlabError(f"{run.path} is evaluated on its own data alone, and {data} has other content.")
+    if isinstance(preparation, Lookback):
+        return preparation.new_examples(run.reader.read(data).values)
     values, targets = read_labelled(run.reader, data, classes)
     inputs = run.prepared(values)
     kind = PaddedExamples if isinstance(inputs, Padded) else Examples

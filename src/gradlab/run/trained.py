@@ -163,9 +163,10 @@ class TrainedRun(RunFiles):
 
     def answers(self, task: Task, raw: npt.ArrayLike | str | Path, temperature: float = 1.0) -> list[dict[str, Any]]:
         """What a task says of raw inputs by the model, one dictionary per example."""
-        inputs = self.prepared(self._read(raw))
+        values = self._read(raw)
+        inputs = self.prepared(values)
         with self._model_at_work() as model:
-            return task.answers(model, inputs, temperature)
+            return self.preprocessing.in_units(values, task.answers(model, inputs, temperature))
 
     def predict(self, raw: npt.ArrayLike, calibrated: bool = False, threshold: float | None = None) -> npt.NDArray[Any]:
         """Predicted labels, values or texts for raw inputs, one per row."""

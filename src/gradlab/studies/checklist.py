@@ -310,7 +310,7 @@ def _subset(experiment: Experiment) -> Examples:
     most = max(classes, 2, min(_SUBSET, experiment.parameters // outputs))
     rows = _each_class_in_turn(train.targets) if classes else np.arange(len(train)) * 7919 % len(train)
     chosen = np.sort(rows[: min(most, len(train))])
-    picked = Examples.of(train.inputs[torch.from_numpy(chosen)], train.targets[chosen], train.rows[chosen])
+    picked = Examples(train.batch(torch.from_numpy(chosen)), train.rows[chosen])
     subset: Examples = experiment.task.encoded(picked).to(experiment.device)
     return subset
 

@@ -5,6 +5,7 @@ from gradlab.tasks.bernoulli import Bernoulli
 from gradlab.tasks.calibration import calibrate, fit_temperature
 from gradlab.tasks.classify import Classify
 from gradlab.tasks.evaluation import compare, evaluate, predict
+from gradlab.tasks.forecast import Forecast
 from gradlab.tasks.language import Language
 from gradlab.tasks.masked import MaskedLanguage
 from gradlab.tasks.metrics import Metric
@@ -20,6 +21,7 @@ __all__ = [
     "Bernoulli",
     "Classify",
     "Criterion",
+    "Forecast",
     "Language",
     "Loss",
     "Losses",

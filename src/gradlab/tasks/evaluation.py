@@ -133,7 +133,7 @@ def _in_order(model: Any, examples: Examples) -> Iterator[tuple[Tensor, Batch]]:
 
 def evaluate_objectives(model: nn.Module, task: "Task", split: Any, rows: int = _ROWS) -> dict[str, float]:
     """The mean of every loss and metric of a task over a split, and as `loss` the sum of the losses."""
-    sums = _sums(model, split, partial(_losses, task), rows)
+    sums = sums_over(model, split, partial(_losses, task), rows)
     # A split may hold nothing of what one of several losses is about.
     losses = {name: total / count for name, (total, count) in sums.items() if count}
     if not losses:
@@ -145,7 +145,7 @@ def evaluate_metrics(model: nn.Module, task: "Task", split: Any, rows: int = _RO
     """The metrics of a task that are functions of (model, batch)."""
     if not task.batch_metrics:
         return {}
-    sums = _sums(model, split, partial(metrics_on, task), rows)
+    sums = sums_over(model, split, partial(metrics_on, task), rows)
     means = {name: total / count if count else math.nan for name, (total, count) in sums.items()}
     for name, mean in means.items():
         if math.isnan(mean) and _finite(model):
@@ -153,8 +153,8 @@ def evaluate_metrics(model: nn.Module, task: "Task", split: Any, rows: int = _RO
     return means
 
 
-def _sums(
-    model: nn.Module, split: Any, pairs: Callable[[nn.Module, Batch], Iterable[tuple[str, Loss]]], rows: int
+def sums_over(
+    model: nn.Module, split: Any, pairs: Callable[[nn.Module, Batch], Iterable[tuple[str, Loss]]], rows: int = _ROWS
 ) -> dict[str, tuple[float, float]]:
     """Sums and counts over the batches of a split, and over processes: to be divided once."""
     sums: dict[str, Any] = {}

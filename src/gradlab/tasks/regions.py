@@ -30,6 +30,12 @@ class AttentionOnShape(NamedTuple):
     ratio: float
     words: int
 
+    def __str__(self) -> str:
+        return (
+            f"Over {self.words:,} words that name a shape, {self.mass:.1%} of the attention lies within its box, which "
+            f"is {self.area:.1%} of the picture: {self.ratio:.1f} times as much as by chance."
+        )
+
 
 def attention_on_shape(model: nn.Module, split: PairedExamples, text: Sentences) -> AttentionOnShape | None:
     """None where nothing is known of what is in the pictures, or the model does not look at them."""

@@ -143,7 +143,7 @@ class Seq2Seq(Supervised):
         """Of pictures in which it is known what is where: whether the model looks at what it names."""
         test = splits.get("test")
         looked = attention_on_shape(model, test, self.text) if isinstance(test, PairedExamples) else None
-        return {} if looked is None else {"attention_on_shape": looked._asdict()}
+        return {} if looked is None else {"attention_on_shape": looked._asdict(), "notes": [str(looked)]}
 
     def constant_loss(self, train: Any, model: nn.Module, some: Any) -> float:
         return math.nan

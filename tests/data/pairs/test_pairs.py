@@ -154,7 +154,7 @@ def test_files_whose_lines_do_not_belong_together_are_refused(tmp_path):
     (tmp_path / "b").write_text("1\n2\n")
     with pytest.raises(GradlabError, match=r"has 3 lines and .*b has 2"):
         loaded(source_file=str(tmp_path / "a"), target_file=str(tmp_path / "b"))
-    with pytest.raises(GradlabError, match="data.target_file is not"):
+    with pytest.raises(GradlabError, match=r"data\.target_file is not"):
         loaded(source_file=str(tmp_path / "a"))
     with pytest.raises(GradlabError, match="Where are the pairs"):
         loaded()

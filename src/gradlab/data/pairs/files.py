@@ -38,9 +38,9 @@ def pairs(
     validation_file: Annotated[File, "pairs that are held out while training"] = None,
     test_file: Annotated[File, "pairs for the final figures"] = None,
     validation_source_file: Annotated[File, "the same as two files"] = None,
-    validation_target_file: File = None,
+    validation_target_file: Annotated[File, "their targets, line by line"] = None,
     test_source_file: Annotated[File, "the same as two files"] = None,
-    test_target_file: File = None,
+    test_target_file: Annotated[File, "their targets, line by line"] = None,
     reconstruct: Annotated[bool, "a file with one text on each line, which is source and target"] = False,
 ) -> Pairs:
     """Your own pairs of texts, such as sentences and their translations."""

@@ -13,7 +13,7 @@ from gradlab.data.tables.numbers import NumberForm
 from gradlab.errors import GradlabError
 
 Kind = Literal["number", "category", "date"]
-Use = Literal["input", "target", "group", "left out"]
+Use = Literal["input", "target", "group", "left out", "time", "series", "known"]
 Where = Callable[[int], str]
 """Says in words where the text of an index stands."""
 

@@ -1,6 +1,6 @@
 """Encoder and decoder: a source is read once, and a target is written token by token, looking at what was read."""
 
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int, Int64
@@ -38,6 +38,7 @@ class Memory(NamedTuple):
         return self.take(torch.arange(here, device=self.states.device).repeat_interleave(rows // here))
 
 
+@runtime_checkable
 class TargetCache(Protocol):
     """What decoding keeps of a target, beside the memory of its source."""
 
@@ -49,6 +50,7 @@ class TargetCache(Protocol):
     def reorder(self, rows: Int[Tensor, " kept"]) -> None: ...
 
 
+@runtime_checkable
 class Decoder(Protocol):
     """What writes a target."""
 
