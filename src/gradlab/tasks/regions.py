@@ -85,8 +85,8 @@ def covered(box: tuple[int, int, int, int], grid: tuple[int, int], size: tuple[i
 
 def _along(start: int, stop: int, cells: int, pixels: int) -> npt.NDArray[np.float64]:
     ends = np.linspace(0, pixels, cells + 1)
-    inside = np.minimum(ends[1:], stop) - np.maximum(ends[:-1], start)
-    return np.clip(inside, 0, None) / np.diff(ends)
+    inside: npt.NDArray[np.float64] = np.minimum(ends[1:], stop) - np.maximum(ends[:-1], start)
+    return inside.clip(0) / np.diff(ends)
 
 
 def _overlap(one: slice, other: slice) -> bool:

@@ -93,8 +93,11 @@ class PairedExamples(Examples):
         return self.but(own=torch.full((len(self),), share, device=self.device))
 
     def order(self, seed: int, epoch: int, batch_size: int) -> Int64[Tensor, " rows"]:
-        sides = [side.lengths for side in (self.targets, self.inputs) if isinstance(side, Padded)]
-        return torch.cat(length_batches(np.stack(sides, 1), batch_size, seed, epoch))
+        if not isinstance(self.inputs, Padded):
+            # Batch normalisation should see the pictures of all captions together: short ones show fewer things.
+            return super().order(seed, epoch, batch_size)
+        lengths = np.stack([self.targets.lengths, self.inputs.lengths], 1)
+        return torch.cat(length_batches(lengths, batch_size, seed, epoch))
 
     @property
     def texts(self) -> list[str]:
