@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from cli_helpers import ForkServer, check_refused
 from PIL import Image
 
+from gradlab.api import load_run
 from gradlab.data.captions.grammar import caption
 from gradlab.data.captions.scenes import example
 
@@ -89,6 +91,27 @@ def test_a_table_of_ones_own_is_learned_and_judged(quick: ForkServer, folder: Pa
     judged = quick("evaluate", "own", "--data", "other/captions.csv", "--json", cwd=folder)
     assert judged.code == 0, judged.err
     assert judged.json["examples"] == 1
+
+
+def test_the_network_of_a_trained_classifier_looks_at_the_pictures(quick: ForkServer, folder: Path) -> None:
+    for i in range(40):
+        scene, drawn = example(0, i)
+        place = folder / "classes" / ("one" if len(scene) == 1 else "several")
+        place.mkdir(parents=True, exist_ok=True)
+        save(drawn.pixels, place / f"{i}.png")
+    network = ["model=vgg", "model.widths=4,4", "model.convolutions=1", "model.hidden=8", "train.epochs=1"]
+    trained = quick("train", "images", "--data", "classes", *network, "--out", "network", "--json", cwd=folder)
+    assert trained.code == 0, trained.err
+    options = [*GENERATED, *SMALL, "--from", "network", "--freeze", "encoder.trunk", "train.epochs=1"]
+    ended = quick("train", "shapes-caption", *options, "--out", "taken", "--json", cwd=folder)
+    assert ended.code == 0, ended.err
+    before, after = (load_run(str(folder / run)).chosen_weights() for run in ("network", "taken"))
+    names = [name for name in before if name.startswith("features.") and not name.endswith("num_batches_tracked")]
+    assert names
+    for name in names:
+        assert torch.equal(after[f"encoder.trunk.{name}"], before[name])
+    other = quick("train", "shapes-caption", *GENERATED, "--from", "network", "--out", "x", cwd=folder)
+    check_refused(other, "do not fit model=caption-rnn", "features.0.weight")
 
 
 def test_a_transformer_writes_captions_too(quick: ForkServer, folder: Path) -> None:

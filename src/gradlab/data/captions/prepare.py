@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from gradlab.data.dataset import Dataset, Limit, SplitSeed, Test, Validation
-from gradlab.data.examples import Streamed
+from gradlab.data.examples import Rows, Streamed
 from gradlab.data.memory import memory_for_data
 from gradlab.data.pairs.prepare import (
     Cut,
@@ -43,17 +43,24 @@ def prepare_captions(
     seed: SplitSeed = 0,
 ) -> Dataset:
     """Split, fit the preprocessing of the pixels and the tokenizer on the training split, and apply both."""
-    splits = split_pairs(raw, wants, given, validation, test, limit, seed)
+    splits = split_pairs(raw, wants, None, validation, test, limit, seed)
     texts = [str(text) for text in raw.targets]
     learned = [texts[row] for row in splits[0]]
     made = Tokenizer.train(tokenizer, learned, vocabulary=vocabulary, special=SPECIAL)
     target = Sentences.fitted("target", made, context, learned)
     encoded = target.encode(texts)
     splits, notes = fitting(raw, splits, {"caption": encoded}, context, longer)
-    source = Preprocessing.fit(raw.inputs, preprocess, [], [], rows=splits[0])
+    source = _prepared(raw, preprocess, splits[0], given)
     median = np.median([len(ids) for ids in encoded])
     notes.insert(0, f"{counted(len(texts), 'picture')} with captions of {median:.0f} tokens (median) of {len(made):,}")
     return paired(raw, splits, _pixels(raw, source), Pairing(source, target), encoded, notes)
+
+
+def _prepared(raw: Pairs, method: Method, training: Rows, given: Preparation | None) -> Preprocessing:
+    """Fitted to the training pictures, or as a network knew its own, whose weights are taken."""
+    if given is None:
+        return Preprocessing.fit(raw.inputs, method, [], [], rows=training)
+    return Preprocessing.taken_over(given.source if isinstance(given, Pairing) else given, raw.inputs, method, [], [])
 
 
 def _pixels(raw: Pairs, source: Preprocessing) -> Any:
