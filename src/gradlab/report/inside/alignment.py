@@ -9,6 +9,7 @@ from gradlab.probes import Inspection
 from gradlab.probes.alignment import Alignment
 from gradlab.report.charts import CARD, HEAT, chart, charts, heatmap
 from gradlab.report.inside.text import places_of, token_axis
+from gradlab.report.looks import LEGEND, looks_card
 from gradlab.report.markup import Html, quiet, section, tag
 
 
@@ -17,6 +18,8 @@ def section_of(seen: Inspection) -> Html:
     if seen.written is None:
         return Html()
     said = tag("figure", tag("pre", seen.written, style="white-space: pre-wrap"))
+    if seen.alignment is not None and seen.alignment.picture is not None:
+        return section("What it writes", said, quiet(LEGEND), charts(looks_card("Where it looked", seen.alignment)))
     if seen.alignment is None or not seen.alignment.source:
         return section("What it writes", said)
     words = "Each row is a token that it writes, and shows how much each token of the source counts for it."
