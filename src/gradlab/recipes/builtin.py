@@ -383,7 +383,7 @@ def adding_rnn() -> Recipe:
     """The sum of two marked numbers of a series (data.length): the adding problem, by an RNN, LSTM or GRU."""
     model = Part("series-rnn", {"cell": "lstm", "hidden": 64})
     data = Part("adding", {"preprocess": "none"})
-    return Recipe("adding-rnn", data, model, Part("regress"), recall_rnn().train | {"epochs": 20})
+    return Recipe("adding-rnn", data, model, Part("regress"), {**recall_rnn().train, "epochs": 20})
 
 
 @recipe
