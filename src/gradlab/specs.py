@@ -3,7 +3,6 @@
 As text, a spec says what the examples are: `str(Table(13))` is "tables of 13 columns".
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -41,8 +40,9 @@ class Array(Spec):
         pictures of 3×32×32 pixels
         arrays of 2×3×4×5 numbers
         """
-        kinds: dict[int, Callable[..., Array]] = {1: Table, 2: Series, 3: Picture}
-        return kinds[len(shape)](*shape) if len(shape) in kinds else Array(shape)
+        kinds: dict[int, Any] = {1: Table, 2: Series, 3: Picture}
+        array: Array = kinds[len(shape)](*shape) if len(shape) in kinds else Array(shape)
+        return array
 
     def __str__(self) -> str:
         return f"arrays of {_by(self.shape)} numbers"

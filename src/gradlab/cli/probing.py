@@ -35,6 +35,7 @@ def probe(
     - `gradlab probe runs/pydoc-gpt-3f2a "The import statement"`: what it expects, and where its heads look
     - `gradlab probe runs/pydoc-lstm-3f2a --file poem.txt --html poem.html`
     - `gradlab probe runs/images-3f2a holiday.jpg`: what of a picture speaks for its class, and its feature maps
+    - `gradlab probe runs/shapes-caption-3f2a photo.png`: the caption, and where it looked for each word
     - `gradlab probe runs/csv-3f2a --split test --examples 256 --json`
 
     Figures are printed as tables; the pictures are in a page that opens offline in any browser.

@@ -2,6 +2,7 @@
 
 from gradlab.data import adding, arrays, bundled, generated  # noqa: F401  (they register their sources)
 from gradlab.data.batch import Batch
+from gradlab.data.captions import captioned, shapes  # noqa: F401
 from gradlab.data.dataset import Dataset, load, sources
 from gradlab.data.examples import Examples
 from gradlab.data.order import permutation

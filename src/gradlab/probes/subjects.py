@@ -75,7 +75,7 @@ def _on_split(run: Run, split: str | None, examples: int | None) -> Inspection:
         seen = record(run.model, batch, loss=_mean_of, call=lambda: task.forward(run.model, batch))
         return _inspection(seen, run.names[0], what, batch, [])
     if isinstance(task, Seq2Seq):
-        return _on_pair(run, batch, what, [])
+        return _on_pair(run, batch, what, [], None if rows is None else dataset.raw.inputs[rows[:1]])
     x, y = batch["inputs"], batch["targets"]
     pictures = np.asarray(dataset.raw.inputs[rows[:EXPLAINED]]) if rows is not None and are_pictures(x) else None
     return _of_run(run, record(run.model, x, y, _loss_of(run)), what, x, [], pictures, y)
@@ -120,10 +120,10 @@ def _on_sources(run: Run, inputs: Any) -> Inspection:
         notes.append(f"There are {len(reading.values):,} sources; the model was shown the first.")
     batch = {"inputs": run.preprocessing(reading.values[:1])[:]}
     on = "a source" if reading.names is None else reading.names[0]
-    return _on_pair(run, batch, on, notes)
+    return _on_pair(run, batch, on, notes, reading.values)
 
 
-def _on_pair(run: Run, batch: Batch, on: str, notes: list[str]) -> Inspection:
+def _on_pair(run: Run, batch: Batch, on: str, notes: list[str], raw: npt.NDArray[Any] | None = None) -> Inspection:
     """A pass over pairs, whose targets are what is written where they are not known; the first is looked at closely."""
     task, pairing = run.task, run.preprocessing
     assert isinstance(task, Seq2Seq)
@@ -133,7 +133,8 @@ def _on_pair(run: Run, batch: Batch, on: str, notes: list[str]) -> Inspection:
     targets = batch.get("targets", torch.tensor([written.tokens]))
     before, x = targets[:, :-1], batch["inputs"]
     seen = record(run.model, (x, before), targets, lambda output, y: _mean_of([task.loss(output, y)]))
-    more = {"written": written.text, "alignment": alignment_of(run.model, pairing, first, written)}
+    picture = np.asarray(raw[0]) if raw is not None and are_pictures(first) else None
+    more = {"written": written.text, "alignment": alignment_of(run.model, pairing, first, written, picture)}
     return _inspection(seen, run.names[0], on, (x, before), notes, **more)
 
 

@@ -10,6 +10,7 @@ from gradlab.probes.layers import LayerValues
 from gradlab.wording import count, number, sparkline
 
 if TYPE_CHECKING:
+    from gradlab.probes.alignment import Alignment
     from gradlab.probes.inspection import Inspection
 
 _ROWS = 100  # of a table
@@ -42,6 +43,8 @@ def tables(seen: "Inspection") -> list[TextTable]:
 
 def _alignment(seen: "Inspection") -> TextTable:
     """A mark for each token of the source: the darker, the more it counts."""
+    if seen.alignment is not None and seen.alignment.picture is not None:
+        return _looks(seen.alignment)
     if seen.alignment is None or not seen.alignment.source:
         return TextTable("", [], [])
     source = "".join(visible(text) if len(text) == 1 else f"{visible(text)} " for text in seen.alignment.source)
@@ -51,6 +54,19 @@ def _alignment(seen: "Inspection") -> TextTable:
         for token, marks in zip(seen.alignment.target, seen.alignment.shades(), strict=True)
     ]
     return TextTable("Where it looked for each token that it wrote", ["written", source], rows)
+
+
+def _looks(alignment: "Alignment") -> TextTable:
+    """For each token the cell of the picture that counts most, in pixels."""
+    assert alignment.grid is not None
+    assert alignment.picture is not None
+    sides = [pixels / cells for pixels, cells in zip(alignment.picture.shape[1:], alignment.grid, strict=True)]
+    rows = []
+    for token, weights in zip(alignment.target, alignment.maps(), strict=True):
+        row, column = divmod(int(weights.argmax()), alignment.grid[1])
+        middle = [number((column + 0.5) * sides[1]), number((row + 0.5) * sides[0])]
+        rows.append([visible(token), *middle, number(float(weights.max()))])
+    return TextTable("Where it looked most for each token that it wrote", ["written", "x", "y", "weight"], rows)
 
 
 def _attributions(seen: "Inspection") -> TextTable:

@@ -7,6 +7,7 @@ import numpy as np
 
 from gradlab.data import PairedExamples, Pairing
 from gradlab.data.pairs.sentences import Sentences
+from gradlab.report.captions import captions_section
 from gradlab.report.charts import axis, bars, chart, charts
 from gradlab.report.inside.alignment import alignment_chart
 from gradlab.report.markup import Html, quiet, section, table
@@ -27,8 +28,10 @@ def pairs_section(run: "Run") -> Html:
     """Sources, what was written for them and what should have been, the wrong ones first; and where it looked."""
     task: Seq2Seq = run.task  # type: ignore[assignment]
     test, pairing = run.dataset.test, run.preprocessing
-    if not len(test) or not isinstance(pairing, Pairing) or not isinstance(pairing.source, Sentences):
+    if not len(test) or not isinstance(pairing, Pairing):
         return Html()
+    if not isinstance(pairing.source, Sentences):
+        return captions_section(run)
     some = test.sample(_WRITTEN)
     written = task.write(run.model, some.inputs)
     sources = [str(run.dataset.raw.inputs[row]) for row in some.rows]

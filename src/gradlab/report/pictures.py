@@ -54,9 +54,23 @@ def heat(values: Array, full: float, image: Pixels) -> Pixels:
     height, width = image.shape[:2]
     values = resized(values.astype(np.float32), height, width)
     strength = (np.abs(values) / max(full, 1e-12)).clip(0, 1)[..., None]
-    pale = _PALE + (1 - _PALE / 255) * image.mean(-1, keepdims=True)
-    mixed: Array = (1 - strength) * pale + strength * _colour(values)
-    return mixed.round().astype(np.uint8)
+    return _mixed(_pale(image), _colour(values), strength)
+
+
+def spotlight(values: Array, image: Pixels) -> Pixels:
+    """A picture as it is where values are large, and grey and pale where they are small."""
+    values = resized(values.astype(np.float32), *image.shape[:2])[..., None]
+    return _mixed(_pale(image), image, values / max(float(values.max()), 1e-12))
+
+
+def _pale(image: Pixels) -> Array:
+    pale: Array = _PALE + (1 - _PALE / 255) * image.mean(-1, keepdims=True)
+    return pale
+
+
+def _mixed(one: Array, other: Array, share: Array) -> Pixels:
+    mixed: Pixels = ((1 - share) * one + share * other).round().astype(np.uint8)
+    return mixed
 
 
 def resized(values: Array, height: int, width: int) -> Array:

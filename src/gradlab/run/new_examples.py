@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradlab.data import Beginning, Context, Examples, Pairing
+from gradlab.data.captions.captioned import new_captions
 from gradlab.data.labelled import read_labelled
 from gradlab.data.pairs.files import new_pairs
+from gradlab.data.pictures.reader import PictureReader
 from gradlab.data.series.lookback import Lookback
 from gradlab.data.text.sequences import Padded, PaddedExamples
 from gradlab.data.text.source import new_text
@@ -22,6 +24,8 @@ def new_examples(run: "Run", data: str) -> Examples:
     if isinstance(preparation, Context) and not isinstance(preparation, Beginning):
         return new_text(data, preparation, run.targets.masked, run.recipe.data.values.get("suffixes", [".txt"]))
     if isinstance(preparation, Pairing):
+        if isinstance(run.reader, PictureReader):
+            return new_captions(data, preparation, run.reader, run.recipe.data.values)
         return new_pairs(data, preparation, run.recipe.data.values)
     if run.task.use != "predict":
         raise GradlabError(f"{run.path} is evaluated on its own data alone, and {data} has other content.")

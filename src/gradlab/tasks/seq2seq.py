@@ -22,6 +22,7 @@ from gradlab.sampling import Beam
 from gradlab.tasks.counted import ngram_baselines
 from gradlab.tasks.metrics import Metric, perplexity
 from gradlab.tasks.objective import Loss
+from gradlab.tasks.regions import attention_on_shape
 from gradlab.tasks.task import Figures, Supervised, tasks
 from gradlab.tasks.text_scores import signatures, text_scores
 from gradlab.tasks.written import Written, write
@@ -137,6 +138,12 @@ class Seq2Seq(Supervised):
         """All tokens alike, and trigrams of the targets, which do not look at the source."""
         counted = ngram_baselines(train.targets.flat(), self.outputs)
         return {name: Unconditional(language) for name, language in counted.items()}
+
+    def closing(self, model: nn.Module, splits: Mapping[str, Any]) -> dict[str, Any]:
+        """Of pictures in which it is known what is where: whether the model looks at what it names."""
+        test = splits.get("test")
+        looked = attention_on_shape(model, test, self.text) if isinstance(test, PairedExamples) else None
+        return {} if looked is None else {"attention_on_shape": looked._asdict(), "notes": [str(looked)]}
 
     def constant_loss(self, train: Any, model: nn.Module, some: Any) -> float:
         return math.nan

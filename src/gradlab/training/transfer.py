@@ -10,6 +10,7 @@ from gradlab.data import Dataset, Preparation, Raw, Targets
 from gradlab.data.preprocessing import Preprocessing
 from gradlab.errors import GradlabError
 from gradlab.files.sums import sha256
+from gradlab.models.seq2seq import EncoderDecoderModel, RegionEncoder
 from gradlab.printable import listed
 from gradlab.recipe import FIT, Recipe
 from gradlab.run import Run, open_run
@@ -65,6 +66,8 @@ class Origin:
 
     def give(self, recipe: Recipe, model: nn.Module, targets: Targets, outputs: int) -> Recipe:
         """Set the weights of a fresh model, but for a new head; the recipe then says what was taken from where."""
+        if isinstance(model, EncoderDecoderModel) and isinstance(model.encoder, RegionEncoder):
+            return self._give_trunk(recipe, model.encoder.trunk)
         head = check_head(model, outputs)
         known = recipe.task.name == self.run.recipe.task.name and targets.classes == self.run.targets.classes
         chosen = recipe.train["new_head"]
@@ -75,6 +78,14 @@ class Origin:
         self._check_fit(taken, {name: weight for name, weight in fresh.items() if name not in left_out}, recipe)
         model.load_state_dict({**fresh, **taken})
         return replace(recipe, train={**recipe.train, "from_sha256": self.sha256, "new_head": new})
+
+    def _give_trunk(self, recipe: Recipe, trunk: nn.Module) -> Recipe:
+        """The same for the layers of a network of pictures that look at them for another model."""
+        layers = {name for name, _ in trunk.named_children()}
+        taken = {name: weight for name, weight in self.weights.items() if name.split(".")[0] in layers}
+        self._check_fit(taken, trunk.state_dict(), recipe)
+        trunk.load_state_dict(taken)
+        return replace(recipe, train={**recipe.train, "from_sha256": self.sha256, "new_head": True})
 
     def _check_fit(self, taken: dict[str, Tensor], fresh: dict[str, Tensor], recipe: Recipe) -> None:
         differ = [

@@ -79,6 +79,9 @@ class PairedExamples(Examples):
     references: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, dtype=object), kw_only=True, repr=False)
     """The targets as they were written, by the rows of the source."""
 
+    regions: npt.NDArray[Any] | None = field(default=None, kw_only=True, repr=False)
+    """The `Region`s that each target names, by the rows of the source, of pictures in which they are known."""
+
     own: float = field(default=0.0, kw_only=True)
     ramp: int = field(default=1, kw_only=True)
     """The share of tokens that a model is to read as it writes them itself, and the epochs over which it grows."""
@@ -90,8 +93,11 @@ class PairedExamples(Examples):
         return self.but(own=torch.full((len(self),), share, device=self.device))
 
     def order(self, seed: int, epoch: int, batch_size: int) -> Int64[Tensor, " rows"]:
-        sides = [side.lengths for side in (self.targets, self.inputs) if isinstance(side, Padded)]
-        return torch.cat(length_batches(np.stack(sides, 1), batch_size, seed, epoch))
+        if not isinstance(self.inputs, Padded):
+            # Batch normalisation should see the pictures of all captions together: short ones show fewer things.
+            return super().order(seed, epoch, batch_size)
+        lengths = np.stack([self.targets.lengths, self.inputs.lengths], 1)
+        return torch.cat(length_batches(lengths, batch_size, seed, epoch))
 
     @property
     def texts(self) -> list[str]:
@@ -115,7 +121,7 @@ def prepare_pairs(
     seed: SplitSeed = 0,
 ) -> Dataset:
     """Split, make tokenizers of the training pairs, and cut all pairs into tokens."""
-    splits = _split(raw, wants, given, validation, test, limit, seed)
+    splits = split_pairs(raw, wants, given, validation, test, limit, seed)
     texts = [str(t) for t in raw.inputs], [str(t) for t in raw.targets]
     learned = [[side[row] for row in splits[0]] for side in texts]
     if shared:
@@ -126,7 +132,7 @@ def prepare_pairs(
     source = Sentences.fitted("source", tokenizers[0], context, learned[0])
     target = Sentences.fitted("target", tokenizers[1], context, learned[1])
     encoded = [side.encode(written) for side, written in zip((source, target), texts, strict=True)]
-    splits, notes = _fitting(raw, splits, {"source": encoded[0], "target": encoded[1]}, context, longer)
+    splits, notes = fitting(raw, splits, {"source": encoded[0], "target": encoded[1]}, context, longer)
     sizes = " and ".join(f"{len(made):,}" for made in tokenizers[: 1 if shared else 2])
     medians = [f"{np.median([len(ids) for ids in side]):.0f}" for side in encoded]
     notes.insert(
@@ -145,7 +151,8 @@ def paired(
         # The longest first: neighbours, which are judged together, then need little padding.
         ordered = rows[np.argsort(-written.lengths[rows], kind="stable")]
         some = inputs[torch.from_numpy(ordered)] if isinstance(inputs, Tensor) else inputs.subset(ordered)
-        return PairedExamples({"inputs": some, "targets": written.subset(ordered)}, ordered, references=raw.targets)
+        parts = {"inputs": some, "targets": written.subset(ordered)}
+        return PairedExamples(parts, ordered, references=raw.targets, regions=raw.regions)
 
     train, validated, tested = map(examples, splits)
     return Dataset(
@@ -158,7 +165,7 @@ def paired(
     )
 
 
-def _split(
+def split_pairs(
     raw: Pairs,
     wants: Wants | None,
     given: Preparation | None,
@@ -167,6 +174,7 @@ def _split(
     limit: int | None,
     seed: int,
 ) -> Splits:
+    """Rows for training, validation and test: the source's own, where it has some."""
     raw.wanted(wants)
     if given is not None:
         raise GradlabError("train.from_run is for classifiers; a model of pairs is trained from the beginning.")
@@ -174,7 +182,7 @@ def _split(
     return split_rows(raw, validation=validation, test=test, folds=None, fold=0, limit=limit, seed=seed)
 
 
-def _fitting(
+def fitting(
     raw: Pairs, splits: Splits, sides: dict[str, list[Ids]], context: int, longer: str
 ) -> tuple[Splits, list[str]]:
     """The splits without pairs that are too long, and what is said of those; or a refusal that names the first."""

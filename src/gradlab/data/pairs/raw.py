@@ -4,7 +4,9 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
 
 from gradlab.data.raw import NotWanted, Raw, Wants
 from gradlab.data.reading import Reader
@@ -19,11 +21,21 @@ Where = Callable[[int], str]
 """Where a user finds the example of a number."""
 
 
+class Region(NamedTuple):
+    """A thing in a picture that its caption names: the characters that do so, and the box of its pixels."""
+
+    characters: slice
+    box: tuple[int, int, int, int]
+    """Left, top, right and bottom; the last two are behind the last pixel."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pairs(Raw):
     """Sources (texts, or pictures) with their targets, which are texts."""
 
     where: Where = "pair {}".format
+    regions: npt.NDArray[Any] | None = None
+    """Where it is known what is in the pictures: a list of `Region`s for each."""
 
     def __post_init__(self) -> None:
         if len(self.inputs) != len(self.targets):
@@ -60,6 +72,14 @@ class Pairs(Raw):
             test_from=starts.get("test"),
             **more,
         )
+
+    @classmethod
+    def of_pictures(
+        cls, pixels: npt.NDArray[Any], captions: Sequence[str], content: str, where: Where, reader: Reader, **more: Any
+    ) -> "Pairs":
+        """Pictures with their captions; `content` is the SHA-256 of the pictures."""
+        key = hashlib.sha256(json.dumps([content, list(captions)]).encode()).hexdigest()
+        return cls(inputs=pixels, targets=as_array(captions), where=where, reader=reader, key=key, **more)
 
     def corpus(self) -> Corpus:
         """All of the text: the sources, where they are text, and the targets, one on each line."""

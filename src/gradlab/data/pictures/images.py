@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from gradlab.data.array_file import ArrayFile
@@ -27,6 +28,9 @@ from gradlab.data.raw import Raw
 from gradlab.errors import GradlabError
 
 Side = Annotated[int, Ge(1), Le(2**14)]
+Size = Annotated[Side | None, "height and width; default their own if all have one up to 128, else the median up to 64"]
+Colour = Annotated[Literal["auto", "grey", "rgb"], "auto: grey where all pictures are"]
+Fit = Annotated[Resize, "how other shapes are made to fit: cut to the middle, put on white, or stretched"]
 T = TypeVar("T")
 
 _FORMAT = 1  # of what is in the cache: a change here makes folders be converted anew
@@ -40,13 +44,9 @@ def images(
     seed: int,
     *,
     path: Annotated[str, "folder with a folder of pictures for each class, or splits of those: --data FOLDER"],
-    size: Annotated[
-        Side | None, "height and width; default their own if all have one up to 128, else the median up to 64"
-    ] = None,
-    colour: Annotated[Literal["auto", "grey", "rgb"], "auto: grey where all pictures are"] = "auto",
-    resize: Annotated[
-        Resize, "how other shapes are made to fit: cut to the middle, put on white, or stretched"
-    ] = "crop",
+    size: Size = None,
+    colour: Colour = "auto",
+    resize: Fit = "crop",
 ) -> Raw:
     """Pictures in a folder per class: PNG, JPEG and others, of any size and mode."""
     root = Path(path)
@@ -56,39 +56,51 @@ def images(
         )
     folders = ClassFolders(root, "picture", is_picture)
     before = folders.states()
-    reader = _reader(folders, size, colour, resize)
+    reader, notes = fitting_reader(folders.files, size, colour, resize)
     files = zip(folders.files, folders.labels, strict=True)
     parts = [[str(path.relative_to(root)), label, file_key(path)] for path, label in files]
     key = hashlib.sha256(json.dumps([_FORMAT, folders.starts, reader.describe(), parts]).encode()).hexdigest()
-    folder = cache_folder("pictures", key)
 
-    def convert(temporary: Path) -> None:
-        count = len(folders.files)
-        what = f"Converting {count:,} pictures, once: they will be in {folder}."
-        with converting(what, count, count > _MANY) as tell:
-            _convert(folders.files, reader, temporary, tell)
+    def check() -> None:
         if folders.states() != before:
             raise GradlabError(f"{path} changed while it was read. Try again when nothing writes to it any more.")
 
-    converted(folder, convert, ["inputs.npy"])
     return Raw(
-        inputs=np.load(folder / "inputs.npy", mmap_mode="r", allow_pickle=False),
+        inputs=cached_pixels(key, folders.files, reader, check),
         targets=np.array([folders.classes.index(label) for label in folders.labels], dtype=np.int64),
         classes=folders.classes,
         validation_from=folders.starts.get("validation"),
         test_from=folders.starts.get("test"),
-        notes=folders.notes,
+        notes=[*folders.notes, *notes],
         reader=reader,
         key=key,
     )
 
 
-def _reader(folders: ClassFolders, size: int | None, colour: str, resize: Resize) -> PictureReader:
-    """One shape for all of them."""
+def cached_pixels(
+    key: str, files: list[Path], reader: PictureReader, check: Callable[[], None]
+) -> npt.NDArray[np.uint8]:
+    """The pictures as one array, converted into the cache if they are not there; `check` refuses them afterwards."""
+    folder = cache_folder("pictures", key)
+
+    def convert(temporary: Path) -> None:
+        what = f"Converting {len(files):,} pictures, once: they will be in {folder}."
+        with converting(what, len(files), len(files) > _MANY) as tell:
+            _convert(files, reader, temporary, tell)
+        check()
+
+    converted(folder, convert, ["inputs.npy"])
+    pixels: npt.NDArray[np.uint8] = np.load(folder / "inputs.npy", mmap_mode="r", allow_pickle=False)
+    return pixels
+
+
+def fitting_reader(files: list[Path], size: int | None, colour: str, resize: Resize) -> tuple[PictureReader, list[str]]:
+    """One shape for all of them, and what the user should know of it."""
+    notes = []
     try:
-        looks = list(_each(folders.files, look))
+        looks = list(_each(files, look))
     except GradlabError:
-        for _ in _each(folders.files, look_through):  # those that are cut short are named at the same time
+        for _ in _each(files, look_through):  # those that are cut short are named at the same time
             pass
         raise
     shapes = {shape for shape, _ in looks}
@@ -102,11 +114,9 @@ def _reader(folders: ClassFolders, size: int | None, colour: str, resize: Resize
         height = width = min(_COMMON_SIZE, int(np.median([side(shape) for shape, _ in looks])))
     if shapes != {(height, width)}:
         kinds = "one shape" if len(shapes) == 1 else f"{len(shapes):,} shapes"
-        folders.notes.append(
-            f"Pictures of {kinds} were brought to {height}×{width} ({resize}); see data.size, data.resize."
-        )
+        notes.append(f"Pictures of {kinds} were brought to {height}×{width} ({resize}); see data.size, data.resize.")
     grey = colour == "grey" or (colour == "auto" and all(is_grey for _, is_grey in looks))
-    return PictureReader(height=height, width=width, channels=1 if grey else 3, resize=resize)
+    return PictureReader(height=height, width=width, channels=1 if grey else 3, resize=resize), notes
 
 
 def _convert(files: list[Path], reader: PictureReader, folder: Path, tell: Tell) -> None:

@@ -1,7 +1,10 @@
 """Models that read a source and write a target: sentences to sentences, or pictures to sentences."""
 
+from gradlab.models.seq2seq.captions import caption_rnn, caption_transformer
 from gradlab.models.seq2seq.model import Conditioned, EncoderDecoderModel, Memory
+from gradlab.models.seq2seq.presets import marian, t5
 from gradlab.models.seq2seq.recurrent import RecurrentDecoder, RecurrentEncoder, RecurrentSettings
+from gradlab.models.seq2seq.regions import RegionEncoder
 from gradlab.models.seq2seq.transformer import (
     Seq2SeqSettings,
     SourceEncoder,
@@ -10,6 +13,9 @@ from gradlab.models.seq2seq.transformer import (
 )
 
 __all__ = [
+    "RegionEncoder",
+    "caption_rnn",
+    "caption_transformer",
     "Conditioned",
     "EncoderDecoderModel",
     "Memory",
@@ -19,5 +25,7 @@ __all__ = [
     "Seq2SeqSettings",
     "TargetDecoder",
     "SourceEncoder",
+    "marian",
+    "t5",
     "transformer_seq2seq",
 ]

@@ -39,16 +39,24 @@ class DecoderForm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentSettings(DecoderForm):
-    """What a recurrent encoder and decoder are built by."""
+class RecurrentDecoderSettings(DecoderForm):
+    """What a recurrent decoder is built by."""
 
     cell: Annotated[Cell, "the kind of recurrent layer"] = "lstm"
-    layers: Annotated[Layers, "recurrent layers of the encoder, and of the decoder"] = 1
+    layers: Annotated[Layers, "recurrent layers"] = 1
     dim: Annotated[Count, "features of a token"] = 128
-    hidden: Annotated[Count, "units of a layer; of two directions, half for each"] = 256
-    bidirectional: Annotated[bool, "the encoder reads the source from its end too"] = True
+    hidden: Annotated[Count, "units of a layer"] = 256
     dropout: Annotated[Fraction, "probability of dropping a feature, between layers too"] = 0.0
     tied: Annotated[bool, "the last map is the table of embeddings of the target; for hidden = dim"] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentSettings(RecurrentDecoderSettings):
+    """What a recurrent encoder and decoder are built by, each with as many layers."""
+
+    bidirectional: Annotated[
+        bool, "the encoder reads the source from its end too, with half of the units for each direction"
+    ] = True
 
 
 class RecurrentEncoder(nn.Module):
@@ -106,7 +114,7 @@ class RecurrentDecoder(nn.Module):
 
     limit = None
 
-    def __init__(self, embedding: nn.Embedding, memory_dim: int, settings: RecurrentSettings):
+    def __init__(self, embedding: nn.Embedding, memory_dim: int, settings: RecurrentDecoderSettings):
         super().__init__()
         self.settings = settings
         dim, hidden = settings.dim, settings.hidden
@@ -233,7 +241,7 @@ def _top(states: States) -> Float[Tensor, "batch 1 hidden"]:
     return h.transpose(0, 1)
 
 
-def _attention(settings: RecurrentSettings, memory_dim: int) -> Attention | None:
+def _attention(settings: RecurrentDecoderSettings, memory_dim: int) -> Attention | None:
     hidden = settings.hidden
     if settings.attention == "none":
         return None

@@ -9,6 +9,7 @@ from gradlab.probes import Inspection
 from gradlab.probes.alignment import Alignment
 from gradlab.report.charts import CARD, HEAT, chart, charts, heatmap
 from gradlab.report.inside.text import places_of, token_axis
+from gradlab.report.looks import LEGEND, looks_card
 from gradlab.report.markup import Html, quiet, section, tag
 
 
@@ -17,6 +18,8 @@ def section_of(seen: Inspection) -> Html:
     if seen.written is None:
         return Html()
     said = tag("figure", tag("pre", seen.written, style="white-space: pre-wrap"))
+    if seen.alignment is not None and seen.alignment.picture is not None:
+        return section("What it writes", said, quiet(LEGEND), charts(looks_card("Where it looked", seen.alignment)))
     if seen.alignment is None or not seen.alignment.source:
         return section("What it writes", said)
     words = "Each row is a token that it writes, and shows how much each token of the source counts for it."
@@ -31,12 +34,13 @@ def alignment_chart(title: str, alignment: Alignment, note: str = "") -> Html:
     trace = heatmap(weights, [(0, CARD), (1, HEAT)], hover, x=columns, y=rows, zmin=0, zmax=1)
     ticks: dict[str, Any] = {"ticks": "", "tickfont": {"size": 11}}
     letters = all(len(text) == 1 or text in SPECIAL for text in alignment.source)
+    upright: dict[str, Any] = {"tickangle": 0} if letters else {}
     return chart(
         title,
         [trace],
         note,
         height=max(240, 90 + 22 * len(rows)),
-        xaxis=token_axis(columns, **ticks, side="top", **({"tickangle": 0} if letters else {})),
+        xaxis=token_axis(columns, **ticks, side="top", **upright),
         yaxis=token_axis(rows, autorange="reversed", **ticks, tickangle=0),
         margin={"l": 30, "r": 10, "t": 40, "b": 12},
     )

@@ -1,0 +1,1 @@
+"""Pictures with captions: coloured shapes that are drawn on the spot, and pictures of one's own."""
