@@ -111,7 +111,7 @@ def test_the_network_of_a_trained_classifier_looks_at_the_pictures(quick: ForkSe
     for name in names:
         assert torch.equal(after[f"encoder.trunk.{name}"], before[name])
     other = quick("train", "shapes-caption", *GENERATED, "--from", "network", "--out", "x", cwd=folder)
-    check_refused(other, "do not fit model=caption-rnn", "features.0.weight")
+    check_refused(other, "do not fit model=caption-transformer", "features.0.weight")
 
 
 def test_a_transformer_writes_captions_too(quick: ForkServer, folder: Path) -> None:

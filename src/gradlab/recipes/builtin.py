@@ -375,7 +375,7 @@ def shapes_caption() -> Recipe:
 
 @recipe
 def captions() -> Recipe:
-    """Pictures of one's own with captions (--data FILE.csv with columns file and caption), by a CNN and a transformer."""
+    """Pictures of one's own with captions (--data FILE.csv, columns file and caption), by a CNN and a transformer."""
     changes = {"data": "captions", "model__trunk__widths": [32, 64, 128], "model__dropout": 0.3, "train__epochs": 20}
     return _named("captions", shapes_caption(), **changes)
 
