@@ -35,7 +35,7 @@ def test_a_spec_says_what_the_examples_are_and_begins_with_their_kind(spec):
 
 @pytest.mark.parametrize(
     ("shape", "spec"),
-    [((4,), Table(4)), ((3, 8, 9), Picture(3, 8, 9)), ((2, 3), Array((2, 3))), ((1, 2, 3, 4), Array((1, 2, 3, 4)))],
+    [((4,), Table(4)), ((3, 8, 9), Picture(3, 8, 9)), ((2, 3), Series(2, 3)), ((1, 2, 3, 4), Array((1, 2, 3, 4)))],
 )
 def test_an_array_is_of_the_kind_that_its_axes_say(shape, spec):
     made = Array.of(shape)

@@ -32,12 +32,17 @@ class Array(Spec):
 
     @staticmethod
     def of(shape: Shape) -> "Array":
-        """The kind of array that has this shape: one axis is a row of a table, three are a picture.
+        """The kind of array that has this shape: a row of a table, a series, a picture, or numbers on more axes.
 
-        >>> print(Array.of((13,)), Array.of((3, 32, 32)), Array.of((2, 100)), sep=", ")
-        tables of 13 columns, pictures of 3×32×32 pixels, arrays of 2×100 numbers
+        >>> print(*map(Array.of, [(13,), (50, 2), (3, 32, 32), (2, 3, 4, 5)]), sep="\\n")
+        tables of 13 columns
+        series of 50 steps with 2 numbers at each
+        pictures of 3×32×32 pixels
+        arrays of 2×3×4×5 numbers
         """
-        return Table(*shape) if len(shape) == 1 else Picture(*shape) if len(shape) == 3 else Array(shape)
+        kinds: dict[int, Any] = {1: Table, 2: Series, 3: Picture}
+        array: Array = kinds[len(shape)](*shape) if len(shape) in kinds else Array(shape)
+        return array
 
     def __str__(self) -> str:
         return f"arrays of {_by(self.shape)} numbers"

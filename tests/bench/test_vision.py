@@ -9,9 +9,10 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
+from gradlab.bench.beside import check_equal_work
 from gradlab.bench.train_cuda import check_same_work
 from gradlab.bench.usual_pictures import ByHand, Pictures, endless
-from gradlab.bench.vision import AUGMENTATIONS, VisionRow, VisionTrained, bench_vision, check_equal_work
+from gradlab.bench.vision import AUGMENTATIONS, VisionRow, VisionTrained, bench_vision
 from gradlab.bench.vision_recipes import VisionLearned, bench_recipe, chosen
 from gradlab.bench.vision_work import VisionWork, by_gradlab, by_the_usual_loop
 from gradlab.cli.benchmarks.vision import show_vision
@@ -30,9 +31,9 @@ def row(title="a", losses=(2.0, 1.0), **changes):
 @pytest.mark.parametrize("change", [{"pictures": 101}, {"parameters": 8}])
 def test_trainings_of_more_pictures_or_of_another_network_are_not_compared(change):
     one = {"pictures": 100, "parameters": 7}
-    check_equal_work({"a": [one, one], "b": [one]})
+    check_equal_work({"a": [one, one], "b": [one]}, "pictures")
     with pytest.raises(GradlabError, match=r"b does other work than a: .* They cannot be compared"):
-        check_equal_work({"a": [one, one], "b": [one, one | change]})
+        check_equal_work({"a": [one, one], "b": [one, one | change]}, "pictures")
 
 
 def test_losses_far_apart_are_other_work_and_small_ones_are_not():
@@ -80,7 +81,7 @@ def test_an_epoch_of_the_usual_loop_has_every_picture_once():
 def test_both_loops_train_the_same_network_on_as_many_pictures():
     work = VisionWork("cifar-cnn", "cpu", **SMALL)
     ours, theirs = by_gradlab(work, {"flip": True, "translate": 4}), by_the_usual_loop(work, workers=False)
-    check_equal_work({"ours": [ours], "theirs": [theirs]})
+    check_equal_work({"ours": [ours], "theirs": [theirs]}, "pictures")
     assert ours["pictures"] == 96
     assert ours["losses"] == pytest.approx(theirs["losses"], abs=0.2)
     assert ours["milliseconds"] > 0

@@ -13,7 +13,7 @@ from gradlab.bench.language import Learned
 from gradlab.cli.benchmarks.attention import show_attention
 from gradlab.cli.benchmarks.language import show_language
 
-BENCHES = ["train", "start", "attention", "context", "vision", "language", "compile", "precision"]
+BENCHES = ["train", "start", "attention", "context", "vision", "language", "seq2seq", "memory", "compile", "precision"]
 
 
 @pytest.mark.parametrize("name", BENCHES)
@@ -51,6 +51,15 @@ def test_each_benchmark_has_its_own_help_with_an_example(quick: ForkServer, tmp_
         (["vision", "--model", "resnet21"], ["no model 'resnet21'", "Did you mean"]),
         (["vision", "--model", "gpt"], ["model=gpt takes"]),
         (["vision", "--device", "cuda"], ["--device cuda was asked for"]),
+        (["seq2seq", "date"], ["no part of this benchmark 'date'", "Did you mean 'dates'"]),
+        (["seq2seq", "speed", "--rounds", "0"], ["at least one round"]),
+        (["seq2seq", "speed", "--pairs", "0"], ["--pairs must be at least 1, got 0"]),
+        (["seq2seq", "speed", "--data", "nowhere.tsv"], ["nowhere.tsv is no file", "--data PAIRS.tsv"]),
+        (["seq2seq", "copy", "--steps", "0"], ["--steps must be at least 1, got 0"]),
+        (["memory", "recal"], ["no memory task 'recal'", "Did you mean 'recall'"]),
+        (["memory", "--delays", "1"], ["A delay must be at least 2, got 1"]),
+        (["memory", "--steps", "0"], ["--steps must be at least 1, got 0"]),
+        (["memory", "--out", "/dev/null/pictures"], ["/dev/null/pictures cannot be written"]),
         (["language", "pydoc-gtp"], ["Did you mean 'pydoc-gpt'"]),
         (["language", "--minutes", "-1"], ["--minutes must be positive"]),
     ],
@@ -71,6 +80,30 @@ def test_one_length_is_measured_and_told_as_json(quick: ForkServer, tmp_path: Pa
     written = ["pictures/step-time.svg", "pictures/step-memory.svg"]
     assert ended.err.splitlines() == ["linear: 256 tokens", *(f"Written: {name}" for name in written)]
     assert all((tmp_path / name).read_text().startswith("<svg") for name in written)
+
+
+def test_memory_is_measured_at_a_delay_and_drawn(quick: ForkServer, tmp_path: Path) -> None:
+    told = "--delays", "2", "--steps", "2", "--json", "--out", "pictures"
+    ended = quick("bench", "memory", "recall", *told, cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    (spans,) = ended.json["results"]
+    assert (spans["data"], spans["delays"], spans["solved"]) == ("recall", [2], 0.9)
+    assert [row["title"] for row in spans["rows"]] == ["RNN", "LSTM", "GRU", "transformer"]
+    assert all(0 <= figure <= 1 for row in spans["rows"] for figure in row["figures"])
+    assert ended.err.splitlines()[-1] == "Written: pictures/memory-recall.svg"
+    assert (tmp_path / "pictures/memory-recall.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.slow
+def test_a_file_of_pairs_is_trained_on_by_both_loops(quick: ForkServer, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("".join(f"one two {i}\teins zwei drei {i}\n" for i in range(24)))
+    told = "--data", "pairs.tsv", "--pairs", "20", "--rounds", "1", "--threads", "1"
+    ended = quick("bench", "seq2seq", "speed", *told, "--json", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    (trained,) = ended.json["results"]
+    assert trained["title"].startswith("20 pairs of ")
+    assert [row["title"] for row in trained["rows"]] == ["gradlab", trained["reference"]]
+    assert trained["rows"][1]["ratio"] == 1.0
 
 
 def printed(show, found):

@@ -51,7 +51,7 @@ def folder(quick: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_training_tells_what_it_read_and_whether_it_beats_the_baselines(folder: Path) -> None:
     told, result = (folder / "stdout").read_text(), json.loads((folder / "run" / "result.json").read_text())
-    assert "2 series of 300 rows in steps of 1 day, 2025-01-01 to 2025-05-30; season 7 (by the calendar)" in told
+    assert "2 series, 300 rows in all, in steps of 1 day, 2025-01-01 to 2025-05-30; season 7 (by the calendar)" in told
     assert "test: 2025-05-01 to 2025-05-30" in told
     assert result["notes"][0] in told
     assert {"loss", "mae", "mase", "coverage"} == set(result["test"])

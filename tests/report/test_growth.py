@@ -6,13 +6,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gradlab.report.growth import Line, growth_picture
+from gradlab.report.growth import Line, growth_picture, share_picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def drawn(*lines):
-    root = ElementTree.fromstring(growth_picture("Milliseconds", "tokens", lines))
+def drawn(*lines, by=growth_picture):
+    root = ElementTree.fromstring(by("Milliseconds", "tokens", lines))
     paths = [path.get("d") for path in root.iter(f"{SVG}path")][: len(lines)]
     points = [[tuple(map(float, pair.split(","))) for pair in re.split("[ML]", path) if pair] for path in paths]
     return root, points
@@ -43,3 +43,22 @@ def test_the_legend_has_the_highest_first_and_lengths_without_a_figure_are_left_
 def test_nothing_to_draw_is_an_empty_picture():
     root, _ = drawn()
     assert root.tag == f"{SVG}svg"
+
+
+def test_shares_stand_between_0_and_1_whatever_they_are():
+    all_right = Line(name="all", figures={5: 1.0, 50: 1.0, 500: 1.0})
+    half, none = Line(name="half", figures={5: 0.5, 500: 0.5}), Line(name="none", figures={5: 0.0, 500: -0.3})
+    root, points = drawn(all_right, half, none, by=share_picture)
+    assert [x for x, _ in points[0]][1] == pytest.approx(sum(x for x, _ in points[1]) / 2), "a decade each"
+    heights = [{y for _, y in line} for line in points]
+    assert [len(one) for one in heights] == [1, 1, 1]
+    (top,), (middle,), (bottom,) = heights
+    assert top < middle < bottom
+    assert middle == pytest.approx((top + bottom) / 2)
+    words = ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
+    assert [word for word in words if word.endswith("%")] == ["0%", "25%", "50%", "75%", "100%"]
+
+
+def test_a_figure_of_0_has_no_place_on_a_logarithmic_axis():
+    _, (points,) = drawn(Line(name="a", figures={16: 0.0, 64: 2.0}))
+    assert len(points) == 1

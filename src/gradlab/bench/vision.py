@@ -1,17 +1,16 @@
 """How fast a network of pictures trains: with augmentation beside the usual loop, and what each augmentation costs."""
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gradlab.bench.arena import Answers, Asked, Progress, each, faster, in_rounds, ratios
+from gradlab.bench.arena import Answers, Asked, Progress, each, faster, ratios
+from gradlab.bench.beside import measured, start
 from gradlab.bench.cases import check_rounds
-from gradlab.bench.processes import Worker, WorkerFailed
 from gradlab.bench.train_cuda import check_same_work
-from gradlab.errors import GradlabError
 
 MODELS = {"cpu": "cifar-cnn", "cuda": "resnet20"}
 SIZES: dict[str, dict[str, int]] = {
@@ -37,6 +36,7 @@ AUGMENTATIONS: dict[str, dict[str, Any]] = {
 }
 _PLAIN = "none"
 _GRADLAB = "gradlab"
+_WORKER = "gradlab.bench.vision_worker"
 _WORKERS = {_GRADLAB: None, "DataLoader with workers": True, "DataLoader without workers": False}
 # Losses of other draws and another order from the same weights, in shares of a nat or of themselves: further apart is
 # other work.
@@ -94,11 +94,13 @@ def bench_vision(
     with ExitStack() as stack:
         # Beside a GPU, one process that changes pictures is so slow that nobody would take it.
         loops = {title: has for title, has in _WORKERS.items() if device == "cpu" or has is not False}
-        started = {title: _start(title, stack, progress, {**work, "workers": has}) for title, has in loops.items()}
+        started = {
+            title: start(_WORKER, title, stack, progress, {**work, "workers": has}) for title, has in loops.items()
+        }
         about = started[_GRADLAB][1]
         what = f"{model}, batch {size['batch']}, {size['steps']} steps"
         beside = {title: partial(worker.ask, {"augment": USUAL}) for title, (worker, _) in started.items()}
-        answers = _measured("training", beside, rounds, progress)
+        answers = measured("training", beside, rounds, progress, "pictures")
         reference = faster(each(answers, "milliseconds"), [title for title in started if title != _GRADLAB])
         rows = _rows(answers, reference)
         check_same_work(rows, _FAR, least=1.0)
@@ -107,40 +109,9 @@ def bench_vision(
 
         ours, _ = started[_GRADLAB]
         alone: Asked = {name: partial(ours.ask, {"augment": settings}) for name, settings in AUGMENTATIONS.items()}
-        rows = _rows(_measured("augmentations", alone, rounds, progress), _PLAIN)
+        rows = _rows(measured("augmentations", alone, rounds, progress, "pictures"), _PLAIN)
         title = f"{what}, by gradlab with each augmentation"
         yield VisionTrained(title=title, reference=_PLAIN, rounds=rounds, rows=rows, **about)
-
-
-def _start(title: str, stack: ExitStack, progress: Progress, work: dict[str, Any]) -> tuple[Worker, dict[str, str]]:
-    """A process that has its pictures, and what it says of where it is."""
-    progress(f"starting {title}")
-    worker = stack.enter_context(Worker("gradlab.bench.vision_worker"))
-    try:
-        return worker, worker.ask(work)
-    except WorkerFailed as error:
-        raise GradlabError(f"{title} failed: {error}") from None
-
-
-def _measured(title: str, asked: Asked, rounds: int, progress: Progress) -> Answers:
-    def failed(name: str, error: WorkerFailed) -> None:
-        raise GradlabError(f"{name} failed: {error}")
-
-    answers = in_rounds(title, asked, rounds, progress, failed)
-    check_equal_work(answers)
-    return answers
-
-
-def check_equal_work(answers: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Refuse to compare trainings of other networks, or of more pictures."""
-    works = {name: {(one["pictures"], one["parameters"]) for one in found} for name, found in answers.items()}
-    first, *others = works
-    for name in others:
-        if works[name] != works[first]:
-            said = [" and ".join(f"{p:,} pictures by {w:,} weights" for p, w in works[one]) for one in (name, first)]
-            raise GradlabError(
-                f"{name} does other work than {first}: {said[0]}, not {said[1]}. They cannot be compared."
-            )
 
 
 def _rows(answers: Answers, reference: str) -> list[VisionRow]:

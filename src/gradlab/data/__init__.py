@@ -1,12 +1,12 @@
 """Sources of examples, their splits and their preprocessing."""
 
-from gradlab.data import arrays, bundled, generated  # noqa: F401  (they register their sources)
+from gradlab.data import adding, arrays, bundled, generated  # noqa: F401  (they register their sources)
 from gradlab.data.batch import Batch
 from gradlab.data.captions import captioned, shapes  # noqa: F401
 from gradlab.data.dataset import Dataset, load, sources
 from gradlab.data.examples import Examples
 from gradlab.data.order import permutation
-from gradlab.data.pairs import dates, files  # noqa: F401
+from gradlab.data.pairs import copying, dates, files  # noqa: F401
 from gradlab.data.pairs.prepare import PairedExamples, Pairing
 from gradlab.data.pictures import images  # noqa: F401
 from gradlab.data.preparation import Preparation
@@ -19,7 +19,7 @@ from gradlab.data.series import csv_files as series_files  # noqa: F401
 from gradlab.data.series import generated as series_generated  # noqa: F401
 from gradlab.data.streams import Epochs, Stream
 from gradlab.data.tables import csv_files  # noqa: F401
-from gradlab.data.text import classes  # noqa: F401
+from gradlab.data.text import classes, recall  # noqa: F401
 from gradlab.data.text.source import Context, Text
 from gradlab.data.text.texts import Beginning
 from gradlab.data.text.tokenizer import Tokenizer

@@ -29,7 +29,7 @@ def decode_attention(
     """Write k and v at `place` of each row's room, positions next to each other, and attend to all up to each of them.
 
     `owners` says in which row's room the key of each earlier position lies: hypotheses of a beam search share them, and
-    to reorder the hypotheses is to reorder this table alone. A head of keys serves heads of queries that lie side by side.
+    to reorder the hypotheses is to reorder this table alone. A head of keys serves heads of queries side by side.
     """
     rows, heads, new, dim = q.shape
     out = torch.empty(rows, new, heads, dim, dtype=q.dtype, device=q.device)  # as the next product takes it

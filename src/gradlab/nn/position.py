@@ -66,23 +66,26 @@ class SinusoidalPosition(nn.Module):
        \mathrm{pe}_{p, 2i} = \sin \frac{p}{b^{2i/d}}, \quad \mathrm{pe}_{p, 2i+1} = \cos \frac{p}{b^{2i/d}} $$
 
     b is `base`, and p starts from `offset`, which may also be a tensor of all positions. Moving by s turns each pair by
-    an angle that depends on s alone, so that a linear map can find what is s places before. Vaswani et al. 2017,
-    arXiv:1706.03762.
+    an angle that depends on s alone, so that a linear map can find what is s places before. With `layout="halves"` all
+    sines stand before all cosines; with `rounded` the numbers are those of a table in float32, in every dtype, as in
+    Marian. Vaswani et al. 2017, arXiv:1706.03762.
 
     >>> SinusoidalPosition(4)(torch.zeros(2, 4))
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
 
-    def __init__(self, dim: Even, base: Positive = 10000.0):
+    def __init__(self, dim: Even, base: Positive = 10000.0, *, layout: Layout = "interleaved", rounded: bool = False):
         super().__init__()
-        self.dim, self.base = dim, base
+        self.dim, self.base, self.layout, self.rounded = dim, base, layout, rounded
 
     def forward(
         self, x: Float[Tensor, "*batch length {self.dim}"], offset: int | Int[Tensor, "*#batch length"] = 0
     ) -> Float[Tensor, "*batch length {self.dim}"]:
-        angles = _angles(x, offset, self.base)
-        return x + torch.stack([angles.sin(), angles.cos()], -1).flatten(-2).to(x.dtype)
+        angles = _angles(x.double() if self.rounded else x, offset, self.base)
+        waves = angles.sin(), angles.cos()
+        code = torch.stack(waves, -1).flatten(-2) if self.layout == "interleaved" else torch.cat(waves, -1)
+        return x + (code.float() if self.rounded else code).to(x.dtype)
 
 
 @block("position.rotary", flops="O(n·d)", memory="O(n·d)")

@@ -213,6 +213,7 @@ class DecoderLayer(Layer):
     once only. Parts can be put in, `cross_attention` too, and norms can come after, as in the encoder.
 
     >>> import torch
+    >>> from gradlab.nn.attention.cache import KeyValueCache
     >>> layer, x = DecoderLayer(8, num_heads=2), torch.randn(3, 5, 8)
     >>> cache = KeyValueCache()
     >>> steps = [layer(x[:, i : i + 1], cache=cache) for i in range(5)]
@@ -364,10 +365,9 @@ class EncoderDecoder(nn.Module):
         With one of the memory for each, the memory is projected in the first call, and is needed in no other.
         """
         for i, layer in enumerate(self.decoder):
-            kept = {} if caches is None else {"cache": caches[i]}
-            if memory_caches is not None:
-                kept["memory_cache"] = memory_caches[i]
-            target = layer(target, memory, _of_keys(target_mask), _of_keys(memory_mask), **kept)
+            own = {} if caches is None else {"cache": caches[i]}
+            kept = {} if memory_caches is None else {"memory_cache": memory_caches[i]}
+            target = layer(target, memory, _of_keys(target_mask), _of_keys(memory_mask), **own, **kept)
         y: Tensor = self.decoder_norm(target)
         return y
 

@@ -365,6 +365,28 @@ def dates_transformer() -> Recipe:
 
 
 @recipe
+def copy_seq2seq() -> Recipe:
+    """Random symbols, to be written again: what one vector, or attention, keeps of a source of up to 20 of them."""
+    return _named("copy-seq2seq", dates_seq2seq(), data=Part("copy", {"tokenizer": "char"}), train__epochs=10)
+
+
+@recipe
+def recall_rnn() -> Recipe:
+    """The first symbol of a text, after a delay (data.delay): how long an RNN, LSTM or GRU remembers."""
+    model = Part("rnn-classifier", {"cell": "lstm", "layers": 1, "dim": 32, "hidden": 64})
+    train = {"epochs": 5, "batch_size": 64, "lr": 5e-3, "clip": 1.0, "schedule": "one-cycle"}
+    return Recipe("recall-rnn", Part("recall"), model, Part("classify"), train)
+
+
+@recipe
+def adding_rnn() -> Recipe:
+    """The sum of two marked numbers of a series (data.length): the adding problem, by an RNN, LSTM or GRU."""
+    model = Part("series-rnn", {"cell": "lstm", "hidden": 64})
+    data = Part("adding", {"preprocess": "none"})
+    return Recipe("adding-rnn", data, model, Part("regress"), {**recall_rnn().train, "epochs": 20})
+
+
+@recipe
 def shapes_caption() -> Recipe:
     """Pictures of coloured shapes to sentences, by a small CNN and a transformer that looks at its regions."""
     model = Part("caption-transformer", {"dim": 64, "layers": 2, "trunk": Part("vgg", {"widths": [16, 32]})})

@@ -1,12 +1,12 @@
-"""How figures grow with a length, as a picture of its own: both axes logarithmic, so that a power is a straight line.
+"""Figures by a length, as a picture of its own: on logarithmic axes, where a power is a straight line, or as shares.
 
 The file stands in a text on a light or a dark page and cannot know which: there is no background, and all colours can
 be read on both.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from gradlab.report.charts import PALETTE, log_scale
 from gradlab.report.markup import Html, tag
@@ -22,28 +22,45 @@ class Line:
 
     name: str
     figures: Mapping[int, float | None]
-    exponent: float | None
+    exponent: float | None = None
 
     @property
     def points(self) -> list[tuple[int, float]]:
-        return [(n, figure) for n, figure in sorted(self.figures.items()) if figure]
+        return [(n, figure) for n, figure in sorted(self.figures.items()) if figure is not None]
 
 
 def growth_picture(title: str, across: str, lines: Sequence[Line]) -> Html:
-    """An SVG file. The legend has the lines in the order of their ends, the highest first."""
-    shown = sorted((line for line in lines if line.points), key=lambda line: -line.points[-1][1])
-    lengths = sorted({n for line in shown for n, _ in line.points}) or [1]
-    figures = [figure for line in shown for _, figure in line.points] or [1.0]
-    colours = {line.name: (PALETTE[i % len(PALETTE)], i >= len(PALETTE)) for i, line in enumerate(lines)}
-    x = _Scale(lengths[0], lengths[-1], _LEFT, _WIDTH - _RIGHT)
+    """An SVG file of figures that may be of any size; what is 0 has no place in it."""
+    lines = [replace(line, figures={n: figure or None for n, figure in line.figures.items()}) for line in lines]
+    figures = [figure for line in lines for _, figure in line.points] or [1.0]
     y = _Scale(min(figures), max(figures), _HEIGHT - _BELOW, _TOP)
     ticks = [tick for tick in log_scale(figures)["tickvals"] if min(figures) <= tick <= max(figures)]
+    return _picture(title, across, lines, y, {tick: f"{tick:g}" for tick in ticks})
+
+
+def share_picture(title: str, across: str, lines: Sequence[Line]) -> Html:
+    """An SVG file of shares, from 0 to 1; only the lengths are logarithmic. What is less than 0 is drawn as 0."""
+
+    def y(share: float) -> float:
+        return _HEIGHT - _BELOW - max(share, 0.0) * (_HEIGHT - _BELOW - _TOP)
+
+    return _picture(title, across, lines, y, {tick / 4: f"{tick / 4:.0%}" for tick in range(5)})
+
+
+def _picture(
+    title: str, across: str, lines: Sequence[Line], y: Callable[[float], float], ticks: Mapping[float, str]
+) -> Html:
+    """The legend has the lines in the order of their ends, the highest first."""
+    shown = sorted((line for line in lines if line.points), key=lambda line: -line.points[-1][1])
+    lengths = sorted({n for line in shown for n, _ in line.points}) or [1]
+    colours = {line.name: (PALETTE[i % len(PALETTE)], i >= len(PALETTE)) for i, line in enumerate(lines)}
+    x = _Scale(lengths[0], lengths[-1], _LEFT, _WIDTH - _RIGHT)
     return tag(
         "svg",
         tag("title", title),
         _text(_LEFT, 20, title, weight="600"),
         *(_upright(x(n), f"{n:,}") for n in lengths),
-        *(_level(y(tick), f"{tick:g}") for tick in ticks),
+        *(_level(y(tick), words) for tick, words in ticks.items()),
         _text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 10, across, anchor="middle"),
         *(_stroke([(x(n), y(f)) for n, f in line.points], *colours[line.name]) for line in shown),
         *(_entry(i, line, *colours[line.name]) for i, line in enumerate(shown)),

@@ -19,7 +19,7 @@ _SHOWN = 24  # series that are drawn
 def write_series_page(name: str, panel: Panel, overview: SeriesOverview, path: Path) -> None:
     """Write the page of a source of series."""
     lead = (
-        f"{len(panel.series)} series of {counted(panel.rows, 'row')} in steps of {overview.spacing}; season "
+        f"{len(panel.series)} series, {counted(panel.rows, 'row')} in all, in steps of {overview.spacing}; season "
         f"{overview.season} ({overview.season_from})."
     )
     head = tag("header", tag("p", "Data", class_="over"), tag("h1", name), tag("p", lead, class_="lead"))
@@ -39,7 +39,7 @@ def over_time(one: TimeSeries, title: str, spacing: Spacing) -> Html:
 def drawn_times(positions: list[int], spacing: Spacing) -> list[str]:
     """Times as plotly reads them."""
     readable = replace(spacing, form=ISO if spacing.form else "")
-    return [readable.text(readable.time(position)) for position in positions]
+    return [readable.at(position) for position in positions]
 
 
 def time_axis(spacing: Spacing) -> dict[str, object]:

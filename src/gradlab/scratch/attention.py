@@ -132,9 +132,9 @@ def multi_head(
 ) -> Tensor:
     """Attention in several subspaces at once: their results side by side, mixed by one more dense layer.
 
-    The three projections lie below one another in one matrix, in PyTorch (3 d, d). Inputs are (batch, length, d). A head
-    has as many features as `out_weight` takes of it. Keys and values may have fewer heads, which the rows that are left
-    for them tell: each then serves several heads of queries that lie side by side.
+    The three projections lie below one another in one matrix, (3 d, d), as in PyTorch. Inputs are (batch, length, d).
+    A head has as many features as `out_weight` takes of it. Keys and values may have fewer heads, as the rows that are
+    left for them tell: each then serves several heads of queries that lie side by side.
     """
     size = out_weight.shape[1] // heads
     key_heads = (in_weight.shape[0] // size - heads) // 2

@@ -17,10 +17,11 @@ def angles(positions: Array, dim: int, base: float = 10000.0) -> Array:
     return positions[:, None] / base ** (np.arange(0, dim, 2) / dim)
 
 
-def sinusoidal(x: Tensor, offset: int = 0, base: float = 10000.0) -> Tensor:
-    """x + pe, where entries 2i and 2i + 1 of pe are the sine and cosine of the angle of pair i."""
+def sinusoidal(x: Tensor, offset: int = 0, base: float = 10000.0, *, halves: bool = False) -> Tensor:
+    """x + pe, where entries 2i and 2i + 1 of pe, or i and i + d/2, are the sine and cosine of the angle of pair i."""
     turn = angles(_places(x, offset), x.shape[-1], base)
-    return x + np.stack([np.sin(turn), np.cos(turn)], axis=-1).reshape(turn.shape[0], -1)
+    waves = np.sin(turn), np.cos(turn)
+    return x + (np.concatenate(waves, axis=-1) if halves else np.stack(waves, axis=-1).reshape(turn.shape[0], -1))
 
 
 def learned(x: Tensor, weight: Tensor, offset: int = 0) -> Tensor:

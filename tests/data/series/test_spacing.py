@@ -34,7 +34,7 @@ def test_time_spans_are_found_and_gone_on_with(step, words):
     assert str(spacing) in (words, words.replace("30 days", "4.28571 weeks"))
     assert np.allclose(spacing.positions(days(texts)), np.arange(40), atol=1e-6)
     for i in (37, 38, 39):
-        moment = datetime.fromisoformat(spacing.text(spacing.time(i)))
+        moment = datetime.fromisoformat(spacing.at(i))
         assert moment == datetime.fromisoformat(texts[i])
 
 
@@ -49,7 +49,7 @@ def test_months_are_as_long_as_the_calendar_has_them(day, months):
     spacing = Spacing.of([days(written[:-1], "%d.%m.%Y")], "%d.%m.%Y")
     assert (spacing.unit, spacing.size) == ("month", months)
     assert spacing.positions(days(written, "%d.%m.%Y")).tolist() == list(range(len(written)))
-    assert spacing.text(spacing.time(len(written) - 1)) == written[-1]
+    assert spacing.at(len(written) - 1) == written[-1]
 
 
 def test_a_gap_does_not_hide_the_step():
@@ -60,5 +60,5 @@ def test_a_gap_does_not_hide_the_step():
 
 def test_numbers_have_a_step_too():
     spacing = Spacing.of([np.array([0.5, 0.75, 1.0, 1.25])], "")
-    assert (spacing.unit, spacing.size, spacing.text(spacing.time(4))) == ("number", 0.25, "1.5")
+    assert (spacing.unit, spacing.size, spacing.at(4)) == ("number", 0.25, "1.5")
     assert Spacing.of([np.array([3.0, 3.0, 2.0])], "") is None

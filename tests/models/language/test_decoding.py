@@ -17,6 +17,8 @@ SETTINGS = [
         {"norm": norm, "norm_first": first, "gated": gated, "bias": bias, "tied": not bias}
         for norm, first, gated, bias in itertools.product(("layer", "rms"), *3 * [(True, False)])
     ),
+    *({"key_heads": 1, "head_dim": 6, "position": position} for position in ("none", "rotary", "alibi")),
+    {"key_heads": 1, "attention": "linear"},
     {"attention": "linear"},
     {"attention": "performer", "position": "none"},
 ]
@@ -198,3 +200,20 @@ def test_generation_uses_it(monkeypatch):
     monkeypatch.setattr(DecodingCache, "read", lambda self, *a, **k: calls.append(1) or read(self, *a, **k))
     generate(made(), torch.randint(11, (1, 3)), 4)
     assert len(calls) == 4
+
+
+@pytest.mark.parametrize("position", ["rotary", "alibi", "none"])
+@pytest.mark.parametrize("reordered", [False, True])
+def test_steps_of_a_device_read_what_the_model_reads_also_of_grouped_queries(position, reordered):
+    model, tokens = made(key_heads=1, head_dim=6, position=position), torch.randint(11, (3, 10))
+    cache = model.new_cache(3, 10)
+    cache.read(tokens[:, :4], last=1)
+    cache.hold(reordered=reordered)
+    rows = torch.tensor([2, 0, 0]) if reordered else torch.arange(3)
+    if reordered:
+        cache.reorder(rows)
+    read = []
+    for i in range(4, 10):
+        read.append(cache.step(tokens[rows, i : i + 1]))
+        cache.moved()
+    torch.testing.assert_close(torch.cat(read, 1), model(tokens[rows])[:, 4:])

@@ -23,9 +23,9 @@ from gradlab.specs import Tokens
 
 SIZES = ["layers", "heads", "dim", "hidden", "dropout"]
 VISIBLE = {
-    "gpt": [*SIZES, "attention", "position", "norm", "norm_first", "gated", "tied", "bias", "activation"],
+    "gpt": [*SIZES, "key_heads", "attention", "position", "norm", "norm_first", "gated", "tied", "bias", "activation"],
     "gpt2": SIZES,
-    "llama": [*SIZES, "tied"],
+    "llama": [*SIZES, "key_heads", "tied"],
     "bert": [*SIZES, "norm", "norm_first", "activation"],
     "bert-classifier": [*SIZES, "norm", "norm_first", "activation", "pooling"],
     "rnn": ["cell", "layers", "dim", "hidden", "dropout", "tied"],
@@ -34,6 +34,7 @@ VISIBLE = {
 OTHER = {
     "layers": 3,
     "heads": 2,
+    "key_heads": 2,
     "dim": 16,
     "hidden": 20,
     "dropout": 0.25,

@@ -249,7 +249,7 @@ def repeated(grouped):
 
 
 GROUPED = {
-    "plain": lambda: {},
+    "plain": dict,
     "rotary": lambda: {"position": RotaryPosition(6)},
     "alibi": lambda: {"score_bias": ALiBi(4)},
     "linear": lambda: {"attention": LinearAttention()},

@@ -9,6 +9,8 @@ from gradlab.cli.benchmarks.cuda import cuda
 from gradlab.cli.benchmarks.decode import decode
 from gradlab.cli.benchmarks.doctor import doctor
 from gradlab.cli.benchmarks.language import context, language
+from gradlab.cli.benchmarks.memory import memory
+from gradlab.cli.benchmarks.seq2seq import seq2seq
 from gradlab.cli.benchmarks.steps import compile_, precision, start
 from gradlab.cli.benchmarks.tables import tables
 from gradlab.cli.benchmarks.train import train
@@ -30,6 +32,8 @@ bench = cyclopts.App(
     - `gradlab bench context`: a GPT trained at long contexts, by softmax, linear and performer attention
     - `gradlab bench language`: which language model predicts best after two minutes of training
     - `gradlab bench vision`: pictures drawn anew on the device beside a DataLoader, and what each augmentation costs
+    - `gradlab bench seq2seq`: with and without attention, by the length of the source; training beside the usual loop
+    - `gradlab bench memory`: how long an RNN, an LSTM, a GRU and a transformer remember
     - `gradlab bench tables`: a table by default beside scikit-learn's methods, over folds
     - `gradlab bench cuda`: attention, training, long contexts and writing on a GPU
     - `gradlab bench compile`: what compiling the step costs and saves
@@ -42,6 +46,6 @@ bench = cyclopts.App(
 
 bench.default(train)
 commands: list[Any] = [train, start, attention, context, decode, vision, cuda]
-commands += [language, compile_, tables, precision, doctor]
+commands += [language, seq2seq, memory, compile_, tables, precision, doctor]
 for order, command in enumerate(commands):
     bench.command(command, sort_key=order)

@@ -9,9 +9,8 @@ from rich.console import Console
 from gradlab.bench.attention import MECHANISMS, Growth, Point, bench_attention
 from gradlab.bench.attention_alone import AttentionAlone, bench_attention_alone
 from gradlab.cli.benchmarks.attention_alone import show_attention_alone
-from gradlab.cli.benchmarks.output import OUTPUT, Device, Output, figure, progress
+from gradlab.cli.benchmarks.output import OUTPUT, Device, Output, figure, make_folder, progress
 from gradlab.cli.output import table
-from gradlab.files import write_errors
 
 
 def attention(
@@ -57,13 +56,6 @@ def attention(
     results = bench_attention(mechanisms or [*MECHANISMS], progress, **options)
     save_pictures([*alone, *results], out)
     output.show([*alone, *results], show_attention)
-
-
-def make_folder(out: Path | None) -> None:
-    """Before anything is measured: then what cannot be written is an error at once."""
-    if out is not None:
-        with write_errors(out):
-            out.mkdir(parents=True, exist_ok=True)
 
 
 def save_pictures(results: Sequence[Any], out: Path | None) -> None:

@@ -11,10 +11,10 @@ from gradlab.bench.attention_alone import bench_attention_alone
 from gradlab.bench.context import bench_context
 from gradlab.bench.decode_cuda import bench_decode_cuda
 from gradlab.bench.train_cuda import WORKS, bench_train_cuda
-from gradlab.cli.benchmarks.attention import make_folder, save_pictures, show_attention
+from gradlab.cli.benchmarks.attention import save_pictures, show_attention
 from gradlab.cli.benchmarks.decode import show_decode_cuda
 from gradlab.cli.benchmarks.language import show_context
-from gradlab.cli.benchmarks.output import OUTPUT, Output, print_results, progress
+from gradlab.cli.benchmarks.output import OUTPUT, Output, make_folder, print_results, progress
 from gradlab.cli.benchmarks.train import show_train_cuda
 
 # Without fp8, and a GRU, which is as an LSTM.

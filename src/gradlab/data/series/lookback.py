@@ -171,7 +171,7 @@ class Lookback(Preparation):
 
     def _ahead(self, one: TimeSeries, level: float, prediction: dict[str, Any]) -> dict[str, Any]:
         scale = self._scale(one)
-        times = [self.spacing.text(self.spacing.time(one.end + i)) for i in range(self.horizon)]
+        times = [self.spacing.at(one.end + i) for i in range(self.horizon)]
         values = {k: [scale.centre + scale.spread * (level + x) for x in v] for k, v in prediction.items()}
         return {**({"series": one.name} if one.name else {}), "times": times, **values}
 

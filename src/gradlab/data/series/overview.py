@@ -44,6 +44,6 @@ class SeriesOverview:
 
 
 def _figures(one: TimeSeries, panel: Panel) -> SeriesFigures:
-    first, last = (panel.spacing.text(panel.spacing.time(position)) for position in (one.start, one.end - 1))
+    first, last = (panel.spacing.at(position) for position in (one.start, one.end - 1))
     low, mean, high = (float(value) for value in (one.values.min(), one.values.mean(), one.values.max()))
     return SeriesFigures(name=one.name, rows=len(one.values), first=first, last=last, low=low, mean=mean, high=high)

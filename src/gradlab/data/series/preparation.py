@@ -48,7 +48,7 @@ def prepare_series(
     training = {one.name: one.values[: max(0, validated - one.start)] for one in panel.series}
     for one in panel.series:
         if len(training[one.name]) < 2:
-            begin = panel.spacing.text(panel.spacing.time(validated))
+            begin = panel.spacing.at(validated)
             raise GradlabError(
                 f"{one.place} has {counted(len(training[one.name]), 'row')} before {begin}, where the held-out time "
                 "begins: nothing to scale it by. Leave it out, or lower data.test and data.validation."
@@ -127,15 +127,12 @@ def _check_sizes(panel: Panel, seen: Lookback, splits: dict[str, Examples], bord
 
 
 def _noted(panel: Panel, season: int, why: str, history: int, borders: tuple[int, int, int]) -> Panel:
-    def time(position: int) -> str:
-        return panel.spacing.text(panel.spacing.time(position))
-
-    validated, tested, last = borders
+    (validated, tested, last), at = borders, panel.spacing.at
     first = min(one.start for one in panel.series)
     notes = [
-        f"{len(panel.series)} series of {panel.rows:,} rows in steps of {panel.spacing}, {time(first)} to "
-        f"{time(last - 1)}; season {season} ({why}), history {history}"
+        f"{len(panel.series)} series, {panel.rows:,} rows in all, in steps of {panel.spacing}, {at(first)} to "
+        f"{at(last - 1)}; season {season} ({why}), history {history}"
     ]
     held = {"validation": (validated, tested), "test": (tested, last)}
-    notes += [f"{name}: {time(a)} to {time(b - 1)}" for name, (a, b) in held.items() if b > a]
+    notes += [f"{name}: {at(a)} to {at(b - 1)}" for name, (a, b) in held.items() if b > a]
     return replace(panel, notes=[*panel.notes, *notes])

@@ -25,7 +25,7 @@ class Spacing:
     `day` of its month, or the last one of a month that is shorter.
 
     >>> monthly = Spacing(unit="month", size=1, origin=12.0, day=31, form="%d.%m.%Y")
-    >>> [monthly.text(monthly.time(position)) for position in range(3)]
+    >>> [monthly.at(position) for position in range(3)]
     ['31.01.1971', '28.02.1971', '31.03.1971']
     """
 
@@ -60,16 +60,13 @@ class Spacing:
             return (_months(times) - self.origin) / self.size + off
         return (times - self.origin) / self.size
 
-    def time(self, position: float) -> float:
-        along = self.origin + self.size * position
-        return float(_day_of(np.array([along]), self.day)[0]) if self.unit == "month" else along
-
     def times(self, positions: Times) -> Times:
         along = self.origin + self.size * positions
         return _day_of(along, self.day) if self.unit == "month" else along
 
-    def text(self, time: float) -> str:
-        """A time as the user's file has it."""
+    def at(self, position: int) -> str:
+        """The time of a position, as the user's file has it."""
+        time = float(self.times(np.array([position], dtype=np.float64))[0])
         if not self.form:
             return f"{time:.12g}"
         moment = datetime(1970, 1, 1) + timedelta(milliseconds=round(time * 86_400_000))

@@ -86,14 +86,16 @@ def _from_table(path: Path, records: Records, text: str, target: str, encoding: 
     if not documents:
         raise GradlabError(f"{path} has no row with a text in {text!r} and a class in {target!r}.")
     reader = TextReader(column=text, separator=records.separator, encoding=encoding, target=target)
-    return _texts(f"{path}, column {target!r}", documents, labels, notes=notes, reader=reader)
+    return labelled_texts(f"{path}, column {target!r}", documents, labels, notes=notes, reader=reader)
 
 
 def _from_folders(root: Path, suffixes: Sequence[str]) -> Texts:
     folders = ClassFolders(root, "text", lambda path: path.name.endswith(tuple(suffixes)))
     documents = [_stripped(path) for path in folders.files]
     reader = TextReader(suffixes=list(suffixes))
-    return _texts(str(root), documents, folders.labels, starts=folders.starts, notes=folders.notes, reader=reader)
+    return labelled_texts(
+        str(root), documents, folders.labels, starts=folders.starts, notes=folders.notes, reader=reader
+    )
 
 
 def _stripped(path: Path) -> Document:
@@ -116,10 +118,10 @@ def docstrings(seed: int) -> Texts:
                 nodes = (node for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, _DOCUMENTED))
                 documented |= {(text, package): None for text in map(ast.get_docstring, nodes) if text and text.strip()}
     documents = [Document.of(f"a docstring of {package}", text) for text, package in documented]
-    return _texts("docstrings", documents, [package for _, package in documented], reader=TextReader())
+    return labelled_texts("docstrings", documents, [package for _, package in documented], reader=TextReader())
 
 
-def _texts(
+def labelled_texts(
     where: str,
     documents: Sequence[Document],
     labels: Sequence[str],

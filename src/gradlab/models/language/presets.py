@@ -9,7 +9,7 @@ from gradlab.models.language.transformer import KeyHeads, Tied, TransformerLangu
 from gradlab.models.registry import models
 from gradlab.specs import Tokens
 
-_SHARED = {"attention": "scaled_dot", "norm_first": True, "activation": None}
+_SHARED = {"attention": "scaled_dot", "attention_scale": None, "norm_first": True, "activation": None}
 GPT2: dict[str, Any] = {**_SHARED, "position": "learned", "norm": "layer", "gated": False, "bias": True}
 LLAMA: dict[str, Any] = {**_SHARED, "position": "rotary", "norm": "rms", "gated": True, "bias": False}
 

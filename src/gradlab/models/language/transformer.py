@@ -14,16 +14,24 @@ from gradlab.models.language.decoding import DecodingCache
 from gradlab.models.language.settings import Bend, NormName, TransformerSizes
 from gradlab.models.registry import models
 from gradlab.nn.activations import GELU, activations
-from gradlab.nn.attention import MultiheadAttention
+from gradlab.nn.attention import MultiheadAttention, ScaledDotAttention
 from gradlab.nn.attention.cache import StaticCache
 from gradlab.nn.attention.multihead import attentions
 from gradlab.nn.normalisation import last_axis_norms
-from gradlab.nn.position import ALiBi, LearnedPosition, RelativePosition, RotaryPosition, SinusoidalPosition
+from gradlab.nn.position import (
+    ALiBi,
+    BucketedPosition,
+    Buckets,
+    LearnedPosition,
+    RelativePosition,
+    RotaryPosition,
+    SinusoidalPosition,
+)
 from gradlab.nn.transformer import MLP, DecoderLayer, GatedMLP
-from gradlab.registry import Count, Part, Positive, Schema
+from gradlab.registry import Count, Fraction, Part, Positive, Schema
 from gradlab.specs import Tokens
 
-PositionName = Literal["none", "learned", "sinusoidal", "rotary", "alibi", "relative"]
+PositionName = Literal["none", "learned", "sinusoidal", "rotary", "alibi", "relative", "bucketed"]
 Tied = Annotated[bool, "the last map is the table of embeddings"]
 KeyHeads = Annotated[Count | None, "of keys and values, each for several of queries; default heads"]
 
@@ -48,8 +56,15 @@ class DecoderSettings(DecoderKnobs):
     """All that a decoder is built by: what it has beside knobs is for weights of others, trained with it."""
 
     head_dim: Count | None = None
+    attention_scale: Positive | None = None
+    attention_dropout: Fraction | None = None
+    mlp_dropout: Fraction | None = None
     eps: Positive = 1e-5
     rotary_base: Positive = 10000.0
+    sinusoids: Literal["exact", "table"] = "exact"
+    """A table has sines before cosines, in float32, as Marian does."""
+    buckets: Buckets = 32
+    max_distance: Count = 128
     approximate: Literal["none", "tanh"] = "none"
 
 
@@ -80,7 +95,7 @@ class TransformerLanguageModel(nn.Module):
         # Tokens beyond which it has no positions, or none that it has learned to read.
         self.limit = context if chosen.position in ("learned", "sinusoidal", "rotary") else None
         takes_bias = "bias" in inspect.signature(attentions[chosen.attention].forward).parameters  # type: ignore[attr-defined]
-        if chosen.position in ("alibi", "relative") and not takes_bias:
+        if chosen.position in ("alibi", "relative", "bucketed") and not takes_bias:
             raise GradlabError(
                 f"model.position={chosen.position} is added to scores, which {chosen.attention} attention has not."
             )
@@ -147,25 +162,29 @@ def make_norm(settings: DecoderSettings, features: int) -> nn.Module:
     return norm
 
 
-def make_attention(settings: DecoderSettings, context: int) -> MultiheadAttention:
+def make_attention(settings: DecoderSettings, context: int, score_bias: nn.Module | None = None) -> MultiheadAttention:
+    """With a `score_bias` that layers share, or one of its own."""
     head_dim, fused = settings.head_dim or settings.dim // settings.heads, settings.attention == "scaled_dot"
+    dropout = settings.dropout if settings.attention_dropout is None else settings.attention_dropout
     return MultiheadAttention(
         settings.dim,
         settings.heads,
-        settings.dropout if fused else 0.0,
-        settings.bias,
-        attention=None if fused else attentions.build(Part(settings.attention), head_dim),
+        bias=settings.bias,
+        attention=ScaledDotAttention(settings.attention_scale, dropout)
+        if fused
+        else attentions.build(Part(settings.attention), head_dim),
         position=RotaryPosition(head_dim, settings.rotary_base, layout="halves")
         if settings.position == "rotary"
         else None,
-        score_bias=_score_bias(settings, context),
+        score_bias=_score_bias(settings, context) if score_bias is None else score_bias,
         num_key_value_heads=settings.key_heads,
         head_dim=settings.head_dim,
     )
 
 
 def make_mlp(settings: DecoderSettings) -> nn.Module:
-    options: dict[str, Any] = {"bias": settings.bias, "dropout": settings.dropout}
+    dropout = settings.dropout if settings.mlp_dropout is None else settings.mlp_dropout
+    options: dict[str, Any] = {"bias": settings.bias, "dropout": dropout}
     if settings.activation is not None:
         options["activation"] = activations.build(settings.activation)
     if settings.gated:
@@ -176,13 +195,22 @@ def make_mlp(settings: DecoderSettings) -> nn.Module:
 def _score_bias(settings: DecoderSettings, context: int) -> nn.Module | None:
     if settings.position == "alibi":
         return ALiBi(settings.heads)
+    if settings.position == "bucketed":
+        return bucketed(settings, is_causal=True)
     return RelativePosition(settings.heads, context) if settings.position == "relative" else None
+
+
+def bucketed(settings: DecoderSettings, *, is_causal: bool) -> BucketedPosition:
+    return BucketedPosition(settings.heads, settings.buckets, settings.max_distance, is_causal=is_causal)
 
 
 def added_position(settings: DecoderSettings, context: int) -> nn.Module | None:
     if settings.position == "learned":
         return LearnedPosition(context, settings.dim)
-    return SinusoidalPosition(settings.dim) if settings.position == "sinusoidal" else None
+    if settings.position != "sinusoidal":
+        return None
+    exact = settings.sinusoids == "exact"
+    return SinusoidalPosition(settings.dim, layout="interleaved" if exact else "halves", rounded=not exact)
 
 
 @models.register("gpt")

@@ -1,7 +1,7 @@
 """What an architecture of Hugging Face is in our words: a table of settings and one of weights, for both directions."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,6 +53,15 @@ class Row:
     grouped: bool = False
     """Queries, keys and values; of the last two there may be fewer heads."""
 
+    lifted: bool = False
+    """Theirs has one more axis, of size 1, before all others."""
+
+    count: str = "layers"
+    """The argument of ours that says how many layers there are."""
+
+    given: Callable[[Values], bool] = lambda values: True
+    """Whether a model with these arguments has it."""
+
     def of_layer(self, i: int) -> "Row":
         return replace(
             self, ours=self.ours.replace("*", str(i)), theirs=tuple(t.replace("*", str(i)) for t in self.theirs)
@@ -61,15 +70,20 @@ class Row:
     def shapes(self, ours: Sequence[int], values: Values) -> list[tuple[int, ...]]:
         """The shapes of theirs, for the shape of ours."""
         shapes = [(size, *ours[1:]) for size in self._sizes(ours[0], values)]
+        if self.lifted:
+            return [(1, *shape) for shape in shapes]
         return [shape[::-1] for shape in shapes] if self.transposed else shapes
 
     def join(self, theirs: Sequence[Tensor]) -> Tensor:
         """Ours, in memory of its own."""
-        return torch.cat([part.T if self.transposed else part for part in theirs])
+        joined = torch.cat([part.T if self.transposed else part for part in theirs])
+        return joined.squeeze(0) if self.lifted else joined
 
     def split(self, ours: Tensor, values: Values) -> dict[str, Tensor]:
         """Theirs, by name."""
-        parts = ours.split(self._sizes(len(ours), values))
+        if self.lifted:
+            return {self.theirs[0]: ours[None]}
+        parts = ours.split_with_sizes(self._sizes(len(ours), values))
         return {n: (p.T if self.transposed else p).contiguous() for n, p in zip(self.theirs, parts, strict=True)}
 
     def _sizes(self, rows: int, values: Values) -> list[int]:
@@ -119,15 +133,18 @@ class Architecture:
     unused: tuple[str, ...] = ()
     """Patterns of tensors that may be in a file and are not needed."""
 
-    flat: Callable[[Config], Config] = lambda config: config
-    """Their config without tables in it."""
+    flat: Callable[[Config, Collection[str]], Config] = lambda config, names: config
+    """Their config without tables in it, and with what only the names of tensors tell."""
+
+    more: Callable[[Config], Config] = lambda config: {}
+    """What their config has beside, of one that we write."""
 
     state: Callable[[Any], dict[str, Tensor]] = lambda model: model.state_dict()
     """Our tensors, as the rows name them."""
 
-    def arguments(self, config: Config, where: str, dropout: float | None) -> Values:
-        """Our arguments for a config, if it asks for nothing that our model cannot do."""
-        config = self.flat(config)
+    def arguments(self, config: Config, names: Collection[str], where: str, dropout: float | None) -> Values:
+        """Our arguments for a config and tensors of these names, if it asks for nothing that our model cannot do."""
+        config = self.flat(config, names)
         for name, value in {"quantization_config": None, **self.fixed}.items():
             if config.get(name, value) != value:
                 raise GradlabError(
@@ -147,7 +164,8 @@ class Architecture:
             raise GradlabError(f"{where}: {next(iter(dropouts))}={value} must be a probability below 1.")
         return float(value)
 
-    def layered(self, layers: int) -> Iterator[Row]:
-        """The rows, those of layers for each of so many."""
+    def layered(self, values: Values) -> Iterator[Row]:
+        """The rows of a model with these arguments, those of layers for each of them."""
         for row in self.rows:
-            yield from map(row.of_layer, range(layers)) if "*" in row.ours else [row]
+            if row.given(values):
+                yield from map(row.of_layer, range(values[row.count])) if "*" in row.ours else [row]

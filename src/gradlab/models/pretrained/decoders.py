@@ -1,5 +1,6 @@
 """GPT-2 and Llama, as Hugging Face names their settings and weights."""
 
+from collections.abc import Collection
 from typing import Any, Literal
 
 from torch import nn
@@ -24,10 +25,9 @@ def _gpt2(values: Values) -> nn.Module:
     return TransformerLanguageModel(**values, **presets.GPT2)
 
 
-def _described_gpt2(model: TransformerLanguageModel) -> Values:
+def with_usual_heads(values: Values) -> Values:
     """With no word of heads where they are the usual ones."""
-    values, own = _described(model), model.settings
-    usual = {"key_heads": own.heads, "head_dim": own.dim // own.heads}
+    usual = {"key_heads": values["heads"], "head_dim": values["dim"] // values["heads"]}
     return values | {name: None for name, value in usual.items() if values[name] == value}
 
 
@@ -63,7 +63,7 @@ GPT2 = Architecture(
         Row("head.weight", ("lm_head.weight",)),
     ),
     build=_gpt2,
-    describe=_described_gpt2,
+    describe=lambda model: with_usual_heads(_described(model)),
     copies={"lm_head.weight": "transformer.wte.weight"},
     unused=("transformer.h.*.attn.bias", "transformer.h.*.attn.masked_bias"),
 )
@@ -73,7 +73,7 @@ def _llama(values: Values) -> nn.Module:
     return TransformerLanguageModel(**values, **presets.LLAMA)
 
 
-def _with_rotation(config: Config) -> Config:
+def _with_rotation(config: Config, names: Collection[str]) -> Config:
     """With the settings of the rotation beside the others; older files have them there, but for a scaling."""
     settings = config.get("rope_parameters") or config.get("rope_scaling") or {}
     rotation = settings if isinstance(settings, dict) else {"rope_type": settings}

@@ -1,6 +1,6 @@
 """BERT and its heads, as Hugging Face names their settings and weights."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
@@ -107,10 +107,10 @@ def _described_classifier(model: TextClassifier) -> Values:
     return {**_described(model.encoder), **own}
 
 
-def _with_labels(config: Config) -> Config:
+def _with_labels(config: Config, names: Collection[str]) -> Config:
     """The classes may be told by their names alone."""
-    names = config.get("id2label")
-    return {**config, "num_labels": len(names)} if isinstance(names, dict) else config
+    labels = config.get("id2label")
+    return {**config, "num_labels": len(labels)} if isinstance(labels, dict) else config
 
 
 CLASSIFIER = Architecture(

@@ -16,11 +16,12 @@ from gradlab.files.formats import Index
 from gradlab.files.tensors import load_tensors
 from gradlab.models.pretrained.architecture import Architecture, Config
 from gradlab.models.pretrained.decoders import GPT2, LLAMA
+from gradlab.models.pretrained.encoder_decoders import MARIAN, T5
 from gradlab.models.pretrained.encoders import CLASSIFIER, ENCODER, MASKED
 from gradlab.printable import listed, printable
 
 Shapes = dict[str, tuple[int, ...]]
-ARCHITECTURES = {each.name: each for each in (GPT2, LLAMA, MASKED, CLASSIFIER, ENCODER)}
+ARCHITECTURES = {each.name: each for each in (GPT2, LLAMA, MASKED, CLASSIFIER, ENCODER, MARIAN, T5)}
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -34,9 +35,9 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
     """The model in a folder of Hugging Face: config.json, and model.safetensors or several such files and their index.
 
     GPT2LMHeadModel and LlamaForCausalLM become a `TransformerLanguageModel`, BertForMaskedLM a `MaskedLanguageModel`,
-    BertForSequenceClassification a `TextClassifier`, and BertModel a `TransformerEncoder`, without its pooler. Logits
-    are the same, where no padding is looked at: an encoder leaves it out unless told by a mask. What a model here cannot
-    do is refused.
+    BertForSequenceClassification a `TextClassifier`, and BertModel a `TransformerEncoder`, without its pooler;
+    MarianMTModel and T5ForConditionalGeneration become an `EncoderDecoderModel`. Logits are the same, where no padding
+    is looked at: an encoder leaves it out unless told by a mask. What a model here cannot do is refused.
 
     The model is in evaluation mode, in the dtype of the file. `dropout` is for training on; without it, it is theirs,
     if that is one probability for all places.
@@ -44,21 +45,27 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
     path = Path(folder)
     config = read_config(path)
     architecture = architecture_of(config, path)
+    found = _read(path)
     with interpreting(path / CONFIG, _SAVE_AGAIN):
-        values = architecture.arguments(config, str(path / CONFIG), dropout)
-        if values["layers"] > _MOST_LAYERS:
-            raise ValueError(f"{values['layers']:,} layers")
+        values = architecture.arguments(config, found, str(path / CONFIG), dropout)
+        for count in {row.count for row in architecture.rows}:
+            if values[count] > _MOST_LAYERS:
+                raise ValueError(f"{values[count]:,} layers")
         with torch.device("meta"), _Undrawn():
             model = architecture.build(values)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
-    rows = [row for row in architecture.layered(values["layers"]) if row.ours in shapes]
+    rows = [row for row in architecture.layered(values) if row.ours in shapes]
     wanted: Shapes = {}
     for row in rows:
         wanted |= zip(row.theirs, row.shapes(shapes[row.ours], values), strict=True)
-    tensors = _checked(_named(_read(path), architecture, wanted), architecture, wanted, path)
+    tensors = _checked(_named(found, architecture, wanted), architecture, wanted, path)
+    del found
     dtype = reduce(torch.promote_types, (tensor.dtype for tensor in tensors.values()))
-    state = {row.ours: row.join([tensors.pop(n) for n in row.theirs]).to(dtype) for row in rows}
-    model.load_state_dict(state, assign=True)
+    joined: dict[tuple[str, ...], Tensor] = {}
+    for row in rows:
+        if row.theirs not in joined:  # what layers share is read once
+            joined[row.theirs] = row.join([tensors.pop(n) for n in row.theirs]).to(dtype)
+    model.load_state_dict({row.ours: joined[row.theirs] for row in rows}, assign=True)
     return model.eval()
 
 
@@ -141,10 +148,12 @@ def _checked(tensors: dict[str, Tensor], architecture: Architecture, wanted: Sha
     refuse([f"{n} is {t.dtype}" for n, t in chosen.items() if t.dtype not in _DTYPES], "the type of")
     others = {n: t for n, t in tensors.items() if n not in wanted and not _matches(n, architecture.unused)}
     copies = architecture.copies
+
+    def original(name: str) -> Tensor:
+        return chosen[name] if name in chosen else original(copies[name])
+
     refuse([n for n in others if n not in copies], f"a {architecture.name} has no")
-    refuse(
-        [n for n, t in others.items() if not torch.equal(t, tensors[copies[n]])], "tied to another, but not equal is"
-    )
+    refuse([n for n, t in others.items() if not torch.equal(t, original(n))], "tied to another, but not equal is")
     return chosen
 
 

@@ -12,8 +12,10 @@ from gradlab.files.tensors import save_tensors
 from gradlab.models.language import MaskedLanguageModel, TextClassifier, TransformerLanguageModel
 from gradlab.models.pretrained.architecture import Architecture, Config
 from gradlab.models.pretrained.decoders import GPT2, LLAMA
+from gradlab.models.pretrained.encoder_decoders import MARIAN, T5
 from gradlab.models.pretrained.encoders import CLASSIFIER, MASKED
 from gradlab.models.pretrained.reading import CONFIG, WEIGHTS
+from gradlab.models.seq2seq import EncoderDecoderModel, SourceEncoder, TargetDecoder
 
 
 def save_pretrained(model: nn.Module, folder: str | Path, *, tokenizer: str | None = None) -> Path:
@@ -38,8 +40,10 @@ def _architecture(model: nn.Module) -> Architecture:
         nearest = LLAMA if model.settings.position == "rotary" else GPT2
     elif isinstance(model, MaskedLanguageModel | TextClassifier):
         nearest = MASKED if isinstance(model, MaskedLanguageModel) else CLASSIFIER
+    elif isinstance(model, EncoderDecoderModel) and _of_transformers(model):
+        nearest = T5 if model.decoder.settings.position == "bucketed" else MARIAN  # type: ignore[union-attr]
     else:
-        kinds = "TransformerLanguageModel, MaskedLanguageModel and TextClassifier"
+        kinds = "TransformerLanguageModel, MaskedLanguageModel, TextClassifier, and transformers for pairs of texts"
         raise GradlabError(f"A {type(model).__name__} has no format of Hugging Face here. These have one: {kinds}.")
     values = nearest.describe(model)
     for name, value in nearest.needs.items():
@@ -51,27 +55,33 @@ def _architecture(model: nn.Module) -> Architecture:
     return nearest
 
 
+def _of_transformers(model: EncoderDecoderModel) -> bool:
+    return isinstance(model.encoder, SourceEncoder) and isinstance(model.decoder, TargetDecoder)
+
+
 def _plain(value: Any) -> str:
     return str(value).lower()
 
 
 def _config(architecture: Architecture, model: nn.Module) -> Config:
     values = architecture.describe(model)
+    config = {setting.theirs: setting.write(values[setting.ours]) for setting in architecture.settings}
     return {
         "architectures": [architecture.name],
         "model_type": architecture.family,
-        **{setting.theirs: setting.write(values[setting.ours]) for setting in architecture.settings},
-        **dict.fromkeys(architecture.dropouts, values["dropout"]),
         "bos_token_id": None,
         "eos_token_id": None,
+        **config,
+        **dict.fromkeys(architecture.dropouts, values["dropout"]),
         "dtype": str(next(model.parameters()).dtype).removeprefix("torch."),
+        **architecture.more(config),
     }
 
 
 def _weights(architecture: Architecture, model: nn.Module) -> dict[str, Tensor]:
     state = {name: tensor.detach().cpu() for name, tensor in architecture.state(model).items()}
     values = architecture.describe(model)
-    rows = [row for row in architecture.layered(values["layers"]) if row.ours in state]
+    rows = [row for row in architecture.layered(values) if row.ours in state]
     others = sorted(state.keys() - {row.ours for row in rows})
     if others:
         raise GradlabError(f"The model has weights that a {architecture.name} has not: {', '.join(others[:3])}.")

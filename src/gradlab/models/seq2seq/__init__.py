@@ -2,6 +2,7 @@
 
 from gradlab.models.seq2seq.captions import caption_rnn, caption_transformer
 from gradlab.models.seq2seq.model import Conditioned, EncoderDecoderModel, Memory
+from gradlab.models.seq2seq.presets import marian, t5
 from gradlab.models.seq2seq.recurrent import RecurrentDecoder, RecurrentEncoder, RecurrentSettings
 from gradlab.models.seq2seq.regions import RegionEncoder
 from gradlab.models.seq2seq.transformer import (
@@ -24,5 +25,7 @@ __all__ = [
     "Seq2SeqSettings",
     "TargetDecoder",
     "SourceEncoder",
+    "marian",
+    "t5",
     "transformer_seq2seq",
 ]

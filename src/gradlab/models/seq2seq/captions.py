@@ -36,5 +36,5 @@ def caption_transformer(
     picture, target = picture_of(inputs)
     chosen = Seq2SeqSettings(**vars(settings))
     decoder = TargetDecoder(nn.Embedding(target.vocabulary, settings.dim), target.context, chosen)
-    reset_parameters(decoder)
+    reset_parameters(decoder, chosen)
     return EncoderDecoderModel(RegionEncoder(picture, settings.dim, regions), decoder)

@@ -119,9 +119,9 @@ class Conditioned:
         return self.decoder.new_cache(self.memory, max_length)
 
 
-def real(tokens: Int64[Tensor, "batch length"]) -> Bool[Tensor, "batch length"]:
+def real(tokens: Int64[Tensor, "batch length"], padding: int = PADDING) -> Bool[Tensor, "batch length"]:
     """Where tokens are no padding."""
-    return tokens != PADDING
+    return tokens != padding
 
 
 def texts_of(pair: Pair) -> tuple[Tokens, Tokens]:

@@ -35,6 +35,7 @@ class SeriesRNN(nn.Module):
     With `shortcut`, a linear map W of all steps is added, as the autoregressive part of LSTNet is: Lai et al. 2018,
     arXiv:1703.07015.
 
+    >>> import torch
     >>> SeriesRNN(Series(length=7, features=2), outputs=3)(torch.zeros(5, 7, 2)).shape
     torch.Size([5, 3])
     """

@@ -34,6 +34,7 @@ class SeriesTransformer(nn.Module):
     w are the learned vectors of the positions. The pool is the mean over the steps, the last of them, or all side by
     side. With `shortcut`, a linear map of all inputs is added.
 
+    >>> import torch
     >>> SeriesTransformer(Series(length=7, features=2), outputs=3)(torch.zeros(5, 7, 2)).shape
     torch.Size([5, 3])
     """

@@ -1,4 +1,4 @@
-"""Multi-head attention in decoding: new positions look at those of a cache, with little more than its tensor operations."""
+"""Multi-head attention in decoding: new positions look at those of a cache."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -41,10 +41,10 @@ def decoding_step(attention: "MultiheadAttention", norm: nn.Module, cache: Layer
         x, projected = project(x, delta, at)
         qkv = projected.view(*x.shape[:2], -1, head_dim).transpose(1, 2)  # (batch, all heads, new, features of a head)
         if turn is None:
-            q, k, v = qkv.split(sizes, 1)
+            q, k, v = qkv.split_with_sizes(sizes, 1)
         else:
             start = cache.length if at is None else at.place
-            q, k = turn(qkv.narrow(1, 0, heads + key_heads), start).split(sizes[:2], 1)
+            q, k = turn(qkv.narrow(1, 0, heads + key_heads), start).split_with_sizes(sizes[:2], 1)
             v = qkv.narrow(1, heads + key_heads, key_heads)
         return x, out(pool(q, k, v, at).transpose(1, 2).flatten(-2), at)
 

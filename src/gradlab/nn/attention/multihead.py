@@ -235,16 +235,16 @@ class MultiheadAttention(nn.Module):
         """Inputs as the heads see them, (…, heads, length, e): queries and, if there are more, keys and values."""
         if len(inputs) == 3 and inputs[0] is inputs[1] is inputs[2] and self.is_packed:
             # One product gives all three.
-            projected = F.linear(inputs[0], self.in_proj_weight, self.in_proj_bias).split(self.rows, -1)
+            projected = F.linear(inputs[0], self.in_proj_weight, self.in_proj_bias).split_with_sizes(self.rows, -1)
         else:
             projected = tuple(map(F.linear, inputs, *self._projections()))
-        return [x.unflatten(-1, (-1, self.head_dim)).transpose(-3, -2) for x in projected]
+        return [torch.unflatten(x, -1, (-1, self.head_dim)).transpose(-3, -2) for x in projected]
 
     def _projections(self) -> tuple[Sequence[Tensor], Sequence[Tensor | None]]:
         """The weights and the biases of queries, keys and values."""
         apart = () if self.is_packed else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.split(self.rows)
-        return apart or self.in_proj_weight.split(self.rows), biases
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.split_with_sizes(self.rows)
+        return apart or self.in_proj_weight.split_with_sizes(self.rows), biases
 
     @property
     def rows(self) -> tuple[int, int, int]:

@@ -34,12 +34,13 @@ def alignment_chart(title: str, alignment: Alignment, note: str = "") -> Html:
     trace = heatmap(weights, [(0, CARD), (1, HEAT)], hover, x=columns, y=rows, zmin=0, zmax=1)
     ticks: dict[str, Any] = {"ticks": "", "tickfont": {"size": 11}}
     letters = all(len(text) == 1 or text in SPECIAL for text in alignment.source)
+    upright: dict[str, Any] = {"tickangle": 0} if letters else {}
     return chart(
         title,
         [trace],
         note,
         height=max(240, 90 + 22 * len(rows)),
-        xaxis=token_axis(columns, **ticks, side="top", **({"tickangle": 0} if letters else {})),
+        xaxis=token_axis(columns, **ticks, side="top", **upright),
         yaxis=token_axis(rows, autorange="reversed", **ticks, tickangle=0),
         margin={"l": 30, "r": 10, "t": 40, "b": 12},
     )

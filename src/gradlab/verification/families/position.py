@@ -18,13 +18,15 @@ BIASES = ("position.alibi", "position.relative", "position.bucketed")
 LONGEST = 12  # offset and length together
 
 
-def build(case: Case, d: int = 0) -> Any:
+def build(case: Case, d: int = 0, *, layouts: bool = False) -> Any:
     """The block of the case, for vectors of d entries where it is one of vectors."""
     match case.subject.name:
         case "position.learned":
             settings: dict[str, Any] = {"max_length": case.integer("max_length", LONGEST, LONGEST), "dim": d}
         case "position.sinusoidal":
             settings = {"dim": d, "base": case.real("base", 2, 20000)}
+            if layouts:
+                settings["layout"] = case.choice("layout", ("interleaved", "halves"))
         case "position.rotary":
             layout = case.choice("layout", ("interleaved", "halves"))
             settings = {"dim": d, "base": case.real("base", 2, 20000), "layout": layout}
@@ -61,7 +63,7 @@ def lengths(case: Case) -> tuple[int, int]:
 def _at_offset(most: int, *weights: str) -> Draw:
     def draw(case: Case) -> Call:
         x, offset = vectors(case), case.integer("offset", 0, most)
-        block = build(case, x.shape[-1])
+        block = build(case, x.shape[-1], layouts=True)
         options = {name: case.drawn[name] for name in case.drawn if name in ("offset", "base", "layout")}
         return Call(lambda x: block(x, offset), (x,), case.weights(block, *weights), options)
 
@@ -70,6 +72,10 @@ def _at_offset(most: int, *weights: str) -> Draw:
 
 def _turned(x: Any, offset: int, base: float, layout: str) -> Any:
     return position.rotary(x, offset, base, halves=layout == "halves")
+
+
+def _waves(x: Any, offset: int, base: float, layout: str) -> Any:
+    return position.sinusoidal(x, offset, base, halves=layout == "halves")
 
 
 def _bias(*weights: str) -> Draw:
@@ -99,7 +105,8 @@ times = Fault(forward=lambda self, x, offset=0: x * self.right(torch.zeros_like(
 alike = Fault(forward=lambda self, n, m: self.right(1, m).expand(-1, n, m))
 conform("position.learned", _at_offset(6, "weight"), twin=position.learned, fault=[nothing, times])
 conform("position.learned", _at_offset(6, "weight"), peer={"torch.embedding": _looked_up}, fault=nothing)
-conform("position.sinusoidal", _at_offset(500), twin=position.sinusoidal, fault=[nothing, times])
+in_pairs = [nothing, times, lambda dim, base, layout: ours.SinusoidalPosition(dim, base)]
+conform("position.sinusoidal", _at_offset(500), twin=position.sinusoidal, twin_call=_waves, fault=in_pairs)
 conform("position.rotary", _at_offset(500), twin=position.rotary, twin_call=_turned, fault=one_layout)
 conform("position.relative", _bias("weight"), twin=position.relative, fault=alike)
 conform("position.bucketed", _bucket_bias, twin=position.bucketed, fault=alike)
@@ -126,6 +133,13 @@ def gptjs_table(case: Case) -> float:
     code = case.build(dim=d, base=10000.0)(torch.zeros(n, d, dtype=torch.float64))
     table = _transformers("gptj").create_sinusoidal_positions(n, d)
     return difference(torch.cat([code[:, ::2], code[:, 1::2]], 1), table.double())
+
+
+@peer("position.sinusoidal", "transformers.models.marian.MarianSinusoidalPositionalEmbedding", needs="transformers")
+def marians_table(case: Case) -> float:
+    n, d = case.integer("length", 1, 50), case.integer("dim", 2, 8, multiple_of=2)
+    code = case.build(dim=d, base=10000.0, layout="halves", rounded=True)(torch.zeros(n, d, dtype=torch.float64))
+    return difference(code, _transformers("marian").MarianSinusoidalPositionalEmbedding(n, d).create_weight().double())
 
 
 @peer("position.rotary", "transformers.models.gptj.apply_rotary_pos_emb", **FLOAT32)

@@ -138,15 +138,11 @@ def torchs_grouped_queries(case: Case) -> float:
     seen = tokens(case, grouped=True)
     mask, maps = _mask(case, seen), Projections(seen.block)
     weight, bias, out_weight, out_bias = maps.packed().values()
-    size = out_weight.shape[1] // seen.heads
-    key_rows = (len(weight) - out_weight.shape[1]) // 2
-    rows = [out_weight.shape[1], key_rows, key_rows]
-    q, k, v = (
-        F.linear(x, *parts).unflatten(-1, (-1, size)).transpose(1, 2)
-        for x, *parts in zip(
-            (seen.queries, seen.memory, seen.memory), weight.split(rows), bias.split(rows), strict=True
-        )
-    )
+    features = out_weight.shape[1]
+    rows = [features, *[(len(weight) - features) // 2] * 2]
+    parts = zip(weight.split_with_sizes(rows), bias.split_with_sizes(rows), strict=True)
+    projected = map(F.linear, (seen.queries, seen.memory, seen.memory), *zip(*parts, strict=True))
+    q, k, v = (x.reshape(*x.shape[:2], -1, features // seen.heads).transpose(1, 2) for x in projected)
     pooled = F.scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)
     return difference(seen(mask), F.linear(pooled.transpose(1, 2).flatten(2), out_weight, out_bias), seen.leaves)
 
