@@ -15,7 +15,7 @@ from gradlab.bench.train_cuda import check_same_work
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 
-PAIRS, BATCH = 640, 128
+PAIRS, BATCH = 1280, 64
 ROUNDS = 3
 _WORKER = "gradlab.bench.seq2seq_worker"
 _GRADLAB, _USUAL = "gradlab", "torch.nn.Transformer and a DataLoader"

@@ -11,7 +11,7 @@ from gradlab.bench.memory import DELAYS, STEPS, TASKS, MemorySpans, bench_memory
 from gradlab.cli.benchmarks.output import OUTPUT, Output, make_folder, progress, save_length_pictures
 from gradlab.cli.output import table
 from gradlab.recipes import find
-from gradlab.wording import count, counted, duration, percent
+from gradlab.wording import count, counted, duration, name_of, percent
 
 
 def memory(
@@ -56,6 +56,6 @@ def show_memory(screen: Console, results: Iterable[MemorySpans]) -> None:
             ["parameters", *(count(row.parameters) for row in one.rows)],
             ["training", *(duration(row.seconds) for row in one.rows)],
         ]
-        title = f"{one.title}: {one.figure} on the test split, {counted(one.steps, 'step')} of {one.batch} examples"
+        title = f"{one.title}: {name_of(one.figure)} on the test split, {counted(one.steps, 'step')} of {one.batch} examples"
         screen.print(table("delay", *(row.title for row in one.rows), rows=rows, title=title))
         screen.print(f"The memory span is the longest delay up to which it is at least {one.solved:g}.")
