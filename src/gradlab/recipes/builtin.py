@@ -388,17 +388,16 @@ def adding_rnn() -> Recipe:
 
 @recipe
 def shapes_caption() -> Recipe:
-    """Pictures of coloured shapes to sentences, by a small CNN and a GRU that looks at its regions."""
-    trunk = Part("vgg", {"widths": [16, 32]})
-    model = Part("caption-rnn", {"cell": "gru", "dim": 64, "hidden": 128, "attention": "dot", "trunk": trunk})
-    train = {"epochs": 6, "batch_size": 64, "optimizer": "adamw", "lr": 3e-3, "weight_decay": 0.01, "clip": 1.0}
+    """Pictures of coloured shapes to sentences, by a small CNN and a transformer that looks at its regions."""
+    model = Part("caption-transformer", {"dim": 64, "layers": 2, "trunk": Part("vgg", {"widths": [16, 32]})})
+    train = {"epochs": 4, "batch_size": 32, "optimizer": "adamw", "lr": 2e-3, "weight_decay": 0.01, "clip": 1.0}
     train |= {"schedule": Part("cosine", {"warmup": "auto"})}
     return Recipe("shapes-caption", Part("shapes"), model, Part("seq2seq"), train)
 
 
 @recipe
 def captions() -> Recipe:
-    """Pictures of one's own with captions (--data FILE.csv with columns file and caption), by a CNN and a GRU."""
+    """Pictures of one's own with captions (--data FILE.csv, columns file and caption), by a CNN and a transformer."""
     changes = {"data": "captions", "model__trunk__widths": [32, 64, 128], "model__dropout": 0.3, "train__epochs": 20}
     return _named("captions", shapes_caption(), **changes)
 

@@ -56,7 +56,7 @@ def show_memory(screen: Console, results: Iterable[MemorySpans]) -> None:
             ["parameters", *(count(row.parameters) for row in one.rows)],
             ["training", *(duration(row.seconds) for row in one.rows)],
         ]
-        budget = f"{counted(one.steps, 'step')} of {one.batch} examples"
-        title = f"{one.title}: {name_of(one.figure)} on the test split, {budget}"
+        steps = f"{counted(one.steps, 'step')} of {one.batch} examples"
+        title = f"{one.title}: {name_of(one.figure)} on the test split, {steps}"
         screen.print(table("delay", *(row.title for row in one.rows), rows=rows, title=title))
         screen.print(f"The memory span is the longest delay up to which it is at least {one.solved:g}.")
