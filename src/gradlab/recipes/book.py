@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
@@ -18,6 +19,11 @@ def recipe(function: Callable[[], Recipe]) -> Callable[[], Recipe]:
         raise GradlabError("@gradlab.register.recipe stands alone: the name of a recipe is that of its function.")
     book.enter(function.__name__.replace("_", "-"), function)
     return function
+
+
+def variant(name: str, parent: Recipe, **changes: object) -> Recipe:
+    """A recipe with some values changed: `train__lr=0.1` is that of `train.lr`."""
+    return replace(parent.override({k.replace("__", "."): v for k, v in changes.items()}), name=name)
 
 
 def doc(name: str) -> str:
