@@ -6,7 +6,7 @@ from torch import nn
 
 from gradlab.errors import GradlabError
 from gradlab.models import build_model
-from gradlab.models.seq2seq import Conditioned
+from gradlab.models.seq2seq import Conditioned, RecurrentEncoder
 from gradlab.registry import Part
 from gradlab.sampling import Beam, beam_search
 from gradlab.specs import Pair, Picture, Tokens
@@ -129,29 +129,54 @@ def test_a_shared_vocabulary_is_one_table(name):
     assert apart.encoder.embedding is not apart.decoder.embedding
 
 
+def packed(encoder, cell, layers):
+    """PyTorch's network of the same weights, for sequences that are packed."""
+    kind = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}[cell]
+    both = bool(encoder.backwards)
+    units = encoder.forwards[0].hidden_size
+    peer = kind(8, units, layers, batch_first=True, bidirectional=both).double()
+    for i in range(layers):
+        for way, suffix in [(encoder.forwards, ""), *([(encoder.backwards, "_reverse")] if both else [])]:
+            weight = way[i].weight_ih_l0.data
+            getattr(peer, f"weight_ih_l{i}{suffix}").data.copy_(weight[:, :-1])
+            getattr(peer, f"bias_ih_l{i}{suffix}").data.copy_(weight[:, -1])
+            getattr(peer, f"bias_hh_l{i}{suffix}").data.zero_()
+            getattr(peer, f"weight_hh_l{i}{suffix}").data.copy_(way[i].weight_hh_l0.data)
+    return peer
+
+
+@pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
+@pytest.mark.parametrize("both", [True, False])
+def test_an_encoder_reads_what_packed_sequences_say(cell, both, source):
+    torch.manual_seed(0)
+    encoder = RecurrentEncoder(nn.Embedding(SOURCES, 8), cell, 6, 2, bidirectional=both).double()
+    for layer in (*encoder.forwards, *encoder.backwards):
+        nn.init.normal_(layer.weight_ih_l0.data[:, -1])
+    memory, lengths = encoder(source), (source != 0).sum(1)
+    run = nn.utils.rnn.pack_padded_sequence(encoder.embedding(source), lengths, True, enforce_sorted=False)
+    outputs, last = packed(encoder, cell, 2)(run)
+    outputs, _ = nn.utils.rnn.pad_packed_sequence(outputs, True, total_length=source.shape[1])
+    torch.testing.assert_close(memory.states, outputs)
+    parts = list(zip(*memory.last, strict=True)) if cell == "lstm" else [memory.last]
+    for mine, theirs in zip(parts, last if cell == "lstm" else [last], strict=True):
+        by_layer = theirs.view(2, 1 + both, len(source), -1).transpose(1, 2).flatten(2)
+        torch.testing.assert_close(torch.cat(list(mine)), by_layer)
+
+
+def test_an_encoder_waits_for_no_device(source):
+    """On the device meta, whoever asks for a number fails."""
+    encoder = RecurrentEncoder(nn.Embedding(SOURCES, 8), "lstm", 6).to("meta")
+    assert encoder(source.to("meta")).states.shape == (3, 5, 6)
+
+
 def test_bahdanaus_decoder_is_a_loop_over_cells(source, target):
     model = made("seq2seq-rnn", {"dim": 8, "hidden": 6, "cell": "gru", "form": "bahdanau"})
-    encoder, decoder = model.encoder, model.decoder
-    memory = model.encode(source)
+    decoder, memory = model.decoder, model.encode(source)
     layer, attention = decoder.layers[0], decoder.attention
     cell = nn.GRUCell(8 + 6, 6).double()
     cell.load_state_dict({name.removesuffix("_l0"): value for name, value in layer.state_dict().items()})
     for row in range(3):
-        length = int((source[row] != 0).sum())
-        forwards, backwards = nn.GRUCell(8, 3).double(), nn.GRUCell(8, 3).double()
-        weights = encoder.layers[0].state_dict()
-        forwards.load_state_dict({n.removesuffix("_l0"): w for n, w in weights.items() if not n.endswith("reverse")})
-        backwards.load_state_dict(
-            {n.removesuffix("_l0_reverse"): w for n, w in weights.items() if n.endswith("reverse")}
-        )
-        x = encoder.embedding(source[row, :length])
-        ahead, back = [torch.zeros(3).double()], [torch.zeros(3).double()]
-        for t in range(length):
-            ahead.append(forwards(x[t], ahead[-1]))
-            back.append(backwards(x[length - 1 - t], back[-1]))
-        states = torch.stack([torch.cat([ahead[1 + t], back[length - t]]) for t in range(length)])
-        torch.testing.assert_close(memory.states[row, :length], states)
-        s = torch.cat([ahead[-1], back[-1]])
+        states, s = memory.states[row, source[row] != 0], memory.last[0][0, row]
         logits = []
         for token in target[row]:
             scores = [

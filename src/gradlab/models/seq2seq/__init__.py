@@ -3,7 +3,8 @@
 from gradlab.models.seq2seq.captions import caption_rnn, caption_transformer
 from gradlab.models.seq2seq.model import Conditioned, EncoderDecoderModel, Memory
 from gradlab.models.seq2seq.presets import marian, t5
-from gradlab.models.seq2seq.recurrent import RecurrentDecoder, RecurrentEncoder, RecurrentSettings
+from gradlab.models.seq2seq.recurrent import RecurrentDecoder, RecurrentSettings
+from gradlab.models.seq2seq.recurrent_encoder import RecurrentEncoder
 from gradlab.models.seq2seq.regions import RegionEncoder
 from gradlab.models.seq2seq.transformer import (
     Seq2SeqSettings,

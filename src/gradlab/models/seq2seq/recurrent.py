@@ -12,10 +12,10 @@ from gradlab.errors import GradlabError
 from gradlab.models.language.recurrent import Cell
 from gradlab.models.language.settings import Layers
 from gradlab.models.registry import models
-from gradlab.models.seq2seq.model import EncoderDecoderModel, Memory, real, token_tables
+from gradlab.models.seq2seq.model import EncoderDecoderModel, Memory, token_tables
+from gradlab.models.seq2seq.recurrent_encoder import RecurrentEncoder, recurrent_kind
 from gradlab.nn.attention import AdditiveAttention, DotAttention, GeneralAttention, ReducedRankAttention
 from gradlab.nn.attention.scores import Attention
-from gradlab.nn.recurrent import GRU, LSTM, RNN
 from gradlab.nn.recurrent.cache import StateCache
 from gradlab.registry import Count, Fraction
 from gradlab.specs import Pair
@@ -59,46 +59,6 @@ class RecurrentSettings(RecurrentDecoderSettings):
     ] = True
 
 
-class RecurrentEncoder(nn.Module):
-    r"""Recurrent layers over the tokens of a source; with two directions, their states lie side by side.
-
-    $$ h_t = (\overrightarrow{h}_t, \overleftarrow{h}_t), \qquad
-       \text{last} = (\overrightarrow{h}_T, \overleftarrow{h}_1) \text{ of every layer} $$
-
-    The padding behind a source is never looked at.
-
-    >>> encoder = RecurrentEncoder(nn.Embedding(10, 8), RecurrentSettings(dim=8, hidden=6))
-    >>> encoder(torch.tensor([[4, 5, 6], [7, 0, 0]])).states.shape
-    torch.Size([2, 3, 6])
-    """
-
-    def __init__(self, embedding: nn.Embedding, settings: RecurrentSettings):
-        super().__init__()
-        directions = 1 + settings.bidirectional
-        if settings.hidden % directions:
-            raise GradlabError(f"model.hidden={settings.hidden} must be even: each direction of the encoder has half.")
-        self.embedding, self.dropout = embedding, nn.Dropout(settings.dropout)
-        self.layers = nn.ModuleList(
-            _kind(settings.cell)(
-                settings.hidden if i else settings.dim,
-                settings.hidden // directions,
-                batch_first=True,
-                bidirectional=settings.bidirectional,
-            )
-            for i in range(settings.layers)
-        )
-
-    def forward(self, source: Int64[Tensor, "batch length"]) -> Memory:
-        mask = real(source)
-        lengths = mask.sum(1)
-        x, last = self.dropout(self.embedding(source)), []
-        for layer in self.layers:
-            x, state = layer(x, lengths=lengths)
-            x = self.dropout(x)
-            last.append(tuple(map(_side_by_side, state)) if isinstance(state, tuple) else _side_by_side(state))
-        return Memory(x, mask, last)
-
-
 class RecurrentDecoder(nn.Module):
     r"""Recurrent layers that begin with the state behind the source, and may look back at all of its states.
 
@@ -126,8 +86,9 @@ class RecurrentDecoder(nn.Module):
         self.mix = None if self.attention is None else nn.Linear(memory_dim + hidden, hidden)
         fed = 0 if self.attention is None or not self._by_steps else hidden if settings.input_feeding else memory_dim
         self.embedding, self.dropout = embedding, nn.Dropout(settings.dropout)
+        kind = recurrent_kind(settings.cell)
         self.layers = nn.ModuleList(
-            _kind(settings.cell)(hidden if i else dim + fed, hidden, batch_first=True) for i in range(settings.layers)
+            kind(hidden if i else dim + fed, hidden, batch_first=True) for i in range(settings.layers)
         )
         vocabulary = embedding.num_embeddings
         self.head = None if settings.tied else nn.Linear(hidden, vocabulary)
@@ -226,15 +187,6 @@ class RecurrentTargetCache(StateCache):
         self.memory = self.memory.take(rows)
 
 
-def _kind(cell: Cell) -> Any:
-    return {"rnn": RNN, "lstm": LSTM, "gru": GRU}[cell]
-
-
-def _side_by_side(state: Float[Tensor, "directions batch hidden"]) -> Float[Tensor, "1 batch both"]:
-    """The last states of both directions as one."""
-    return state.transpose(0, 1).flatten(1)[None]
-
-
 def _top(states: States) -> Float[Tensor, "batch 1 hidden"]:
     """h of the top layer."""
     h: Tensor = states[-1][0] if isinstance(states[-1], tuple) else states[-1]
@@ -263,4 +215,12 @@ def _attention(settings: RecurrentDecoderSettings, memory_dim: int) -> Attention
 def seq2seq_rnn(inputs: Pair, outputs: int, *, settings: RecurrentSettings) -> nn.Module:
     """An RNN, LSTM or GRU reads the source, and another writes the target, with attention or by one vector alone."""
     source, target = token_tables(inputs, settings.dim)
-    return EncoderDecoderModel(RecurrentEncoder(source, settings), RecurrentDecoder(target, settings.hidden, settings))
+    encoder = RecurrentEncoder(
+        source,
+        settings.cell,
+        settings.hidden,
+        settings.layers,
+        bidirectional=settings.bidirectional,
+        dropout=settings.dropout,
+    )
+    return EncoderDecoderModel(encoder, RecurrentDecoder(target, settings.hidden, settings))
