@@ -1,6 +1,7 @@
 """What a page of the documentation shows: its blocks, its commands, and the lines that stand under them."""
 
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +49,7 @@ class Page:
 
 def run(command: str, folder: Path) -> Finished:
     """`gradlab …`; a script under the doctor has a process of its own."""
-    _, *arguments = command.split()
+    _, *arguments = shlex.split(command)
     return (fresh if arguments[0] == "doctor" else gradlab)(*arguments, cwd=folder)
 
 

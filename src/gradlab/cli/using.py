@@ -189,7 +189,8 @@ def _print_csv(
     writer = csv.writer(sys.stdout, lineterminator="\n")
     classes = list(predictions[0].get("probabilities", {}))
     several = predictions[0].get("value")
-    values = [f"value {i}" for i in range(len(several))] if isinstance(several, list) else [target or "value"]
+    alone = "text" if "text" in predictions[0] else "value"
+    values = [f"value {i}" for i in range(len(several))] if isinstance(several, list) else [target or alone]
     if only == "probabilities" and not classes:
         raise GradlabError("--only probabilities: this run predicts numbers, which have no probabilities.")
     label = [] if only == "probabilities" else [target or "label"]
@@ -201,6 +202,6 @@ def _print_csv(
         if classes:
             row = [*[prediction["label"]] * len(label), *(prediction["probabilities"][c] for c in chances)]
         else:
-            value = prediction.get("value", prediction.get("text"))
+            value = prediction[alone]
             row = value if isinstance(value, list) else [value]
         writer.writerow(map(shown, [name, *row]))
