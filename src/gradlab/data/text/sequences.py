@@ -156,7 +156,7 @@ def length_batches(
         raise GradlabError(f"A batch must have at least one example, got {batch_size}.")
     order = permutation(len(lengths), seed, epoch).numpy()
     pool = np.arange(len(order)) // (_POOL * batch_size)
-    sides = lengths.reshape(len(lengths), -1)[order].T[::-1]
+    sides = (lengths[:, None] if lengths.ndim == 1 else lengths)[order].T[::-1]
     batches = torch.split(torch.from_numpy(order[np.lexsort((*sides, pool))]), batch_size)
     # The 2 keeps this draw apart from the first, and from that of `Windows.for_epoch`.
     whole = len(lengths) // batch_size
