@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from gradlab.bench.arena import Progress
 from gradlab.bench.trainings import trained
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from gradlab.run.folder import Run
 
 Changes = Mapping[str, Any]
@@ -88,8 +88,10 @@ def bench_lengths(
     return ByLength(data=recipe.data.name, title=title, steps=steps, lengths=groups, pairs=pairs, rows=rows)
 
 
-def answered(run: "Run") -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def answered(run: "Run") -> "tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]":
     """Of each pair of the test split: tokens of its source, without that of its end, and whether it was written."""
+    import numpy as np
+
     from gradlab.tasks.seq2seq import Seq2Seq
 
     task, test = run.task, run.examples("test")
@@ -99,12 +101,14 @@ def answered(run: "Run") -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     return test.inputs.lengths - 1, np.array(right)
 
 
-def grouped(lengths: Sequence[int] | npt.NDArray[np.int64], groups: int = _GROUPS) -> list[tuple[int, int]]:
+def grouped(lengths: "Sequence[int] | npt.NDArray[np.int64]", groups: int = _GROUPS) -> list[tuple[int, int]]:
     """Neighbouring lengths in groups with about as many examples, each as the shortest and longest in it.
 
     >>> grouped([1, 1, 2, 3, 4, 5, 6, 9], groups=4)
     [(1, 1), (2, 3), (4, 5), (6, 9)]
     """
+    import numpy as np  # here, so that listing the benchmarks is instant
+
     known = np.sort(np.asarray(lengths))
     starts = sorted({int(known[i * len(known) // groups]) for i in range(groups)})
     inside = [known[(known >= a) & (known < b)] for a, b in zip(starts, [*starts[1:], known[-1] + 1], strict=True)]
