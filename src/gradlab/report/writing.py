@@ -11,10 +11,8 @@ from gradlab.report import (
     closing,
     columns,
     curves,
-    forecast,
     headline,
     language,
-    pairs,
     pruning,
     regression,
     weights,
@@ -28,14 +26,27 @@ if TYPE_CHECKING:
 
 Section = Callable[["Run"], Html]
 
+
+def _forecast(run: "Run") -> Html:
+    from gradlab.report.forecast import backtest_section  # which loads torch, and so only where there is a model
+
+    return backtest_section(run)
+
+
+def _pairs(run: "Run") -> Html:
+    from gradlab.report.pairs import pairs_section
+
+    return pairs_section(run)
+
+
 sections: dict[str, Section] = {
     "classes": classification.test_section,
     "numbers": regression.test_section,
     "counts": regression.counts_section,
     "written": language.written_section,
     "filled in": language.filled_section,
-    "pairs": pairs.pairs_section,
-    "forecast": forecast.backtest_section,
+    "pairs": _pairs,
+    "forecast": _forecast,
 }
 """By the names that tasks have for them."""
 
