@@ -56,7 +56,7 @@ def _write(
         written = Conditioned(model, source)
         found = beam_search(written, prompts, text.most_written, beam, eos=end, pad=PADDING, filters=filters)
         best = found.tokens[:, 0]
-        coverage = _coverage(model, source, best)
+        coverage = _coverage(written, best)
     lengths = (1 + found.lengths[:, 0]).tolist()
     rows = [tokens[:length] for tokens, length in zip(best.tolist(), lengths, strict=True)]
     scores = found.scores[:, 0].tolist()
@@ -64,9 +64,9 @@ def _write(
     return [Written(text.decode(row[1:]), row, *rest) for row, *rest in zip(rows, scores, covered, strict=True)]
 
 
-def _coverage(model: EncoderDecoderModel, source: Tensor, target: Tensor) -> Tensor | None:
-    memory = model.encode(source)
-    weights = model.decoder.alignment(target[:, :-1], memory)  # type: ignore[operator]
+def _coverage(written: Conditioned, target: Tensor) -> Tensor | None:
+    memory = written.memory
+    weights = written.decoder.alignment(target[:, :-1], memory)
     if weights is None:
         return None
     counted = (target[:, 1:] != PADDING)[..., None] * weights

@@ -47,8 +47,7 @@ def prepare_captions(
     texts = [str(text) for text in raw.targets]
     learned = [texts[row] for row in splits[0]]
     made = Tokenizer.train(tokenizer, learned, vocabulary=vocabulary, special=SPECIAL)
-    target = Sentences.fitted("target", made, context, learned)
-    encoded = target.encode(texts)
+    target, encoded = Sentences.fitted("target", made, context, texts, splits[0])
     splits, notes = fitting(raw, splits, {"caption": encoded}, context, longer)
     source = _prepared(raw, preprocess, splits[0], given)
     median = np.median([len(ids) for ids in encoded])

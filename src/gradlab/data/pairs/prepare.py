@@ -129,16 +129,15 @@ def prepare_pairs(
         tokenizers = [both, both]
     else:
         tokenizers = [Tokenizer.train(tokenizer, side, vocabulary=vocabulary, special=SPECIAL) for side in learned]
-    source = Sentences.fitted("source", tokenizers[0], context, learned[0])
-    target = Sentences.fitted("target", tokenizers[1], context, learned[1])
-    encoded = [side.encode(written) for side, written in zip((source, target), texts, strict=True)]
-    splits, notes = fitting(raw, splits, {"source": encoded[0], "target": encoded[1]}, context, longer)
+    source, read = Sentences.fitted("source", tokenizers[0], context, texts[0], splits[0])
+    target, written = Sentences.fitted("target", tokenizers[1], context, texts[1], splits[0])
+    splits, notes = fitting(raw, splits, {"source": read, "target": written}, context, longer)
     sizes = " and ".join(f"{len(made):,}" for made in tokenizers[: 1 if shared else 2])
-    medians = [f"{np.median([len(ids) for ids in side]):.0f}" for side in encoded]
+    medians = [f"{np.median([len(ids) for ids in side]):.0f}" for side in (read, written)]
     notes.insert(
         0, f"{counted(len(raw.inputs), 'pair')} of {' and '.join(medians)} tokens (median), vocabulary {sizes}"
     )
-    return paired(raw, splits, source.padded(encoded[0]), Pairing(source, target, shared), encoded[1], notes)
+    return paired(raw, splits, source.padded(read), Pairing(source, target, shared), written, notes)
 
 
 def paired(

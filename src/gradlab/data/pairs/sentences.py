@@ -64,11 +64,14 @@ class Sentences(Context):
         return self.encoder.decode(kept[: kept.index(end)] if end in kept else kept)
 
     @classmethod
-    def fitted(cls, side: Side, tokenizer: Tokenizer, context: int, training: Sequence[str]) -> "Sentences":
-        """For texts such as these."""
+    def fitted(
+        cls, side: Side, tokenizer: Tokenizer, context: int, texts: Sequence[str], training: npt.NDArray[np.int64]
+    ) -> tuple["Sentences", list[Ids]]:
+        """For texts such as these, and their tokens; `training` are the rows that are learned from."""
         fresh = cls(context, tokenizer.to_json(), len(tokenizer), side, context)
-        longest = max(len(ids) for ids in fresh.encode(training))
-        return replace(fresh, longest=min(longest, context))
+        encoded = fresh.encode(texts)
+        longest = max(len(encoded[row]) for row in training)
+        return replace(fresh, longest=min(longest, context)), encoded
 
     def padded(self, encoded: Sequence[Ids]) -> Padded:
         lengths = np.array([len(ids) for ids in encoded])

@@ -12,7 +12,7 @@ from gradlab.errors import GradlabError
 from gradlab.models.language.settings import Layers
 from gradlab.models.registry import models
 from gradlab.nn.plain import is_itself, is_plain
-from gradlab.nn.recurrent import GRU, LSTM, RNN
+from gradlab.nn.recurrent import by_cell
 from gradlab.nn.recurrent.cache import StateCache
 from gradlab.registry import Count, Fraction, Schema
 from gradlab.specs import Tokens
@@ -42,7 +42,7 @@ class RecurrentSizes:
         no checkpoint can hold. An LSTM first remembers: with a forget gate half closed, a token is forgotten after two
         more. Jozefowicz et al. 2015.
         """
-        kind = {"rnn": RNN, "lstm": LSTM, "gru": GRU}[self.cell]
+        kind = by_cell[self.cell]
         made = nn.ModuleList(kind(width if i else self.dim, self.units, batch_first=True) for i in range(self.layers))
         if self.cell == "lstm":
             for layer in made:

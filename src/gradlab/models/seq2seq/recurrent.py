@@ -13,9 +13,10 @@ from gradlab.models.language.recurrent import Cell
 from gradlab.models.language.settings import Layers
 from gradlab.models.registry import models
 from gradlab.models.seq2seq.model import EncoderDecoderModel, Memory, token_tables
-from gradlab.models.seq2seq.recurrent_encoder import RecurrentEncoder, recurrent_kind
+from gradlab.models.seq2seq.recurrent_encoder import RecurrentEncoder
 from gradlab.nn.attention import AdditiveAttention, DotAttention, GeneralAttention, ReducedRankAttention
 from gradlab.nn.attention.scores import Attention
+from gradlab.nn.recurrent import by_cell
 from gradlab.nn.recurrent.cache import StateCache
 from gradlab.registry import Count, Fraction
 from gradlab.specs import Pair
@@ -86,7 +87,7 @@ class RecurrentDecoder(nn.Module):
         self.mix = None if self.attention is None else nn.Linear(memory_dim + hidden, hidden)
         fed = 0 if self.attention is None or not self._by_steps else hidden if settings.input_feeding else memory_dim
         self.embedding, self.dropout = embedding, nn.Dropout(settings.dropout)
-        kind = recurrent_kind(settings.cell)
+        kind = by_cell[settings.cell]
         self.layers = nn.ModuleList(
             kind(hidden if i else dim + fed, hidden, batch_first=True) for i in range(settings.layers)
         )

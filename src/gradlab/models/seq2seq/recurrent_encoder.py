@@ -9,14 +9,9 @@ from torch import Tensor, nn
 from gradlab.errors import GradlabError
 from gradlab.models.language.recurrent import Cell
 from gradlab.models.seq2seq.model import Memory, real
-from gradlab.nn.recurrent import GRU, LSTM, RNN
+from gradlab.nn.recurrent import by_cell
 
 Features = Float[Tensor, "batch length features"]
-
-
-def recurrent_kind(cell: Cell) -> Any:
-    """The layer that runs such a cell over a sequence."""
-    return {"rnn": RNN, "lstm": LSTM, "gru": GRU}[cell]
 
 
 class RecurrentEncoder(nn.Module):
@@ -50,7 +45,7 @@ class RecurrentEncoder(nn.Module):
         if hidden % directions:
             raise GradlabError(f"model.hidden={hidden} must be even: each direction of the encoder has half.")
         self.embedding, self.dropout = embedding, nn.Dropout(dropout)
-        units, kind = hidden // directions, recurrent_kind(cell)
+        units, kind = hidden // directions, by_cell[cell]
         widths = [embedding.embedding_dim, *[hidden] * (layers - 1)]
         self.forwards, self.backwards = (
             nn.ModuleList(kind(width + 1, units, bias=False, batch_first=True) for width in widths if wanted)

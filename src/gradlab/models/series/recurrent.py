@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from gradlab.models.language.recurrent import Cell
 from gradlab.models.language.settings import Layers
 from gradlab.models.registry import models
-from gradlab.nn.recurrent import GRU, LSTM, RNN
+from gradlab.nn.recurrent import LSTM, by_cell
 from gradlab.registry import Count, Fraction
 from gradlab.specs import Series
 
@@ -42,7 +42,7 @@ class SeriesRNN(nn.Module):
 
     def __init__(self, inputs: Series, outputs: int, settings: SeriesRNNSettings = SeriesRNNSettings()):
         super().__init__()
-        kind, hidden = {"rnn": RNN, "lstm": LSTM, "gru": GRU}[settings.cell], settings.hidden
+        kind, hidden = by_cell[settings.cell], settings.hidden
         # One by one, so that the dropout between them is drawn by torch, whose state a checkpoint holds.
         self.layers = nn.ModuleList(
             kind(hidden if i else inputs.features, hidden, batch_first=True) for i in range(settings.layers)
