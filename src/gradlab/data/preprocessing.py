@@ -210,6 +210,17 @@ class Preprocessing(Preparation):
         x = torch.from_numpy(values).to(dtype)
         return torch.cat([x, *(torch.from_numpy(e).to(dtype) for e in extra)], dim=1) if extra else x
 
+    def inverse(self, x: Tensor) -> Array:
+        """Raw inputs of what a model has drawn; refused of tables whose columns became several."""
+        if self.categories or self.embedded or self.missing or self.dates:
+            raise GradlabError("Columns of categories, dates or missing numbers cannot be drawn, only plain numbers.")
+        values: Array = x.detach().cpu().double().numpy()
+        if self.method == "none":
+            return values
+        broadcast = (1, -1) + (1,) * (values.ndim - 2)
+        values = values * np.array(self.scale).reshape(broadcast) + np.array(self.shift).reshape(broadcast)
+        return values
+
     def check_known(self, raw: Array, columns: list[str]) -> None:
         """Refuse categories that training did not have, in columns whose categories are plain numbers."""
         for name in columns:

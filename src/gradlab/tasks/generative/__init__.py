@@ -1,0 +1,5 @@
+"""Tasks whose trained models draw examples: reconstruction, likelihood, adversaries, diffusion."""
+
+from gradlab.tasks.generative.generative import Generative, Noise, Request, Sampler, Samples
+
+__all__ = ["Generative", "Noise", "Request", "Sampler", "Samples"]

@@ -1,0 +1,96 @@
+"""What all generative tasks have in common: a trained model draws examples like those it has seen."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from gradlab.data import Targets
+from gradlab.errors import GradlabError
+from gradlab.tasks.evaluation import device_of
+from gradlab.tasks.task import Task
+
+Samples = Float[Tensor, "samples *shape"]
+"""As the model sees its inputs: preprocessed."""
+Noise = Float[Tensor, "samples *shape"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked of samples beside their number. None leaves it to the task."""
+
+    labels: Int64[Tensor, " samples"] | None = None
+    """The class of each, for a model that was told them in training."""
+    guidance: float | None = None
+    """How much a class counts: 1 as trained, more for samples that are more typical of it."""
+    steps: int | None = None
+    """Of a sampler that takes many."""
+    sampler: str | None = None
+    """By name."""
+
+    def part(self, start: int, stop: int) -> "Request":
+        """The same for some of the samples."""
+        return self if self.labels is None else replace(self, labels=self.labels[start:stop])
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """A model that draws by itself, whatever the task: baselines do."""
+
+    def sample(self, count: int) -> Samples: ...
+
+
+class Generative(Task):
+    """Draws samples. A kind of its own writes `objectives`, and `from_noise` or `sample`."""
+
+    use: ClassVar[str] = "generate"
+    sections: ClassVar[tuple[str, ...]] = ("samples",)
+    instead: ClassVar[str] = "draws examples and predicts nothing. Use gradlab generate {run}."
+
+    conditional: bool = False
+    """Whether the model is told the class of an example."""
+
+    def __init__(self, targets: Targets) -> None:
+        self.targets = targets
+        if self.conditional and targets.classes is None:
+            raise GradlabError("task.conditional=true needs examples with classes, and these have none. Leave it out.")
+
+    # How samples are drawn. Random numbers are torch's own, which whoever calls has seeded.
+
+    def noise(self, model: Any, count: int) -> Noise:
+        """What samples are made of."""
+        raise GradlabError("This model draws its samples piece by piece: there is no noise behind them to go through.")
+
+    def from_noise(self, model: Any, noise: Noise, request: Request) -> Samples:
+        """What a model makes of noise; the same for the same noise, unless the sampler itself draws."""
+        raise NotImplementedError
+
+    def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:
+        """So many samples."""
+        return self.from_noise(model, self.noise(model, count), request)
+
+    def trajectory(self, model: Any, count: int, request: Request = Request()) -> Iterator[Samples]:
+        """The same samples from noise to end, step by step."""
+        raise GradlabError("Samples of this model are made in one step: there is no way from noise to look at.")
+
+    def check_request(self, request: Request) -> None:
+        """Refuse what this kind of model cannot do, before anything is drawn."""
+        if request.labels is not None and not self.conditional:
+            raise GradlabError("This model was not told classes, and cannot draw one of them. Leave out --class.")
+        for option, value in {"guidance": request.guidance, "steps": request.steps, "sampler": request.sampler}.items():
+            if value is not None and option not in self.options:
+                raise GradlabError(f"Samples of task={self.name} are drawn without --{option}: leave it out.")
+
+    options: ClassVar[tuple[str, ...]] = ()
+    """What of a request it knows beside the labels."""
+    name: ClassVar[str] = ""
+
+    def labels(self, model: nn.Module, count: int) -> Int64[Tensor, " samples"] | None:
+        """Classes for samples where none are asked for: as often as in training."""
+        if not self.conditional:
+            return None
+        shares = torch.tensor(self.targets.counts, dtype=torch.float, device=device_of(model))
+        return torch.multinomial(shares, count, replacement=True)
