@@ -214,11 +214,12 @@ class Preprocessing(Preparation):
         """Raw inputs of what a model has drawn; refused of tables whose columns became several."""
         if self.categories or self.embedded or self.missing or self.dates:
             raise GradlabError("Columns of categories, dates or missing numbers cannot be drawn, only plain numbers.")
-        values: Array = x.detach().cpu().double().numpy()
+        values: Array = x.detach().cpu().double().numpy().copy()
         if self.method == "none":
             return values
         broadcast = (1, -1) + (1,) * (values.ndim - 2)
-        values = values * np.array(self.scale).reshape(broadcast) + np.array(self.shift).reshape(broadcast)
+        values *= np.array(self.scale).reshape(broadcast)
+        values += np.array(self.shift).reshape(broadcast)
         return values
 
     def check_known(self, raw: Array, columns: list[str]) -> None:
