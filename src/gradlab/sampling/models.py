@@ -195,7 +195,7 @@ class Reader:
     def size_of_vocabulary(self, tokens: Int64[Tensor, "batch width"]) -> int:
         """How many tokens the model knows, which its answer to any of them tells."""
         if self.vocabulary is None:
-            self.vocabulary = int(_logits(self.model(torch.zeros_like(tokens[:1, :1]))).shape[-1])
+            self.vocabulary = int(_logits(self.model(torch.zeros_like(tokens[:, :1]))).shape[-1])
         return self.vocabulary
 
     def _want_known(self, tokens: Tensor) -> None:

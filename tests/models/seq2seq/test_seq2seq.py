@@ -9,6 +9,7 @@ from gradlab.models import build_model
 from gradlab.models.seq2seq import Conditioned, RecurrentEncoder
 from gradlab.registry import Part
 from gradlab.sampling import Beam, beam_search
+from gradlab.sampling.models import Reader
 from gradlab.specs import Pair, Picture, Tokens
 
 SOURCES, TARGETS = 11, 13
@@ -68,6 +69,12 @@ def test_a_target_read_token_by_token_gives_what_it_gives_as_a_whole(model, sour
         steps = torch.cat([conditioned(target[:, i : i + 1], cache=cache) for i in range(4)], 1)
         torch.testing.assert_close(steps, model(source, target), rtol=0, atol=1e-12)
     assert cache.length == 4
+
+
+def test_several_sources_tell_the_size_of_the_vocabulary(model, source, target):
+    reader = Reader(Conditioned(model, source), len(source), 9)
+    with torch.no_grad():
+        assert reader.size_of_vocabulary(target) == TARGETS
 
 
 def test_padding_of_sources_and_targets_changes_nothing(model, source, target):
