@@ -8,11 +8,15 @@ from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
 from gradlab.errors import GradlabError
+from gradlab.models import build_model
 from gradlab.models.language import RecurrentLanguageModel, TransformerLanguageModel
+from gradlab.models.seq2seq import Conditioned
 from gradlab.nn.attention.cache import StaticCache
 from gradlab.nn.transformer import DecoderLayer
+from gradlab.registry import Part
 from gradlab.sampling import Beam, Draft, Lookup, beam_search, captured, generate, stream
 from gradlab.sampling.rounds import Rounds
+from gradlab.specs import Pair, Tokens
 
 pytestmark = [
     pytest.mark.gpu,
@@ -202,3 +206,16 @@ def test_without_end_tokens_nothing_waits_for_the_device():
         beam_search(watched, tokens, 20, 3)
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.parametrize("name", ["seq2seq-transformer", "seq2seq-rnn"])
+def test_targets_of_several_sources_are_those_of_the_cpu(name):
+    torch.manual_seed(0)
+    model = build_model(Part(name, {"dim": 32}), Pair(Tokens(24, 40), Tokens(24, 50)), 50).eval()
+    source = torch.randint(1, 40, (5, 9))
+    searched = {}
+    for device in ("cpu", "cuda"):
+        conditioned = Conditioned(model.to(device), source.to(device))
+        found = beam_search(conditioned, torch.full((5, 1), 2, device=device), 20, Beam(3), eos=3, pad=0)
+        searched[device] = found.tokens.cpu()
+    assert torch.equal(searched["cpu"], searched["cuda"])
