@@ -50,7 +50,8 @@ class Task:
     """Further figures, by functions of (model, batch) that give sum and count, or a number for each example."""
 
     finished_figures: ClassVar[tuple[str, ...]] = ()
-    """What `evaluate_finished` adds to the figures, the most telling first; the higher, the better."""
+    """What `evaluate_finished` adds to the figures, the most telling first; the higher, the better, unless
+    `higher_is_better` says otherwise."""
 
     criterion: Criterion = Criterion()
     """Which figure of an evaluation is better."""
@@ -169,6 +170,13 @@ class Task:
 
     def evaluate_finished(self, model: nn.Module, split: Any) -> Figures:
         """What is said of a finished model: figures that take too long to be asked for during a training may be added.
+
+        It is called as `evaluate` is.
+        """
+        return self.evaluate(model, split)
+
+    def evaluate_baseline(self, model: nn.Module, split: Any) -> Figures:
+        """What is said of a baseline or a reference, to stand beside the figures of a finished model.
 
         It is called as `evaluate` is.
         """

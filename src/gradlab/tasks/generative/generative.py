@@ -1,6 +1,6 @@
 """What all generative tasks have in common: a trained model draws examples like those it has seen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -8,10 +8,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from gradlab.data import Targets
+from gradlab.data import Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.tasks.evaluation import device_of
-from gradlab.tasks.task import Task
+from gradlab.tasks.generative.quality import DRAWS, Judge
+from gradlab.tasks.task import Figures, Task
 
 Samples = Float[Tensor, "samples *shape"]
 """As the model sees its inputs: preprocessed."""
@@ -49,6 +50,13 @@ class Generative(Task):
     use: ClassVar[str] = "generate"
     sections: ClassVar[tuple[str, ...]] = ("samples",)
     instead: ClassVar[str] = "draws examples and predicts nothing. Use gradlab generate {run}."
+
+    finished_figures: ClassVar[tuple[str, ...]] = ("frechet", "precision", "recall", "sliced_wasserstein")
+    at_once: ClassVar[int] = 256
+    """How many samples are drawn together, so that any number of them takes no more memory."""
+
+    judge: Judge | None = None
+    """By what the samples of a finished model are judged: set by the training at its end, and by a run that has one."""
 
     conditional: bool = False
     """Whether the model is told the class of an example."""
@@ -94,3 +102,60 @@ class Generative(Task):
             return None
         shares = torch.tensor(self.targets.counts, dtype=torch.float, device=device_of(model))
         return torch.multinomial(shares, count, replacement=True)
+
+    def draw(self, model: Any, count: int, request: Request = Request()) -> Samples:
+        """Any number of samples, a few at a time; of a model that was told classes, each of some class."""
+        return torch.cat([samples for samples, _ in self.draws(model, count, request)])
+
+    def draws(
+        self, model: Any, count: int, request: Request = Request()
+    ) -> Iterator[tuple[Samples, Int64[Tensor, " samples"] | None]]:
+        """The same part by part, with the classes of each."""
+        self.check_request(request)
+        for start in range(0, count, self.at_once):
+            stop = min(start + self.at_once, count)
+            part = request.part(start, stop)
+            if part.labels is None:
+                part = replace(part, labels=self.labels(model, stop - start))
+            yield self.sample(model, stop - start, part), part.labels
+
+    # How samples are judged, once a model is finished: too slow, and too seldom of use, to be asked for meanwhile.
+
+    def evaluate_finished(self, model: nn.Module, split: Any) -> Figures:
+        """With how like real examples its samples are, where there is a judge and examples enough."""
+        figures = self.evaluate(model, split)
+        if self.judge is None or not has_inputs(split):
+            return figures
+        drawn = self.judge.quality(lambda count: self.draw(model, count), split.inputs)
+        both = drawn | self.judge.of_real(split.inputs)
+        return figures | dict(sorted(both.items(), key=lambda item: item[0].split("_")[0]))
+
+    def evaluate_baseline(self, model: nn.Module, split: Any) -> Figures:
+        """Of a model that draws by itself, its samples alone: it knows nothing of the losses."""
+        if not isinstance(model, Sampler):
+            return self.evaluate(model, split)
+        return self.judge.quality(model.sample, split.inputs) if self.judge and has_inputs(split) else {}
+
+    def higher_is_better(self, figure: str) -> bool:
+        return figure in ("precision", "recall") or (
+            figure not in self.finished_figures and super().higher_is_better(figure)
+        )
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        return {} if self.judge is None else self.judge.signatures
+
+    def closing(self, model: nn.Module, splits: Mapping[str, Any]) -> dict[str, Any]:
+        """By which features, and how many samples, the figures of each split are."""
+        judge = self.judge
+        if judge is None:
+            return {}
+        samples = {name: judge.count(len(split)) for name, split in splits.items() if has_inputs(split)}
+        judged = {"features": judge.kind, "dimension": judge.dimension, "draws": DRAWS, "samples": samples}
+        few = [f"There are too few {name} examples to judge samples by." for name, count in samples.items() if not count]
+        return {"judged": judged, **({"notes": few} if few else {})}
+
+
+def has_inputs(split: Any) -> bool:
+    """Whether a split has examples that samples can be compared with."""
+    return isinstance(split, Examples) and "inputs" in split.parts
