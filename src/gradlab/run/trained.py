@@ -20,6 +20,7 @@ from gradlab.models import build_model
 from gradlab.run import checkpoint
 from gradlab.run.files import RunFiles
 from gradlab.run.judged import read_judge
+from gradlab.run.samples import Drawing, Drawn, Wish
 from gradlab.specs import Array
 from gradlab.tasks import Generative, Task, evaluate, predict, tasks
 from gradlab.tasks.evaluation import device_of
@@ -180,6 +181,20 @@ class TrainedRun(RunFiles):
         """Predicted labels, values or texts for raw inputs, one per row."""
         described = self.describe(raw, calibrated, threshold)
         return np.array([next(p[key] for key in ("label", "value", "text") if key in p) for p in described])
+
+    def sample(self, count: int, **wish: Any) -> Drawn:
+        """So many examples that the model of a generative run draws: `x` in raw units, and `y` their classes.
+
+        Wishes: class_name, guidance, steps, sampler, seed.
+        """
+        with self.drawing(**wish) as drawing:
+            return drawing.whole(count)
+
+    @contextmanager
+    def drawing(self, **wish: Any) -> Iterator[Drawing]:
+        """What draws samples part by part, on ways between noises, and from noise to end."""
+        with self._model_at_work() as model:
+            yield Drawing(self, model, Wish(**wish))
 
     def _task_at(self, threshold: float | None) -> Task:
         return self.task if threshold is None else self.task.at_threshold(threshold)

@@ -88,6 +88,8 @@ class Generative(Task):
         """Refuse what this kind of model cannot do, before anything is drawn."""
         if request.labels is not None and not self.conditional:
             raise GradlabError("This model was not told classes, and cannot draw one of them. Leave out --class.")
+        if request.guidance is not None and "guidance" in self.options and not self.conditional:
+            raise GradlabError("This model was not told classes, so that nothing guides it. Leave out --guidance.")
         for option, value in {"guidance": request.guidance, "steps": request.steps, "sampler": request.sampler}.items():
             if value is not None and option not in self.options:
                 raise GradlabError(f"Samples of task={self.name} are drawn without --{option}: leave it out.")
@@ -104,20 +106,17 @@ class Generative(Task):
         return torch.multinomial(shares, count, replacement=True)
 
     def draw(self, model: Any, count: int, request: Request = Request()) -> Samples:
-        """Any number of samples, a few at a time; of a model that was told classes, each of some class."""
-        return torch.cat([samples for samples, _ in self.draws(model, count, request)])
-
-    def draws(
-        self, model: Any, count: int, request: Request = Request()
-    ) -> Iterator[tuple[Samples, Int64[Tensor, " samples"] | None]]:
-        """The same part by part, with the classes of each."""
+        """Any number of samples, a few at a time."""
         self.check_request(request)
-        for start in range(0, count, self.at_once):
-            stop = min(start + self.at_once, count)
-            part = request.part(start, stop)
-            if part.labels is None:
-                part = replace(part, labels=self.labels(model, stop - start))
-            yield self.sample(model, stop - start, part), part.labels
+        starts = range(0, count, self.at_once)
+        sizes = [(start, min(start + self.at_once, count)) for start in starts]
+        return torch.cat([self.draw_part(model, end - start, request.part(start, end))[0] for start, end in sizes])
+
+    def draw_part(self, model: Any, count: int, request: Request) -> tuple[Samples, Int64[Tensor, " samples"] | None]:
+        """As many as are drawn together, and their classes: a model that was told some is always asked for one."""
+        if request.labels is None:
+            request = replace(request, labels=self.labels(model, count))
+        return self.sample(model, count, request), request.labels
 
     # How samples are judged, once a model is finished: too slow, and too seldom of use, to be asked for meanwhile.
 
@@ -152,7 +151,9 @@ class Generative(Task):
             return {}
         samples = {name: judge.count(len(split)) for name, split in splits.items() if has_inputs(split)}
         judged = {"features": judge.kind, "dimension": judge.dimension, "draws": DRAWS, "samples": samples}
-        few = [f"There are too few {name} examples to judge samples by." for name, count in samples.items() if not count]
+        few = [
+            f"There are too few {name} examples to judge samples by." for name, count in samples.items() if not count
+        ]
         return {"judged": judged, **({"notes": few} if few else {})}
 
 

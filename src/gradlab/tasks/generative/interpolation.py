@@ -14,8 +14,9 @@ def slerp(first: Tensor, second: Tensor, shares: Float[Tensor, " steps"]) -> Ten
     Pairs (n, …) become n ways of as many steps as there are shares; where the two point the same way, or against each
     other, the way is straight.
 
-    >>> slerp(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([0.0, 0.5, 1.0])).norm(dim=-1).round()
-    tensor([[1., 1., 1.]])
+    >>> way = slerp(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([0.0, 0.5, 1.0]))
+    >>> way.norm(dim=-1).round(decimals=6).tolist()
+    [[1.0, 1.0, 1.0]]
     """
     angle = torch.cosine_similarity(first.flatten(1), second.flatten(1)).clamp(-1, 1).acos()
     angle = angle.reshape(-1, 1, *[1] * (first.ndim - 1))
