@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from gradlab.data import Preprocessing
+from gradlab.data import Preparation, Preprocessing
 from gradlab.errors import GradlabError, unknown
 from gradlab.nn.modes import evaluating
 from gradlab.tasks.evaluation import device_of, seeded
@@ -109,10 +109,20 @@ class Drawing:
         """In the units of the data."""
         if not samples.isfinite().all():
             raise GradlabError(f"The model of {self.run.path} draws what is no number: its training has failed.")
-        prepared = self.run.preprocessing
-        if isinstance(prepared, Preprocessing):
-            return prepared.inverse(samples)
-        return samples.cpu().double().numpy()
+        return in_raw_units(self.run.preprocessing, samples)
+
+    def prepared(self, count: int) -> Tensor:
+        """The first samples, as the model sees examples."""
+        size = min(count, self.task.at_once)
+        with _drawing(self.model, self.wish.seed, 0):
+            return self.task.draw_part(self.model, size, self.request(size))[0]
+
+
+def in_raw_units(preparation: Preparation, examples: Tensor) -> Array:
+    """Prepared examples in the units of the data; data that came ready have no others."""
+    if isinstance(preparation, Preprocessing):
+        return preparation.inverse(examples)
+    return examples.detach().cpu().double().numpy()
 
 
 @contextmanager

@@ -41,7 +41,9 @@ def evaluate(model: nn.Module, task: "Task", split: Any, *, finished: bool = Fal
     Of a `finished` model that may be more.
     """
     with in_evaluation(model):
-        return task.evaluate_finished(model, split) if finished else task.evaluate(model, split)
+        if not finished:
+            return task.evaluate(model, split)
+        return task.evaluate_finished(model, split) | task.judged_figures(model, split)
 
 
 @contextmanager

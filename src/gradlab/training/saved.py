@@ -151,6 +151,6 @@ def _figures(
         "baseline": {"name": to_beat, **{s: beside[to_beat] for s, beside in baselines.items()}} if trivial else {},
         "baselines": baselines,
         **task.closing(model, held_out),
-        **({"signatures": dict(task.signatures)} if task.signatures else {}),
+        **({"signatures": dict(task.all_signatures)} if task.all_signatures else {}),
         **({"findings": [finding.as_json() for finding in checkup.findings]} if checkup else {}),
     }

@@ -77,7 +77,9 @@ class Generative(Task):
         raise NotImplementedError
 
     def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:
-        """So many samples."""
+        """So many samples; a model that draws by itself does, where no class is asked for."""
+        if isinstance(model, Sampler) and request.labels is None:
+            return model.sample(count)
         return self.from_noise(model, self.noise(model, count), request)
 
     def trajectory(self, model: Any, count: int, request: Request = Request()) -> Iterator[Samples]:
@@ -120,20 +122,24 @@ class Generative(Task):
 
     # How samples are judged, once a model is finished: too slow, and too seldom of use, to be asked for meanwhile.
 
-    def evaluate_finished(self, model: nn.Module, split: Any) -> Figures:
-        """With how like real examples its samples are, where there is a judge and examples enough."""
-        figures = self.evaluate(model, split)
+    def judged_figures(self, model: nn.Module, split: Any) -> Figures:
+        """How like real examples its samples are, where there is a judge and examples enough."""
         if self.judge is None or not has_inputs(split):
-            return figures
+            return {}
         drawn = self.judge.quality(lambda count: self.draw(model, count), split.inputs)
         both = drawn | self.judge.of_real(split.inputs)
-        return figures | dict(sorted(both.items(), key=lambda item: item[0].split("_")[0]))
+        return dict(sorted(both.items(), key=lambda figure: figure[0].split("_")[0]))
 
     def evaluate_baseline(self, model: nn.Module, split: Any) -> Figures:
-        """Of a model that draws by itself, its samples alone: it knows nothing of the losses."""
-        if not isinstance(model, Sampler):
-            return self.evaluate(model, split)
-        return self.judge.quality(model.sample, split.inputs) if self.judge and has_inputs(split) else {}
+        """Its losses, if they are defined for it, and its samples, if it draws some."""
+        figures = self.evaluate(model, split) if self.understands(model) else {}
+        if self.judge is None or not isinstance(model, Sampler) or not has_inputs(split):
+            return figures
+        return figures | self.judge.quality(model.sample, split.inputs)
+
+    def understands(self, model: nn.Module) -> bool:
+        """Whether the losses are defined for a baseline; one that draws may know nothing else."""
+        return not isinstance(model, Sampler)
 
     def higher_is_better(self, figure: str) -> bool:
         return figure in ("precision", "recall") or (
@@ -141,8 +147,8 @@ class Generative(Task):
         )
 
     @property
-    def signatures(self) -> dict[str, str]:
-        return {} if self.judge is None else self.judge.signatures
+    def all_signatures(self) -> Mapping[str, str]:
+        return {**self.signatures, **({} if self.judge is None else self.judge.signatures)}
 
     def closing(self, model: nn.Module, splits: Mapping[str, Any]) -> dict[str, Any]:
         """By which features, and how many samples, the figures of each split are."""
