@@ -168,7 +168,9 @@ def _principal(codes: Tensor) -> tuple[Tensor, str]:
     _, sizes, axes = torch.linalg.svd(centred, full_matrices=False)
     share = (sizes[:2].square().sum() / sizes.square().sum().clamp(min=1e-12)).item()
     dims = codes.shape[1]
-    return centred @ axes[:2].T, f", along the two principal axes of {dims} dimensions, with {share:.0%} of the variance"
+    return centred @ axes[
+        :2
+    ].T, f", along the two principal axes of {dims} dimensions, {share:.0%} of the variance"
 
 
 def _colour(index: int, classes: int) -> str:
