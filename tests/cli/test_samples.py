@@ -183,7 +183,7 @@ def test_other_runs_are_told_how_they_are_used(quick: ForkServer, folder: Path, 
 
 
 def test_drawing_options_are_refused_by_a_language_model(quick: ForkServer, tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text("the cat sat on the mat. " * 200)
+    (tmp_path / "text.txt").write_text("the cat sat on the mat.\n" * 200)
     ended = quick("train", "text-gpt", "--data", "text.txt", "model=ngram", "--out", "text", cwd=tmp_path)
     assert ended.code == 0, ended.err
     for option in (["-n", 3], ["--class", "a"], ["--out", "a.png"], ["--interpolate"]):

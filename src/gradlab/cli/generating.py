@@ -118,13 +118,24 @@ def generate(
     from gradlab.cli.writer import open_writer
 
     load_code(code)
-    drawing = {"-n": count, "--out": out, "--class": class_name, "--guidance": guidance, "--steps": steps}
+    drawing: dict[str, Any] = {
+        "-n": count,
+        "--out": out,
+        "--class": class_name,
+        "--guidance": guidance,
+        "--steps": steps,
+    }
     drawing |= {"--sampler": sampler, "--interpolate": interpolate or None, "--trajectory": trajectory or None}
-    writing = {"--prompt": prompt, "--prompt-file": prompt_file, "--max-tokens": max_tokens, "--beam": beam}
+    writing: dict[str, Any] = {
+        "--prompt": prompt,
+        "--prompt-file": prompt_file,
+        "--max-tokens": max_tokens,
+        "--beam": beam,
+    }
     writing |= {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--tree": tree or None}
     writing |= {"--n-best": None if n_best == 1 else n_best, "--no-stream": None if stream else True}
-    if (opened := drawing_run(Path(run))) is not None:
-        refuse(writing, f"{run} draws examples and writes no text")
+    if (opened := _drawing_run(Path(run))) is not None:
+        _refuse(writing, f"{run} draws examples and writes no text")
         wish = {"class_name": class_name, "guidance": guidance, "steps": steps, "sampler": sampler, "seed": seed}
         asked = Asked(
             count=count,
@@ -138,7 +149,7 @@ def generate(
         draw_samples(opened, asked)
         return
     writer = open_writer(Path(run))
-    refuse(drawing, f"{run} writes text and draws no examples")
+    _refuse(drawing, f"{run} writes text and draws no examples")
     text = _prompt(prompt, prompt_file)
     tokens = writer.encode(text)
     length = _LENGTH if max_tokens is None else max_tokens
@@ -162,7 +173,7 @@ def generate(
         _print(f"{text}{written}\n")
 
 
-def drawing_run(folder: Path) -> Run | None:
+def _drawing_run(folder: Path) -> Run | None:
     """The run in a folder, if it is one that draws examples."""
     if not (folder / "recipe.toml").is_file():
         return None
@@ -175,7 +186,7 @@ def drawing_run(folder: Path) -> Run | None:
     return run if isinstance(run.task, Generative) else None
 
 
-def refuse(options: dict[str, Any], why: str) -> None:
+def _refuse(options: dict[str, Any], why: str) -> None:
     """Options of the other kind of model are no mistake to be passed over."""
     for option, value in options.items():
         if value is not None:

@@ -15,7 +15,7 @@ from gradlab.files import new_file
 from gradlab.wording import counted
 
 if TYPE_CHECKING:
-    from gradlab.report.drawn import Pixels
+    from gradlab.report.pictures import Pixels
     from gradlab.run import Run
     from gradlab.run.samples import Drawing, Drawn
 
@@ -43,28 +43,20 @@ def draw_samples(run: Run, asked: Asked) -> None:
     if asked.interpolate and asked.trajectory:
         raise GradlabError("--interpolate and --trajectory are two pictures: ask for one of them.")
     kind = "interpolation" if asked.interpolate else "trajectory" if asked.trajectory else "samples"
-    path = Path(asked.out) if asked.out else run.path / f"{kind}{_default_suffix(run, asked)}"
-    _check(path, run, asked)
-    usual = {"interpolation": _WAYS, "trajectory": _ROWS, "samples": _SAMPLES}[kind]
-    count = usual if asked.count is None else asked.count
-    if count < 1:
-        raise GradlabError(f"-n {count}: at least one sample must be asked for.")
-    if path.suffix.lower() != ".npz" and count > _MOST_SHOWN:
-        raise GradlabError(f"A picture of {count:,} samples is too large to be seen. Write arrays: --out FILE.npz")
+    path = Path(asked.out) if asked.out else run.path / f"{kind}{'.png' if _is_drawn(run) else '.npz'}"
+    count = {"interpolation": _WAYS, "trajectory": _ROWS, "samples": _SAMPLES}[kind]
+    count = count if asked.count is None else asked.count
+    _check(path, run, count, asked.trajectory)
     with run.drawing(**asked.wish) as drawing:
         classes, preview = _write(drawing, run, path, count, asked)
     if asked.as_json:
-        seed = asked.wish.get("seed", 0)
+        seed = asked.wish["seed"]
         print_json({"run": str(run.path), "samples": count, "file": str(path), "seed": seed, "classes": classes})
         return
     screen = console(asked.plain)
     for line in preview:
         screen.print(Text(line), soft_wrap=True)
     say(screen, "drawn", f"{counted(count, 'sample')}: {path}" if kind == "samples" else f"{kind}: {path}")
-
-
-def _default_suffix(run: Run, asked: Asked) -> str:
-    return ".png" if _is_drawn(run) else ".npz"
 
 
 def _shape(run: Run) -> tuple[int, ...]:
@@ -81,15 +73,18 @@ def _is_drawn(run: Run) -> bool:
     return is_picture(list(_shape(run))) or _shape(run) == (2,)
 
 
-def _check(path: Path, run: Run, asked: Asked) -> None:
-    """Refuse a file of a kind that is not written, before anything is drawn."""
-    known = [".png", ".npz", *([".gif"] if asked.trajectory else [])]
-    suffix = path.suffix.lower()
+def _check(path: Path, run: Run, count: int, trajectory: bool) -> None:
+    """Refuse a file that cannot be written, or not looked at, before anything is drawn."""
+    known, suffix = [".png", ".npz", *([".gif"] if trajectory else [])], path.suffix.lower()
     if suffix not in known:
         gif = " .gif is for --trajectory." if suffix == ".gif" else ""
         raise GradlabError(f"--out {path}: samples are written to files ending in {', '.join(known)}.{gif}")
     if suffix != ".npz" and not _is_drawn(run):
         raise GradlabError(f"Samples of {run.path} are no pictures and no points in the plane. Use --out FILE.npz")
+    if count < 1:
+        raise GradlabError(f"-n {count}: at least one sample must be asked for.")
+    if suffix != ".npz" and count > _MOST_SHOWN:
+        raise GradlabError(f"A picture of {count:,} samples is too large to be seen. Write arrays: --out FILE.npz")
 
 
 def _write(drawing: Drawing, run: Run, path: Path, count: int, asked: Asked) -> tuple[Any, list[str]]:
@@ -118,30 +113,43 @@ def _picture(run: Run, drawn: Drawn) -> Pixels:
 
 
 def _write_rows(run: Run, path: Path, x: Any, asked: Asked) -> None:
-    """A way in each row; or, of a trajectory, a sample in each row and a stage in each column or frame."""
+    """Ways (ways, steps, …) or stages (stages, samples, …), as arrays or drawn."""
     import numpy as np
 
-    from gradlab.report.drawn import columns_for, grid, save_pictures, scatter, shades
-    from gradlab.run.samples import Drawn
+    from gradlab.report.drawn import save_pictures
 
     with new_file(path) as file:
         if path.suffix.lower() == ".npz":
             with file.open("wb") as stream:
                 np.savez(stream, x=x.astype(np.float32))
         elif path.suffix.lower() == ".gif":
-            whole = x.reshape(-1, *x.shape[2:])
-            if _shape(run) == (2,):
-                ends = whole.min(0), whole.max(0)
-                save_pictures(file, [scatter(frame, ends=ends) for frame in x])
-            else:
-                pixels = shades(run, whole)
-                frames = pixels.reshape(*x.shape[:2], *pixels.shape[1:])
-                save_pictures(file, [grid(frame, columns_for(len(frame))) for frame in frames])
+            save_pictures(file, _animation(run, x))
         else:
-            rows = x if asked.interpolate else np.swapaxes(x, 0, 1)
-            whole, labels = rows.reshape(-1, *rows.shape[2:]), np.repeat(np.arange(len(rows)), rows.shape[1])
-            drawn = _picture(run, Drawn(whole, labels)) if _shape(run) == (2,) else None
-            save_pictures(file, [grid(shades(run, whole), rows.shape[1]) if drawn is None else drawn])
+            save_pictures(file, [_strip(run, x if asked.interpolate else np.swapaxes(x, 0, 1))])
+
+
+def _strip(run: Run, rows: Any) -> Pixels:
+    """A way, or a sample at all its stages, in each row; of points, each in a colour."""
+    import numpy as np
+
+    from gradlab.report.drawn import grid, scatter, shades
+
+    whole = rows.reshape(-1, *rows.shape[2:])
+    if _shape(run) == (2,):
+        return scatter(whole, np.repeat(np.arange(len(rows)), rows.shape[1]))
+    return grid(shades(run, whole), rows.shape[1])
+
+
+def _animation(run: Run, stages: Any) -> list[Pixels]:
+    """All samples at each stage; what is black, or at the edge, is the same in all frames."""
+    from gradlab.report.drawn import columns_for, grid, scatter, shades
+
+    whole = stages.reshape(-1, *stages.shape[2:])
+    if _shape(run) == (2,):
+        return [scatter(stage, ends=(whole.min(0), whole.max(0))) for stage in stages]
+    pixels = shades(run, whole)
+    frames = pixels.reshape(*stages.shape[:2], *pixels.shape[1:])
+    return [grid(frame, columns_for(len(frame))) for frame in frames]
 
 
 def _write_arrays(drawing: Drawing, run: Run, path: Path, count: int) -> tuple[Any, list[str]]:

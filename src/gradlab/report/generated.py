@@ -103,7 +103,8 @@ def _stages(run: "Run", drawing: "Drawing") -> Html:
     if not is_picture(_shape(run)):
         x = drawing.stages(_POINTS // 4, 4)
         traces = [
-            dots(f"stage {i + 1} of {len(x)}", *stage.T, PALETTE[i], size=4, opacity=0.6) for i, stage in enumerate(x)
+            dots(f"stage {i + 1} of {len(x)}", stage[:, 0], stage[:, 1], PALETTE[i], size=4, opacity=0.6)
+            for i, stage in enumerate(x)
         ]
         return chart("From noise to samples", traces, "", height=420)
     x = np.swapaxes(drawing.stages(_ROWS, _STAGES), 0, 1)
@@ -118,8 +119,8 @@ def _scatter(run: "Run", drawing: "Drawing") -> Html:
     names = run.data["inputs"].get("features") or ("x0", "x1")
     hover = "%{x:.3~g}, %{y:.3~g}"
     traces = [
-        dots("test examples", *real.T, SOFT, hover, size=5, opacity=0.5),
-        dots("samples", *drawn.T, ACCENT, hover, size=5, opacity=0.7),
+        dots("test examples", real[:, 0], real[:, 1], SOFT, hover, size=5, opacity=0.5),
+        dots("samples", drawn[:, 0], drawn[:, 1], ACCENT, hover, size=5, opacity=0.7),
     ]
     words = f"{counted(len(drawn), 'sample')} over as many examples of the test split."
     return chart("Samples", traces, words, height=480, xaxis=axis(names[0]), yaxis=axis(names[1]))
@@ -154,10 +155,10 @@ def _codes(run: "Run", codes: Tensor, some: Any) -> Html:
         codes = torch.cat([codes, torch.zeros_like(codes)], 1)
     classes = run.targets.classes or ["examples"]
     labels = some.targets[:].cpu() if run.targets.classes else torch.zeros(len(codes), dtype=torch.long)
-    traces = [
-        dots(name, *codes[labels == index].T.tolist(), _colour(index, len(classes)), size=5, opacity=0.7)
-        for index, name in enumerate(classes)
-    ]
+    traces = []
+    for index, name in enumerate(classes):
+        x, y = codes[labels == index].T
+        traces.append(dots(name, x, y, _colour(index, len(classes)), size=5, opacity=0.7))
     words = f"{counted(len(codes), 'example')} of the test split where the model puts them{share}."
     return chart("Latent space", traces, words, height=480, xaxis=axis("first"), yaxis=axis("second"))
 
@@ -168,9 +169,7 @@ def _principal(codes: Tensor) -> tuple[Tensor, str]:
     _, sizes, axes = torch.linalg.svd(centred, full_matrices=False)
     share = (sizes[:2].square().sum() / sizes.square().sum().clamp(min=1e-12)).item()
     dims = codes.shape[1]
-    return centred @ axes[
-        :2
-    ].T, f", along the two principal axes of {dims} dimensions, {share:.0%} of the variance"
+    return centred @ axes[:2].T, f", along the two principal axes of {dims} dimensions, {share:.0%} of the variance"
 
 
 def _colour(index: int, classes: int) -> str:

@@ -26,7 +26,7 @@ def frechet_distance(first: Float[Tensor, "n dim"], second: Float[Tensor, "m dim
 def gaussian(features: Float[Tensor, "n dim"]) -> tuple[Float64[Tensor, " dim"], Matrix]:
     """Mean and covariance (divided by n - 1), in float64: what is left of large numbers must not be their rounding."""
     values = features.double()
-    return values.mean(0), torch.atleast_2d(values.T.cov())
+    return values.mean(0), values.T.cov().reshape(values.shape[1], values.shape[1])
 
 
 def symmetric_root(matrix: Matrix) -> Matrix:
@@ -36,9 +36,11 @@ def symmetric_root(matrix: Matrix) -> Matrix:
     [[2.0, 0.0], [0.0, 3.0]]
     """
     values, vectors = torch.linalg.eigh(matrix)
-    return vectors * values.clamp(min=0).sqrt() @ vectors.T
+    root: Matrix = vectors * values.clamp(min=0).sqrt() @ vectors.T
+    return root
 
 
 def _eigenvalues(matrix: Matrix) -> Float64[Tensor, " dim"]:
     """Of a product that is symmetric but for rounding, none below zero."""
-    return torch.linalg.eigvalsh((matrix + matrix.T) / 2).clamp(min=0)
+    values: Tensor = torch.linalg.eigvalsh((matrix + matrix.T) / 2)
+    return values.clamp(min=0)

@@ -24,4 +24,4 @@ def sliced_wasserstein(
     theta = torch.randn(first.shape[1], directions, generator=draw, dtype=torch.float64)
     theta = (theta / theta.norm(dim=0)).to(first.device)
     ordered = [(points.double() @ theta).sort(0).values for points in (first, second)]
-    return (ordered[0] - ordered[1]).abs().mean().item()
+    return float((ordered[0] - ordered[1]).abs().mean())
