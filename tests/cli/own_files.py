@@ -135,3 +135,96 @@ class Sum(gl.Task):
 def sums():
     return gl.Recipe("sums", "endless", "straight", "sum", {"steps": 30, "lr": 0.1})
 """
+
+DRAWING = '''\
+import math
+from typing import Annotated
+
+import torch
+from torch import nn
+
+import gradlab as gl
+from gradlab import specs
+from gradlab.tasks.generative import Generative, Request
+
+
+@gl.register.model("flat")
+class Flat(nn.Module):
+    """A plane through the examples, moved by the class."""
+
+    def __init__(self, inputs: specs.Array, outputs, *, latent: int = 2):
+        super().__init__()
+        self.shape, size = inputs.shape, math.prod(inputs.shape)
+        self.latent = latent
+        self.encoder, self.decoder = nn.Linear(size, latent), nn.Linear(latent, size)
+        self.classes = nn.Embedding(10, size)
+
+    def decode(self, z, labels=None, guidance=1.0):
+        flat = self.decoder(z) + (0 if labels is None else guidance * self.classes(labels))
+        return flat.reshape(len(z), *self.shape)
+
+
+class Clouds(nn.Module):
+    """Each number by itself, normally distributed: a baseline."""
+
+    def __init__(self, examples):
+        super().__init__()
+        self.register_buffer("mean", examples.mean(0))
+        self.register_buffer("std", examples.std(0))
+
+    def sample(self, count):
+        return self.mean + self.std * torch.randn(count, *self.mean.shape, device=self.mean.device)
+
+
+@gl.register.task("drawing")
+class Drawing(Generative):
+    """Reconstruction, with samples drawn from the plane."""
+
+    name = "drawing"
+    options = ("guidance", "steps", "sampler")
+
+    def __init__(self, targets, *, conditional: Annotated[bool, "tell the model the class"] = False):
+        self.conditional = conditional
+        super().__init__(targets)
+
+    def objectives(self):
+        return {"loss": gl.Objective(loss=self.error)}
+
+    def error(self, model, batch):
+        inputs = batch["inputs"]
+        labels = batch["targets"] if self.conditional else None
+        output = model.decode(model.encoder(inputs.flatten(1)), labels)
+        return (output - inputs).square().sum(), len(inputs)
+
+    def noise(self, model, count):
+        return torch.randn(count, model.latent)
+
+    def from_noise(self, model, noise, request):
+        guidance = 1.0 if request.guidance is None else request.guidance
+        return model.decode(noise, request.labels, guidance)
+
+    def trajectory(self, model, count, request=Request()):
+        end = self.sample(model, count, request)
+        begin = torch.randn(end.shape)
+        for t in torch.linspace(0, 1, 1 + (request.steps or 30)):
+            yield (1 - t) * begin + t * end
+
+    def encode(self, model, inputs):
+        return model.encoder(inputs.flatten(1))
+
+    def reconstruct(self, model, inputs):
+        return model.decode(self.encode(model, inputs))
+
+    def baselines(self, train, model):
+        return {"clouds": Clouds(train.inputs[:])}
+
+
+@gl.register.recipe
+def drawn_digits():
+    return gl.Recipe("drawn-digits", "digits", "flat", "drawing", {"epochs": 2})
+
+
+@gl.register.recipe
+def drawn_moons():
+    return gl.Recipe("drawn-moons", "moons", "flat", "drawing", {"epochs": 2})
+'''

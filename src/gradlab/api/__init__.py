@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from gradlab.api.looking import doctor, look_at_data, probe, verify
-from gradlab.api.models import check_fits, generate, save_pretrained
+from gradlab.api.models import check_fits, generate, sample, save_pretrained
 from gradlab.api.runs import find_tickets, fit, load_run, prepare, prune, resume, start, train
 from gradlab.data import Dataset, Examples, Raw, Stream
 from gradlab.models.pretrained import from_pretrained
@@ -45,6 +45,7 @@ __all__ = [
     "probe",
     "prune",
     "resume",
+    "sample",
     "save_pretrained",
     "start",
     "train",

@@ -11,12 +11,14 @@ from rich.text import Text
 
 from gradlab.cli.files import read_text
 from gradlab.cli.output import console, print_json
+from gradlab.cli.samples import Asked, draw_samples
 from gradlab.cli.training import CodeFiles, Json, Plain, load_code
 from gradlab.errors import GradlabError, notice
 from gradlab.printable import printable
 
 if TYPE_CHECKING:
     from gradlab.cli.writer import Writer
+    from gradlab.run import Run
 
 _LENGTH = 200  # tokens that are written unless told
 
@@ -33,6 +35,14 @@ def generate(
     temperature: float | None = None,
     top_k: int | None = None,
     top_p: float | None = None,
+    count: Annotated[int | None, Parameter(name=["-n", "--count"])] = None,
+    out: str | None = None,
+    class_name: Annotated[str | None, Parameter(name="--class")] = None,
+    guidance: float | None = None,
+    steps: int | None = None,
+    sampler: str | None = None,
+    interpolate: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    trajectory: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     seed: int = 0,
     stream: Annotated[bool, Parameter(negative="--no-stream")] = True,
     tree: Annotated[bool, Parameter(show_default=False)] = False,
@@ -40,9 +50,14 @@ def generate(
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
-    """Let a language model write.
+    """Let a language model write, or a generative model draw.
 
     Examples to copy:
+
+    - `gradlab generate runs/digits-vae-3f2a -n 100 --out digits.png`: a grid of pictures
+    - `gradlab generate runs/digits-vae-3f2a --interpolate`: rows that walk from one noise to another
+    - `gradlab generate runs/digits-ddpm-3f2a --class 7 --guidance 2 --trajectory --out seven.gif`
+    - `gradlab generate runs/moons-flow-3f2a -n 10000 --out points.npz`
 
     - `gradlab generate runs/pydoc-gpt-3f2a --prompt "The import statement"`
     - `gradlab generate runs/pydoc-gpt-3f2a --prompt "def " --temperature 0.8 --top-k 40 --seed 7`
@@ -50,12 +65,14 @@ def generate(
     - `gradlab generate runs/pydoc-gpt-3f2a --prompt "A" --beam 3 --max-tokens 4 --tree`: the search, drawn
     - `gradlab generate ~/models/gpt2 --prompt "A class is"`: a model in the format of Hugging Face
 
+    Samples are drawn by runs that learned to; without --out, samples.png is written into the run folder.
+
     Without --temperature, --top-k, --top-p or --beam, tokens are drawn at temperature 1; 0 takes the most probable.
 
     Parameters
     ----------
     run
-        The folder of a language model's run, or one of Hugging Face with config.json, model.safetensors and
+        The folder of a run that writes or draws, or one of Hugging Face with config.json, model.safetensors and
         tokenizer.json, of a GPT-2 or a Llama.
     prompt
         What the text begins with.
@@ -73,8 +90,26 @@ def generate(
         Draw from so many most probable tokens.
     top_p
         Draw from the most probable tokens that together have this probability.
+    count
+        How many samples are drawn; default 64, with --interpolate and --trajectory 8 rows.
+    out
+        The file of samples: .png shows them, .npz holds the arrays x (in the units of the data) and y (classes); with
+        --trajectory .gif too. Default samples.png, interpolation.png or trajectory.png in the run folder, which is
+        .npz where samples are neither pictures nor points in the plane.
+    class_name
+        Draw samples of one class, from a model that was told classes.
+    guidance
+        How much the class counts: 1 as trained, more for more typical samples.
+    steps
+        Of a sampler that takes many.
+    sampler
+        How a diffusion model is sampled: ddpm, ddim or dpm.
+    interpolate
+        Walk along the sphere between two noises, one way in each row.
+    trajectory
+        Show samples on their way from noise.
     seed
-        The same seed writes the same text.
+        The same seed writes the same text, and draws the same samples.
     stream
         Show the text while it is written.
     tree
@@ -83,7 +118,38 @@ def generate(
     from gradlab.cli.writer import open_writer
 
     load_code(code)
+    drawing: dict[str, Any] = {
+        "-n": count,
+        "--out": out,
+        "--class": class_name,
+        "--guidance": guidance,
+        "--steps": steps,
+    }
+    drawing |= {"--sampler": sampler, "--interpolate": interpolate or None, "--trajectory": trajectory or None}
+    writing: dict[str, Any] = {
+        "--prompt": prompt,
+        "--prompt-file": prompt_file,
+        "--max-tokens": max_tokens,
+        "--beam": beam,
+    }
+    writing |= {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--tree": tree or None}
+    writing |= {"--n-best": None if n_best == 1 else n_best, "--no-stream": None if stream else True}
+    if (opened := _drawing_run(Path(run))) is not None:
+        _refuse(writing, f"{run} draws examples and writes no text")
+        wish = {"class_name": class_name, "guidance": guidance, "steps": steps, "sampler": sampler, "seed": seed}
+        asked = Asked(
+            count=count,
+            out=out,
+            interpolate=interpolate,
+            trajectory=trajectory,
+            wish=wish,
+            plain=plain,
+            as_json=as_json,
+        )
+        draw_samples(opened, asked)
+        return
     writer = open_writer(Path(run))
+    _refuse(drawing, f"{run} writes text and draws no examples")
     text = _prompt(prompt, prompt_file)
     tokens = writer.encode(text)
     length = _LENGTH if max_tokens is None else max_tokens
@@ -105,6 +171,26 @@ def generate(
         print_json({"run": run, "prompt": text, "texts": [{"text": written, "tokens": count}]})
     elif not stream:
         _print(f"{text}{written}\n")
+
+
+def _drawing_run(folder: Path) -> Run | None:
+    """The run in a folder, if it is one that draws examples."""
+    if not (folder / "recipe.toml").is_file():
+        return None
+    from gradlab.api import load_run
+    from gradlab.tasks import Generative
+
+    run = load_run(folder)
+    if run.recipe.task.name == "language":  # which is opened with its tokenizer
+        return None
+    return run if isinstance(run.task, Generative) else None
+
+
+def _refuse(options: dict[str, Any], why: str) -> None:
+    """Options of the other kind of model are no mistake to be passed over."""
+    for option, value in options.items():
+        if value is not None:
+            raise GradlabError(f"{why}: leave out {option}.")
 
 
 def _prompt(prompt: str | None, file: str | None) -> str:

@@ -70,12 +70,12 @@ def evaluate(
     if as_json:
         on = {"data": data, "examples": len(opened.examples(data=data))} if new else {"split": name}
         at = {key: value for key, value in {"threshold": threshold, "tta": tta}.items() if value is not None}
-        how = {"signatures": dict(opened.task.signatures)} if opened.task.signatures else {}
+        how = {"signatures": dict(opened.task.all_signatures)} if opened.task.all_signatures else {}
         print_json({"run": run, **on, **at, **figures, "baselines": baselines, **how})
     else:
         screen = console(plain)
         screen.print(figures_table({name: figures} | baseline_columns(baselines, name)))
-        for figure, signature in opened.task.signatures.items():
+        for figure, signature in opened.task.all_signatures.items():
             say(screen, figure, signature)
 
 

@@ -74,6 +74,15 @@ class Calibration(TypedDict):
     test_ece_calibrated: NotRequired[Number]
 
 
+class FeaturesFile(TypedDict):
+    """features.json: by which features the samples of a run are compared with examples."""
+
+    __pydantic_config__ = _OPEN  # type: ignore[misc]
+
+    kind: Literal["numbers", "classifier", "random"]
+    dimension: Count
+
+
 class Pruning(TypedDict):
     """pruning.json of a run that begins with pruned weights: of which run they are, and how many are kept."""
 

@@ -39,10 +39,12 @@ def next_section(run: "Run") -> Html:
     path, code = shlex.quote(str(run.path)), run.code_options
     uses = {
         "generate": {"Let the model write": f"gradlab generate {path} --prompt TEXT{code}"},
+        "draw": {"Draw samples": f"gradlab generate {path} -n 64{code}"},
         "predict": {"Apply the model to inputs of your own": f"gradlab predict {path} INPUT{code}"},
     }
     repeat = f"gradlab train {shlex.quote(str(run.path / 'recipe.toml'))}{code}"
     again = {"Compute the test figures again": f"gradlab evaluate {path}{code}"}
     if run.start is None:  # whose first weights the recipe draws
         again["Repeat the run exactly"] = repeat
-    return go_on(uses.get(run.task.use, {}) | again)
+    use = "draw" if "samples" in run.task.sections else run.task.use
+    return go_on(uses.get(use, {}) | again)

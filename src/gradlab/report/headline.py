@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _APART = ("ece",)  # a guess that never changes is well calibrated: beside such a baseline the figure says nothing
 _NEITHER = ("coverage",)  # of which neither more nor less is better
+_BESIDE = {"_se": "standard error", "_real": "real examples", "_real_se": "their standard error"}  # of a figure
 _ENDS = {"patience": "It stopped early, when the validation loss had long ceased to fall."}
 
 
@@ -18,7 +19,8 @@ def headline(run: "Run") -> Html:
     result = run.finished
     split = "test" if result["test"] else "validation"
     names = dict.fromkeys((*run.task.finished_figures, *run.task.figure_names, "loss", *result[split]))
-    cards = [_card(run, split, name) for name in names if name in result[split] and name not in _APART]
+    apart = (*_APART, *(f"{name}{kind}" for name in result[split] for kind in _BESIDE))
+    cards = [_card(run, split, name) for name in names if name in result[split] and name not in apart]
     folder, *others = run.names
     started = f"{run.environment['started'][:16].replace('T', ' ')} UTC"
     return tag(
@@ -100,6 +102,9 @@ def _card(run: "Run", split: str, metric: str) -> Html:
     if value is not None and to_beat is not None and metric not in _NEITHER:
         best = all(map(beats, beside.values())) and not _untrained(run)
         verdict = "poor" if not beats(to_beat) else "better" if best else ""
+    beside |= {
+        words: result[split][f"{metric}{kind}"] for kind, words in _BESIDE.items() if f"{metric}{kind}" in result[split]
+    }
     if split == "test" and metric in result["validation"]:
         beside["validation"] = result["validation"][metric]
     texts = {name: number(figure) for name, figure in beside.items()}

@@ -39,6 +39,18 @@ def _pairs(run: "Run") -> Html:
     return pairs_section(run)
 
 
+def _samples(run: "Run") -> Html:
+    from gradlab.report.generated import samples_section
+
+    return samples_section(run)
+
+
+def _reconstructions(run: "Run") -> Html:
+    from gradlab.report.generated import reconstructions_section
+
+    return reconstructions_section(run)
+
+
 sections: dict[str, Section] = {
     "classes": classification.test_section,
     "numbers": regression.test_section,
@@ -47,8 +59,12 @@ sections: dict[str, Section] = {
     "filled in": language.filled_section,
     "pairs": _pairs,
     "forecast": _forecast,
+    "samples": _samples,
+    "reconstructions": _reconstructions,
 }
 """By the names that tasks have for them."""
+
+_TITLES = {"samples": "Samples", "reconstructions": "Reconstructions"}
 
 
 def write_report(run: "Run") -> Path:
@@ -59,7 +75,11 @@ def write_report(run: "Run") -> Path:
         findings_section("What the doctor says", [f for f in run.findings or [] if f.severity != "note"]),
         pruning.pruning_section(run),
         curves.learning_section(run) if has_curve else Html(),
-        *(_or_reason("Test split", sections[name], run) for name in run.task.sections if name in sections),
+        *(
+            _or_reason(_TITLES.get(name, "Test split"), sections[name], run)
+            for name in run.task.sections
+            if name in sections
+        ),
         _or_reason("Importance of the columns", columns.importance_sections, run),
         curves.health_section(run) if has_curve else Html(),
         closing.columns_section(run),

@@ -83,7 +83,7 @@ class Run(TrainedRun):
             notice(f"There are no baselines, which are made of the training examples: {error}")
             return {}
         others = {**self.task.baselines(train, self.model), **self.task.references(train)}
-        return compare(others, self.task, examples)
+        return compare(others, self.with_judge(self.task), examples)
 
     def is_new(self, data: str | Path | None) -> bool:
         """Whether these are other examples than the run's own; its own, at another place, are read from there then."""

@@ -19,8 +19,10 @@ from gradlab.files.tensors import save_tensors
 from gradlab.models import build_model
 from gradlab.run import checkpoint
 from gradlab.run.files import RunFiles
+from gradlab.run.judged import read_judge
+from gradlab.run.samples import Drawing, Drawn, Wish
 from gradlab.specs import Array
-from gradlab.tasks import Task, evaluate, predict, tasks
+from gradlab.tasks import Generative, Task, evaluate, predict, tasks
 from gradlab.tasks.evaluation import device_of
 from gradlab.tasks.finite import check_outputs
 
@@ -54,6 +56,12 @@ class TrainedRun(RunFiles):
     def task(self) -> Task:
         self._tell_of_code()
         return tasks.build(tasks.resolve(self.recipe.task, "task"), self.preprocessing.complete(self.targets))
+
+    def with_judge(self, task: Task) -> Task:
+        """A task of the run; one that draws, with that by which its finished training was judged."""
+        if isinstance(task, Generative) and task.judge is None:
+            task.judge = read_judge(self.path / "features", self.preprocessing.spec)
+        return task
 
     @cached_property
     def model(self) -> nn.Module:
@@ -108,6 +116,7 @@ class TrainedRun(RunFiles):
 
     def figures_on(self, task: Task, split: Any) -> dict[str, float]:
         """What a task's evaluation says of the model on some examples."""
+        self.with_judge(task)
         with self._model_at_work() as model:
             return evaluate(model, task, split.to(device_of(model)) if hasattr(split, "to") else split, finished=True)
 
@@ -172,6 +181,20 @@ class TrainedRun(RunFiles):
         """Predicted labels, values or texts for raw inputs, one per row."""
         described = self.describe(raw, calibrated, threshold)
         return np.array([next(p[key] for key in ("label", "value", "text") if key in p) for p in described])
+
+    def sample(self, count: int, **wish: Any) -> Drawn:
+        """So many examples that the model of a generative run draws: `x` in raw units, and `y` their classes.
+
+        Wishes: class_name, guidance, steps, sampler, seed.
+        """
+        with self.drawing(**wish) as drawing:
+            return drawing.whole(count)
+
+    @contextmanager
+    def drawing(self, **wish: Any) -> Iterator[Drawing]:
+        """What draws samples part by part, on ways between noises, and from noise to end."""
+        with self._model_at_work() as model:
+            yield Drawing(self, model, Wish(**wish))
 
     def _task_at(self, threshold: float | None) -> Task:
         return self.task if threshold is None else self.task.at_threshold(threshold)

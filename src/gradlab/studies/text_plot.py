@@ -34,3 +34,23 @@ def text_plot(
     margin = max(map(len, edge))
     body = [f"{name:>{margin}} {line}" for name, line in zip(edge, drawn, strict=True)]
     return [*body, f"{'':>{margin}} {labels[0]}{labels[1]:>{width - len(labels[0])}}"]
+
+
+def text_scatter(points: Sequence[Sequence[float]], *, width: int = 48, height: int = 12) -> list[str]:
+    """Lines of text that draw points in the plane; the ranges of both coordinates stand below.
+
+    >>> for line in text_scatter([(0, 0), (1, 1), (2, 2), (3, 3)], width=4, height=2):
+    ...     print(line)
+    ⠀⠀⢀⠈
+    ⡀⠐⠀⠀
+    x 0 … 3, y 0 … 3
+    """
+    ends = [(min(axis), max(axis)) for axis in zip(*points, strict=True)]
+    cells = [[0] * width for _ in range(height)]
+    for point in points:
+        shares = [(value - low) / ((high - low) or 1.0) for value, (low, high) in zip(point, ends, strict=True)]
+        column, row = round(shares[0] * (2 * width - 1)), round((1 - shares[1]) * (4 * height - 1))
+        cells[row // 4][column // 2] |= _DOTS[row % 4][column % 2]
+    drawn = ["".join(chr(0x2800 + dots) for dots in line) for line in cells]
+    ranges = [f"{name} {low:.3g} … {high:.3g}" for name, (low, high) in zip("xy", ends, strict=True)]
+    return [*drawn, ", ".join(ranges)]

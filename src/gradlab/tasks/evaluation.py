@@ -38,16 +38,34 @@ def inference(model: nn.Module) -> Iterator[None]:
 def evaluate(model: nn.Module, task: "Task", split: Any, *, finished: bool = False) -> dict[str, float]:
     """What a task's evaluation says of a model, which is in evaluation mode and gathers no gradients meanwhile.
 
-    Of a `finished` model that may be more. Random numbers that the evaluation draws are the same each time, and those
-    of a training go on afterwards as if nothing had been drawn: how often a model is evaluated changes nothing in it.
+    Of a `finished` model that may be more.
     """
-    generators = _generators(device_of(model))
+    with in_evaluation(model):
+        if not finished:
+            return task.evaluate(model, split)
+        return task.evaluate_finished(model, split) | task.judged_figures(model, split)
+
+
+@contextmanager
+def in_evaluation(model: nn.Module) -> Iterator[None]:
+    """In evaluation mode, without gradients, though a task may ask for some inside of it.
+
+    Random numbers that are drawn meanwhile are the same each time, and those of a training go on afterwards as if
+    nothing had been drawn: how often a model is evaluated changes nothing in it.
+    """
+    with seeded(device_of(model), _SEED), torch.no_grad(), evaluating(model):
+        yield
+
+
+@contextmanager
+def seeded(device: torch.device, seed: int) -> Iterator[None]:
+    """Torch's own generators, of the CPU and of a device, at a seed; afterwards they go on where they were."""
+    generators = _generators(device)
     states = [generator.get_state() for generator in generators]
     try:
         for generator in generators:
-            generator.manual_seed(_SEED)
-        with torch.no_grad(), evaluating(model):
-            return task.evaluate_finished(model, split) if finished else task.evaluate(model, split)
+            generator.manual_seed(seed)
+        yield
     finally:
         for generator, state in zip(generators, states, strict=True):
             generator.set_state(state)
@@ -197,7 +215,11 @@ def compare(models: Mapping[str, nn.Module], task: "Task", split: Any) -> dict[s
     """Loss and every metric of several models on the same split, by name; examples are read each by itself."""
     if isinstance(split, Examples):
         models, split = {name: model.to(split.device) for name, model in models.items()}, split.apart()
-    return {name: evaluate(model, task, split) for name, model in models.items()}
+    figures = {}
+    for name, model in models.items():
+        with in_evaluation(model):
+            figures[name] = task.evaluate_baseline(model, split)
+    return figures
 
 
 def _figures(task: "Task", loss: float, totals: Mapping[Sums, Tensor]) -> dict[str, float]:

@@ -50,7 +50,8 @@ class Task:
     """Further figures, by functions of (model, batch) that give sum and count, or a number for each example."""
 
     finished_figures: ClassVar[tuple[str, ...]] = ()
-    """What `evaluate_finished` adds to the figures, the most telling first; the higher, the better."""
+    """What `evaluate_finished` adds to the figures, the most telling first; the higher, the better, unless
+    `higher_is_better` says otherwise."""
 
     criterion: Criterion = Criterion()
     """Which figure of an evaluation is better."""
@@ -174,10 +175,26 @@ class Task:
         """
         return self.evaluate(model, split)
 
+    def judged_figures(self, model: nn.Module, split: Any) -> Figures:
+        """Figures that every finished model of a family has, beside those of `evaluate_finished`."""
+        return {}
+
+    def evaluate_baseline(self, model: nn.Module, split: Any) -> Figures:
+        """What is said of a baseline or a reference, to stand beside the figures of a finished model.
+
+        It is called as `evaluate` is.
+        """
+        return self.evaluate(model, split)
+
     @property
     def signatures(self) -> Mapping[str, str]:
         """By the name of a figure, how exactly it is computed, where others compute it in other ways."""
         return {}
+
+    @property
+    def all_signatures(self) -> Mapping[str, str]:
+        """Those of `judged_figures` too."""
+        return self.signatures
 
     def answers(self, model: nn.Module, inputs: Any, temperature: float = 1.0) -> list[dict[str, Any]]:
         """What a model says of prepared inputs, in the user's terms, one dictionary per example.

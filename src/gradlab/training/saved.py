@@ -18,6 +18,7 @@ from gradlab.tasks import Supervised, Task, compare, evaluate
 from gradlab.tasks.finite import check_losses
 from gradlab.tasks.task import has_targets
 from gradlab.training.checkup import Checkup
+from gradlab.training.features import prepare_judge
 from gradlab.training.loop import Progress, Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.plan import Plan
@@ -126,6 +127,7 @@ def _figures(
 ) -> dict[str, Any]:
     """What result.json holds; every figure stands beside those of the trivial baselines."""
     task, model, progress = training.task, training.model, training.progress
+    prepare_judge(task, training.train, run.path / "features")
     held_out = {name: read(splits[name], training.plan) for name in ("validation", "test") if len(splits.get(name, ()))}
     figures = {name: evaluate(model, task, split, finished=True) for name, split in held_out.items()}
     for name, split in held_out.items():
@@ -149,6 +151,6 @@ def _figures(
         "baseline": {"name": to_beat, **{s: beside[to_beat] for s, beside in baselines.items()}} if trivial else {},
         "baselines": baselines,
         **task.closing(model, held_out),
-        **({"signatures": dict(task.signatures)} if task.signatures else {}),
+        **({"signatures": dict(task.all_signatures)} if task.all_signatures else {}),
         **({"findings": [finding.as_json() for finding in checkup.findings]} if checkup else {}),
     }

@@ -1,5 +1,7 @@
 """Tasks whose trained models draw examples: reconstruction, likelihood, adversaries, diffusion."""
 
 from gradlab.tasks.generative.generative import Generative, Noise, Request, Sampler, Samples
+from gradlab.tasks.generative.latent import Encodes, Reconstructs
+from gradlab.tasks.generative.quality import Judge
 
-__all__ = ["Generative", "Noise", "Request", "Sampler", "Samples"]
+__all__ = ["Encodes", "Generative", "Judge", "Noise", "Reconstructs", "Request", "Sampler", "Samples"]

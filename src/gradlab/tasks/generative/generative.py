@@ -1,6 +1,6 @@
 """What all generative tasks have in common: a trained model draws examples like those it has seen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -8,10 +8,11 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from gradlab.data import Targets
+from gradlab.data import Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.tasks.evaluation import device_of
-from gradlab.tasks.task import Task
+from gradlab.tasks.generative.quality import DRAWS, Judge
+from gradlab.tasks.task import Figures, Task
 
 Samples = Float[Tensor, "samples *shape"]
 """As the model sees its inputs: preprocessed."""
@@ -50,6 +51,13 @@ class Generative(Task):
     sections: ClassVar[tuple[str, ...]] = ("samples",)
     instead: ClassVar[str] = "draws examples and predicts nothing. Use gradlab generate {run}."
 
+    finished_figures: ClassVar[tuple[str, ...]] = ("frechet", "precision", "recall", "sliced_wasserstein")
+    at_once: ClassVar[int] = 256
+    """How many samples are drawn together, so that any number of them takes no more memory."""
+
+    judge: Judge | None = None
+    """By what the samples of a finished model are judged: set by the training at its end, and by a run that has one."""
+
     conditional: bool = False
     """Whether the model is told the class of an example."""
 
@@ -69,7 +77,9 @@ class Generative(Task):
         raise NotImplementedError
 
     def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:
-        """So many samples."""
+        """So many samples; a model that draws by itself does, where no class is asked for."""
+        if isinstance(model, Sampler) and request.labels is None:
+            return model.sample(count)
         return self.from_noise(model, self.noise(model, count), request)
 
     def trajectory(self, model: Any, count: int, request: Request = Request()) -> Iterator[Samples]:
@@ -80,6 +90,8 @@ class Generative(Task):
         """Refuse what this kind of model cannot do, before anything is drawn."""
         if request.labels is not None and not self.conditional:
             raise GradlabError("This model was not told classes, and cannot draw one of them. Leave out --class.")
+        if request.guidance is not None and "guidance" in self.options and not self.conditional:
+            raise GradlabError("This model was not told classes, so that nothing guides it. Leave out --guidance.")
         for option, value in {"guidance": request.guidance, "steps": request.steps, "sampler": request.sampler}.items():
             if value is not None and option not in self.options:
                 raise GradlabError(f"Samples of task={self.name} are drawn without --{option}: leave it out.")
@@ -94,3 +106,63 @@ class Generative(Task):
             return None
         shares = torch.tensor(self.targets.counts, dtype=torch.float, device=device_of(model))
         return torch.multinomial(shares, count, replacement=True)
+
+    def draw(self, model: Any, count: int, request: Request = Request()) -> Samples:
+        """Any number of samples, a few at a time."""
+        self.check_request(request)
+        starts = range(0, count, self.at_once)
+        sizes = [(start, min(start + self.at_once, count)) for start in starts]
+        return torch.cat([self.draw_part(model, end - start, request.part(start, end))[0] for start, end in sizes])
+
+    def draw_part(self, model: Any, count: int, request: Request) -> tuple[Samples, Int64[Tensor, " samples"] | None]:
+        """As many as are drawn together, and their classes: a model that was told some is always asked for one."""
+        if request.labels is None:
+            request = replace(request, labels=self.labels(model, count))
+        return self.sample(model, count, request), request.labels
+
+    # How samples are judged, once a model is finished: too slow, and too seldom of use, to be asked for meanwhile.
+
+    def judged_figures(self, model: nn.Module, split: Any) -> Figures:
+        """How like real examples its samples are, where there is a judge and examples enough."""
+        if self.judge is None or not has_inputs(split):
+            return {}
+        drawn = self.judge.quality(lambda count: self.draw(model, count), split.inputs)
+        both = drawn | self.judge.of_real(split.inputs)
+        return dict(sorted(both.items(), key=lambda figure: figure[0].split("_")[0]))
+
+    def evaluate_baseline(self, model: nn.Module, split: Any) -> Figures:
+        """Its losses, if they are defined for it, and its samples, if it draws some."""
+        figures = self.evaluate(model, split) if self.understands(model) else {}
+        if self.judge is None or not isinstance(model, Sampler) or not has_inputs(split):
+            return figures
+        return figures | self.judge.quality(model.sample, split.inputs)
+
+    def understands(self, model: nn.Module) -> bool:
+        """Whether the losses are defined for a baseline; one that draws may know nothing else."""
+        return not isinstance(model, Sampler)
+
+    def higher_is_better(self, figure: str) -> bool:
+        return figure in ("precision", "recall") or (
+            figure not in self.finished_figures and super().higher_is_better(figure)
+        )
+
+    @property
+    def all_signatures(self) -> Mapping[str, str]:
+        return {**self.signatures, **({} if self.judge is None else self.judge.signatures)}
+
+    def closing(self, model: nn.Module, splits: Mapping[str, Any]) -> dict[str, Any]:
+        """By which features, and how many samples, the figures of each split are."""
+        judge = self.judge
+        if judge is None:
+            return {}
+        samples = {name: judge.count(len(split)) for name, split in splits.items() if has_inputs(split)}
+        judged = {"features": judge.kind, "dimension": judge.dimension, "draws": DRAWS, "samples": samples}
+        few = [
+            f"There are too few {name} examples to judge samples by." for name, count in samples.items() if not count
+        ]
+        return {"judged": judged, **({"notes": few} if few else {})}
+
+
+def has_inputs(split: Any) -> bool:
+    """Whether a split has examples that samples can be compared with."""
+    return isinstance(split, Examples) and "inputs" in split.parts

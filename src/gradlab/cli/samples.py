@@ -1,0 +1,185 @@
+"""What `gradlab generate` does with a run that draws examples: pictures, or points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from gradlab.cli.output import console, print_json, say
+from gradlab.errors import GradlabError
+from gradlab.files import new_file
+from gradlab.wording import counted
+
+if TYPE_CHECKING:
+    from gradlab.report.pictures import Pixels
+    from gradlab.run import Run
+    from gradlab.run.samples import Drawing, Drawn
+
+_SAMPLES, _WAYS, _ROWS = 64, 8, 8  # that are drawn unless told: alone, between noises, from noise to end
+_STEPS, _STAGES, _FRAMES = 10, 10, 60  # of a way, of a strip, of an animation
+_MOST_SHOWN = 10_000  # samples in one picture
+_DOTS = 2000  # of a preview
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The options of the command."""
+
+    count: int | None
+    out: str | None
+    interpolate: bool
+    trajectory: bool
+    wish: dict[str, Any]
+    plain: bool
+    as_json: bool
+
+
+def draw_samples(run: Run, asked: Asked) -> None:
+    """Draw, write one file, and tell of it."""
+    if asked.interpolate and asked.trajectory:
+        raise GradlabError("--interpolate and --trajectory are two pictures: ask for one of them.")
+    kind = "interpolation" if asked.interpolate else "trajectory" if asked.trajectory else "samples"
+    path = Path(asked.out) if asked.out else run.path / f"{kind}{'.png' if _is_drawn(run) else '.npz'}"
+    count = {"interpolation": _WAYS, "trajectory": _ROWS, "samples": _SAMPLES}[kind]
+    count = count if asked.count is None else asked.count
+    _check(path, run, count, asked.trajectory)
+    with run.drawing(**asked.wish) as drawing:
+        classes, preview = _write(drawing, run, path, count, asked)
+    if asked.as_json:
+        seed = asked.wish["seed"]
+        print_json({"run": str(run.path), "samples": count, "file": str(path), "seed": seed, "classes": classes})
+        return
+    screen = console(asked.plain)
+    for line in preview:
+        screen.print(Text(line), soft_wrap=True)
+    say(screen, "drawn", f"{counted(count, 'sample')}: {path}" if kind == "samples" else f"{kind}: {path}")
+
+
+def _shape(run: Run) -> tuple[int, ...]:
+    from gradlab.specs import Array
+
+    spec = run.preprocessing.spec
+    return spec.shape if isinstance(spec, Array) else ()
+
+
+def _is_drawn(run: Run) -> bool:
+    """Whether samples can be seen: grey or coloured pictures, and points in the plane."""
+    from gradlab.report.pictures import is_picture
+
+    return is_picture(list(_shape(run))) or _shape(run) == (2,)
+
+
+def _check(path: Path, run: Run, count: int, trajectory: bool) -> None:
+    """Refuse a file that cannot be written, or not looked at, before anything is drawn."""
+    known, suffix = [".png", ".npz", *([".gif"] if trajectory else [])], path.suffix.lower()
+    if suffix not in known:
+        gif = " .gif is for --trajectory." if suffix == ".gif" else ""
+        raise GradlabError(f"--out {path}: samples are written to files ending in {', '.join(known)}.{gif}")
+    if suffix != ".npz" and not _is_drawn(run):
+        raise GradlabError(f"Samples of {run.path} are no pictures and no points in the plane. Use --out FILE.npz")
+    if count < 1:
+        raise GradlabError(f"-n {count}: at least one sample must be asked for.")
+    if suffix != ".npz" and count > _MOST_SHOWN:
+        raise GradlabError(f"A picture of {count:,} samples is too large to be seen. Write arrays: --out FILE.npz")
+
+
+def _write(drawing: Drawing, run: Run, path: Path, count: int, asked: Asked) -> tuple[Any, list[str]]:
+    """The file; and how many samples each class has, and what is shown in the terminal."""
+    if asked.interpolate or asked.trajectory:
+        frames = _FRAMES if path.suffix.lower() == ".gif" else _STAGES
+        x = drawing.ways(count, _STEPS) if asked.interpolate else drawing.stages(count, frames)
+        _write_rows(run, path, x, asked)
+        return None, []
+    if path.suffix.lower() == ".npz":
+        return _write_arrays(drawing, run, path, count)
+    from gradlab.report.drawn import save_pictures
+
+    drawn = drawing.whole(count)
+    with new_file(path) as file:
+        save_pictures(file, [_picture(run, drawn)])
+    return _classes(run, drawn.y), _preview(drawn.x)
+
+
+def _picture(run: Run, drawn: Drawn) -> Pixels:
+    from gradlab.report.drawn import columns_for, grid, scatter, shades
+
+    if _shape(run) == (2,):
+        return scatter(drawn.x, drawn.y, run.data["inputs"].get("features") or ("", ""))
+    return grid(shades(run, drawn.x), columns_for(len(drawn.x)))
+
+
+def _write_rows(run: Run, path: Path, x: Any, asked: Asked) -> None:
+    """Ways (ways, steps, …) or stages (stages, samples, …), as arrays or drawn."""
+    import numpy as np
+
+    from gradlab.report.drawn import save_pictures
+
+    with new_file(path) as file:
+        if path.suffix.lower() == ".npz":
+            with file.open("wb") as stream:
+                np.savez(stream, x=x.astype(np.float32))
+        elif path.suffix.lower() == ".gif":
+            save_pictures(file, _animation(run, x))
+        else:
+            save_pictures(file, [_strip(run, x if asked.interpolate else np.swapaxes(x, 0, 1))])
+
+
+def _strip(run: Run, rows: Any) -> Pixels:
+    """A way, or a sample at all its stages, in each row; of points, each in a colour."""
+    import numpy as np
+
+    from gradlab.report.drawn import grid, scatter, shades
+
+    whole = rows.reshape(-1, *rows.shape[2:])
+    if _shape(run) == (2,):
+        return scatter(whole, np.repeat(np.arange(len(rows)), rows.shape[1]))
+    return grid(shades(run, whole), rows.shape[1])
+
+
+def _animation(run: Run, stages: Any) -> list[Pixels]:
+    """All samples at each stage; what is black, or at the edge, is the same in all frames."""
+    from gradlab.report.drawn import columns_for, grid, scatter, shades
+
+    whole = stages.reshape(-1, *stages.shape[2:])
+    if _shape(run) == (2,):
+        return [scatter(stage, ends=(whole.min(0), whole.max(0))) for stage in stages]
+    pixels = shades(run, whole)
+    frames = pixels.reshape(*stages.shape[:2], *pixels.shape[1:])
+    return [grid(frame, columns_for(len(frame))) for frame in frames]
+
+
+def _write_arrays(drawing: Drawing, run: Run, path: Path, count: int) -> tuple[Any, list[str]]:
+    """Samples as they come, so that any number of them takes little memory."""
+    import numpy as np
+
+    from gradlab.files.arrays import save_parts
+
+    labels: list[Any] = []
+    first: list[Any] = []
+
+    def parts() -> Iterator[Any]:
+        for part in drawing.parts(count):
+            labels.extend([] if part.y is None else [part.y])
+            first.extend([] if first else [part.x])
+            yield part.x
+
+    with new_file(path) as file:
+        save_parts(file, "x", (count, *_shape(run)), parts(), lambda: {"y": np.concatenate(labels)} if labels else {})
+    return _classes(run, np.concatenate(labels) if labels else None), _preview(first[0])
+
+
+def _classes(run: Run, labels: Any) -> Any:
+    from gradlab.report.drawn import class_counts
+
+    return None if labels is None else dict(class_counts(run.targets.classes or [], labels))
+
+
+def _preview(x: Any) -> list[str]:
+    """Points in the plane as text; pictures are in the file."""
+    from gradlab.studies.text_plot import text_scatter
+
+    return text_scatter(x[:_DOTS].tolist()) if x.ndim == 2 and x.shape[1] == 2 else []
