@@ -1,5 +1,7 @@
 """Tasks whose trained models draw examples: reconstruction, likelihood, adversaries, diffusion."""
 
+from gradlab.tasks.generative.density import Density
 from gradlab.tasks.generative.generative import Generative, Noise, Request, Sampler, Samples
+from gradlab.tasks.generative.reconstruct import Reconstruct
 
-__all__ = ["Generative", "Noise", "Request", "Sampler", "Samples"]
+__all__ = ["Density", "Generative", "Noise", "Reconstruct", "Request", "Sampler", "Samples"]
