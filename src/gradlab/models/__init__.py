@@ -2,17 +2,8 @@
 keywords. Language models have an output for each token of the vocabulary, whatever number is asked for."""
 
 from gradlab.models.building import build_model
-from gradlab.models.encoder_classifier import EncoderClassifier, encoder_classifier
-from gradlab.models.generative import (
-    PCA,
-    Autoencoder,
-    GaussianMixture,
-    autoencoder,
-    conv_autoencoder,
-    gaussian_mixture,
-    pca,
-    pca_gaussian,
-)
+from gradlab.models.encoder_classifier import EncoderClassifier
+from gradlab.models.generative import PCA, Autoencoder, GaussianMixture, pca_gaussian
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
@@ -60,19 +51,14 @@ __all__ = [
     "TransformerEncoder",
     "TransformerLanguageModel",
     "VisionTransformer",
-    "autoencoder",
     "build_model",
     "cifar_cnn",
-    "conv_autoencoder",
     "densenet",
-    "encoder_classifier",
-    "gaussian_mixture",
     "highway",
     "lenet",
     "linear",
     "mlp",
     "models",
-    "pca",
     "pca_gaussian",
     "resnet18",
     "resnet20",

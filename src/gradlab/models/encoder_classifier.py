@@ -39,7 +39,7 @@ def encoder_classifier(
     of: Annotated[Part, models, "the model whose encoder it is, such as autoencoder"] = _AUTOENCODER,
 ) -> nn.Module:
     """A last layer on the encoder of another model: try it with --from a run of that model."""
-    encoder = getattr(models.build(of, inputs, 0), "encoder", None)
+    encoder = getattr(models.build(of, inputs, 1), "encoder", None)
     if not isinstance(encoder, nn.Module):
         raise GradlabError(f"model.of={of.name} has no encoder. Take one that has, such as autoencoder.")
     return EncoderClassifier(encoder, _features(encoder, inputs, of.name), outputs)

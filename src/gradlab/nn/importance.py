@@ -29,8 +29,8 @@ def importance_estimate(
     if not samples:
         raise GradlabError("importance_estimate needs at least one draw: log_weights has none along its first axis.")
     total = log_weights.logsumexp(0)
-    effective = (2 * total - (2 * log_weights).logsumexp(0)).exp()
-    # No weight at all is infinity minus infinity above; it tells as much as no draw.
+    effective = 1 / log_weights.softmax(0).square().sum(0)
+    # Shares of no weight at all are no numbers; it tells as much as no draw.
     return total - math.log(samples), torch.where(total == -torch.inf, 0.0, effective)
 
 

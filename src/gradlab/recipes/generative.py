@@ -48,10 +48,10 @@ def digits_denoising() -> Recipe:
 
 @recipe
 def digits_encoder() -> Recipe:
-    """Digits from five labelled examples each, on an encoder. Try it with --from a run of digits-autoencoder."""
+    """Digits from five labelled examples each. Try it with --from a run of digits-denoising --freeze trunk."""
     model = Part("encoder-classifier", {"of": Part("autoencoder", {"dims": 16, "hidden": [256, 128]})})
     data = Part("digits", {"preprocess": "scale", "limit": 50, "validation": 0.0})  # none are left to choose weights by
-    return Recipe("digits-encoder", data, model, Part("classify"), {"steps": 200, "lr": 2e-3})
+    return Recipe("digits-encoder", data, model, Part("classify"), {"steps": 200, "lr": 1e-2})
 
 
 # Variational autoencoders
