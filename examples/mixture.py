@@ -59,7 +59,7 @@ class Mixture(nn.Module):
         self.covariances.diagonal(dim1=1, dim2=2).add_(self.floor)  # lest one falls onto a single point
 
 
-@gl.register.task("density")
+@gl.register.task("point-density")
 class Density(gl.Task):
     loss_floor = None  # a density may be as large as it likes
 
@@ -74,4 +74,4 @@ class Density(gl.Task):
 
 @gl.register.recipe
 def mixture():
-    return gl.Recipe("mixture", "clusters", "mixture", "density", {"steps": 50, "batch_size": "full"})
+    return gl.Recipe("mixture", "clusters", "mixture", "point-density", {"steps": 50, "batch_size": "full"})

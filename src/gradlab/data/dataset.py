@@ -129,7 +129,9 @@ def prepare(
         test=examples(tested),
         raw=raw,
         preprocessing=preprocessing,
-        targets=Targets.of(raw.targets[train], raw.classes, preprocessing.embedded_sizes if raw.own_table else None),
+        targets=preprocessing.complete(
+            Targets.of(raw.targets[train], raw.classes, preprocessing.embedded_sizes if raw.own_table else None)
+        ),
     )
 
 

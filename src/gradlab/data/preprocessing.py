@@ -1,5 +1,6 @@
 """From raw inputs to what a model is fed: fitted on the training split alone, saved in the run."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -15,7 +16,7 @@ from gradlab import specs
 from gradlab.data.dates import date_parts, parts_of, width
 from gradlab.data.moments import Moments
 from gradlab.data.preparation import Preparation
-from gradlab.data.raw import check_finite
+from gradlab.data.raw import Targets, check_finite
 from gradlab.errors import GradlabError, unknown
 from gradlab.files import check_content, interpreting
 from gradlab.printable import listed
@@ -221,6 +222,14 @@ class Preprocessing(Preparation):
         values *= np.array(self.scale).reshape(broadcast)
         values += np.array(self.shift).reshape(broadcast)
         return values
+
+    @property
+    def log_scale(self) -> float:
+        """The log of how much larger a volume is in raw units: what a log-density of prepared inputs has too much."""
+        return float(np.log(self.scale).sum()) * math.prod(self.shape[1:]) if self.method != "none" else 0.0
+
+    def complete(self, targets: Targets) -> Targets:
+        return replace(targets, log_scale=self.log_scale)
 
     def check_known(self, raw: Array, columns: list[str]) -> None:
         """Refuse categories that training did not have, in columns whose categories are plain numbers."""

@@ -180,7 +180,8 @@ class Targets:
     `masked` is how many tokens of a window are to be filled in. Of a table of one's own, `table` has the sizes of its
     embedded columns: other methods are tried on such a table too. Of series, `horizon` steps ahead are to be predicted
     from `history` steps before them, and they repeat themselves after `season` steps. Where targets are texts, `text`
-    says how they are made of tokens; it is kept by the preparation of the data.
+    says how they are made of tokens; it is kept by the preparation of the data. A density of inputs that are numbers
+    is smaller in raw units than in those that a model sees, by `log_scale` in its logarithm.
     """
 
     classes: list[str] | None = None
@@ -195,6 +196,7 @@ class Targets:
     horizon: int = 0
     history: int = 0
     season: int = 0
+    log_scale: float = 0.0
 
     @classmethod
     def of(cls, training: npt.NDArray[Any], classes: list[str] | None, table: Sequence[int] | None = None) -> "Targets":

@@ -2,6 +2,8 @@
 keywords. Language models have an output for each token of the vocabulary, whatever number is asked for."""
 
 from gradlab.models.building import build_model
+from gradlab.models.encoder_classifier import EncoderClassifier
+from gradlab.models.generative import PCA, Autoencoder, GaussianMixture, pca_gaussian
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
@@ -34,7 +36,11 @@ from gradlab.models.vision import (
 )
 
 __all__ = [
+    "PCA",
+    "Autoencoder",
+    "EncoderClassifier",
     "EncoderDecoderModel",
+    "GaussianMixture",
     "MaskedLanguageModel",
     "NGram",
     "RecurrentClassifier",
@@ -53,6 +59,7 @@ __all__ = [
     "linear",
     "mlp",
     "models",
+    "pca_gaussian",
     "resnet18",
     "resnet20",
     "resnet32",

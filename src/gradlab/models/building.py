@@ -31,6 +31,8 @@ def build_model(part: Part, inputs: Spec, outputs: int, *, where: str = "model",
     if isinstance(inputs, Table) and inputs.embedded:
         embedded = EmbeddedTable(inputs.features - len(inputs.embedded), inputs.embedded)
         return nn.Sequential(embedded, build_model(part, Table(embedded.width), outputs, where=where, data=data))
+    if not outputs and _asks_for_outputs(part, inputs):
+        raise GradlabError(f"model={part.name} gives outputs to compare with a target, and this task asks for none.")
     if models[part.name].__module__.startswith("gradlab."):  # what a user's builder does beside building is not known
         needed, there = _bytes_of(part, inputs, outputs), process.free_memory()
         if needed > there:
@@ -42,6 +44,19 @@ def build_model(part: Part, inputs: Spec, outputs: int, *, where: str = "model",
         return models.build(part, inputs, outputs)
     except RuntimeError as error:
         raise GradlabError(f"The model {part.name} cannot be made: {one_line(error)}") from None
+
+
+def _asks_for_outputs(part: Part, inputs: Spec) -> bool:
+    """Whether a model of ours can be made with some outputs, and not without."""
+    if not models[part.name].__module__.startswith("gradlab."):
+        return False
+    try:
+        _bytes_of(part, inputs, 0)
+    except GradlabError:
+        with suppress(GradlabError):
+            _bytes_of(part, inputs, 1)
+            return True
+    return False
 
 
 def _bytes_of(part: Part, inputs: Spec, outputs: int) -> int:

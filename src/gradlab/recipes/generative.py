@@ -1,8 +1,58 @@
 """Recipes of models that draw examples: of digits, of points in the plane, and of one's own pictures."""
 
+from gradlab.recipe import Recipe
+from gradlab.recipes.book import recipe, variant
+from gradlab.registry import Part
+
+_DIGITS = Part("digits", {"preprocess": "scale"})  # pixels from 0 to 1
+
 # Linear and mixtures
 
+
+@recipe
+def digits_pca() -> Recipe:
+    """Handwritten digits as 16 numbers each, by principal component analysis: the linear autoencoder to beat."""
+    task, train = Part("reconstruct", {"peak": 1.0}), {"steps": 1, "batch_size": "full"}
+    return Recipe("digits-pca", _DIGITS, Part("pca", {"dims": 16}), task, train)
+
+
+@recipe
+def moons_mixture() -> Recipe:
+    """Two half circles in the plane as a mixture of Gaussians, by expectation-maximisation."""
+    train = {"steps": 60, "batch_size": "full"}
+    return Recipe("moons-mixture", Part("moons"), Part("gaussian-mixture", {"components": 8}), Part("density"), train)
+
+
 # Autoencoders
+
+
+@recipe
+def digits_autoencoder() -> Recipe:
+    """Handwritten digits as 16 numbers each, by two perceptrons, to them and back."""
+    model, train = Part("autoencoder", {"dims": 16, "hidden": [256, 128]}), {"epochs": 60, "lr": 2e-3}
+    return Recipe("digits-autoencoder", _DIGITS, model, Part("reconstruct", {"peak": 1.0}), train)
+
+
+@recipe
+def digits_conv_autoencoder() -> Recipe:
+    """Handwritten digits as 16 numbers each, by convolutions."""
+    changes = {"model": "conv-autoencoder", "model__dims": 16, "train__epochs": 40}
+    return variant("digits-conv-autoencoder", digits_autoencoder(), **changes)
+
+
+@recipe
+def digits_denoising() -> Recipe:
+    """Handwritten digits from noisy ones, by the autoencoder of digits-autoencoder."""
+    return variant("digits-denoising", digits_autoencoder(), task__noise=0.3)
+
+
+@recipe
+def digits_encoder() -> Recipe:
+    """Digits from five labelled examples each. Try it with --from a run of digits-denoising --freeze trunk."""
+    model = Part("encoder-classifier", {"of": Part("autoencoder", {"dims": 16, "hidden": [256, 128]})})
+    data = Part("digits", {"preprocess": "scale", "limit": 50, "validation": 0.0})  # none are left to choose weights by
+    return Recipe("digits-encoder", data, model, Part("classify"), {"steps": 200, "lr": 1e-2})
+
 
 # Variational autoencoders
 

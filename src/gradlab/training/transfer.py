@@ -10,11 +10,13 @@ from gradlab.data import Dataset, Preparation, Raw, Targets
 from gradlab.data.preprocessing import Preprocessing
 from gradlab.errors import GradlabError
 from gradlab.files.sums import sha256
+from gradlab.models import EncoderClassifier
 from gradlab.models.seq2seq import EncoderDecoderModel, RegionEncoder
 from gradlab.printable import listed
 from gradlab.recipe import FIT, Recipe
 from gradlab.run import Run, open_run
 from gradlab.run.checkpoint import newest_sound
+from gradlab.specs import Array
 from gradlab.tasks import wants
 from gradlab.tasks.objective import begins
 from gradlab.training.frozen import TRUNK, check_head
@@ -27,7 +29,7 @@ _ALIKE = 3.0  # times as large or as small as the inputs that the weights know
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """A finished run of a classifier, and the weights that it ended with."""
+    """A finished run of a classifier, or of a model with an encoder, and the weights that it ended with."""
 
     run: Run
     weights: dict[str, Tensor]
@@ -35,18 +37,18 @@ class Origin:
 
     @classmethod
     def of(cls, plan: Plan) -> "Origin":
-        """The run that a plan names; refused if it is none, not finished, no classifier, or not the one it was."""
+        """The run that a plan names; refused if it is none, not finished, of no use, or not the one it was."""
         assert plan.from_run is not None
         run = open_run(plan.from_run)
         if run.recipe.data.name == FIT:
             raise GradlabError(f"{run.path} was made by gradlab.fit: take the run of a recipe.")
-        if run.targets.classes is None:
-            raise GradlabError(
-                f"{run.path} is no classifier: it learned task={run.recipe.task.name}. Weights are taken from "
-                "classifiers alone."
-            )
         assert run.finished
         newest = run.newest_checkpoint()
+        if run.targets.classes is None and not (isinstance(run.preprocessing.spec, Array) and _encoder(newest.chosen)):
+            raise GradlabError(
+                f"{run.path} is no classifier: it learned task={run.recipe.task.name}. Weights are taken from "
+                "classifiers and from models with an encoder."
+            )
         file = run.checkpoints / newest.chosen_file
         found = sha256(file)
         if plan.from_sha256 not in (None, found):
@@ -68,6 +70,8 @@ class Origin:
         """Set the weights of a fresh model, but for a new head; the recipe then says what was taken from where."""
         if isinstance(model, EncoderDecoderModel) and isinstance(model.encoder, RegionEncoder):
             return self._give_trunk(recipe, model.encoder.trunk)
+        if isinstance(model, EncoderClassifier) and self.run.recipe.model.name != recipe.model.name:
+            return self._give_encoder(recipe, model.encoder)
         head = check_head(model, outputs)
         known = recipe.task.name == self.run.recipe.task.name and targets.classes == self.run.targets.classes
         chosen = recipe.train["new_head"]
@@ -87,6 +91,18 @@ class Origin:
         trunk.load_state_dict(taken)
         return replace(recipe, train={**recipe.train, "from_sha256": self.sha256, "new_head": True})
 
+    def _give_encoder(self, recipe: Recipe, encoder: nn.Module) -> Recipe:
+        """The same for the encoder of an autoencoder or its kin, under a classifier's new head."""
+        taken = _encoder(self.weights)
+        if not taken:
+            raise GradlabError(
+                f"{self.run.path} has no encoder to take: its model is {self.run.recipe.model.name}. Take a run of "
+                f"model.of={recipe.model.values['of'].name}."
+            )
+        self._check_fit(taken, encoder.state_dict(), recipe)
+        encoder.load_state_dict(taken)
+        return replace(recipe, train={**recipe.train, "from_sha256": self.sha256, "new_head": True})
+
     def _check_fit(self, taken: dict[str, Tensor], fresh: dict[str, Tensor], recipe: Recipe) -> None:
         differ = [
             f"{name} ({_shape(taken[name])} there, {_shape(weight)} here)"
@@ -102,8 +118,14 @@ class Origin:
             reasons = " ".join(f"{words}: {listed(names)}." for words, names in wrong.items() if names)
             raise GradlabError(
                 f"The weights of {self.run.path} do not fit model={recipe.model.name} on these data. {reasons} Take "
-                "the model of that run, as its recipe.toml has it."
+                f"{self._fitting}, as its recipe.toml has it."
             )
+
+    @property
+    def _fitting(self) -> str:
+        """The model that the weights fit, in words."""
+        name, parts = self.run.recipe.model.name, {weight.partition(".")[0] for weight in self.weights}
+        return f"model=encoder-classifier with model.of={name}" if {"encoder", "decoder"} <= parts else "the model of that run"
 
 
 def origin_of(recipe: Recipe, plan: Plan, begun: Run | None = None) -> Origin | None:
@@ -111,7 +133,7 @@ def origin_of(recipe: Recipe, plan: Plan, begun: Run | None = None) -> Origin | 
     if plan.from_run is None:
         return None
     if wants(recipe.task) in ("tokens", "masked"):
-        raise GradlabError(f"train.from_run has the weights of a classifier, of no use for task={recipe.task.name}.")
+        raise GradlabError(f"train.from_run has weights of a classifier or an encoder, of no use for task={recipe.task.name}.")
     if begun is None:
         return Origin.of(plan)
     if newest_sound(begun.checkpoints)[0] is not None:
@@ -148,6 +170,11 @@ def start_in_words(plan: Plan, steps: int) -> str:
         until = "" if thaw is None else f" until step {thaw:,}, then {slower}"
         words.append(f"{parts} {slower}" if thaw == 0 else f"{parts} frozen{until}")
     return "; ".join(words)
+
+
+def _encoder(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Those of the part of a model that it calls its encoder, by their names in there."""
+    return {name.removeprefix("encoder."): weight for name, weight in weights.items() if begins(name, "encoder")}
 
 
 def _shape(tensor: Tensor) -> str:

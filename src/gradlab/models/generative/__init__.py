@@ -1,1 +1,7 @@
 """Models that examples are drawn from."""
+
+from gradlab.models.generative.autoencoder import Autoencoder
+from gradlab.models.generative.mixture import GaussianMixture
+from gradlab.models.generative.pca import PCA, pca_gaussian
+
+__all__ = ["PCA", "Autoencoder", "GaussianMixture", "pca_gaussian"]

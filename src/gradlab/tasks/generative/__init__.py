@@ -1,7 +1,11 @@
 """Tasks whose trained models draw examples: reconstruction, likelihood, adversaries, diffusion."""
 
+from gradlab.tasks.generative.density import Density
 from gradlab.tasks.generative.generative import Generative, Noise, Request, Sampler, Samples
 from gradlab.tasks.generative.latent import Encodes, Reconstructs
 from gradlab.tasks.generative.quality import Judge
 
 __all__ = ["Encodes", "Generative", "Judge", "Noise", "Reconstructs", "Request", "Sampler", "Samples"]
+from gradlab.tasks.generative.reconstruct import Reconstruct
+
+__all__ = ["Density", "Generative", "Noise", "Reconstruct", "Request", "Sampler", "Samples"]
