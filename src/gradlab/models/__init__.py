@@ -2,6 +2,7 @@
 keywords. Language models have an output for each token of the vocabulary, whatever number is asked for."""
 
 from gradlab.models.building import build_model
+from gradlab.models.generative import VAE
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
@@ -44,6 +45,7 @@ __all__ = [
     "TextClassifier",
     "TransformerEncoder",
     "TransformerLanguageModel",
+    "VAE",
     "VisionTransformer",
     "build_model",
     "cifar_cnn",

@@ -1,1 +1,5 @@
 """Models that examples are drawn from."""
+
+from gradlab.models.generative.vae import VAE
+
+__all__ = ["VAE"]
