@@ -35,6 +35,7 @@ def mnist_iwae() -> Recipe:
     changes = {"task__bound": "iwae", "task__samples": 50, "train__batch_size": 1000, "train__epochs": 1500}
     return variant("mnist-iwae", mnist_vae(), **changes)
 
+
 # Adversaries
 
 # Pixel by pixel

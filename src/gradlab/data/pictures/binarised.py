@@ -22,9 +22,7 @@ _EPOCH, _ONCE = 8, 9  # these keep the draws apart from those of the order, the 
 _CHUNK = 2**22  # pixels that are drawn together, where all of them are
 
 
-def drawn(
-    grey: Float[Tensor, "rows *shape"], rows: Int64[Tensor, " rows"], draw: int
-) -> Float[Tensor, "rows *shape"]:
+def drawn(grey: Float[Tensor, "rows *shape"], rows: Int64[Tensor, " rows"], draw: int) -> Float[Tensor, "rows *shape"]:
     r"""Independent Bernoulli variables with the pixels for probabilities.
 
     $$ P(x_i = 1) = p_i $$
@@ -32,7 +30,7 @@ def drawn(
     A picture is drawn by the number of its row in the source and the key of the draw, whatever else is in the batch.
 
     >>> drawn(torch.tensor([[0.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]]), torch.tensor([3]), 1)
-    tensor([[0., 1., 0., 0., 0., 0., 1., 0.]])
+    tensor([[0., 1., 1., 1., 1., 1., 0., 0.]])
     """
     pixels = grey.flatten(1)
     hashes = -(-pixels.shape[1] // _PER_HASH)

@@ -7,8 +7,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gradlab.nn.divergences import kl_gaussian
-
 Rows = Float[Tensor, "batch z"]
 PerDraw = Float[Tensor, "samples batch"]
 
@@ -21,6 +19,11 @@ class Codes(NamedTuple):
     """What they were made of: ε = (z - μ) / σ."""
 
 
+def wide(x: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+    """In float32 at least: sums over hundreds of pixels need more digits than half a precision has."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 def draw(mean: Rows, log_variance: Rows, samples: int) -> Codes:
     r"""Codes as functions of noise that has no parameters, so that gradients flow through them.
 
@@ -31,8 +34,17 @@ def draw(mean: Rows, log_variance: Rows, samples: int) -> Codes:
 
 
 def kl_each(mean: Rows, log_variance: Rows) -> Rows:
-    """KL(q ‖ p) of every number of a code by itself, in closed form."""
-    return kl_gaussian(mean[..., None], (0.5 * log_variance).exp()[..., None])
+    r"""KL(q ‖ p) of every number of a code by itself, in closed form.
+
+    $$ \mathrm{KL}\left( N(\mu, \sigma^2) \Vert N(0, 1) \right)
+       = \frac{1}{2} \left( \mu^2 + \sigma^2 - 1 - \log \sigma^2 \right) $$
+
+    Their sum is `divergence.kl_gaussian`; here the logarithm is given, and a σ that is rounded to 0 does no harm.
+
+    >>> kl_each(torch.zeros(1, 2), torch.tensor([[0.0, -1000.0]]))
+    tensor([[  0.0000, 499.5000]])
+    """
+    return 0.5 * (mean.square() + log_variance.exp() - log_variance - 1)
 
 
 def log_ratio(codes: Codes, log_variance: Rows) -> PerDraw:

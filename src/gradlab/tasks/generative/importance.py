@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gradlab.tasks.generative.bounds import draw, log_ratio
+from gradlab.tasks.generative.bounds import draw, log_ratio, wide
 from gradlab.tasks.generative.likelihoods import Likelihood
 
 NUMBERS = 2**23  # of decoded examples at a time
@@ -32,13 +32,13 @@ def log_likelihood(
 
     The mean of the weights is unbiased; its logarithm is too low on average, by half of that variance.
     """
-    mean, log_variance = model.encode(x)
+    mean, log_variance = map(wide, model.encode(x))
     flat = x.flatten(1)
     at_once = max(1, numbers // max(1, flat.numel()))
     first = second = torch.full((len(x),), -math.inf, dtype=torch.float64, device=x.device)
     for start in range(0, samples, at_once):
         codes = draw(mean, log_variance, min(at_once, samples - start))
-        weights = likelihood.log_prob(model, flat, model.decode(codes.z).float()) - log_ratio(codes, log_variance)
+        weights = likelihood.log_prob(model, flat, wide(model.decode(codes.z))) - log_ratio(codes, log_variance)
         first = torch.logaddexp(first, weights.double().logsumexp(0))
         second = torch.logaddexp(second, (2 * weights.double()).logsumexp(0))
     return LogLikelihood(first - math.log(samples), ((second - 2 * first).exp() - 1 / samples).clamp(min=0))

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
@@ -29,6 +28,7 @@ class BernoulliPixels:
 
     $$ \log p(x \mid z) = \sum_i x_i l_i - \log\left(1 + e^{l_i}\right) $$
 
+    >>> import torch
     >>> BernoulliPixels().log_prob(None, torch.tensor([[1.0, 0.0]]), torch.zeros(3, 1, 2)).exp()
     tensor([[0.2500],
             [0.2500],
@@ -48,6 +48,7 @@ class GaussianNumbers:
 
     $$ \log p(x \mid z) = -\sum_i \frac{(x_i - \mu_i)^2}{2 \sigma^2} - \frac{d}{2} \log 2 \pi \sigma^2 $$
 
+    >>> import torch
     >>> GaussianNumbers(1.0).log_prob(None, torch.zeros(1, 2), torch.zeros(1, 2))
     tensor([-1.8379])
     """
@@ -58,9 +59,11 @@ class GaussianNumbers:
         return model.log_scale if self.scale is None else math.log(self.scale)  # type: ignore[no-any-return]
 
     def log_prob(self, model: Any, x: Float[Tensor, "batch numbers"], decoded: Numbers) -> Float[Tensor, "*rows"]:
-        log_scale = torch.as_tensor(self.log_scale(model), device=x.device)
+        log_scale = self.log_scale(model)
+        # A plain number stays one: a tensor of it would have to be sent to the device in each step.
+        precision = (-2 * log_scale).exp() if isinstance(log_scale, Tensor) else math.exp(-2 * log_scale)
         squares = (x - decoded).square().sum(-1)
-        return -0.5 * squares * (-2 * log_scale).exp() - x.shape[-1] * (log_scale + 0.5 * math.log(2 * math.pi))
+        return -0.5 * precision * squares - x.shape[-1] * (log_scale + 0.5 * math.log(2 * math.pi))
 
     def mean(self, decoded: Numbers) -> Numbers:
         return decoded

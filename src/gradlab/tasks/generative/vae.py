@@ -16,7 +16,7 @@ from gradlab.data.batch import sent
 from gradlab.errors import GradlabError
 from gradlab.registry import Count
 from gradlab.tasks.evaluation import device_of, inference, sums_over
-from gradlab.tasks.generative.bounds import draw, importance_weighted, kl_each, log_ratio
+from gradlab.tasks.generative.bounds import draw, importance_weighted, kl_each, log_ratio, wide
 from gradlab.tasks.generative.generative import Generative, Noise, Request, Sampler, Samples
 from gradlab.tasks.generative.importance import NUMBERS, log_likelihood
 from gradlab.tasks.generative.independent import IndependentGaussians, IndependentPixels
@@ -65,9 +65,9 @@ class VariationalAutoencoder(Generative):
     decoder: Annotated[
         Literal["bernoulli", "gaussian"], "what the numbers of an example are: 0 or 1, or with normal noise"
     ] = "bernoulli"
-    scale: Annotated[
-        float | None, Gt(0), "standard deviation of that noise; default learned, one for all numbers"
-    ] = None
+    scale: Annotated[float | None, Gt(0), "standard deviation of that noise; default learned, one for all numbers"] = (
+        None
+    )
     bound: Annotated[Literal["elbo", "iwae"], "what is maximised: the ELBO, or the importance-weighted bound"] = "elbo"
     samples: Annotated[Count, "codes that are drawn for each example"] = 1
     estimator: Annotated[
@@ -87,9 +87,13 @@ class VariationalAutoencoder(Generative):
             raise GradlabError("task.scale is for task.decoder=gaussian: pixels that are 0 or 1 have none.")
         if self.bound == "iwae" and (self.beta != 1.0 or self.free_bits):
             knob = "free_bits" if self.free_bits else "beta"
-            raise GradlabError(f"task.{knob} changes the KL, which task.bound=iwae does not have. Leave out one of them.")
+            raise GradlabError(
+                f"task.{knob} changes the KL, which task.bound=iwae does not have. Leave out one of them."
+            )
         if self.free_bits and self.estimator == "monte-carlo":
-            raise GradlabError("task.free_bits needs each KL as a number that is not negative: task.estimator=closed-form.")
+            raise GradlabError(
+                "task.free_bits needs each KL as a number that is not negative: task.estimator=closed-form."
+            )
         self.likelihood = BernoulliPixels() if self.decoder == "bernoulli" else GaussianNumbers(self.scale)
         # What the decoder says of each number of an example: its mean, and perhaps a scale.
         self.outputs = 2 if self.decoder == "gaussian" and self.scale is None else 1
@@ -113,12 +117,13 @@ class VariationalAutoencoder(Generative):
     def _losses(self, model: Any, batch: Batch, beta: float = 1.0, free_bits: float = 0.0) -> dict[str, Loss]:
         """The parts of the negative bound: they add up to it."""
         x = batch["inputs"]
-        mean, log_variance = (part.float() for part in model.encode(x))
+        mean, log_variance = map(wide, model.encode(x))
         codes = draw(mean, log_variance, self.samples)
-        log_probability = self.likelihood.log_prob(model, x.flatten(1), model.decode(codes.z).float())
+        log_probability = self.likelihood.log_prob(model, x.flatten(1), wide(model.decode(codes.z)))
         parts = {"reconstruction": -log_probability.sum() / self.samples}
         if self.bound == "elbo" and self.estimator == "closed-form":
-            parts["kl"] = beta * kl_each(mean, log_variance).clamp(min=free_bits).sum()
+            each = kl_each(mean, log_variance)
+            parts["kl"] = beta * (each.clamp(min=free_bits) if free_bits else each).sum()
         else:
             ratio = log_ratio(codes, log_variance)
             parts["kl"] = beta * ratio.sum() / self.samples
@@ -205,7 +210,7 @@ class VariationalAutoencoder(Generative):
 
     def from_noise(self, model: Any, noise: Noise, request: Request) -> Samples:
         """The means of what is decoded: for black and white pixels, how probable white is."""
-        return self.likelihood.mean(model.decode(noise).float()).unflatten(-1, model.shape)
+        return self.likelihood.mean(wide(model.decode(noise))).unflatten(-1, model.shape)
 
     def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:
         return model.sample(count) if isinstance(model, Sampler) else super().sample(model, count, request)
