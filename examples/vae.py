@@ -26,7 +26,7 @@ def black_and_white_digits(seed: int):
     return gl.Dataset.of(train, validation, test, spec=specs.Table(64))
 
 
-@gl.register.model("vae")
+@gl.register.model("pixel-vae")
 class VAE(nn.Module):
     """-log p(x) ≤ E[-log p(x | z)] + KL(q(z | x) ‖ N(0, 1)), with z drawn from q."""
 
@@ -76,4 +76,4 @@ class Likelihood(gl.Task):
 @gl.register.recipe
 def vae():
     train = {"epochs": 100, "batch_size": 64, "lr": 2e-3}
-    return gl.Recipe("vae", "black-and-white-digits", "vae", "likelihood", train)
+    return gl.Recipe("vae", "black-and-white-digits", "pixel-vae", "likelihood", train)

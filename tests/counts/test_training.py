@@ -7,6 +7,7 @@ from counting import META, Device
 
 from gradlab.data import Epochs, Examples, streams
 from gradlab.data.pictures.augmentation import Augmentation, Augmented
+from gradlab.data.pictures.binarised import binarised
 from gradlab.data.preprocessing import Preprocessing
 from gradlab.data.text.masking import Masked
 from gradlab.data.text.windows import WindowExamples, Windows
@@ -93,8 +94,12 @@ def augmented():
     return Augmented.over(examples, settings, Preprocessing.fit(pictures, "standardise", [], []), 4)
 
 
+def black_and_white():
+    return binarised(Examples.of(torch.rand(30, 1, 8, 8), torch.zeros(30, dtype=torch.int64)), each_epoch=True)
+
+
 @pytest.mark.parametrize("at_once", [True, False], ids=["an epoch at once", "batch by batch"])
-@pytest.mark.parametrize("kind", [mapped, masked, transformed, augmented])
+@pytest.mark.parametrize("kind", [mapped, masked, transformed, augmented, black_and_white])
 def test_batches_that_are_read_on_the_host_are_sent_without_a_wait(kind, at_once, monkeypatch):
     monkeypatch.setattr(streams, "_GATHERED", {"meta": 2**20} if at_once else {})
     stream = Epochs(kind().to(META), 8, [8, 8, 8, 6], seed=0)

@@ -12,6 +12,7 @@ from annotated_types import Ge
 from gradlab.data.examples import Examples, Rows, Streamed
 from gradlab.data.memory import memory_for_data
 from gradlab.data.pictures.augmentation import Augmented, augmentations
+from gradlab.data.pictures.binarised import Binarise, binarised, check_grey
 from gradlab.data.preparation import Preparation
 from gradlab.data.preprocessing import Method, Preprocessing
 from gradlab.data.raw import NotWanted, Raw, Targets, Wants
@@ -93,6 +94,9 @@ def prepare(
     augment: Annotated[
         Part | None, augmentations, "how training pictures differ from epoch to epoch, as in data.augment.flip=true"
     ] = None,
+    binarise: Annotated[
+        Binarise, "grey pixels drawn black or white, by their brightness: once, or training pictures in each epoch anew"
+    ] = "none",
     levels: Annotated[Count, "most categories of a column that is coded one-hot; of more, vectors are learned"] = 100,
     seed: SplitSeed = 0,
 ) -> Dataset:
@@ -110,16 +114,19 @@ def prepare(
         preprocessing = Preprocessing.fit(
             raw.inputs, preprocess, raw.features, codes, rows=train, levels=levels, missing=raw.missing, dates=raw.dates
         )
+    if binarise != "none":
+        check_grey(preprocessing.spec, preprocess, augment is not None)
     raw = raw.noted(_notes(raw, preprocessing, train))
     resident = 4 * math.prod(preprocessing.output_shape) * len(raw.inputs) <= memory_for_data()
 
-    def examples(rows: Rows) -> Examples:
+    def examples(rows: Rows, each_epoch: bool = False) -> Examples:
         kind = torch.int64 if raw.classes is not None else torch.float32
         targets = torch.from_numpy(raw.targets[rows]).to(kind)
         inputs = preprocessing(raw.inputs[rows]) if resident else Streamed(raw.inputs, rows, preprocessing)
-        return Examples.of(inputs, targets, rows)
+        plain = Examples.of(inputs, targets, rows)
+        return plain if binarise == "none" else binarised(plain, each_epoch)
 
-    training = examples(train)
+    training = examples(train, each_epoch=binarise == "epoch")
     if augment is not None:
         settings = augmentations.build(augment)
         training = Augmented.over(training, settings, preprocessing, None if raw.classes is None else len(raw.classes))

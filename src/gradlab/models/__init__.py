@@ -4,6 +4,7 @@ keywords. Language models have an output for each token of the vocabulary, whate
 from gradlab.models.building import build_model
 from gradlab.models.encoder_classifier import EncoderClassifier
 from gradlab.models.generative import PCA, Autoencoder, GaussianMixture, pca_gaussian
+from gradlab.models.generative import VAE
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
@@ -50,6 +51,7 @@ __all__ = [
     "TextClassifier",
     "TransformerEncoder",
     "TransformerLanguageModel",
+    "VAE",
     "VisionTransformer",
     "build_model",
     "cifar_cnn",

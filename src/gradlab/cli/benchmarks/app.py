@@ -14,6 +14,7 @@ from gradlab.cli.benchmarks.seq2seq import seq2seq
 from gradlab.cli.benchmarks.steps import compile_, precision, start
 from gradlab.cli.benchmarks.tables import tables
 from gradlab.cli.benchmarks.train import train
+from gradlab.cli.benchmarks.vae import vae
 from gradlab.cli.benchmarks.vision import vision
 
 bench = cyclopts.App(
@@ -33,6 +34,7 @@ bench = cyclopts.App(
     - `gradlab bench language`: which language model predicts best after two minutes of training
     - `gradlab bench vision`: pictures drawn anew on the device beside a DataLoader, and what each augmentation costs
     - `gradlab bench seq2seq`: with and without attention, by the length of the source; training beside the usual loop
+    - `gradlab bench vae`: a variational autoencoder beside the usual loop
     - `gradlab bench memory`: how long an RNN, an LSTM, a GRU and a transformer remember
     - `gradlab bench tables`: a table by default beside scikit-learn's methods, over folds
     - `gradlab bench cuda`: attention, training, long contexts and writing on a GPU
@@ -46,6 +48,6 @@ bench = cyclopts.App(
 
 bench.default(train)
 commands: list[Any] = [train, start, attention, context, decode, vision, cuda]
-commands += [language, seq2seq, memory, compile_, tables, precision, doctor]
+commands += [language, seq2seq, vae, memory, compile_, tables, precision, doctor]
 for order, command in enumerate(commands):
     bench.command(command, sort_key=order)

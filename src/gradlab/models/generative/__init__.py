@@ -5,3 +5,6 @@ from gradlab.models.generative.mixture import GaussianMixture
 from gradlab.models.generative.pca import PCA, pca_gaussian
 
 __all__ = ["PCA", "Autoencoder", "GaussianMixture", "pca_gaussian"]
+from gradlab.models.generative.vae import VAE
+
+__all__ = ["VAE"]

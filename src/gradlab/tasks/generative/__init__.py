@@ -9,3 +9,6 @@ __all__ = ["Encodes", "Generative", "Judge", "Noise", "Reconstructs", "Request",
 from gradlab.tasks.generative.reconstruct import Reconstruct
 
 __all__ = ["Density", "Generative", "Noise", "Reconstruct", "Request", "Sampler", "Samples"]
+from gradlab.tasks.generative.vae import VariationalAutoencoder
+
+__all__ = ["Generative", "Noise", "Request", "Sampler", "Samples", "VariationalAutoencoder"]
