@@ -2,6 +2,7 @@
 keywords. Language models have an output for each token of the vocabulary, whatever number is asked for."""
 
 from gradlab.models.building import build_model
+from gradlab.models.generative import GAN, conv_gan, gan
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
@@ -35,6 +36,7 @@ from gradlab.models.vision import (
 
 __all__ = [
     "EncoderDecoderModel",
+    "GAN",
     "MaskedLanguageModel",
     "NGram",
     "RecurrentClassifier",
@@ -47,7 +49,9 @@ __all__ = [
     "VisionTransformer",
     "build_model",
     "cifar_cnn",
+    "conv_gan",
     "densenet",
+    "gan",
     "highway",
     "lenet",
     "linear",
