@@ -18,9 +18,9 @@ _ADAM = Part("adam", {"beta1": 0.0, "beta2": 0.99})  # a moving opponent has no 
 @recipe
 def ring_gan() -> Recipe:
     """Points of eight Gaussians on a ring, by a generator against a discriminator: all eight, and little between."""
-    train = {"steps": 4000, "batch_size": 256, "lr": 2e-3, "optimizer": _ADAM, "schedule": "cosine", "ema": 0.995}
+    train = {"steps": 4000, "batch_size": 256, "lr": 4e-3, "optimizer": _ADAM, "schedule": "cosine", "ema": 0.995}
     train |= {"evaluate_every": 200}
-    task = Part("gan", {"r1": 0.1, "judged_by": "coverage"})
+    task = Part("gan", {"r1": 0.05, "judged_by": "coverage"})
     return Recipe("ring-gan", Part("ring"), Part("gan"), task, train)
 
 
