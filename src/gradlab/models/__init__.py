@@ -2,7 +2,7 @@
 keywords. Language models have an output for each token of the vocabulary, whatever number is asked for."""
 
 from gradlab.models.building import build_model
-from gradlab.models.generative import GAN, conv_gan, gan
+from gradlab.models.generative import GAN, PixelCNN, conv_gan, gan, pixelcnn
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
@@ -39,6 +39,7 @@ __all__ = [
     "GAN",
     "MaskedLanguageModel",
     "NGram",
+    "PixelCNN",
     "RecurrentClassifier",
     "RecurrentLanguageModel",
     "SeriesRNN",
@@ -57,6 +58,7 @@ __all__ = [
     "linear",
     "mlp",
     "models",
+    "pixelcnn",
     "resnet18",
     "resnet20",
     "resnet32",

@@ -26,4 +26,14 @@ def ring_gan() -> Recipe:
 
 # Pixel by pixel
 
+
+@recipe
+def digits_pixelcnn() -> Recipe:
+    """Handwritten digits, 8×8 pixels of 17 levels, drawn pixel by pixel: how likely a picture is, exactly."""
+    train = {"epochs": 40, "batch_size": 32, "lr": 3e-3, "optimizer": "adamw", "weight_decay": 1e-4}
+    train |= {"schedule": "one-cycle", "ema": 0.99}
+    model = Part("pixelcnn", {"first_kernel": 5, "dropout": 0.2})
+    return Recipe("digits-pixelcnn", Part("digits", {"preprocess": "scale"}), model, Part("pixelcnn"), train)
+
+
 # Diffusion and flows
