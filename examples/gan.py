@@ -17,8 +17,8 @@ MODES, STD, PENALTY = 8, 0.1, 0.05
 CENTRES = 2 * torch.view_as_real(torch.exp(2j * torch.pi * torch.arange(MODES) / MODES))
 
 
-@gl.register.dataset("ring")
-def ring(seed: int, *, examples: Annotated[int, "points to learn from"] = 8192):
+@gl.register.dataset("eight-gaussians")
+def eight_gaussians(seed: int, *, examples: Annotated[int, "points to learn from"] = 8192):
     draw = torch.Generator().manual_seed(seed)
 
     def points(count):
@@ -28,7 +28,7 @@ def ring(seed: int, *, examples: Annotated[int, "points to learn from"] = 8192):
     return gl.Dataset.of(points(examples), points(2048), points(2048), spec=specs.Table(2))
 
 
-@gl.register.model("gan")
+@gl.register.model("two-players")
 class GAN(Module):
     def __init__(
         self, inputs: specs.Table, outputs, *, latent: Annotated[int, "of z"] = 8, width: Annotated[int, "hidden"] = 64
@@ -77,4 +77,4 @@ class Adversarial(gl.Task):
 @gl.register.recipe
 def gan():
     train = {"steps": 2000, "batch_size": 256, "lr": 2e-3, "optimizer": {"name": "adam", "beta1": 0.5}}
-    return gl.Recipe("gan", "ring", "gan", "adversarial", train)
+    return gl.Recipe("gan", "eight-gaussians", "two-players", "adversarial", train)

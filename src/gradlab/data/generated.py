@@ -53,6 +53,23 @@ def spirals(
     return _plane(points, labels, [f"arm {i}" for i in range(arms)])
 
 
+@sources.register("ring")
+def ring(
+    seed: int,
+    *,
+    examples: Size = 12000,
+    modes: Annotated[Count, "Gaussians, each a class of its own"] = 8,
+    std: Annotated[Positive, "standard deviation of each, in either direction"] = 0.1,
+    radius: Annotated[NonNegative, "of the circle that their means are on, evenly spaced"] = 2.0,
+) -> Raw:
+    r"""Gaussians on a ring in the plane, one class each: what a model that draws points may leave some of out."""
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(modes, size=examples)
+    angle = 2 * np.pi * labels / modes
+    points = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return _plane(points + generator.normal(0, std, points.shape), labels, [f"mode {i}" for i in range(modes)])
+
+
 @sources.register("linear")
 def linear(
     seed: int,

@@ -5,6 +5,7 @@ from gradlab.models.building import build_model
 from gradlab.models.encoder_classifier import EncoderClassifier
 from gradlab.models.generative import PCA, Autoencoder, GaussianMixture, pca_gaussian
 from gradlab.models.generative import VAE
+from gradlab.models.generative import GAN, PixelCNN, conv_gan, gan, pixelcnn
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
@@ -42,8 +43,10 @@ __all__ = [
     "EncoderClassifier",
     "EncoderDecoderModel",
     "GaussianMixture",
+    "GAN",
     "MaskedLanguageModel",
     "NGram",
+    "PixelCNN",
     "RecurrentClassifier",
     "RecurrentLanguageModel",
     "SeriesRNN",
@@ -55,13 +58,16 @@ __all__ = [
     "VisionTransformer",
     "build_model",
     "cifar_cnn",
+    "conv_gan",
     "densenet",
+    "gan",
     "highway",
     "lenet",
     "linear",
     "mlp",
     "models",
     "pca_gaussian",
+    "pixelcnn",
     "resnet18",
     "resnet20",
     "resnet32",

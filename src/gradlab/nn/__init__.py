@@ -42,6 +42,7 @@ from gradlab.nn.blocks import ShapeError, block, find_block
 from gradlab.nn.convolution import Conv1d, Conv2d
 from gradlab.nn.dense import Embedding, Linear
 from gradlab.nn.filters import GaussianBlur, MeanBlur, Sharpen, Sobel
+from gradlab.nn.masked_convolution import GatedPixelLayer, MaskedConv2d
 from gradlab.nn.normalisation import BatchNorm, GroupNorm, LayerNorm, RMSNorm
 from gradlab.nn.perceptron import Perceptron
 from gradlab.nn.polynomial import PolynomialFeatures
@@ -89,6 +90,7 @@ __all__ = [
     "GRU",
     "GRUCell",
     "GatedMLP",
+    "GatedPixelLayer",
     "GaussianAttention",
     "GaussianBlur",
     "GeneralAttention",
@@ -104,6 +106,7 @@ __all__ = [
     "Linear",
     "LinearAttention",
     "MLP",
+    "MaskedConv2d",
     "MaxPool1d",
     "MaxPool2d",
     "Maxout",

@@ -8,3 +8,7 @@ __all__ = ["PCA", "Autoencoder", "GaussianMixture", "pca_gaussian"]
 from gradlab.models.generative.vae import VAE
 
 __all__ = ["VAE"]
+from gradlab.models.generative.gan import GAN, conv_gan, gan
+from gradlab.models.generative.pixelcnn import PixelCNN, pixelcnn
+
+__all__ = ["GAN", "PixelCNN", "conv_gan", "gan", "pixelcnn"]

@@ -12,3 +12,8 @@ __all__ = ["Density", "Generative", "Noise", "Reconstruct", "Request", "Sampler"
 from gradlab.tasks.generative.vae import VariationalAutoencoder
 
 __all__ = ["Generative", "Noise", "Request", "Sampler", "Samples", "VariationalAutoencoder"]
+from gradlab.tasks.generative.gan import Adversarial
+from gradlab.tasks.generative.generative import Generative, Noise, Request, Sampler, Samples
+from gradlab.tasks.generative.pixelcnn import PixelLikelihood
+
+__all__ = ["Adversarial", "Generative", "Noise", "PixelLikelihood", "Request", "Sampler", "Samples"]

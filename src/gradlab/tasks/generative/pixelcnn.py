@@ -1,0 +1,100 @@
+"""The likelihood of pictures, pixel by pixel: exact, where the pixels have a number of levels."""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from annotated_types import Ge, Le
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from gradlab.data import Batch, Examples, Targets
+from gradlab.errors import GradlabError
+from gradlab.tasks.constant import Constant
+from gradlab.tasks.evaluation import evaluate_objectives
+from gradlab.tasks.generative.generative import Generative, Request, Sampler, Samples
+from gradlab.tasks.objective import Loss, Objective
+from gradlab.tasks.task import Figures, tasks
+
+_ROWS = 256  # pictures that are evaluated at a time: each has maps of many channels
+_LOOKED_AT = 1000  # pictures whose range is asked for before a training
+
+
+@tasks.register("pixelcnn")
+class PixelLikelihood(Generative):
+    r"""$-\log p(x)$ of pictures whose pixels are one of so many levels, in nats; per pixel and in bits beside it.
+
+    $$ -\log p(x) = -\sum_i \log p(x_i \mid x_1, \dots, x_{i-1}) $$
+
+    in reading order. Pixels from 0 to 1 (data.preprocess=scale) are taken to the nearest of `levels` values, evenly
+    spaced: 2 for black and white, 17 for the digits of scikit-learn, 256 for most pictures. It is the likelihood of
+    those levels. van den Oord et al. 2016, arXiv:1601.06759.
+    """
+
+    name: ClassVar[str] = "pixelcnn"
+
+    def __init__(
+        self,
+        targets: Targets,
+        *,
+        levels: Annotated[int, Ge(2), Le(65536), "values of a pixel, evenly spaced from 0 to 1"] = 17,
+    ) -> None:
+        super().__init__(targets)
+        self.outputs = self.levels = levels
+
+    def check(self, model: nn.Module, train: Any) -> None:
+        if not isinstance(model, Sampler):
+            raise GradlabError("task=pixelcnn needs a model that draws pixel by pixel: model=pixelcnn.")
+        if isinstance(train, Examples):
+            looked = train.sample(_LOOKED_AT).inputs[:]
+            if looked.min() < -1e-6 or looked.max() > 1 + 1e-6:
+                raise GradlabError(
+                    f"task=pixelcnn needs pixels from 0 to 1, and these are from {looked.min():.3g} to "
+                    f"{looked.max():.3g}. Set data.preprocess=scale."
+                )
+
+    def objectives(self) -> Mapping[str, Objective]:
+        return {"loss": Objective(loss=self.surprise)}
+
+    def surprise(self, model: Any, batch: Batch) -> Loss:
+        """The sum of -log p, and the number of pictures."""
+        x = self.quantised(batch["inputs"])
+        logits = model(x.to(batch["inputs"].dtype) / (self.levels - 1))
+        return F.cross_entropy(logits, x, reduction="sum"), len(x)
+
+    def quantised(self, inputs: Samples) -> Int64[Tensor, "samples *shape"]:
+        """The number of each pixel's level; what is beyond the range of training belongs to the last one."""
+        return (inputs * (self.levels - 1)).round().long().clamp(0, self.levels - 1)
+
+    @property
+    def figure_names(self) -> list[str]:
+        return ["bits_per_dim"]
+
+    def evaluate(self, model: nn.Module, split: Any) -> Figures:
+        """The exact mean of -log p."""
+        figures = evaluate_objectives(model, self, split, _ROWS)
+        numbers = math.prod(split.inputs.shape[1:])
+        return {**figures, "bits_per_dim": figures["loss"] / (numbers * math.log(2))}
+
+    def baselines(self, train: Any, model: nn.Module) -> dict[str, nn.Module]:
+        """Every pixel by itself, each level as often as there in training, of which once more it was seen."""
+        counts: Any = 1.0
+        for batch in train.batches(_ROWS):
+            counts = counts + F.one_hot(self.quantised(batch["inputs"]), self.levels).sum(dim=0)
+        return {"independent pixels": IndependentPixels((counts / counts.sum(-1, keepdim=True)).log().movedim(-1, 0))}
+
+    def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:
+        samples: Samples = model.sample(count)
+        return samples
+
+
+class IndependentPixels(Constant):
+    """Logits of the levels of each pixel, whatever the others are."""
+
+    def sample(self, count: int) -> Float[Tensor, "samples channels height width"]:
+        """Pictures, from 0 to 1."""
+        chances = self.output.movedim(0, -1).softmax(-1)
+        drawn = torch.multinomial(chances.flatten(0, -2), count, replacement=True).T
+        return drawn.reshape(count, *chances.shape[:-1]) / (chances.shape[-1] - 1)
