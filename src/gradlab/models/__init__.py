@@ -2,6 +2,7 @@
 keywords. Language models have an output for each token of the vocabulary, whatever number is asked for."""
 
 from gradlab.models.building import build_model
+from gradlab.models.generative import ScoreMLP, UNet, score_mlp, unet
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
@@ -39,11 +40,13 @@ __all__ = [
     "NGram",
     "RecurrentClassifier",
     "RecurrentLanguageModel",
+    "ScoreMLP",
     "SeriesRNN",
     "SeriesTransformer",
     "TextClassifier",
     "TransformerEncoder",
     "TransformerLanguageModel",
+    "UNet",
     "VisionTransformer",
     "build_model",
     "cifar_cnn",
@@ -60,7 +63,9 @@ __all__ = [
     "resnet50",
     "resnet56",
     "resnext50",
+    "score_mlp",
     "softmax",
+    "unet",
     "vgg",
     "vit",
 ]

@@ -6,7 +6,7 @@ from gradlab.tasks.calibration import calibrate, fit_temperature
 from gradlab.tasks.classify import Classify
 from gradlab.tasks.evaluation import compare, evaluate, predict
 from gradlab.tasks.forecast import Forecast
-from gradlab.tasks.generative import Generative
+from gradlab.tasks.generative import Diffusion, Generative
 from gradlab.tasks.language import Language
 from gradlab.tasks.masked import MaskedLanguage
 from gradlab.tasks.metrics import Metric
@@ -22,6 +22,7 @@ __all__ = [
     "Bernoulli",
     "Classify",
     "Criterion",
+    "Diffusion",
     "Forecast",
     "Generative",
     "Language",
