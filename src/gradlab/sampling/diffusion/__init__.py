@@ -6,7 +6,7 @@ from gradlab.sampling.diffusion.denoising import Denoise, Guided, read_by
 from gradlab.sampling.diffusion.dpm import dpm
 from gradlab.sampling.diffusion.heun import euler, heun
 from gradlab.sampling.diffusion.inpainting import inpainted
-from gradlab.sampling.diffusion.likelihood import log_likelihood
+from gradlab.sampling.diffusion.likelihood import log_likelihood, way_to_noise
 
 SAMPLERS = {"ddpm": ddpm, "ddim": ddim, "dpm": dpm, "euler": euler, "heun": heun}
 
@@ -22,4 +22,5 @@ __all__ = [
     "inpainted",
     "log_likelihood",
     "read_by",
+    "way_to_noise",
 ]

@@ -1,6 +1,7 @@
 """How probable data are to a trained network: noise has a density, and the way to it is a smooth map."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Literal
@@ -9,12 +10,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gradlab.nn.diffusion import Level, Target, reading
+from gradlab.nn.diffusion import Level, Process, Target, reading
 
 Said = Callable[[Tensor, Level], Tensor]
 """What the network says of noisy data, as it was trained to."""
 
 Trace = Literal["exact", "estimated"]
+
+_FINE, _LEAST, _FLOOR = 1000, 0.003, 0.05  # times looked at; the least noise; where α counts no more
 
 
 def log_likelihood(
@@ -53,6 +56,23 @@ def log_likelihood(
         sigma, dim = levels[-1].sigma, x[0].numel()
         density = -x.flatten(1).square().sum(1) / (2 * sigma**2) - dim * math.log(sigma * math.sqrt(2 * math.pi))
         return density + change
+
+
+def way_to_noise(process: Process, steps: int) -> list[Level]:
+    r"""From data to noise in about so many steps, of even lengths in log σ/(α + 0.05), in which most happens evenly.
+
+    They begin where noise is so little that nobody would see it in data of spread 1. A short chain has fewer levels.
+
+    >>> from gradlab.nn.diffusion import VE
+    >>> [round(level.sigma, 2) for level in way_to_noise(VE(), 4)]
+    [0.01, 0.08, 0.71, 5.95, 50.0]
+    """
+    fine = [process.level((i / _FINE) ** 2) for i in range(1, _FINE + 1)]
+    fine = [level for level in fine if level.sigma >= _LEAST]
+    places = [math.log(level.sigma / (level.alpha + _FLOOR)) for level in fine]
+    wanted = [places[0] + (places[-1] - places[0]) * i / steps for i in range(steps + 1)]
+    chosen = [fine[min(bisect_left(places, place - 1e-9), len(fine) - 1)] for place in wanted]
+    return list(dict.fromkeys(chosen))
 
 
 def _slope(

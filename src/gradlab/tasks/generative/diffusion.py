@@ -14,7 +14,15 @@ from gradlab.errors import GradlabError, unknown
 from gradlab.nn.diffusion import Level, Target, schedule
 from gradlab.nn.diffusion.processes import Schedule
 from gradlab.registry import Count, Fraction, Positive
-from gradlab.sampling.diffusion import SAMPLERS, Denoise, Guided, inpainted, log_likelihood, read_by
+from gradlab.sampling.diffusion import (
+    SAMPLERS,
+    Denoise,
+    Guided,
+    inpainted,
+    log_likelihood,
+    read_by,
+    way_to_noise,
+)
 from gradlab.tasks.evaluation import device_of
 from gradlab.tasks.generative.generative import Generative, Noise, Request, Samples
 from gradlab.tasks.objective import Loss, Objective
@@ -180,7 +188,4 @@ class Diffusion(Generative):
         def said(x: Tensor, level: Level) -> Tensor:
             return model(level.scaled(x), x.new_full((len(x),), level.time), labels)
 
-        # Times are closer to each other near the data, where most happens.
-        levels = [self.process.level(max(1e-4, (i / steps) ** 2)) for i in range(steps + 1)]
-        kept = [one for one, after in zip(levels, [*levels[1:], None], strict=True) if one != after]
-        return log_likelihood(said, self.target, batch["inputs"], kept)
+        return log_likelihood(said, self.target, batch["inputs"], way_to_noise(self.process, steps))
