@@ -43,6 +43,10 @@ EXACT = {
         "train.batch_size=64", "train.steps=120", "train.schedule.warmup=10", "train.log_every=3",
         "train.evaluate_every=25", "train.checkpoint_every=7",
     ],
+    "diffusion": [
+        "train", "digits-diffusion", "model.dim=16", "model.layers=1", "train.steps=100", "train.log_every=5",
+        "train.evaluate_every=15", "train.checkpoint_every=7", "task.sampling_steps=4",
+    ],
 }  # fmt: skip
 
 

@@ -41,10 +41,11 @@ def of_the_outputs(name, inputs=None):
     return {n for n in few if few[n].shape != more[n].shape}
 
 
+TOLD = {"score-mlp", "unet"}  # the outputs they are asked for are classes that they are told
 PAIRS = {name for name in models if taken(name) == (specs.Pair,)}  # likewise
 
 
-@pytest.mark.parametrize("name", sorted(set(models) - LANGUAGE - PAIRS))
+@pytest.mark.parametrize("name", sorted(set(models) - LANGUAGE - PAIRS - TOLD))
 def test_the_head_is_what_depends_on_the_number_of_outputs(name):
     model = built(name, 3)
     head = head_of(model)

@@ -19,11 +19,11 @@ from gradlab.registry import Part
 
 @recipe
 def digits_diffusion() -> Recipe:
-    """Handwritten digits, 8×8 pixels, of classes that are asked for, by diffusion with a U-Net: some minutes."""
-    task = Part("diffusion", {"conditional": True, "schedule": "cosine", "guidance": 1.0})
-    train = {"steps": 3000, "batch_size": 64, "lr": 2e-3, "optimizer": "adamw", "schedule": "cosine", "ema": 0.995}
+    """Handwritten digits, 8×8 pixels, of classes that are asked for, by diffusion: a few minutes of two cores."""
+    train = {"steps": 3000, "batch_size": 128, "optimizer": "adamw", "schedule": "cosine", "ema": 0.995}
     train |= {"clip": 1.0, "keep": "last", "evaluate_every": 500}
-    return Recipe("digits-diffusion", Part("digits"), Part("unet"), task, train)
+    model = Part("score-mlp", {"dim": 256, "layers": 4})  # of so few pixels, as good as a U-Net in a tenth of its time
+    return Recipe("digits-diffusion", Part("digits"), model, Part("diffusion", {"conditional": True}), train)
 
 
 @recipe
@@ -45,7 +45,7 @@ def spirals_diffusion() -> Recipe:
 @recipe
 def mnist_diffusion() -> Recipe:
     """MNIST digits of classes that are asked for, by diffusion. Needs `gradlab data fetch mnist`, or --data FOLDER."""
-    changes = {"data": "mnist", "model__width": 64, "model__multiples": [1, 2, 2], "model__blocks": 2}
+    changes = {"data": "mnist", "model": "unet", "model__width": 64, "model__multiples": [1, 2, 2], "model__blocks": 2}
     changes |= {"task__guidance": 2.0, "train__steps": 20000, "train__batch_size": 256, "train__lr": 5e-4}
     changes |= {"train__ema": 0.999, "train__precision": "auto", "train__evaluate_every": 2000}
     return variant("mnist-diffusion", digits_diffusion(), **changes)
@@ -54,7 +54,7 @@ def mnist_diffusion() -> Recipe:
 @recipe
 def images_diffusion() -> Recipe:
     """Pictures of one's own, by diffusion. Needs --data FOLDER."""
-    changes = {"data": "images", "task__conditional": False, "train__steps": 20000, "train__batch_size": 32}
+    changes = {"data": "images", "model": "unet", "task__conditional": False, "train__steps": 20000, "train__batch_size": 32}
     changes |= {"model__width": 48, "model__multiples": [1, 2, 3, 4], "train__lr": 5e-4, "train__ema": 0.999}
     changes |= {"train__precision": "auto", "train__evaluate_every": 1000}
     return variant("images-diffusion", digits_diffusion(), **changes)
