@@ -52,6 +52,10 @@ EXACT = {
         "train", "digits-pixelcnn", "data.limit=200", "model.layers=1", "model.channels=4", "train.epochs=20",
         "train.log_every=5", "train.evaluate_every=3", "train.checkpoint_every=7",
     ],
+    "diffusion": [
+        "train", "digits-diffusion", "model.dim=16", "model.layers=1", "train.steps=100", "train.log_every=5",
+        "train.evaluate_every=15", "train.checkpoint_every=7", "task.sampling_steps=4",
+    ],
 }  # fmt: skip
 
 

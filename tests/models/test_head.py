@@ -42,8 +42,6 @@ def of_the_outputs(name, inputs=None):
 
 
 PAIRS = {name for name in models if taken(name) == (specs.Pair,)}  # likewise
-
-
 # Examples again, or what they are drawn from: no outputs that a task asks for.
 GENERATIVE = {name for name in models if models[name].__module__.startswith("gradlab.models.generative.")}
 

@@ -6,6 +6,7 @@ from gradlab.models.encoder_classifier import EncoderClassifier
 from gradlab.models.generative import PCA, Autoencoder, GaussianMixture, pca_gaussian
 from gradlab.models.generative import VAE
 from gradlab.models.generative import GAN, PixelCNN, conv_gan, gan, pixelcnn
+from gradlab.models.generative import ScoreMLP, UNet, score_mlp, unet
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
@@ -49,12 +50,14 @@ __all__ = [
     "PixelCNN",
     "RecurrentClassifier",
     "RecurrentLanguageModel",
+    "ScoreMLP",
     "SeriesRNN",
     "SeriesTransformer",
     "TextClassifier",
     "TransformerEncoder",
     "TransformerLanguageModel",
     "VAE",
+    "UNet",
     "VisionTransformer",
     "build_model",
     "cifar_cnn",
@@ -75,7 +78,9 @@ __all__ = [
     "resnet50",
     "resnet56",
     "resnext50",
+    "score_mlp",
     "softmax",
+    "unet",
     "vgg",
     "vit",
 ]

@@ -7,6 +7,7 @@ from gradlab.tasks.classify import Classify
 from gradlab.tasks.evaluation import compare, evaluate, predict
 from gradlab.tasks.forecast import Forecast
 from gradlab.tasks.generative import Density, Generative, Reconstruct
+from gradlab.tasks.generative import Diffusion, Generative
 from gradlab.tasks.language import Language
 from gradlab.tasks.masked import MaskedLanguage
 from gradlab.tasks.metrics import Metric
@@ -23,6 +24,7 @@ __all__ = [
     "Classify",
     "Criterion",
     "Density",
+    "Diffusion",
     "Forecast",
     "Generative",
     "Language",

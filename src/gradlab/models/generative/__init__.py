@@ -12,3 +12,7 @@ from gradlab.models.generative.gan import GAN, conv_gan, gan
 from gradlab.models.generative.pixelcnn import PixelCNN, pixelcnn
 
 __all__ = ["GAN", "PixelCNN", "conv_gan", "gan", "pixelcnn"]
+from gradlab.models.generative.score_mlp import ScoreMLP, ScoreMLPSettings, score_mlp
+from gradlab.models.generative.unet import UNet, UNetSettings, unet
+
+__all__ = ["ScoreMLP", "ScoreMLPSettings", "UNet", "UNetSettings", "score_mlp", "unet"]

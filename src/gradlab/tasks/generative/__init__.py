@@ -1,6 +1,7 @@
 """Tasks whose trained models draw examples: reconstruction, likelihood, adversaries, diffusion."""
 
 from gradlab.tasks.generative.density import Density
+from gradlab.tasks.generative.diffusion import Diffusion
 from gradlab.tasks.generative.generative import Generative, Noise, Request, Sampler, Samples
 from gradlab.tasks.generative.latent import Encodes, Reconstructs
 from gradlab.tasks.generative.quality import Judge
@@ -17,3 +18,4 @@ from gradlab.tasks.generative.generative import Generative, Noise, Request, Samp
 from gradlab.tasks.generative.pixelcnn import PixelLikelihood
 
 __all__ = ["Adversarial", "Generative", "Noise", "PixelLikelihood", "Request", "Sampler", "Samples"]
+__all__ = ["Diffusion", "Generative", "Noise", "Request", "Sampler", "Samples"]

@@ -1,0 +1,156 @@
+"""The U-Net, for the noise in pictures. Ronneberger et al. 2015, arXiv:1505.04597; Ho et al. 2020, arXiv:2006.11239."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from gradlab.errors import GradlabError
+from gradlab.models.generative.time import Condition
+from gradlab.models.registry import models
+from gradlab.nn import Conv2d, Dropout, GroupNorm, Linear, MultiheadAttention, SiLU
+from gradlab.registry import Count, Fraction
+from gradlab.specs import Picture
+
+_HEAD = 32  # channels of a head of attention, where they can be divided so
+_GROUPS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class UNetSettings:
+    """What it is built by."""
+
+    width: Annotated[Count, "channels of the finest maps; an even number"] = 32
+    multiples: Annotated[list[Count], "channels at each resolution, half of the one before, in widths"] = field(
+        default_factory=lambda: [1, 2]
+    )
+    blocks: Annotated[Count, "residual blocks at each resolution, on the way down; one more on the way up"] = 1
+    attention: Annotated[bool, "attention at the coarsest resolution"] = True
+    dropout: Annotated[Fraction, "probability of dropping a number inside of a block"] = 0.0
+
+
+def _norm(channels: int) -> GroupNorm:
+    return GroupNorm(math.gcd(_GROUPS, channels), channels)
+
+
+class ResidualBlock(nn.Module):
+    r"""Two 3×3 convolutions, told the time in between, and a way past them.
+
+    $$ y = S x + W_2 * \mathrm{silu}(\mathrm{norm}(W_1 * \mathrm{silu}(\mathrm{norm}(x)) + V c)) $$
+
+    W₂ starts at 0, and S is the identity where as many channels come out as go in.
+    """
+
+    def __init__(self, inputs: int, outputs: int, told: int, dropout: float):
+        super().__init__()
+        self.norm1, self.conv1 = _norm(inputs), Conv2d(inputs, outputs, 3, padding=1)
+        self.told, self.activation, self.dropout = Linear(told, outputs), SiLU(), Dropout(dropout)
+        self.norm2, self.conv2 = _norm(outputs), Conv2d(outputs, outputs, 3, padding=1)
+        self.shortcut = Conv2d(inputs, outputs, 1) if inputs != outputs else nn.Identity()
+        nn.init.zeros_(self.conv2.weight)
+
+    def forward(self, x: Tensor, c: Tensor) -> Tensor:
+        h = self.conv1(self.activation(self.norm1(x))) + self.told(c)[:, :, None, None]
+        y: Tensor = self.shortcut(x) + self.conv2(self.dropout(self.activation(self.norm2(h))))
+        return y
+
+
+class Attention(nn.Module):
+    """Every place looks at every other, and what it sees is added."""
+
+    def __init__(self, channels: int):
+        super().__init__()
+        self.norm = _norm(channels)
+        self.attention = MultiheadAttention(channels, max(1, channels // _HEAD) if channels % _HEAD == 0 else 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        places = self.norm(x).flatten(2).transpose(1, 2)
+        y: Tensor = x + self.attention(places).transpose(1, 2).reshape(x.shape)
+        return y
+
+
+class UNet(nn.Module):
+    """Down to coarse maps and up again, where each resolution sees what was there on the way down.
+
+    Sides need not be even: halves are rounded up, and on the way up maps take the size that they had. The last map
+    starts at 0.
+
+    >>> UNet(Picture(1, 7, 5), 10, UNetSettings(width=8))(torch.randn(2, 1, 7, 5), torch.rand(2)).shape
+    torch.Size([2, 1, 7, 5])
+    """
+
+    def __init__(self, inputs: Picture, classes: int, settings: UNetSettings):
+        super().__init__()
+        if settings.width % 2:
+            raise GradlabError(f"model.width must be even for unet, got {settings.width}.")
+        self.shape, self.settings, self.told = inputs.shape, settings, 4 * settings.width
+        widths = [settings.width * multiple for multiple in settings.multiples]
+        self.condition = Condition(self.told, classes)
+        self.first = Conv2d(inputs.channels, widths[0], 3, padding=1)
+        self.down, self.shrink, self.up = (nn.ModuleList() for _ in range(3))
+        seen = self._go_down(widths)
+        self.enter, self.leave = self._block(widths[-1], widths[-1]), self._block(widths[-1], widths[-1])
+        self.attention = Attention(widths[-1]) if settings.attention else nn.Identity()
+        self._go_up(widths, seen)
+        self.norm, self.activation = _norm(widths[0]), SiLU()
+        self.last = Conv2d(widths[0], inputs.channels, 3, padding=1)
+        nn.init.zeros_(self.last.weight)
+
+    def _block(self, before: int, after: int) -> ResidualBlock:
+        return ResidualBlock(before, after, self.told, self.settings.dropout)
+
+    def _go_down(self, widths: list[int]) -> list[int]:
+        """Blocks of each resolution, and a convolution to the next; the channels of all maps on the way."""
+        channels = widths[0]
+        seen = [channels]
+        for i, width in enumerate(widths):
+            if i:
+                self.shrink.append(Conv2d(channels, channels, 3, stride=2, padding=1))
+                seen.append(channels)
+            befores = [channels] + [width] * (self.settings.blocks - 1)
+            self.down.append(nn.ModuleList(self._block(before, width) for before in befores))
+            seen += [width] * self.settings.blocks
+            channels = width
+        return seen
+
+    def _go_up(self, widths: list[int], seen: list[int]) -> None:
+        """The same back; each block has one of the maps that were seen beside its own."""
+        channels = widths[-1]
+        for width in reversed(widths):
+            befores = [channels] + [width] * self.settings.blocks
+            self.up.append(nn.ModuleList(self._block(before + seen.pop(), width) for before in befores))
+            channels = width
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch channels height width"],
+        time: Float[Tensor, " batch"],
+        labels: Int64[Tensor, " batch"] | None = None,
+    ) -> Float[Tensor, "batch channels height width"]:
+        c, h = self.condition(time, labels), self.first(x)
+        seen = [h]
+        for i, stage in enumerate(self.down):
+            if i:
+                h = self.shrink[i - 1](h)
+                seen.append(h)
+            for block in stage:  # type: ignore[attr-defined]
+                h = block(h, c)
+                seen.append(h)
+        h = self.leave(self.attention(self.enter(h, c)), c)
+        for i, stage in enumerate(self.up):
+            if i:
+                h = F.interpolate(h, seen[-1].shape[-2:])
+            for block in stage:  # type: ignore[attr-defined]
+                h = block(torch.cat([h, seen.pop()], 1), c)
+        y: Tensor = self.last(self.activation(self.norm(h)))
+        return y
+
+
+@models.register("unet")
+def unet(inputs: Picture, outputs: int, *, settings: UNetSettings = UNetSettings()) -> nn.Module:
+    """A U-Net that tells the noise in pictures from the pictures; `outputs` are the classes it is told."""
+    return UNet(inputs, outputs, settings)

@@ -1,0 +1,66 @@
+"""The network of a sampler: on a GPU its call is recorded once, and replayed by the device at every step."""
+
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules import module as torch_modules
+
+from gradlab.sampling.captured import recorded
+
+_recordings: WeakKeyDictionary[nn.Module, "tuple[Any, Recording]"] = WeakKeyDictionary()  # the last of each network
+
+
+def network(model: Callable[..., Tensor], x: Tensor, labels: Tensor | None) -> Callable[[Tensor, float], Tensor]:
+    """A network as a function of noisy data of one shape, and of the time of all of them.
+
+    What a recorded one says is written over by its next call.
+    """
+    if isinstance(model, nn.Module) and x.is_cuda and not torch.is_grad_enabled() and _repeats(model):
+        recording = _recording(model, x, labels)
+        recording.tell(labels)
+        return recording
+    return lambda x, time: model(x, x.new_full((len(x),), time), labels)
+
+
+class Recording:
+    """A call of a network, on memory of its own for what it is given."""
+
+    def __init__(self, model: nn.Module, x: Tensor, labels: Tensor | None):
+        self.x, self.time = x.clone(), x.new_zeros(len(x))
+        self.labels = None if labels is None else labels.clone()
+        self.said, self.replay = recorded(lambda: model(self.x, self.time, self.labels), [], x.device)
+
+    def tell(self, labels: Tensor | None) -> None:
+        """The classes of all examples from now on."""
+        if self.labels is not None and labels is not None:
+            self.labels.copy_(labels)
+
+    def __call__(self, x: Tensor, time: float) -> Tensor:
+        self.x.copy_(x)
+        self.time.fill_(time)
+        self.replay()
+        return self.said
+
+
+def _recording(model: nn.Module, x: Tensor, labels: Tensor | None) -> Recording:
+    """That of the last call, if it was like this one: on the same weights, whatever is in them."""
+    narrow = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
+    weights = tuple(part.data_ptr() for part in (*model.parameters(), *model.buffers()))
+    key = (x.shape, x.dtype, x.device, labels is None, narrow, model.training, weights)
+    if model not in _recordings or _recordings[model][0] != key:
+        _recordings[model] = key, Recording(model, x, labels)
+    return _recordings[model][1]
+
+
+def _repeats(model: nn.Module) -> bool:
+    """Whether a network is known to do the same on every call: all of it is ours or torch's, and nobody looks on."""
+    if torch_modules._global_forward_hooks or torch_modules._global_forward_pre_hooks:
+        return False
+    return all(
+        type(part).__module__.startswith(("gradlab.", "torch.nn."))
+        and not (part._forward_hooks or part._forward_pre_hooks or "forward" in vars(part))
+        for part in model.modules()
+    )

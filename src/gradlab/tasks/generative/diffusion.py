@@ -1,0 +1,191 @@
+"""Diffusion and flow matching: a network learns what of noisy data is noise, and samples are noise without it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any, ClassVar
+
+import torch
+from annotated_types import Ge, Gt
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from gradlab.data import Batch, Targets
+from gradlab.errors import GradlabError, unknown
+from gradlab.nn.diffusion import Level, Target, schedule
+from gradlab.nn.diffusion.processes import Schedule
+from gradlab.registry import Count, Fraction, Positive
+from gradlab.sampling.diffusion import (
+    SAMPLERS,
+    Denoise,
+    Guided,
+    inpainted,
+    log_likelihood,
+    read_by,
+    way_to_noise,
+)
+from gradlab.tasks.evaluation import device_of
+from gradlab.tasks.generative.generative import Generative, Noise, Request, Samples
+from gradlab.tasks.objective import Loss, Objective
+from gradlab.tasks.task import Figures, tasks
+
+_GOLDEN = 0.6180339887498949  # multiples of it, less their whole parts, lie evenly in [0, 1), however many they are
+_POINTS = 3  # most dimensions of data whose likelihood is told: each needs a derivative at each step
+_LIKELIHOOD_STEPS = 100
+_REPAINTED = 5  # times that a step of inpainting is done
+
+
+@tasks.register("diffusion")
+@dataclass(eq=False)
+class Diffusion(Generative):
+    r"""What of noisy data is noise, by the squared error of what a network says of it.
+
+    $$ x_t = \alpha_t x_0 + \sigma_t \varepsilon, \qquad \ell = \| f(x_t, t) - \text{target} \|^2, \qquad
+       \text{target} = \varepsilon, \; x_0 \text{ or } v_t = \dot\alpha_t x_0 + \dot\sigma_t \varepsilon $$
+
+    Times are spread evenly over each batch. With `schedule=flow` paths are straight, and it is flow matching. With
+    `conditional` the network is told the class, but now and then it is not, so that samples can be guided: what it says
+    with the class is moved further away from what it says without.
+    """
+
+    targets: Targets
+    _: KW_ONLY
+    schedule: Annotated[Schedule, "how noise takes over: chains of steps, SDEs in continuous time, straight paths"] = (
+        "cosine"
+    )
+    target: Annotated[Target, "what the network says of noisy data"] = "velocity"
+    steps: Annotated[Count, "of a chain: schedules linear and cosine"] = 1000
+    conditional: Annotated[bool, "tell the network the class of each example"] = False
+    drop_label: Annotated[Fraction, "how often the class is not told in training, for guidance"] = 0.1
+    sampler: Annotated[str, "how samples are drawn: ddpm, ddim, dpm, euler or heun"] = "dpm"
+    sampling_steps: Annotated[Count, "in which noise becomes a sample"] = 50
+    guidance: Annotated[float, Ge(0), "how much the class counts where samples are drawn; 1 as trained"] = 1.0
+    clip: Annotated[Positive | None, "largest number of a sample, as the network sees it; default none"] = None
+
+    name: ClassVar[str] = "diffusion"
+    options: ClassVar[tuple[str, ...]] = ("guidance", "steps", "sampler")
+    finished_figures: ClassVar[tuple[str, ...]] = ("nats",)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.targets)
+        self.outputs = len(self.targets.classes or []) if self.conditional else 0
+        self.process = schedule(self.schedule, self.steps)
+        if self.schedule == "flow" and self.target == "noise":
+            raise GradlabError(
+                "task.target=noise does not go with task.schedule=flow: where its paths end nothing is left of the data, "
+                "and they cannot be told from the noise. Take task.target=velocity."
+            )
+        self.check_request(Request(guidance=None if self.guidance == 1 else self.guidance, steps=self.sampling_steps))
+        self.check_request(Request(sampler=self.sampler))
+
+    # What is learned
+
+    def objectives(self) -> Mapping[str, Objective]:
+        return {"loss": Objective(loss=self.loss)}
+
+    def loss(self, model: nn.Module, batch: Batch) -> Loss:
+        """The squared error of the target, and how many numbers it has."""
+        x = batch["inputs"]
+        level, noise = self._levels(x), torch.randn_like(x)
+        said = model(level.scaled(level.mixed(x, noise)), level.time.flatten(), self._told(model, batch))
+        return (said.float() - level.target(self.target, x, noise)).square().sum(), x.numel()
+
+    def _levels(self, x: Tensor) -> Level:
+        """Noise for each example, at times that lie evenly in [0, 1), wherever the first may be."""
+        first = torch.rand((), device=x.device)
+        share = (first + _GOLDEN * torch.arange(len(x), device=x.device)) % 1
+        return self.process.levels(share.reshape(-1, *[1] * (x.ndim - 1)))
+
+    def _told(self, model: nn.Module, batch: Batch) -> Tensor | None:
+        """The class of each example, or in training now and then the number that stands for none."""
+        if not self.conditional:
+            return None
+        labels = batch["targets"]
+        if not model.training or not self.drop_label:
+            return labels
+        return torch.where(torch.rand(labels.shape, device=labels.device) < self.drop_label, self.outputs, labels)
+
+    def check(self, model: nn.Module, train: Any) -> None:
+        if not hasattr(model, "shape"):
+            raise GradlabError(
+                "task=diffusion needs a model of noisy data, their time and perhaps their class, with a `shape` that "
+                "says what one example is, such as model=unet or model=score-mlp."
+            )
+
+    # How samples are drawn
+
+    def noise(self, model: Any, count: int) -> Noise:
+        return torch.randn(count, *model.shape, device=device_of(model))
+
+    def from_noise(self, model: Any, noise: Noise, request: Request = Request()) -> Samples:
+        *_, sample = self._steps(model, noise, request)
+        return sample
+
+    def trajectory(self, model: Any, count: int, request: Request = Request()) -> Iterator[Samples]:
+        yield from self._steps(model, self.noise(model, count), request)
+
+    @torch.no_grad()
+    def _steps(self, model: Any, noise: Noise, request: Request) -> Iterator[Samples]:
+        self.check_request(request)
+        levels = self.process.grid(request.steps or self.sampling_steps)
+        sampler = SAMPLERS[request.sampler or self.sampler]
+        yield from sampler(self._denoiser(model, len(noise), request), noise * levels[0].sigma, levels)
+
+    def _denoiser(self, model: Any, count: int, request: Request) -> Denoise:
+        labels = self.labels(model, count) if request.labels is None else request.labels.to(device_of(model))
+        guidance = self.guidance if request.guidance is None else request.guidance
+        return read_by(Guided(model, labels, none=self.outputs, guidance=guidance), self.target, self.clip)
+
+    @torch.no_grad()
+    def inpaint(
+        self,
+        model: Any,
+        x: Float[Tensor, "samples *shape"],
+        mask: Bool[Tensor, "samples *shape"],
+        request: Request = Request(),
+    ) -> Samples:
+        """Samples that are as x where the mask is true, and elsewhere what fits."""
+        self.check_request(request)
+        levels = self.process.grid(request.steps or self.sampling_steps)
+        start = self.noise(model, len(x)) * levels[0].sigma
+        sampler, denoise = SAMPLERS[request.sampler or self.sampler], self._denoiser(model, len(x), request)
+        *_, sample = inpainted(sampler, denoise, start, levels, x, mask, repeats=_REPAINTED)
+        return sample
+
+    def check_request(self, request: Request) -> None:
+        super().check_request(request)
+        if request.guidance is not None and not self.conditional:
+            raise GradlabError("Guidance is towards a class, and this model was not told classes: leave it out.")
+        if request.guidance not in (None, 1.0) and not self.drop_label:
+            raise GradlabError(
+                "Guidance needs a model that was at times not told the class, and this one always was "
+                "(task.drop_label=0). Leave it out."
+            )
+        if request.sampler is not None and request.sampler not in SAMPLERS:
+            raise unknown("sampler", request.sampler, SAMPLERS)
+        if request.steps is not None and self.schedule in ("linear", "cosine") and request.steps > self.steps:
+            raise GradlabError(
+                f"Samples can be drawn in at most as many steps as the noise has, {self.steps:,} here; "
+                f"{request.steps:,} were asked for."
+            )
+
+    # How a model is judged
+
+    def higher_is_better(self, figure: str) -> bool:
+        return figure != "nats" and super().higher_is_better(figure)
+
+    def evaluate_finished(self, model: Any, split: Any) -> Figures:
+        """With how improbable points of few dimensions are to the model, in nats: -log p, by the flow of the noise."""
+        figures = super().evaluate_finished(model, split)
+        if len(getattr(model, "shape", ())) != 1 or model.shape[0] > _POINTS:
+            return figures
+        surprises = [-self.log_likelihood(model, batch) for batch in split.batches(4096)]
+        return figures | {"nats": torch.cat(surprises).double().mean().item()}
+
+    def log_likelihood(self, model: nn.Module, batch: Batch, steps: int = _LIKELIHOOD_STEPS) -> Tensor:
+        """log p of each example of a batch, given its class where the model is told it."""
+        labels = batch["targets"] if self.conditional else None
+
+        def said(x: Tensor, level: Level) -> Tensor:
+            return model(level.scaled(x), x.new_full((len(x),), level.time), labels)
+
+        return log_likelihood(said, self.target, batch["inputs"], way_to_noise(self.process, steps))
