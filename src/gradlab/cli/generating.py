@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -118,22 +119,15 @@ def generate(
     from gradlab.cli.writer import open_writer
 
     load_code(code)
-    drawing: dict[str, Any] = {
-        "-n": count,
-        "--out": out,
-        "--class": class_name,
-        "--guidance": guidance,
-        "--steps": steps,
-    }
-    drawing |= {"--sampler": sampler, "--interpolate": interpolate or None, "--trajectory": trajectory or None}
-    writing: dict[str, Any] = {
-        "--prompt": prompt,
-        "--prompt-file": prompt_file,
-        "--max-tokens": max_tokens,
-        "--beam": beam,
-    }
-    writing |= {"--temperature": temperature, "--top-k": top_k, "--top-p": top_p, "--tree": tree or None}
-    writing |= {"--n-best": None if n_best == 1 else n_best, "--no-stream": None if stream else True}
+    drawing = {
+        "-n": count, "--out": out, "--class": class_name, "--guidance": guidance, "--steps": steps,
+        "--sampler": sampler, "--interpolate": interpolate or None, "--trajectory": trajectory or None,
+    }  # fmt: skip
+    writing = {
+        "--prompt": prompt, "--prompt-file": prompt_file, "--max-tokens": max_tokens, "--beam": beam,
+        "--n-best": None if n_best == 1 else n_best, "--temperature": temperature, "--top-k": top_k, "--top-p": top_p,
+        "--no-stream": None if stream else True, "--tree": tree or None,
+    }  # fmt: skip
     if (opened := _drawing_run(Path(run))) is not None:
         _refuse(writing, f"{run} draws examples and writes no text")
         wish = {"class_name": class_name, "guidance": guidance, "steps": steps, "sampler": sampler, "seed": seed}
@@ -186,7 +180,7 @@ def _drawing_run(folder: Path) -> Run | None:
     return run if isinstance(run.task, Generative) else None
 
 
-def _refuse(options: dict[str, Any], why: str) -> None:
+def _refuse(options: Mapping[str, object], why: str) -> None:
     """Options of the other kind of model are no mistake to be passed over."""
     for option, value in options.items():
         if value is not None:
