@@ -150,3 +150,95 @@ def test_a_table_with_other_categories_is_refused(tmp_path):
 def test_what_does_not_go_with_the_run_is_refused(trunk, changes, message):
     with pytest.raises(GradlabError, match=message):
         api.prepare("digits-mlp", {**SMALL, **changes}, device="cpu", from_run=trunk)
+
+
+# Encoders that have learned without labels.
+
+CODES = {"model.dims": 8, "model.hidden": [32], "train.steps": 60, "doctor": False}
+ON_CODES = {"model.of.dims": 8, "model.of.hidden": [32], "doctor": False}
+
+
+@pytest.fixture(scope="module")
+def autoencoder(tmp_path_factory):
+    """A run that has seen digits, and no label; the tests look."""
+    return gl.train("digits-denoising", CODES, out=tmp_path_factory.mktemp("source") / "autoencoder")
+
+
+def on_codes(run, **changes):
+    return api.prepare("digits-encoder", {**ON_CODES, **changes}, device="cpu", from_run=run)
+
+
+def test_a_classifier_takes_the_encoder_of_an_autoencoder_and_has_a_head_of_its_own(autoencoder):
+    found, fresh = on_codes(autoencoder), api.prepare("digits-encoder", ON_CODES, device="cpu")
+    for name, value in autoencoder.model.encoder.state_dict().items():
+        assert torch.equal(found.model.encoder.state_dict()[name], value)
+    assert torch.equal(found.model.head.weight, fresh.model.head.weight)
+    assert not torch.equal(found.model.encoder[1].weight, fresh.model.encoder[1].weight)
+    assert found.recipe.train["new_head"] is True
+    file = autoencoder.path / "checkpoints" / autoencoder.newest_checkpoint().chosen_file
+    assert found.recipe.train["from_sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert found.dataset.preprocessing == autoencoder.preprocessing
+
+
+def test_a_frozen_encoder_stays_and_a_classifier_on_it_can_be_started_from_in_turn(autoencoder, tmp_path):
+    changes = {**ON_CODES, "train.steps": 5}
+    run = gl.train("digits-encoder", changes, from_run=autoencoder.path, freeze="trunk", out=tmp_path / "run")
+    for name, value in autoencoder.model.encoder.state_dict().items():
+        assert torch.equal(run.model.encoder.state_dict()[name], value)
+    again = on_codes(run)
+    assert again.recipe.train["new_head"] is False
+    assert torch.equal(again.model.head.weight, run.model.head.weight)
+
+
+def test_an_autoencoder_goes_on_from_another(autoencoder):
+    found = api.prepare("digits-autoencoder", CODES, device="cpu", from_run=autoencoder)
+    other = api.prepare("digits-autoencoder", {**CODES, "train.seed": 4}, device="cpu", from_run=autoencoder)
+    for name, value in autoencoder.model.encoder.state_dict().items():
+        assert torch.equal(found.model.encoder.state_dict()[name], value)
+    assert torch.equal(other.model.encoder[1].weight, found.model.encoder[1].weight)
+
+
+def test_numbers_to_predict_do_not_keep_an_encoder_from_being_taken(tmp_path, rng):
+    """What an autoencoder has seen need not have classes."""
+    np.savez(tmp_path / "a.npz", x=rng.normal(size=(60, 5)), y=rng.normal(size=60))
+    np.savez(tmp_path / "b.npz", x=rng.normal(size=(60, 5)), y=np.arange(60) % 3)
+    quick = {"model.dims": 2, "model.hidden": [4], "train.steps": 2, "doctor": False}
+    first = {"data.path": str(tmp_path / "a.npz"), "model": "autoencoder", "task": "reconstruct"}
+    run = gl.train("npz", {**first, **quick}, out=tmp_path / "run")
+    then = {"data.path": str(tmp_path / "b.npz"), "model": "encoder-classifier", "task": "classify", "doctor": False}
+    of = {"model.of.dims": 2, "model.of.hidden": [4]}
+    found = api.prepare("npz", {**then, **of}, device="cpu", from_run=run)
+    assert torch.equal(found.model.encoder[0].weight, run.model.encoder[0].weight)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "changes", "message"),
+    [
+        ("digits-encoder", {"model.of.dims": 4}, r"Of another shape: 3\.weight \(8×32 there, 4×32 here\)"),
+        ("digits-encoder", {"model.of": "conv-autoencoder"}, r"model=encoder-classifier with model\.of=autoencoder"),
+        ("digits-encoder", {"data.preprocess": "standardise"}, r"Set data\.preprocess=scale"),
+        (
+            "digits-mlp",
+            {"data.preprocess": "scale"},
+            r"Take model=encoder-classifier with model\.of=autoencoder, as its",
+        ),
+    ],
+)
+def test_an_encoder_that_does_not_fit_is_told(autoencoder, recipe, changes, message):
+    of = ON_CODES if recipe == "digits-encoder" and "model.of" not in changes else {}
+    with pytest.raises(GradlabError, match=message):
+        api.prepare(recipe, {**of, **changes}, device="cpu", from_run=autoencoder)
+
+
+def test_a_run_without_an_encoder_is_told(trunk):
+    with pytest.raises(GradlabError, match=r"has no encoder to take: its model is mlp\. Take a run of model\.of=auto"):
+        on_codes(trunk, **{"data.preprocess": "standardise"})
+
+
+def test_five_labels_of_each_digit_go_further_on_an_encoder_that_has_seen_many_digits(tmp_path):
+    seen = gl.train("digits-denoising", {"doctor": False, "train.epochs": 30}, out=tmp_path / "seen")
+
+    def accuracy(**start):
+        return gl.train("digits-encoder", {"doctor": False}, out=tmp_path / str(len(start)), **start).test["accuracy"]
+
+    assert accuracy(from_run=seen.path, freeze="trunk") > accuracy() + 0.04

@@ -32,7 +32,10 @@ def build_model(part: Part, inputs: Spec, outputs: int, *, where: str = "model",
         embedded = EmbeddedTable(inputs.features - len(inputs.embedded), inputs.embedded)
         return nn.Sequential(embedded, build_model(part, Table(embedded.width), outputs, where=where, data=data))
     if not outputs and _asks_for_outputs(part, inputs):
-        raise GradlabError(f"model={part.name} gives outputs to compare with a target, and this task asks for none.")
+        raise GradlabError(
+            f"model={part.name} gives outputs to compare with a target, and this task asks for none. Take a model of "
+            "the examples themselves, such as autoencoder."
+        )
     if models[part.name].__module__.startswith("gradlab."):  # what a user's builder does beside building is not known
         needed, there = _bytes_of(part, inputs, outputs), process.free_memory()
         if needed > there:

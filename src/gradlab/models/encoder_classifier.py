@@ -50,5 +50,5 @@ def _features(encoder: nn.Module, inputs: Array, name: str) -> int:
     with torch.no_grad(), evaluating(encoder):
         code = encoder(next(encoder.parameters()).new_zeros(1, *inputs.shape))
     if not isinstance(code, Tensor) or code.ndim != 2:
-        raise GradlabError(f"model.of={name} makes no list of numbers of an example. Take another, such as autoencoder.")
+        raise GradlabError(f"model.of={name} makes no list of numbers of an example. Take autoencoder.")
     return code.shape[1]

@@ -125,7 +125,11 @@ class Origin:
     def _fitting(self) -> str:
         """The model that the weights fit, in words."""
         name, parts = self.run.recipe.model.name, {weight.partition(".")[0] for weight in self.weights}
-        return f"model=encoder-classifier with model.of={name}" if {"encoder", "decoder"} <= parts else "the model of that run"
+        return (
+            f"model=encoder-classifier with model.of={name}"
+            if {"encoder", "decoder"} <= parts
+            else "the model of that run"
+        )
 
 
 def origin_of(recipe: Recipe, plan: Plan, begun: Run | None = None) -> Origin | None:
@@ -133,7 +137,9 @@ def origin_of(recipe: Recipe, plan: Plan, begun: Run | None = None) -> Origin | 
     if plan.from_run is None:
         return None
     if wants(recipe.task) in ("tokens", "masked"):
-        raise GradlabError(f"train.from_run has weights of a classifier or an encoder, of no use for task={recipe.task.name}.")
+        raise GradlabError(
+            f"train.from_run has weights of a classifier or an encoder, of no use for task={recipe.task.name}."
+        )
     if begun is None:
         return Origin.of(plan)
     if newest_sound(begun.checkpoints)[0] is not None:

@@ -35,7 +35,9 @@ def test_pictures_have_one_scale_for_each_channel_and_a_number_for_each_pixel():
     assert found.task.targets.log_scale == pytest.approx(64 * math.log(16))
     figures = evaluate(found.model, found.task, found.splits["test"])
     x = found.splits["test"].inputs.flatten(1).double()  # before its step it is N(0, I)
-    assert figures["nats"] == pytest.approx((x.square().sum(1) / 2).mean() + 32 * math.log(2 * math.pi) + 64 * math.log(16))
+    assert figures["nats"] == pytest.approx(
+        (x.square().sum(1) / 2).mean() + 32 * math.log(2 * math.pi) + 64 * math.log(16)
+    )
 
 
 def test_a_mixture_beats_one_gaussian_and_a_run_of_it_can_be_opened_and_drawn_from(tmp_path):

@@ -134,8 +134,9 @@ def test_pca_by_the_loop_is_that_of_scikit_learn(tmp_path):
 
 def test_the_optimum_of_a_linear_autoencoder_spans_the_principal_axes(tmp_path):
     """Baldi & Hornik 1989: no other minimum, and there PCA's error; the axes themselves are not found."""
-    linear = {"model.hidden": [], "model.dims": 4, "train.epochs": 400, "train.lr": 0.02, "train.batch_size": "full"}
-    linear |= {"train.weight_decay": 0.0, "data.preprocess": "standardise", "task.peak": None}
+    linear = {"model.hidden": [], "model.dims": 4, "train.steps": 15, "train.optimizer": "lbfgs"}
+    linear |= {"train.batch_size": "full", "train.lr": 1.0, "train.weight_decay": 0.0, "train.keep": "last"}
+    linear |= {"data.preprocess": "standardise", "task.peak": None}
     run = gl.train("digits-autoencoder", {**QUICK, **linear}, out=tmp_path / "run")
     x = run.dataset.train.inputs
     pca = PCA([1, 8, 8], 4).fit(x)

@@ -54,7 +54,8 @@ class AutoencoderSettings:
 
     dims: Dims = 16
     hidden: Annotated[
-        list[Count], "units of each hidden layer of the encoder, in reverse those of the decoder; empty for a linear map"
+        list[Count],
+        "units of each hidden layer of the encoder, in reverse of the decoder; empty for a linear map",
     ] = field(default_factory=lambda: [256, 128])
     activation: Annotated[Part, activations, "after each hidden layer"] = _RELU
 
@@ -65,7 +66,7 @@ def autoencoder(inputs: Array, outputs: int, *, settings: AutoencoderSettings = 
     hidden, bend = settings.hidden, settings.activation
     encoder = mlp(inputs, settings.dims, hidden=hidden, activation=bend)
     dense = mlp(Table(settings.dims), math.prod(inputs.shape), hidden=hidden[::-1], activation=bend)
-    return Autoencoder(encoder, nn.Sequential(*dense, nn.Unflatten(1, inputs.shape)), settings.dims)
+    return Autoencoder(encoder, nn.Sequential(*dense.children(), nn.Unflatten(1, inputs.shape)), settings.dims)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -99,12 +99,13 @@ class GaussianMixture(nn.Module):
         """log π_k N(x; μ_k, C_k), of each example and Gaussian."""
         factors, rows = self._factors(), x.flatten(1).double()
         apart = (rows[None] - self.means[:, None]).transpose(1, 2)  # Gaussian, number, example
-        squares = torch.linalg.solve_triangular(factors, apart, upper=False).square().sum(1)
+        squares: Tensor = torch.linalg.solve_triangular(factors, apart, upper=False).square().sum(1)
         volumes = 2 * factors.diagonal(dim1=1, dim2=2).log().sum(1) + self.means.shape[1] * math.log(2 * math.pi)
         return self.weights.log() - 0.5 * (squares + volumes[:, None]).T
 
     def _factors(self) -> Float[Tensor, "components numbers numbers"]:
         """The lower triangles L with L Lᵀ = C."""
+        factors: Tensor
         factors, wrong = torch.linalg.cholesky_ex(self.covariances)
         if wrong.any():
             raise TrainingError(
@@ -125,7 +126,7 @@ class GaussianMixture(nn.Module):
         which = torch.multinomial(self.weights, count, replacement=True)
         noise = torch.randn(count, self.means.shape[1], 1, device=which.device, dtype=torch.float64)
         drawn = self.means[which] + (self._factors()[which] @ noise).squeeze(2)
-        return drawn.to(torch.get_default_dtype()).unflatten(1, self.shape)
+        return drawn.to(torch.get_default_dtype()).reshape(count, *self.shape)
 
     def extra_repr(self) -> str:
         return f"{'×'.join(map(str, self.shape))}, components={len(self.weights)}"

@@ -89,7 +89,7 @@ class PCA(nn.Module):
 
     def decode(self, code: Codes) -> Inputs:
         """The example that has this code and is the mean in all other directions."""
-        return (self.mean + code @ self.axes).unflatten(1, self.shape)
+        return (self.mean + code @ self.axes).reshape(-1, *self.shape)
 
     def reconstruct(self, x: Inputs) -> Inputs:
         """What is left of examples on their way through the code."""
@@ -113,7 +113,7 @@ class PCA(nn.Module):
         noise = torch.randn(count, len(self.mean), device=self.mean.device, dtype=self.mean.dtype)
         stretch = self.variances.sqrt() - self.noise.sqrt()
         drawn = noise * self.noise.sqrt() + (noise @ self.axes.T * stretch) @ self.axes
-        return (self.mean + drawn).unflatten(1, self.shape)
+        return (self.mean + drawn).reshape(count, *self.shape)
 
     def extra_repr(self) -> str:
         return f"{'×'.join(map(str, self.shape))}, dims={self.dims}"

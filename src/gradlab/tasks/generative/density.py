@@ -62,7 +62,7 @@ class Density(Generative):
             return {"one Gaussian": pca_gaussian(train.inputs, dims=size)}
         return {"PCA + Gaussian": pca_gaussian(train.inputs)}
 
-    def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:
+    def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:  # noqa: B008
         if not isinstance(model, Sampler):
             raise GradlabError("This model tells how likely examples are, but draws none: it has no method sample.")
         return model.sample(count)
