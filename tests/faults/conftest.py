@@ -43,6 +43,10 @@ EXACT = {
         "train.batch_size=64", "train.steps=120", "train.schedule.warmup=10", "train.log_every=3",
         "train.evaluate_every=25", "train.checkpoint_every=7",
     ],
+    "drawn": [  # pixels that are others in each epoch, and codes that are drawn in each step and each evaluation
+        "train", "digits-vae", "model.hidden=32", "model.latent=4", "train.epochs=7", "train.log_every=5",
+        "train.evaluate_every=3", "train.checkpoint_every=7",
+    ],
 }  # fmt: skip
 
 

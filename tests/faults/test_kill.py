@@ -45,7 +45,7 @@ def kill_at_random(seed: str, reference: Path, command: list[str], folder: Path,
     resume_and_compare(run, reference)
 
 
-@pytest.mark.parametrize(("name", "point"), [("momentum", 0), ("lbfgs", 0), ("carried", 0)])
+@pytest.mark.parametrize(("name", "point"), [("momentum", 0), ("lbfgs", 0), ("carried", 0), ("drawn", 0)])
 def test_a_run_killed_at_a_random_moment_ends_the_same(
     exact: Exact, commands: Commands, tmp_path: Path, name: str, point: int
 ) -> None:
@@ -54,7 +54,7 @@ def test_a_run_killed_at_a_random_moment_ends_the_same(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", range(1, KILL_POINTS + 1))
-@pytest.mark.parametrize("name", ["momentum", "dropout", "lbfgs", "averaged", "carried"])
+@pytest.mark.parametrize("name", ["momentum", "dropout", "lbfgs", "averaged", "carried", "drawn"])
 def test_a_run_killed_at_random_moments_ends_the_same(
     exact: Exact, commands: Commands, tmp_path: Path, name: str, point: int
 ) -> None:
@@ -96,7 +96,7 @@ def test_a_run_killed_at_a_chosen_moment_ends_the_same(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("name", ["momentum", "dropout", "lbfgs", "averaged", "carried"])
+@pytest.mark.parametrize("name", ["momentum", "dropout", "lbfgs", "averaged", "carried", "drawn"])
 def test_every_recipe_survives_the_chosen_moments(
     exact: Exact, commands: Commands, tmp_path: Path, name: str, moment: Moment
 ) -> None:
@@ -106,7 +106,7 @@ def test_every_recipe_survives_the_chosen_moments(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["momentum", "dropout", "lbfgs", "averaged", "carried"])
+@pytest.mark.parametrize("name", ["momentum", "dropout", "lbfgs", "averaged", "carried", "drawn"])
 def test_a_run_killed_again_and_again_while_saving_ends_the_same(
     exact: Exact, commands: Commands, tmp_path: Path, name: str
 ) -> None:
