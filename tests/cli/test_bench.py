@@ -13,7 +13,19 @@ from gradlab.bench.language import Learned
 from gradlab.cli.benchmarks.attention import show_attention
 from gradlab.cli.benchmarks.language import show_language
 
-BENCHES = ["train", "start", "attention", "context", "vision", "language", "seq2seq", "memory", "compile", "precision"]
+BENCHES = [
+    "train",
+    "start",
+    "attention",
+    "context",
+    "vision",
+    "language",
+    "seq2seq",
+    "vae",
+    "memory",
+    "compile",
+    "precision",
+]
 
 
 @pytest.mark.parametrize("name", BENCHES)
@@ -51,6 +63,7 @@ def test_each_benchmark_has_its_own_help_with_an_example(quick: ForkServer, tmp_
         (["vision", "--model", "resnet21"], ["no model 'resnet21'", "Did you mean"]),
         (["vision", "--model", "gpt"], ["model=gpt takes"]),
         (["vision", "--device", "cuda"], ["--device cuda was asked for"]),
+        (["vae", "--rounds", "0"], ["at least one round"]),
         (["seq2seq", "date"], ["no part of this benchmark 'date'", "Did you mean 'dates'"]),
         (["seq2seq", "speed", "--rounds", "0"], ["at least one round"]),
         (["seq2seq", "speed", "--pairs", "0"], ["--pairs must be at least 1, got 0"]),

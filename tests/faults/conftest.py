@@ -56,6 +56,10 @@ EXACT = {
         "train", "digits-diffusion", "model.dim=16", "model.layers=1", "train.steps=100", "train.log_every=5",
         "train.evaluate_every=15", "train.checkpoint_every=7", "task.sampling_steps=4",
     ],
+    "drawn": [  # pixels that are others in each epoch, and codes that are drawn in each step and each evaluation
+        "train", "digits-vae", "model.hidden=32", "model.latent=4", "train.epochs=7", "train.log_every=5",
+        "train.evaluate_every=3", "train.checkpoint_every=7",
+    ],
 }  # fmt: skip
 
 

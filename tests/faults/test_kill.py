@@ -13,7 +13,7 @@ Exact = Callable[[str], Path]
 Commands = dict[str, list[str]]
 Moment = Callable[[Path], bool]
 
-EVERY = ["momentum", "dropout", "lbfgs", "averaged", "carried", "players", "pixels", "diffusion"]
+EVERY = ["momentum", "dropout", "lbfgs", "averaged", "carried", "players", "pixels", "diffusion", "drawn"]
 KILL_POINTS = 8  # random ones for each recipe in the slow part, every other of them followed by a second
 
 
@@ -46,7 +46,10 @@ def kill_at_random(seed: str, reference: Path, command: list[str], folder: Path,
     resume_and_compare(run, reference)
 
 
-@pytest.mark.parametrize(("name", "point"), [("momentum", 0), ("lbfgs", 0), ("carried", 0), ("players", 0), ("pixels", 0), ("diffusion", 0)])
+@pytest.mark.parametrize(
+    ("name", "point"),
+    [(name, 0) for name in ("momentum", "lbfgs", "carried", "players", "pixels", "diffusion", "drawn")],
+)
 def test_a_run_killed_at_a_random_moment_ends_the_same(
     exact: Exact, commands: Commands, tmp_path: Path, name: str, point: int
 ) -> None:

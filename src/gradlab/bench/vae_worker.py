@@ -1,4 +1,4 @@
-"""A variational autoencoder in training, by gradlab or by the usual loop: JSON lines in, JSON lines out, as in `worker`.
+"""An autoencoder in training, by gradlab or by the usual loop: JSON lines in, JSON lines out, as in `worker`.
 
 The first line has the work, and the threads of the usual loop, or null for gradlab; the answer says where it is done.
 Each further line is answered by the figures of one training.

@@ -1,4 +1,4 @@
-"""Variational autoencoders: the losses are those of torch.distributions, and figures those of the examples one by one."""
+"""Variational autoencoders: losses are those of torch.distributions, likelihoods those of a grid of codes."""
 
 import math
 

@@ -38,7 +38,8 @@ def drawn(grey: Float[Tensor, "rows *shape"], rows: Int64[Tensor, " rows"], draw
     words = mixed(mixed(rows ^ draw)[:, None] + steps)
     numbers = torch.cat([(words >> shift) & (2**_BITS - 1) for shift in range(0, _BITS * _PER_HASH, _BITS)], 1)
     # Whole numbers of 21 bits and 2²¹ p are exact in float32.
-    return (numbers[:, : pixels.shape[1]] < pixels * 2**_BITS).to(grey.dtype).view_as(grey)
+    white: Tensor = numbers[:, : pixels.shape[1]] < pixels * 2**_BITS
+    return white.to(grey.dtype).view(grey.shape)
 
 
 class Drawn:

@@ -21,10 +21,10 @@ class VAE(nn.Module):
     $$ q(z \mid x) = N\left(\mu(x), \sigma^2(x)\right), \qquad p(x \mid z) = p\left(x; f(z)\right), \qquad
        p(z) = N(0, 1) $$
 
-    What f(z) says of each number of x is for the task to decide: the logit of a pixel, or the mean of a normal variable.
-    With two `outputs` for each number, the second is the logarithm of a standard deviation that all of them share
-    (`log_scale`). The hidden layers of the decoder are those of the encoder in the opposite order. Kingma & Welling
-    2013, arXiv:1312.6114.
+    What f(z) says of each number of x is for the task to decide: the logit of a pixel, or the mean of a normal
+    variable. With two `outputs` for each number, the second is the logarithm of a standard deviation that all of them
+    share (`log_scale`). The hidden layers of the decoder are those of the encoder in the opposite order. Kingma &
+    Welling 2013, arXiv:1312.6114.
 
     >>> model = VAE(Table(6), 1, latent=2, hidden=[4])
     >>> mean, log_variance = model.encode(torch.zeros(3, 6))

@@ -56,7 +56,7 @@ class GaussianNumbers:
     scale: float | None
 
     def log_scale(self, model: Any) -> Tensor | float:
-        return model.log_scale if self.scale is None else math.log(self.scale)  # type: ignore[no-any-return]
+        return model.log_scale if self.scale is None else math.log(self.scale)
 
     def log_prob(self, model: Any, x: Float[Tensor, "batch numbers"], decoded: Numbers) -> Float[Tensor, "*rows"]:
         log_scale = self.log_scale(model)

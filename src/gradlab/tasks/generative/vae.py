@@ -114,6 +114,10 @@ class VariationalAutoencoder(Generative):
     def objectives(self) -> Mapping[str, Objective]:
         return {"bound": Objective(loss=partial(self._losses, beta=self.beta, free_bits=self.free_bits))}
 
+    def forward(self, model: nn.Module, batch: Batch) -> Any:
+        _check_autoencoder(model)
+        return super().forward(model, batch)
+
     def _losses(self, model: Any, batch: Batch, beta: float = 1.0, free_bits: float = 0.0) -> dict[str, Loss]:
         """The parts of the negative bound: they add up to it."""
         x = batch["inputs"]
@@ -189,8 +193,7 @@ class VariationalAutoencoder(Generative):
         return {"independent Gaussians": IndependentGaussians.fitted(train, least)}
 
     def check(self, model: nn.Module, train: Any) -> None:
-        if not isinstance(model, Autoencoder):
-            raise GradlabError("task=vae needs a model that can encode and decode. Take model=vae.")
+        _check_autoencoder(model)
         if self.outputs == 2 and getattr(model, "log_scale", None) is None:
             raise GradlabError("This model has no log_scale that could be learned. Set task.scale=0.1, or another one.")
         if self.decoder != "bernoulli" or not isinstance(train, Examples):
@@ -210,9 +213,9 @@ class VariationalAutoencoder(Generative):
 
     def from_noise(self, model: Any, noise: Noise, request: Request) -> Samples:
         """The means of what is decoded: for black and white pixels, how probable white is."""
-        return self.likelihood.mean(wide(model.decode(noise))).unflatten(-1, model.shape)
+        return self.likelihood.mean(wide(model.decode(noise))).view(len(noise), *model.shape)
 
-    def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:
+    def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:  # noqa: B008
         return model.sample(count) if isinstance(model, Sampler) else super().sample(model, count, request)
 
     def encode(self, model: Any, inputs: Any) -> Float[Tensor, "rows z"]:
@@ -222,6 +225,11 @@ class VariationalAutoencoder(Generative):
     def reconstruct(self, model: Any, inputs: Any) -> Samples:
         """What is decoded of that mean."""
         return _mapped(model, inputs, lambda x: self.from_noise(model, model.encode(x)[0], Request()))
+
+
+def _check_autoencoder(model: nn.Module) -> None:
+    if not isinstance(model, Autoencoder):
+        raise GradlabError("task=vae needs a model that can encode and decode. Take model=vae.")
 
 
 def _mapped(model: nn.Module, inputs: Any, function: Callable[[Tensor], Tensor]) -> Tensor:
