@@ -44,12 +44,13 @@ EXACT = {
         "train.evaluate_every=25", "train.checkpoint_every=7",
     ],
     "players": [
-        "train", "ring-gan", "data.examples=1000", "model.spectral_norm=true", "model.hidden=16", "task.loss=wasserstein",
-        "model.discriminator=16", "task.generator_lr=0.001", "train.batch_size=32", "train.steps=500",
+        "train", "ring-gan", "data.examples=1000", "model.spectral_norm=true", "model.hidden=16",
+        "task.loss=wasserstein", "model.discriminator=16",
+        "task.generator_lr=0.001", "train.batch_size=32", "train.steps=150",
         "train.log_every=5", "train.evaluate_every=3", "train.checkpoint_every=7",
     ],
     "pixels": [
-        "train", "digits-pixelcnn", "data.limit=200", "model.layers=1", "model.channels=4", "train.epochs=20",
+        "train", "digits-pixelcnn", "data.limit=200", "model.layers=1", "model.channels=4", "train.epochs=12",
         "train.log_every=5", "train.evaluate_every=3", "train.checkpoint_every=7",
     ],
     "diffusion": [

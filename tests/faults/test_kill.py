@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_helpers import check_same, check_sound, finish, gradlab, kill_after, line_count, losses, start, wait_until
+from cli_helpers import check_same, check_sound, finish, gradlab, kill_after, line_count, start, wait_until
 
 Exact = Callable[[str], Path]
 Commands = dict[str, list[str]]
@@ -34,7 +34,7 @@ def resume_and_compare(run: Path, reference: Path) -> None:
 
 def kill_at_random(seed: str, reference: Path, command: list[str], folder: Path, kills: int) -> None:
     """Kill when the log has some random number of lines, then again later on, and compare what comes out."""
-    generator, total, run = random.Random(seed), len(losses(reference)), folder / "run"
+    generator, total, run = random.Random(seed), line_count(reference), folder / "run"
     arguments: list[object] = [*command, "--out", "run"]
     for _ in range(kills):
         least = line_count(run) + 1

@@ -30,9 +30,9 @@ class MaskedConv2d(nn.Conv2d):
 
     $$ y_{o,i,j} = b_o + \sum_{c,\,(u,v) \in S} W_{o,c,u,v} \, x_{c,\, i + u,\, j + v} $$
 
-    With r = (k - 1) / 2, `seen="above"` has S = {-r, …, 0} × {-r, …, r}, all rows down to its own, and `seen="left"` has
-    S = {0} × {-r, …, 0}. A `strict` one leaves out its own row, or its own place. Weights that would be 0 are not there,
-    and outside of the picture all is 0. van den Oord et al. 2016, arXiv:1606.05328.
+    With r = (k - 1) / 2, `seen="above"` has S = {-r, …, 0} × {-r, …, r}, all rows down to its own, and `seen="left"`
+    has S = {0} × {-r, …, 0}. A `strict` one leaves out its own row, or its own place. Weights that would be 0 are not
+    there, and outside of the picture all is 0. van den Oord et al. 2016, arXiv:1606.05328.
 
     >>> layer = MaskedConv2d(1, 1, 3, seen="left", strict=True, bias=False)
     >>> _ = layer.load_state_dict({"weight": torch.ones(1, 1, 1, 1)})
@@ -83,16 +83,18 @@ class GatedPixelLayer(nn.Module):
     $$ a = V v, \qquad v' = v + g(a), \qquad h' = h + W\, g(H h + U a), \qquad
        g(p, q) = \tanh(p) \odot \mathrm{sigmoid}(q) $$
 
-    V sees above, H sees left (`MaskedConv2d`), U and W are 1 × 1. Where v has only rows above its own, and h only pixels
-    before its place, so have v' and h'. One stack of masked kernels would be blind to a growing wedge on the right of
-    rows above; what v sees is a rectangle. van den Oord et al. 2016, arXiv:1606.05328.
+    V sees above, H sees left (`MaskedConv2d`), U and W are 1 × 1. Where v has only rows above its own, and h only
+    pixels before its place, so have v' and h'. One stack of masked kernels would be blind to a growing wedge on the
+    right of rows above; what v sees is a rectangle. van den Oord et al. 2016, arXiv:1606.05328.
 
     >>> layer = GatedPixelLayer(channels=4)
     >>> [maps.shape for maps in layer(torch.zeros(2, 4, 8, 8), torch.zeros(2, 4, 8, 8))]
     [torch.Size([2, 4, 8, 8]), torch.Size([2, 4, 8, 8])]
     """
 
-    def __init__(self, channels: Count, kernel_size: Annotated[Count, "k, which is odd"] = 3, dropout: Probability = 0.0):
+    def __init__(
+        self, channels: Count, kernel_size: Annotated[Count, "k, which is odd"] = 3, dropout: Probability = 0.0
+    ):
         super().__init__()
         self.channels, self.kernel_size = channels, kernel_size
         self.vertical = MaskedConv2d(channels, 2 * channels, kernel_size, seen="above")

@@ -1,7 +1,8 @@
 """From a recipe to a finished run folder."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -157,9 +158,10 @@ class Experiment:
         train = encoded["train"]
         check_splits(task, **encoded)
         driver.fit_inputs(model, train)
+        with _reading(recipe):
+            task.check(model, train)
         check_players(model, task, plan)
         cost = _first_pass(recipe, model, task, train)
-        task.check(model, train)
         # What would fail in the training is refused before there is a run folder.
         driver.check(model, train, encoded["validation"], plan)
         return cls(
@@ -222,27 +224,34 @@ def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> Cos
     if not isinstance(train, Examples):
         return driver.example_cost(model, task, train)
     one = train.batch(slice(0, 1))
-    try:
-        with owners.telling():
-            check_task(model, task, train.batch(slice(0, 2)))
-            cost = driver.example_cost(model, task, train)
-            needed = task.output_shape(one)
-            if needed is None:
-                return cost
-            with inference(model):
-                given = task.forward(model, one)
-    except (RuntimeError, IndexError, TypeError, ValueError) as error:
-        if is_out_of_memory(error) or isinstance(error, GradlabError):
-            raise
-        raise GradlabError(
-            f"model={recipe.model.name} cannot read data={recipe.data.name}: {one_line(error)}. Take another model."
-        ) from None
+    with _reading(recipe):
+        check_task(model, task, train.batch(slice(0, 2)))
+        cost = driver.example_cost(model, task, train)
+        needed = task.output_shape(one)
+        if needed is None:
+            return cost
+        with inference(model):
+            given = task.forward(model, one)
     if tuple(given.shape[1:]) != needed:
         raise GradlabError(
             f"model={recipe.model.name} gives outputs of shape {tuple(given.shape[1:])} for an example of "
             f"data={recipe.data.name}, but task={recipe.task.name} needs {needed}. Take another model."
         )
     return cost
+
+
+@contextmanager
+def _reading(recipe: Recipe) -> Iterator[None]:
+    """What fails meanwhile is a model that cannot read its data."""
+    try:
+        with owners.telling():
+            yield
+    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+        if is_out_of_memory(error) or isinstance(error, GradlabError):
+            raise
+        raise GradlabError(
+            f"model={recipe.model.name} cannot read data={recipe.data.name}: {one_line(error)}. Take another model."
+        ) from None
 
 
 def start(experiment: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:

@@ -82,7 +82,7 @@ def test_a_pixel_depends_on_those_before_it_alone():
 
 
 def test_an_even_kernel_is_refused():
-    with pytest.raises(GradlabError, match="conv.masked2d: kernel_size must be odd, and 3 or more if strict, got 4"):
+    with pytest.raises(GradlabError, match=r"conv\.masked2d: kernel_size must be odd, and 3 or more if strict, got 4"):
         built(kernel=4)
 
 

@@ -25,7 +25,8 @@ SMALL = {
 
 
 def test_every_network_for_pictures_is_tried_here():
-    assert {name for name in models if taken(name) == (Picture,)} <= set(SMALL)
+    drawing = {name for name in models if models[name].__module__.startswith("gradlab.models.generative")}
+    assert {name for name in models if taken(name) == (Picture,)} - drawing <= set(SMALL)
 
 
 @pytest.mark.parametrize("name", SMALL)

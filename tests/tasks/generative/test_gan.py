@@ -41,7 +41,11 @@ def losses(model, x, **knobs):
     first = objectives["discriminator"].loss(model, {"inputs": x})
     torch.manual_seed(3)
     second = objectives["generator"].loss(model, {"inputs": x})
-    return {name: (total / count).item() for name, (total, count) in first.items()}, (second[0] / second[1]).item(), fake
+    return (
+        {name: (total / count).item() for name, (total, count) in first.items()},
+        (second[0] / second[1]).item(),
+        fake,
+    )
 
 
 SLOPE = [0.6, -1.7]

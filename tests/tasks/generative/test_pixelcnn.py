@@ -33,7 +33,7 @@ def test_a_model_that_knows_nothing_costs_the_logarithm_of_the_levels():
 
 
 def test_it_is_the_sum_over_pixels_of_their_logarithms():
-    task, model, split = PixelLikelihood(NUMBERS, levels=4), build_model(Part("pixelcnn"), Picture(2, 3, 3), 4), None
+    task, model = PixelLikelihood(NUMBERS, levels=4), build_model(Part("pixelcnn"), Picture(2, 3, 3), 4)
     split = pictures(shape=(2, 3, 3))
     total, count = task.surprise(model, split.batch(slice(0, 5)))
     levels = (split.inputs[:5] * 3).round()
@@ -91,3 +91,14 @@ def test_it_learns_that_a_pixel_repeats_the_one_before():
     assert math.log(2) - 1e-2 < loss < 0.8 < 6 < baseline
     drawn = task.sample(model, 50).flatten(1)
     assert (drawn == drawn[:, :1]).double().mean() > 0.95
+
+
+def test_a_model_that_sees_what_it_predicts_is_refused():
+    """A first kernel that is not strict would make every picture almost certain."""
+    task, split = PixelLikelihood(NUMBERS, levels=4), pictures()
+    model = build_model(Part("pixelcnn"), Picture(1, 3, 3), 4)
+    task.check(model, split)
+    honest = model.left.forward
+    model.left.forward = lambda x: honest(x.roll(-1, 3))
+    with pytest.raises(gl.GradlabError, match="PixelCNN sees pixels that it should predict"):
+        task.check(model, split)

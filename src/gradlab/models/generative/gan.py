@@ -42,6 +42,11 @@ class GAN(nn.Module):
                 if isinstance(layer, nn.Linear | nn.Conv2d):
                     parametrizations.spectral_norm(layer)
 
+    def forward(self, x: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch 1"]:
+        """The score of examples."""
+        score: Tensor = self.discriminator(x)
+        return score
+
     def noise(self, count: int) -> Float[Tensor, "samples latent"]:
         """z for so many samples, from torch's own generator, whose state is in every checkpoint."""
         where = next(self.generator.parameters())

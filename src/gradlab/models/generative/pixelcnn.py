@@ -48,7 +48,7 @@ class PixelCNN(nn.Module):
         for layer in self.layers:
             v, h = layer(v, h)
         logits: Tensor = self.head(self.mix(h))
-        return logits.unflatten(1, (self.levels, self.inputs.channels))
+        return logits.reshape(len(x), self.levels, *self.inputs.shape)
 
     def framed(self, x: Pictures) -> Float[Tensor, "batch channels height width"]:
         """Levels from -1 to 1, and a channel of ones."""

@@ -9,9 +9,7 @@ _NEAR = 3.0  # standard deviations
 _FOUND = 0.25  # of a mode's share in the examples, from which on samples have it
 
 
-def sliced_wasserstein(
-    examples: Float[Tensor, "count features"], samples: Float[Tensor, "count features"]
-) -> float:
+def sliced_wasserstein(examples: Float[Tensor, "count features"], samples: Float[Tensor, "count features"]) -> float:
     r"""The Wasserstein distance along a line, over lines in random directions (Bonneel et al. 2015).
 
     $$ \Big( \mathbb E_{|u| = 1}\, \tfrac1n \sum_i \big( (u \cdot x)_{(i)} - (u \cdot y)_{(i)} \big)^2 \Big)^{1/2} $$
@@ -45,7 +43,7 @@ def mode_figures(
     >>> mode_figures(x, torch.tensor([0, 0, 1, 1]), torch.tensor([[0.5], [0.4], [0.6], [9.0]]))
     {'coverage': 0.5, 'modes': 1.0, 'near': 0.75}
     """
-    present = modes.unique()
+    present = torch.unique(modes)
     members = [examples[modes == mode] for mode in present]
     centres = torch.stack([points.mean(dim=0) for points in members])
     spreads = torch.stack([(p - p.mean(dim=0)).square().mean().sqrt() for p in members])

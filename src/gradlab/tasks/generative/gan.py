@@ -36,6 +36,7 @@ class Adversarial(Generative):
 
     name: ClassVar[str] = "gan"
     loss_floor: ClassVar[float | None] = None
+    outputs = 1  # the score of an example
 
     def __init__(
         self,
@@ -84,12 +85,12 @@ class Adversarial(Generative):
         with torch.no_grad():
             fake = model.generator(model.noise(len(real)))
         score = model.discriminator(real)
-        losses = {"discriminator": (self.mistakes(score, model.discriminator(fake)).sum(), len(real))}
+        losses: dict[str, Loss] = {"discriminator": (self.mistakes(score, model.discriminator(fake)).sum(), len(real))}
         if self.r1:
             losses["r1"] = self.r1 / 2 * slopes(score, real).square().sum(), len(real)
         if self.kind == "wasserstein":
             losses["penalty"] = self.penalty * self.not_one(model, real.detach(), fake), len(real)
-        return losses  # type: ignore[return-value]
+        return losses
 
     def deceive(self, model: Any, batch: Batch) -> Loss:
         """What the generator minimises. Where samples are bad, log(1 - sigmoid(D)) would be flat; this is steep."""
@@ -106,7 +107,8 @@ class Adversarial(Generative):
         share = torch.rand(len(real), *[1] * (real.ndim - 1), device=real.device)
         between = torch.lerp(real, fake.to(real.dtype), share).requires_grad_()
         lengths = slopes(model.discriminator(between), between).flatten(1).norm(dim=1)
-        return (lengths - 1).square().sum()
+        total: Tensor = (lengths - 1).square().sum()
+        return total
 
     # What is drawn, and how good it is
 

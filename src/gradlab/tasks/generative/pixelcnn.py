@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from gradlab.data import Batch, Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.tasks.constant import Constant
-from gradlab.tasks.evaluation import evaluate_objectives
+from gradlab.tasks.evaluation import evaluate_objectives, inference
 from gradlab.tasks.generative.generative import Generative, Request, Sampler, Samples
 from gradlab.tasks.objective import Loss, Objective
 from gradlab.tasks.task import Figures, tasks
@@ -47,13 +47,20 @@ class PixelLikelihood(Generative):
     def check(self, model: nn.Module, train: Any) -> None:
         if not isinstance(model, Sampler):
             raise GradlabError("task=pixelcnn needs a model that draws pixel by pixel: model=pixelcnn.")
-        if isinstance(train, Examples):
-            looked = train.sample(_LOOKED_AT).inputs[:]
-            if looked.min() < -1e-6 or looked.max() > 1 + 1e-6:
-                raise GradlabError(
-                    f"task=pixelcnn needs pixels from 0 to 1, and these are from {looked.min():.3g} to "
-                    f"{looked.max():.3g}. Set data.preprocess=scale."
-                )
+        if not isinstance(train, Examples):
+            return
+        looked = train.sample(_LOOKED_AT).inputs[:]
+        low, high = float(looked.min()), float(looked.max())
+        if low < -1e-6 or high > 1 + 1e-6:
+            raise GradlabError(
+                f"task=pixelcnn needs pixels from 0 to 1, and these are from {low:.3g} to {high:.3g}. "
+                "Set data.preprocess=scale."
+            )
+        if _looks_ahead(model, looked[:1]):
+            raise GradlabError(
+                f"{type(model).__name__} sees pixels that it should predict: changing some changes what it says of "
+                "them, or of those before. Such a likelihood means nothing; take model=pixelcnn."
+            )
 
     def objectives(self) -> Mapping[str, Objective]:
         return {"loss": Objective(loss=self.surprise)}
@@ -85,9 +92,19 @@ class PixelLikelihood(Generative):
             counts = counts + F.one_hot(self.quantised(batch["inputs"]), self.levels).sum(dim=0)
         return {"independent pixels": IndependentPixels((counts / counts.sum(-1, keepdim=True)).log().movedim(-1, 0))}
 
-    def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:
+    def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:  # noqa: B008
         samples: Samples = model.sample(count)
         return samples
+
+
+def _looks_ahead(model: nn.Module, picture: Float[Tensor, "1 channels height width"]) -> bool:
+    """Whether what is said of the first half of the pixels depends on the second."""
+    half = picture[0, 0].numel() // 2
+    other = picture.clone()
+    other.flatten(2)[..., half:] = 1 - other.flatten(2)[..., half:]
+    with inference(model):
+        logits, changed = (model(x).flatten(3)[..., : half + 1] for x in (picture, other))
+    return not torch.allclose(logits, changed, atol=1e-4 * float(logits.abs().max()))
 
 
 class IndependentPixels(Constant):

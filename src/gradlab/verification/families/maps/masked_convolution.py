@@ -77,9 +77,9 @@ def _seen(y: Tensor, x: Tensor) -> Tensor:
     return torch.stack(slopes).reshape(*y.shape[2:], *x.shape[2:]) != 0
 
 
-def _before(height: int, width: int, reach: int, row: bool = True, above: bool = True) -> Tensor:
+def _before(size: torch.Size, reach: int, row: bool = True, above: bool = True) -> Tensor:
     """Of each place, the pixels before it in reading order, in rows and columns that are at most so far."""
-    i, j = torch.arange(height), torch.arange(width)
+    i, j = map(torch.arange, size)
     down, across = i[:, None, None, None] - i[:, None], j[None, :, None, None] - j
     near = (down.abs() <= reach) & (across.abs() <= reach)
     return near & ((row & (down == 0) & (across > 0)) | (above & (down > 0)))
@@ -108,7 +108,7 @@ def a_strict_one_sees_what_comes_before_and_nothing_else(case: Case) -> float:
     seen, kernel = case.choice("seen", ("left", "above")), case.choice("kernel_size", (3, 5))
     block = case.build(in_channels=1, out_channels=2, kernel_size=kernel, seen=seen, strict=True)
     x = _alone(case, 2)
-    wanted = _before(*x.shape[2:], kernel // 2, row=seen == "left", above=seen == "above")
+    wanted = _before(x.shape[2:], kernel // 2, row=seen == "left", above=seen == "above")
     return float((_seen(_positive(case, block)(x), x) != wanted).sum())
 
 
@@ -138,7 +138,7 @@ def layers_see_all_pixels_before_and_none_after(case: Case) -> float:
     """∂h[i, j] / ∂x[k, l] ≠ 0  ⟺  (k, l) is before (i, j) in reading order, and at most the sum of the r away"""
     layers = case.integer("layers", 2, 3)
     x = _alone(case, 5)
-    v, h = (_positive(case, MaskedConv2d(1, 2, 3, seen, strict=True))(x) for seen in ("above", "left"))  # type: ignore[arg-type]
+    v, h = (_positive(case, MaskedConv2d(1, 2, 3, seen, strict=True))(x) for seen in ("above", "left"))
     for _ in range(layers):
         v, h = _positive(case, case.build(channels=2, kernel_size=3))(v, h)
-    return float((_seen(h, x) != _before(*x.shape[2:], layers + 1)).sum())
+    return float((_seen(h, x) != _before(x.shape[2:], layers + 1)).sum())
