@@ -1,5 +1,6 @@
 """Processes of noise against chains walked step by step, differential equations, and Bayes' rule."""
 
+import itertools
 import math
 
 import pytest
@@ -28,7 +29,9 @@ def test_the_schedules_are_those_of_the_papers():
     kept = torch.tensor(Chain(cosine_betas(1000)).kept)
     time = torch.arange(1, 1001) / 1000
     wave = torch.cos((time + 0.008) / 1.008 * math.pi / 2) ** 2
-    torch.testing.assert_close(kept[:-1], (wave / math.cos(0.008 / 1.008 * math.pi / 2) ** 2)[:-1], rtol=1e-3, atol=1e-6)
+    torch.testing.assert_close(
+        kept[:-1], (wave / math.cos(0.008 / 1.008 * math.pi / 2) ** 2)[:-1], rtol=1e-3, atol=1e-6
+    )
     assert max(cosine_betas(1000)) == 0.999
 
 
@@ -76,7 +79,7 @@ def test_data_and_noise_are_found_again_from_any_target(name, kind):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_signal_falls_against_the_noise(name):
     ratios = [level.snr for level in schedule(name).grid(50)[:-1]]
-    assert all(noisier < cleaner for noisier, cleaner in zip(ratios, ratios[1:], strict=False))
+    assert all(noisier < cleaner for noisier, cleaner in itertools.pairwise(ratios))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -129,7 +132,9 @@ def test_the_posterior_of_one_step_is_that_of_ddpm():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_grid_leads_from_noise_to_clean_data(name):
     levels = schedule(name).grid(7)
-    assert len(levels) == 8 and levels[0].time == 1 and levels[-1] == CLEAN
+    assert len(levels) == 8
+    assert levels[0].time == 1
+    assert levels[-1] == CLEAN
 
 
 def test_more_steps_than_a_chain_has_are_refused():

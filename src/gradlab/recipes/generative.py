@@ -175,7 +175,13 @@ def mnist_diffusion() -> Recipe:
 @recipe
 def images_diffusion() -> Recipe:
     """Pictures of one's own, by diffusion. Needs --data FOLDER."""
-    changes = {"data": "images", "model": "unet", "task__conditional": False, "train__steps": 20000, "train__batch_size": 32}
+    changes = {
+        "data": "images",
+        "model": "unet",
+        "task__conditional": False,
+        "train__steps": 20000,
+        "train__batch_size": 32,
+    }
     changes |= {"model__width": 48, "model__multiples": [1, 2, 3, 4], "train__lr": 5e-4, "train__ema": 0.999}
     changes |= {"train__precision": "auto", "train__evaluate_every": 1000}
     return variant("images-diffusion", digits_diffusion(), **changes)

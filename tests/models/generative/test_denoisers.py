@@ -76,7 +76,7 @@ def test_a_small_picture_can_be_given_to_a_perceptron():
 
 
 def test_an_odd_width_is_refused():
-    with pytest.raises(GradlabError, match="model.width must be even for unet, got 7"):
+    with pytest.raises(GradlabError, match=r"model\.width must be even for unet, got 7"):
         built("unet", width=7)
 
 

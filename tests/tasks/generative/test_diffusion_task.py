@@ -101,7 +101,9 @@ def test_a_trajectory_ends_with_the_samples(sampler):
     samples = task.sample(model, 6)
     torch.manual_seed(1)
     states = list(task.trajectory(model, 6))
-    assert len(states) == 5 and samples.shape == (6, 2) and not samples.requires_grad
+    assert len(states) == 5
+    assert samples.shape == (6, 2)
+    assert not samples.requires_grad
     assert torch.equal(states[-1], samples)
 
 
@@ -125,7 +127,8 @@ def test_inpainting_keeps_what_is_known():
     model, x = network(task), torch.randn(5, 2)
     mask = torch.tensor([[True, False]]).expand(5, 2)
     filled = task.inpaint(model, x, mask)
-    assert torch.equal(filled[mask], x[mask]) and not torch.allclose(filled[~mask], x[~mask])
+    assert torch.equal(filled[mask], x[mask])
+    assert not torch.allclose(filled[~mask], x[~mask])
 
 
 def test_nats_are_those_of_the_density_that_a_perfect_model_knows():

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
-import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
@@ -75,5 +74,5 @@ class ScoreMLP(nn.Module):
 
 @models.register("score-mlp")
 def score_mlp(inputs: Array, outputs: int, *, settings: ScoreMLPSettings = ScoreMLPSettings()) -> nn.Module:
-    """A residual perceptron that tells the noise in points, or in small pictures, from what they are; `outputs` are the classes it is told."""
+    """A residual perceptron for the noise in points or small pictures; `outputs` are the classes it is told."""
     return ScoreMLP(inputs, outputs, settings)

@@ -8,7 +8,10 @@ from torch import Tensor, nn
 
 from gradlab.nn import Embedding, Linear, SiLU
 
-_SCALE, _BASE = 1000.0, 10000.0  # times up to 1 as if they were numbers of steps; the slowest wave has 2π · base of them
+_SCALE, _BASE = (
+    1000.0,
+    10000.0,
+)  # times up to 1 as if they were numbers of steps; the slowest wave has 2π · base of them
 
 
 def sinusoids(time: Float[Tensor, " batch"], dim: int) -> Float[Tensor, "batch dim"]:

@@ -206,4 +206,5 @@ def schedule(name: Schedule, steps: int = 1000) -> Process:
         return Chain(tuple(min(_MOST, beta) for beta in linear_betas(steps, 0.1 / steps, 20 / steps)))
     if name == "cosine":
         return Chain(cosine_betas(steps))
-    return {"vp": VP, "ve": VE, "flow": Flow}[name]()
+    paths: dict[str, Process] = {"vp": VP(), "ve": VE(), "flow": Flow()}
+    return paths[name]

@@ -65,7 +65,8 @@ class Guided:
         self.ask: Callable[[Tensor, float], Tensor] | None = None
         self.twice = labels is not None and none is not None and guidance != 1
         if self.twice:
-            assert labels is not None and none is not None
+            assert labels is not None
+            assert none is not None
             self.labels = torch.cat([labels, torch.full_like(labels, none)])
 
     def __call__(self, x: Float[Tensor, "batch *shape"], level: Level) -> Float[Tensor, "batch *shape"]:

@@ -54,7 +54,9 @@ def log_likelihood(
             x = x + (move + move_there) / 2
             change = change + (growth + growth_there) / 2
         sigma, dim = levels[-1].sigma, x[0].numel()
-        density = -x.flatten(1).square().sum(1) / (2 * sigma**2) - dim * math.log(sigma * math.sqrt(2 * math.pi))
+        density: Tensor = -x.flatten(1).square().sum(1) / (2 * sigma**2) - dim * math.log(
+            sigma * math.sqrt(2 * math.pi)
+        )
         return density + change
 
 

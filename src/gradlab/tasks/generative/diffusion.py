@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, ClassVar
 
 import torch
-from annotated_types import Ge, Gt
+from annotated_types import Ge
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -31,6 +31,7 @@ from gradlab.tasks.task import Figures, tasks
 _GOLDEN = 0.6180339887498949  # multiples of it, less their whole parts, lie evenly in [0, 1), however many they are
 _POINTS = 3  # most dimensions of data whose likelihood is told: each needs a derivative at each step
 _LIKELIHOOD_STEPS = 100
+_PLAIN = Request()
 _REPAINTED = 5  # times that a step of inpainting is done
 
 
@@ -71,8 +72,8 @@ class Diffusion(Generative):
         self.process = schedule(self.schedule, self.steps)
         if self.schedule == "flow" and self.target == "noise":
             raise GradlabError(
-                "task.target=noise does not go with task.schedule=flow: where its paths end nothing is left of the data, "
-                "and they cannot be told from the noise. Take task.target=velocity."
+                "task.target=noise does not go with task.schedule=flow: where its paths end nothing is left of the "
+                "data, and they cannot be told from the noise. Take task.target=velocity."
             )
         self.check_request(Request(guidance=None if self.guidance == 1 else self.guidance, steps=self.sampling_steps))
         self.check_request(Request(sampler=self.sampler))
@@ -116,11 +117,11 @@ class Diffusion(Generative):
     def noise(self, model: Any, count: int) -> Noise:
         return torch.randn(count, *model.shape, device=device_of(model))
 
-    def from_noise(self, model: Any, noise: Noise, request: Request = Request()) -> Samples:
+    def from_noise(self, model: Any, noise: Noise, request: Request = _PLAIN) -> Samples:
         *_, sample = self._steps(model, noise, request)
         return sample
 
-    def trajectory(self, model: Any, count: int, request: Request = Request()) -> Iterator[Samples]:
+    def trajectory(self, model: Any, count: int, request: Request = _PLAIN) -> Iterator[Samples]:
         yield from self._steps(model, self.noise(model, count), request)
 
     @torch.no_grad()
@@ -141,7 +142,7 @@ class Diffusion(Generative):
         model: Any,
         x: Float[Tensor, "samples *shape"],
         mask: Bool[Tensor, "samples *shape"],
-        request: Request = Request(),
+        request: Request = _PLAIN,
     ) -> Samples:
         """Samples that are as x where the mask is true, and elsewhere what fits."""
         self.check_request(request)
