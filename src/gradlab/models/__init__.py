@@ -3,10 +3,17 @@ keywords. Language models have an output for each token of the vocabulary, whate
 
 from gradlab.models.building import build_model
 from gradlab.models.encoder_classifier import EncoderClassifier
-from gradlab.models.generative import PCA, Autoencoder, GaussianMixture, pca_gaussian
-from gradlab.models.generative import VAE
-from gradlab.models.generative import GAN, PixelCNN, conv_gan, gan, pixelcnn
-from gradlab.models.generative import ScoreMLP, UNet, score_mlp, unet
+from gradlab.models.generative import (
+    GAN,
+    PCA,
+    VAE,
+    Autoencoder,
+    GaussianMixture,
+    PixelCNN,
+    ScoreMLP,
+    UNet,
+    pca_gaussian,
+)
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
@@ -39,14 +46,14 @@ from gradlab.models.vision import (
 )
 
 __all__ = [
-    "PCA",
     "Autoencoder",
     "EncoderClassifier",
     "EncoderDecoderModel",
-    "GaussianMixture",
     "GAN",
+    "GaussianMixture",
     "MaskedLanguageModel",
     "NGram",
+    "PCA",
     "PixelCNN",
     "RecurrentClassifier",
     "RecurrentLanguageModel",
@@ -56,21 +63,18 @@ __all__ = [
     "TextClassifier",
     "TransformerEncoder",
     "TransformerLanguageModel",
-    "VAE",
     "UNet",
+    "VAE",
     "VisionTransformer",
     "build_model",
     "cifar_cnn",
-    "conv_gan",
     "densenet",
-    "gan",
     "highway",
     "lenet",
     "linear",
     "mlp",
     "models",
     "pca_gaussian",
-    "pixelcnn",
     "resnet18",
     "resnet20",
     "resnet32",
@@ -78,9 +82,7 @@ __all__ = [
     "resnet50",
     "resnet56",
     "resnext50",
-    "score_mlp",
     "softmax",
-    "unet",
     "vgg",
     "vit",
 ]

@@ -131,7 +131,7 @@ def mnist_pixelcnn() -> Recipe:
     train = {"epochs": 30, "batch_size": 128, "lr": 1e-3, "optimizer": "adamw", "weight_decay": 1e-4, "clip": 1.0}
     train |= {"schedule": "one-cycle", "ema": 0.999, "precision": "auto"}
     model = Part("pixelcnn", {"layers": 12, "channels": 96, "kernel": 5, "first_kernel": 7, "dropout": 0.2})
-    data = Part("mnist", {"preprocess": "scale", "validation": 0.05})
+    data = Part("mnist", {"preprocess": "scale", "binarise": "once", "validation": 0.05})
     return Recipe("mnist-pixelcnn", data, model, Part("pixelcnn", {"levels": 2}), train)
 
 

@@ -6,8 +6,7 @@ from gradlab.tasks.calibration import calibrate, fit_temperature
 from gradlab.tasks.classify import Classify
 from gradlab.tasks.evaluation import compare, evaluate, predict
 from gradlab.tasks.forecast import Forecast
-from gradlab.tasks.generative import Density, Generative, Reconstruct
-from gradlab.tasks.generative import Diffusion, Generative
+from gradlab.tasks.generative import Density, Diffusion, Generative, Reconstruct
 from gradlab.tasks.language import Language
 from gradlab.tasks.masked import MaskedLanguage
 from gradlab.tasks.metrics import Metric

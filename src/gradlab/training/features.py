@@ -9,7 +9,7 @@ import torch
 from gradlab import parallel
 from gradlab.data import Examples
 from gradlab.run.judged import write_judge
-from gradlab.specs import Array
+from gradlab.specs import Array, Picture
 from gradlab.tasks import Classify, Task, predict
 from gradlab.tasks.generative import Generative, Judge
 from gradlab.tasks.generative.features import SEED, classifier, feature_network, kind_of, without_head
@@ -35,16 +35,18 @@ def judge_of(task: Generative, train: Examples) -> Judge:
     spec = Array.of(tuple(train.inputs.shape[1:]))
     kind = kind_of(spec, task.targets)
     network = feature_network(kind, spec).to(train.device)
+    some = train.sample(_KEPT).inputs[:]
     if kind == "classifier":
         network = without_head(_trained(task, train))
-    some = train.sample(_KEPT).inputs[:]
+    elif kind == "random":
+        network.get_submodule("0").train()(some)  # so that it standardises them
     return Judge(kind, network.eval(), predict(network, some).cpu())
 
 
 def _trained(task: Generative, train: Examples) -> torch.nn.Module:
     """A few epochs of a small network: enough to tell what digits look like, in seconds."""
     classify = Classify(task.targets)
-    model = classifier(Array.of(tuple(train.inputs.shape[1:])), classify.outputs).to(train.device)
+    model = classifier(Picture(*train.inputs.shape[1:]), classify.outputs).to(train.device)
     with driver.training(model, classify, classify.encoded(train), None, _plan(len(train))) as training:
         training.run()
     return model

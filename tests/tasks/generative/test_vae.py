@@ -154,7 +154,7 @@ def test_baselines_have_the_likelihood_of_their_distributions():
     task = task_of()
     train, test = examples(task, 200), examples(task, 50)
     model = model_of(task)
-    (pixels,) = task.baselines(train, model).values()
+    pixels = task.baselines(train, model)["independent pixels"]
     share = (train.inputs.sum(0) + 1) / 202
     wanted = Bernoulli(share).log_prob(test.inputs).flatten(1).sum(1).mean()
     figures = compare({"independent": pixels}, task, test)["independent"]
@@ -165,7 +165,7 @@ def test_baselines_have_the_likelihood_of_their_distributions():
     task = task_of(decoder="gaussian", scale=0.1)
     train, test = examples(task, 200), examples(task, 50)
     train.inputs[:, 0, 0, 0] = 0.5  # which never changes
-    (numbers,) = task.baselines(train, model).values()
+    numbers = task.baselines(train, model)["independent Gaussians"]
     std = train.inputs.std(0, correction=0).clamp(min=0.1)
     wanted = Normal(train.inputs.mean(0), std).log_prob(test.inputs).flatten(1).sum(1).mean()
     assert evaluate(numbers, task, test)["elbo"] == pytest.approx(wanted.item(), rel=1e-5)

@@ -62,6 +62,9 @@ class Density(Generative):
             return {"one Gaussian": pca_gaussian(train.inputs, dims=size)}
         return {"PCA + Gaussian": pca_gaussian(train.inputs)}
 
+    def understands(self, model: nn.Module) -> bool:
+        return True
+
     def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:  # noqa: B008
         if not isinstance(model, Sampler):
             raise GradlabError("This model tells how likely examples are, but draws none: it has no method sample.")

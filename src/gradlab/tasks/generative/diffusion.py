@@ -64,7 +64,7 @@ class Diffusion(Generative):
 
     name: ClassVar[str] = "diffusion"
     options: ClassVar[tuple[str, ...]] = ("guidance", "steps", "sampler")
-    finished_figures: ClassVar[tuple[str, ...]] = ("nats",)
+    finished_figures: ClassVar[tuple[str, ...]] = ("nats", *Generative.finished_figures)
 
     def __post_init__(self) -> None:
         super().__init__(self.targets)
@@ -170,9 +170,6 @@ class Diffusion(Generative):
             )
 
     # How a model is judged
-
-    def higher_is_better(self, figure: str) -> bool:
-        return figure != "nats" and super().higher_is_better(figure)
 
     def evaluate_finished(self, model: Any, split: Any) -> Figures:
         """With how improbable points of few dimensions are to the model, in nats: -log p, by the flow of the noise."""

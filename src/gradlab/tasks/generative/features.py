@@ -31,11 +31,15 @@ def kind_of(spec: Spec, targets: Targets) -> Kind:
     return "classifier" if sum(count > 0 for count in targets.counts) > 1 else "random"
 
 
-def classifier(spec: Spec, classes: int) -> nn.Module:
-    """The network, with fresh weights that are the same each time."""
+def classifier(spec: Picture, classes: int) -> nn.Module:
+    """The network, with fresh weights that are the same each time.
+
+    It standardises what it sees, so that runs whose preprocessing differs are judged by the same features.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
-        return build_model(_NETWORK, spec, max(1, classes))
+        network = build_model(_NETWORK, spec, max(1, classes))
+    return nn.Sequential(nn.BatchNorm2d(spec.channels, affine=False, momentum=None), network)
 
 
 def without_head(model: nn.Module) -> nn.Module:
@@ -52,4 +56,4 @@ def without_head(model: nn.Module) -> nn.Module:
 
 def feature_network(kind: Kind, spec: Spec) -> nn.Module:
     """What makes features of prepared examples; the weights of a classifier's are to be loaded."""
-    return nn.Flatten() if kind == "numbers" else without_head(classifier(spec, 1)).eval()
+    return without_head(classifier(spec, 1)).eval() if isinstance(spec, Picture) and kind != "numbers" else nn.Flatten()

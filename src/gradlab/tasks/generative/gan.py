@@ -127,6 +127,9 @@ class Adversarial(Generative):
     def higher_is_better(self, figure: str) -> bool:
         return figure in ("coverage", "modes", "near") or super().higher_is_better(figure)
 
+    def understands(self, model: nn.Module) -> bool:
+        return True
+
     def evaluate(self, model: nn.Module, split: Any) -> Figures:
         """How far samples are from examples of the split, of which there are as many."""
         some = split.sample(_SAMPLES)

@@ -1,5 +1,6 @@
 """What all generative tasks have in common: a trained model draws examples like those it has seen."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -10,9 +11,12 @@ from torch import Tensor, nn
 
 from gradlab.data import Examples, Targets
 from gradlab.errors import GradlabError
+from gradlab.models.generative.pca import LARGEST, PCA, pca_gaussian
 from gradlab.tasks.evaluation import device_of
 from gradlab.tasks.generative.quality import DRAWS, Judge
 from gradlab.tasks.task import Figures, Task
+
+_FITTED = 20_000  # examples that tell enough of all
 
 Samples = Float[Tensor, "samples *shape"]
 """As the model sees its inputs: preprocessed."""
@@ -138,8 +142,14 @@ class Generative(Task):
         return figures | self.judge.quality(model.sample, split.inputs)
 
     def understands(self, model: nn.Module) -> bool:
-        """Whether the losses are defined for a baseline; one that draws may know nothing else."""
-        return not isinstance(model, Sampler)
+        """Whether the losses are defined for a baseline; the one that all have in common draws, and knows no codes."""
+        return not isinstance(model, PCA)
+
+    def baselines(self, train: Any, model: nn.Module) -> Mapping[str, nn.Module]:
+        """A Gaussian along the principal axes of the training examples."""
+        if not has_inputs(train) or math.prod(train.inputs.shape[1:]) > LARGEST:
+            return {}
+        return {"PCA + Gaussian": pca_gaussian(train.sample(_FITTED).inputs[:])}
 
     def higher_is_better(self, figure: str) -> bool:
         return figure in ("precision", "recall") or (

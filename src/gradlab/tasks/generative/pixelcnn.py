@@ -86,11 +86,12 @@ class PixelLikelihood(Generative):
         return {**figures, "bits_per_dim": figures["loss"] / (numbers * math.log(2))}
 
     def baselines(self, train: Any, model: nn.Module) -> dict[str, nn.Module]:
-        """Every pixel by itself, each level as often as there in training, of which once more it was seen."""
+        """Also every pixel by itself, each level as often as there in training, of which once more it was seen."""
         counts: Any = 1.0
         for batch in train.batches(_ROWS):
             counts = counts + F.one_hot(self.quantised(batch["inputs"]), self.levels).sum(dim=0)
-        return {"independent pixels": IndependentPixels((counts / counts.sum(-1, keepdim=True)).log().movedim(-1, 0))}
+        alone = IndependentPixels((counts / counts.sum(-1, keepdim=True)).log().movedim(-1, 0))
+        return {**super().baselines(train, model), "independent pixels": alone}
 
     def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:  # noqa: B008
         samples: Samples = model.sample(count)

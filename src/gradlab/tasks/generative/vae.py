@@ -78,7 +78,7 @@ class VariationalAutoencoder(Generative):
     importance_samples: Annotated[Count, "codes for each example by which a finished model is judged"] = 200
 
     name: ClassVar[str] = "vae"
-    finished_figures: ClassVar[tuple[str, ...]] = ("nll",)
+    finished_figures: ClassVar[tuple[str, ...]] = ("nll", *Generative.finished_figures)
     loss_floor: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
@@ -107,7 +107,7 @@ class VariationalAutoencoder(Generative):
         return ["elbo", "bits_per_dim"]
 
     def higher_is_better(self, figure: str) -> bool:
-        return figure == "elbo"
+        return figure == "elbo" or super().higher_is_better(figure)
 
     # What is minimised.
 
@@ -182,15 +182,16 @@ class VariationalAutoencoder(Generative):
         }
 
     def baselines(self, train: Any, model: nn.Module) -> dict[str, nn.Module]:
-        """Every number by itself; no more certain than the decoder is."""
+        """Also every number by itself; no more certain than the decoder is."""
         if not isinstance(train, Examples):
             return {}
+        drawn = dict(super().baselines(train, model))
         if self.decoder == "bernoulli":
-            return {"independent pixels": IndependentPixels.fitted(train)}
+            return {**drawn, "independent pixels": IndependentPixels.fitted(train)}
         likelihood = self.likelihood
         assert isinstance(likelihood, GaussianNumbers)
         least = math.exp(float(likelihood.log_scale(model)))
-        return {"independent Gaussians": IndependentGaussians.fitted(train, least)}
+        return {**drawn, "independent Gaussians": IndependentGaussians.fitted(train, least)}
 
     def check(self, model: nn.Module, train: Any) -> None:
         _check_autoencoder(model)
