@@ -145,7 +145,7 @@ def test_nats_are_those_of_the_density_that_a_perfect_model_knows():
 @pytest.mark.parametrize(
     ("values", "request_", "message"),
     [
-        ({}, {"guidance": 2.0}, "Guidance is towards a class, and this model was not told classes"),
+        ({}, {"guidance": 2.0}, "This model was not told classes, so that nothing guides it"),
         ({}, {"labels": torch.tensor([0])}, "was not told classes"),
         ({}, {"sampler": "ddmp"}, "There is no sampler 'ddmp'. Did you mean 'ddpm'"),
         ({"steps": 100}, {"steps": 101}, "at most as many steps as the noise has, 100 here; 101 were asked for"),
@@ -161,7 +161,7 @@ def test_what_cannot_be_drawn_is_refused(values, request_, message):
     ("values", "message"),
     [
         ({"schedule": "flow", "target": "noise"}, "task.target=noise does not go with task.schedule=flow"),
-        ({"guidance": 2.0}, "Guidance is towards a class"),
+        ({"guidance": 2.0}, "nothing guides it"),
         ({"sampler": "best"}, "There is no sampler 'best'"),
         ({"steps": 10}, "at most as many steps as the noise has, 10 here; 50 were asked for"),
     ],

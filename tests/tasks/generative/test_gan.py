@@ -12,8 +12,8 @@ from gradlab.data import Examples, Targets
 from gradlab.models import build_model
 from gradlab.registry import Part
 from gradlab.specs import Table
-from gradlab.tasks.generative.closeness import mode_figures, sliced_wasserstein
 from gradlab.tasks.generative.gan import Adversarial
+from gradlab.tasks.generative.modes import mode_figures
 
 LABELLED = Targets(classes=["a", "b"], counts=[2, 2])
 
@@ -88,21 +88,6 @@ def test_each_player_moves_its_own_and_the_generator_may_have_a_rate_of_its_own(
     assert objectives["generator"].train == {"lr": 1e-4}
     assert objectives["discriminator"].moved("discriminator.0.weight")
     assert not objectives["discriminator"].moved("generator.0.weight")
-
-
-def test_the_sliced_distance_in_one_dimension_is_that_of_scipy():
-    """Of two normal distributions that are moved against each other, W₁ and W₂ are both the distance moved."""
-    torch.manual_seed(0)
-    x = torch.randn(400, 1)
-    y = x[torch.randperm(400)] + 0.7
-    assert sliced_wasserstein(x, y) == pytest.approx(wasserstein_distance(x[:, 0], y[:, 0]), rel=1e-4)
-
-
-def test_the_sliced_distance_of_moved_points_is_the_mean_square_of_their_projections():
-    x = torch.randn(300, 6)
-    moved = sliced_wasserstein(x, x.flip(0) + torch.tensor([3.0, 0, 0, 0, 0, 0]))
-    assert moved == pytest.approx(3 / 6**0.5, rel=0.15)
-    assert sliced_wasserstein(x, x.flip(0)) == pytest.approx(0, abs=1e-6)
 
 
 def test_modes_that_are_missed_and_points_between_them_are_counted():

@@ -154,8 +154,6 @@ class Diffusion(Generative):
 
     def check_request(self, request: Request) -> None:
         super().check_request(request)
-        if request.guidance is not None and not self.conditional:
-            raise GradlabError("Guidance is towards a class, and this model was not told classes: leave it out.")
         if request.guidance not in (None, 1.0) and not self.drop_label:
             raise GradlabError(
                 "Guidance needs a model that was at times not told the class, and this one always was "

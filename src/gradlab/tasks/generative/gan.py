@@ -11,8 +11,9 @@ from torch.nn.functional import relu, softplus
 from gradlab.data import Batch, Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.registry import NonNegative, Positive
-from gradlab.tasks.generative.closeness import mode_figures, sliced_wasserstein
 from gradlab.tasks.generative.generative import Generative, Noise, Request, Samples
+from gradlab.tasks.generative.modes import mode_figures
+from gradlab.tasks.generative.wasserstein import sliced_wasserstein
 from gradlab.tasks.objective import Loss, Losses, Objective
 from gradlab.tasks.task import Criterion, Figures, tasks
 

@@ -1,30 +1,11 @@
-"""How close samples are to examples: figures that are cheap enough to be asked for during a training."""
+"""Which modes of the examples samples have."""
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-_DIRECTIONS = 128
 _NEAR = 3.0  # standard deviations
 _FOUND = 0.25  # of a mode's share in the examples, from which on samples have it
-
-
-def sliced_wasserstein(examples: Float[Tensor, "count features"], samples: Float[Tensor, "count features"]) -> float:
-    r"""The Wasserstein distance along a line, over lines in random directions (Bonneel et al. 2015).
-
-    $$ \Big( \mathbb E_{|u| = 1}\, \tfrac1n \sum_i \big( (u \cdot x)_{(i)} - (u \cdot y)_{(i)} \big)^2 \Big)^{1/2} $$
-
-    On a line the best transport keeps the order, so that it is a matter of sorting. Directions come from torch's own
-    generator. Moved by d, points have the distance |d| / √features.
-
-    >>> x = torch.randn(50, 1)
-    >>> round(sliced_wasserstein(x, x.flip(0) + 3), 5)
-    3.0
-    """
-    directions = torch.randn(examples.shape[1], _DIRECTIONS, device=examples.device, dtype=examples.dtype)
-    directions /= directions.norm(dim=0)
-    real, drawn = ((points @ directions).sort(dim=0).values for points in (examples, samples))
-    return (real - drawn).square().mean().sqrt().item()
 
 
 def mode_figures(
