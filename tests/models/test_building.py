@@ -44,7 +44,7 @@ def test_the_error_says_what_the_model_takes_what_the_data_are_and_what_would_do
         build_model(Part("lenet"), Table(13), 3, data="wine")
     assert str(caught.value) == (
         "model=lenet takes pictures, but data=wine are tables of 13 columns. "
-        "Take another model, such as highway, linear, mlp, softmax."
+        "Take another model, such as encoder-classifier, highway, linear, mlp, softmax."
     )
     with pytest.raises(GradlabError, match=r"observed as tables of 4 columns\. Take another model\.$"):
         build_model(Part("mlp"), Environment(Table(4), 2), 2)

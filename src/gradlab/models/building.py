@@ -102,9 +102,14 @@ def taken(name: str) -> tuple[type[Spec], ...]:
     return tuple(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Spec)) or (Spec,)
 
 
+def _generative(name: str) -> bool:
+    """Whether it is a model of examples, and so of no use where outputs are asked for."""
+    return models[name].__module__.startswith("gradlab.models.generative.")
+
+
 def _not_taken(name: str, inputs: Spec, data: str | None) -> GradlabError:
     which = f"data={data}" if data else "the inputs"
     kinds = " or ".join(kind.kind for kind in taken(name))
-    others = [other for other in models if isinstance(inputs, taken(other))]
+    others = [other for other in models if isinstance(inputs, taken(other)) and _generative(other) == _generative(name)]
     hint = f", such as {', '.join(others[:_LISTED])}" if others else ""
     return GradlabError(f"model={name} takes {kinds}, but {which} are {inputs}. Take another model{hint}.")
