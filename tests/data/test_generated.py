@@ -9,7 +9,7 @@ def raw(name, seed=0, **values):
     return sources.build(sources.resolve(Part(name, values), "data"), seed)
 
 
-@pytest.mark.parametrize("name", ["moons", "circles", "spirals", "linear", "polynomial", "counts"])
+@pytest.mark.parametrize("name", ["moons", "circles", "spirals", "ring", "linear", "polynomial", "counts"])
 def test_as_many_examples_as_asked_for_and_a_pure_function_of_the_seed(name):
     a, b, c = raw(name, 1, examples=40), raw(name, 1, examples=40), raw(name, 2, examples=40)
     assert len(a.inputs) == 40
@@ -35,6 +35,16 @@ def test_spirals_have_equal_arms_turned_against_each_other():
     radius = np.linalg.norm(data.inputs, axis=1)
     turned = np.arctan2(data.inputs[:, 1], data.inputs[:, 0]) / (2 * np.pi) - radius - data.targets / 3
     np.testing.assert_allclose(turned, np.round(turned), atol=1e-9)
+
+
+def test_the_gaussians_of_the_ring_are_where_and_as_wide_as_asked_for():
+    data = raw("ring", examples=20_000, modes=5, std=0.2, radius=3)
+    assert data.classes == [f"mode {i}" for i in range(5)]
+    for mode in range(5):
+        points, angle = data.inputs[data.targets == mode], 2 * np.pi * mode / 5
+        np.testing.assert_allclose(points.mean(axis=0), [3 * np.cos(angle), 3 * np.sin(angle)], atol=0.02)
+        np.testing.assert_allclose(np.cov(points.T), 0.04 * np.eye(2), atol=0.004)
+        assert len(points) == pytest.approx(4000, rel=0.1)
 
 
 def test_least_squares_finds_the_linear_law_to_the_level_of_its_noise():

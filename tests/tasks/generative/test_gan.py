@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from scipy.stats import wasserstein_distance
 from torch import nn
 from torch.testing import assert_close
 

@@ -165,7 +165,7 @@ def test_features_are_a_classifiers_where_there_are_classes(spec, counts, kind):
 def test_features_are_the_inputs_of_the_last_layer():
     spec, x = Picture(1, 8, 8), torch.randn(5, 1, 8, 8)
     whole, seen = classifier(spec, 3).eval(), []
-    whole.classifier[-1].register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    whole[1].classifier[-1].register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
     whole(x)
     assert torch.equal(without_head(classifier(spec, 3).eval())(x), seen[0])
     first = feature_network("random", spec)(x)

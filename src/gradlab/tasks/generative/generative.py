@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from gradlab.data import Examples, Targets
 from gradlab.errors import GradlabError
-from gradlab.models.generative.pca import LARGEST, PCA, pca_gaussian
+from gradlab.models.generative.pca import LARGEST, pca_gaussian
 from gradlab.tasks.evaluation import device_of
 from gradlab.tasks.generative.quality import DRAWS, Judge
 from gradlab.tasks.task import Figures, Task
@@ -142,8 +142,8 @@ class Generative(Task):
         return figures | self.judge.quality(model.sample, split.inputs)
 
     def understands(self, model: nn.Module) -> bool:
-        """Whether the losses are defined for a baseline; the one that all have in common draws, and knows no codes."""
-        return not isinstance(model, PCA)
+        """Whether the losses are defined for a baseline; one that draws may know nothing else."""
+        return not isinstance(model, Sampler)
 
     def baselines(self, train: Any, model: nn.Module) -> Mapping[str, nn.Module]:
         """A Gaussian along the principal axes of the training examples."""

@@ -85,6 +85,9 @@ class PixelLikelihood(Generative):
         numbers = math.prod(split.inputs.shape[1:])
         return {**figures, "bits_per_dim": figures["loss"] / (numbers * math.log(2))}
 
+    def understands(self, model: nn.Module) -> bool:
+        return isinstance(model, IndependentPixels)
+
     def baselines(self, train: Any, model: nn.Module) -> dict[str, nn.Module]:
         """Also every pixel by itself, each level as often as there in training, of which once more it was seen."""
         counts: Any = 1.0

@@ -181,6 +181,9 @@ class VariationalAutoencoder(Generative):
             "elbo": f"nats, of {units}, with {self.samples} drawn for each example",
         }
 
+    def understands(self, model: nn.Module) -> bool:
+        return isinstance(model, Density)
+
     def baselines(self, train: Any, model: nn.Module) -> dict[str, nn.Module]:
         """Also every number by itself; no more certain than the decoder is."""
         if not isinstance(train, Examples):
