@@ -17,6 +17,7 @@ from gradlab.tasks.generative.quality import DRAWS, Judge
 from gradlab.tasks.task import Figures, Task
 
 _FITTED = 20_000  # examples that tell enough of all
+_WIDER = 8  # times as many samples are drawn together on a device, which takes hardly longer for them
 
 Samples = Float[Tensor, "samples *shape"]
 """As the model sees its inputs: preprocessed."""
@@ -114,8 +115,8 @@ class Generative(Task):
     def draw(self, model: Any, count: int, request: Request = Request()) -> Samples:
         """Any number of samples, a few at a time."""
         self.check_request(request)
-        starts = range(0, count, self.at_once)
-        sizes = [(start, min(start + self.at_once, count)) for start in starts]
+        most = self.at_once * (1 if device_of(model).type == "cpu" else _WIDER)
+        sizes = [(start, min(start + most, count)) for start in range(0, count, most)]
         return torch.cat([self.draw_part(model, end - start, request.part(start, end))[0] for start, end in sizes])
 
     def draw_part(self, model: Any, count: int, request: Request) -> tuple[Samples, Int64[Tensor, " samples"] | None]:
