@@ -146,7 +146,7 @@ def test_draws_in_chunks_are_summed_as_if_at_once(monkeypatch):
         evidence, prior, posterior, _ = by_distributions(task, model, x, noise)
     weights = (evidence + prior - posterior).double().exp()
     torch.testing.assert_close(found.value, weights.mean(0).log(), rtol=1e-5, atol=1e-5)
-    variance = weights.var(0, correction=0) / weights.mean(0) ** 2 / 23
+    variance = weights.var(0) / weights.mean(0) ** 2 / 23
     torch.testing.assert_close(found.variance, variance, rtol=1e-4, atol=1e-6)
 
 
@@ -172,7 +172,19 @@ def test_baselines_have_the_likelihood_of_their_distributions():
     assert torch.allclose(task.sample(numbers, 4000).std(0), std, atol=0.05)
 
 
-def test_samples_are_the_means_of_decoded_noise():
+@pytest.mark.parametrize(("decoder", "scale", "noise"), [("bernoulli", None, None), ("gaussian", 0.5, 0.5)])
+def test_samples_are_drawn_from_what_is_decoded(decoder, scale, noise):
+    task = task_of(decoder=decoder, scale=scale)
+    model = model_of(task)
+    model.decode = lambda z: torch.full((len(z), 12), 0.4)  # the same whatever z is
+    drawn = task.sample(model, 4000)
+    mean = 0.4 if noise else 1 / (1 + math.exp(-0.4))
+    assert drawn.shape == (4000, 1, 3, 4)
+    assert drawn.mean().item() == pytest.approx(mean, abs=0.02)
+    assert drawn.std().item() == pytest.approx(noise or math.sqrt(mean * (1 - mean)), abs=0.02)
+
+
+def test_noise_is_decoded_to_means():
     task = task_of()
     model = model_of(task)
     noise = task.noise(model, 5)

@@ -1,12 +1,12 @@
 """log p(x) of a finished model, by many draws from q(z | x) in a bounded memory."""
 
-import math
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gradlab.nn.importance import importance_error, importance_estimate
 from gradlab.tasks.generative.bounds import draw, log_ratio, wide
 from gradlab.tasks.generative.likelihoods import Likelihood
 
@@ -28,17 +28,17 @@ def log_likelihood(
     r"""Importance sampling with the encoder for a proposal.
 
     $$ \log \hat p(x) = \log \frac{1}{N} \sum_n w_n, \qquad
-       \mathrm{Var} \approx \frac{\sum_n w_n^2}{\left(\sum_n w_n\right)^2} - \frac{1}{N} $$
+       \mathrm{Var} \approx \frac{1}{N - 1} \left( \frac{N \sum_n w_n^2}{\left(\sum_n w_n\right)^2} - 1 \right) $$
 
     The mean of the weights is unbiased; its logarithm is too low on average, by half of that variance.
     """
     mean, log_variance = map(wide, model.encode(x))
     flat = x.flatten(1)
     at_once = max(1, numbers // max(1, flat.numel()))
-    first = second = torch.full((len(x),), -math.inf, dtype=torch.float64, device=x.device)
+    parts = []
     for start in range(0, samples, at_once):
         codes = draw(mean, log_variance, min(at_once, samples - start))
         weights = likelihood.log_prob(model, flat, wide(model.decode(codes.z))) - log_ratio(codes, log_variance)
-        first = torch.logaddexp(first, weights.double().logsumexp(0))
-        second = torch.logaddexp(second, (2 * weights.double()).logsumexp(0))
-    return LogLikelihood(first - math.log(samples), ((second - 2 * first).exp() - 1 / samples).clamp(min=0))
+        parts.append(weights.double())
+    value, effective = importance_estimate(torch.cat(parts))
+    return LogLikelihood(value, importance_error(effective, samples).square())

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
@@ -22,13 +23,16 @@ class Likelihood(Protocol):
         """E[x | z]"""
         ...
 
+    def draw(self, model: Any, decoded: Numbers) -> Numbers:
+        """x from p(x | z)"""
+        ...
+
 
 class BernoulliPixels:
     r"""Pixels that are 0 or 1, by their logits.
 
     $$ \log p(x \mid z) = \sum_i x_i l_i - \log\left(1 + e^{l_i}\right) $$
 
-    >>> import torch
     >>> BernoulliPixels().log_prob(None, torch.tensor([[1.0, 0.0]]), torch.zeros(3, 1, 2)).exp()
     tensor([[0.2500],
             [0.2500],
@@ -41,6 +45,9 @@ class BernoulliPixels:
     def mean(self, decoded: Numbers) -> Numbers:
         return decoded.sigmoid()
 
+    def draw(self, model: Any, decoded: Numbers) -> Numbers:
+        return torch.bernoulli(self.mean(decoded))
+
 
 @dataclass(frozen=True)
 class GaussianNumbers:
@@ -48,7 +55,6 @@ class GaussianNumbers:
 
     $$ \log p(x \mid z) = -\sum_i \frac{(x_i - \mu_i)^2}{2 \sigma^2} - \frac{d}{2} \log 2 \pi \sigma^2 $$
 
-    >>> import torch
     >>> GaussianNumbers(1.0).log_prob(None, torch.zeros(1, 2), torch.zeros(1, 2))
     tensor([-1.8379])
     """
@@ -67,3 +73,8 @@ class GaussianNumbers:
 
     def mean(self, decoded: Numbers) -> Numbers:
         return decoded
+
+    def draw(self, model: Any, decoded: Numbers) -> Numbers:
+        log_scale = self.log_scale(model)
+        scale = log_scale.exp() if isinstance(log_scale, Tensor) else math.exp(log_scale)
+        return decoded + scale * torch.randn_like(decoded)

@@ -220,7 +220,10 @@ class VariationalAutoencoder(Generative):
         return self.likelihood.mean(wide(model.decode(noise))).view(len(noise), *model.shape)
 
     def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:  # noqa: B008
-        return model.sample(count) if isinstance(model, Sampler) else super().sample(model, count, request)
+        """Codes from the prior, and examples from p(x | z): pixels are black or white, not how probable white is."""
+        if isinstance(model, Sampler):
+            return model.sample(count)
+        return self.likelihood.draw(model, wide(model.decode(self.noise(model, count)))).view(count, *model.shape)
 
     def encode(self, model: Any, inputs: Any) -> Float[Tensor, "rows z"]:
         """The mean of the code of every example."""
