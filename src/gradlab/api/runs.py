@@ -78,7 +78,9 @@ def prepare(
         "train.from_run": str(from_run.path if isinstance(from_run, Run) else from_run) if from_run else None,
         "train.freeze": freeze if freeze is None or isinstance(freeze, str) else list(freeze),
     }
-    changes = {**{key: value for key, value in named.items() if value is not None}, **(overrides or {})}
+    # Last, since another source or model that is named drops the values of the one it replaces.
+    changes = dict(overrides or {})
+    changes |= {key: value for key, value in named.items() if value is not None and key not in changes}
     return Experiment.of(found.override(changes), find_device(device))
 
 

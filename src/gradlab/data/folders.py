@@ -1,4 +1,4 @@
-"""Files of one's own that are sorted into folders: a folder for each class, perhaps within one for each split."""
+"""Files of one's own in folders: one for each class, perhaps within one for each split; or all that are below one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -94,8 +94,30 @@ class ClassFolders:
             self.labels += [printable(each.name)] * len(wanted)  # a name that is no UTF-8 could not be saved
 
     def states(self) -> list[tuple[int, int]]:
-        try:
-            states = [p.stat() for p in self.files]
-        except OSError as error:
-            raise GradlabError(f"{self.root} changed while it was read: {error}.") from None
-        return [(s.st_size, s.st_mtime_ns) for s in states]
+        return _states(self.root, self.files)
+
+
+class AllFiles:
+    """All files below a folder that are wanted, in a fixed order, as they would be of one class without a name."""
+
+    def __init__(self, root: Path, noun: str, wanted: Callable[[Path], bool]):
+        self.root, found = root, files_below(root)
+        self.files = [path for path in found if wanted(path)]
+        if not self.files:
+            raise GradlabError(f"{root} has no {noun}s, nor have the folders below it. Name a folder with some.")
+        others = len(found) - len(self.files)
+        self.notes = [f"Passed over {counted(others, 'file')}: no {noun}s."] if others else []
+        self.labels, self.classes = [""] * len(self.files), None
+        self.starts: dict[str, int] = {}
+
+    def states(self) -> list[tuple[int, int]]:
+        return _states(self.root, self.files)
+
+
+def _states(root: Path, files: list[Path]) -> list[tuple[int, int]]:
+    """By which it is told that files have changed."""
+    try:
+        states = [p.stat() for p in files]
+    except OSError as error:
+        raise GradlabError(f"{root} changed while it was read: {error}.") from None
+    return [(s.st_size, s.st_mtime_ns) for s in states]

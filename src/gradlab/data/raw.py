@@ -38,7 +38,8 @@ class Raw:
     the features that are codes of categories, `dates` those that are days since 1970; with `missing`, NaN in an input
     stands for a value that is not known. Examples with equal `groups` belong together, and never go to different
     splits. With `times`, the later examples are held out. `notes` are what the user should know of what was read.
-    `whole` is what it is a choice of classes from: targets of other classes are -1.
+    `whole` is what it is a choice of classes from: targets of other classes are -1. What is not `labelled` has zeros
+    for targets, from which no task can learn.
     """
 
     inputs: npt.NDArray[Any]
@@ -56,6 +57,7 @@ class Raw:
     reader: "Reader | None" = None
     key: str = ""
     whole: "Raw | None" = None
+    labelled: bool = True
 
     def __post_init__(self) -> None:
         for name in ("inputs", "targets"):
@@ -138,6 +140,8 @@ class Raw:
 
     def wanted(self, wants: Wants | None) -> "Raw":
         """The same examples with targets of the kind a task asks for, where they can be read so."""
+        if not self.labelled and wants is not None:
+            raise NotWanted("are examples without labels, which this task learns from. Use a generative task.")
         if wants == "classes" and self.classes is None:
             values, indices = np.unique(self.targets, return_inverse=True)
             most = min(_MOST_CLASSES, max(_FEW_CLASSES, len(self.targets) // 2))

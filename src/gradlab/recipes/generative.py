@@ -174,9 +174,9 @@ def mnist_diffusion() -> Recipe:
 
 @recipe
 def images_diffusion() -> Recipe:
-    """Pictures of one's own, by diffusion. Needs --data FOLDER."""
+    """Pictures of one's own, with classes or without, by diffusion. Needs --data FOLDER."""
     changes = {
-        "data": "images",
+        "data": "pictures",
         "model": "unet",
         "task__conditional": False,
         "train__steps": 20000,

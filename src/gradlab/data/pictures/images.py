@@ -1,4 +1,4 @@
-"""One's own pictures: a folder for each class, read once into the cache."""
+"""One's own pictures, with a folder for each class or without classes, read once into the cache."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from annotated_types import Ge, Le
 from gradlab.data.array_file import ArrayFile
 from gradlab.data.cache import cache_folder, converted, file_key
 from gradlab.data.dataset import sources
-from gradlab.data.folders import ClassFolders
+from gradlab.data.folders import AllFiles, ClassFolders
 from gradlab.data.pictures.reader import (
     DamagedPicture,
     PictureReader,
@@ -54,7 +54,28 @@ def images(
         raise GradlabError(
             f"{path} is not a folder. Name a folder with a folder of pictures for each class: --data FOLDER."
         )
-    folders = ClassFolders(root, "picture", is_picture)
+    return _read(path, ClassFolders(root, "picture", is_picture), size, colour, resize)
+
+
+@sources.register("pictures")
+def pictures(
+    seed: int,
+    *,
+    path: Annotated[str, "folder with pictures, also in folders below it: --data FOLDER"],
+    size: Size = None,
+    colour: Colour = "auto",
+    resize: Fit = "crop",
+) -> Raw:
+    """Pictures without classes, for models that draw: all that are below a folder, of any size and mode."""
+    root = Path(path)
+    if not root.is_dir():
+        raise GradlabError(f"{path} is not a folder. Name a folder with pictures: --data FOLDER.")
+    return _read(path, AllFiles(root, "picture", is_picture), size, colour, resize)
+
+
+def _read(path: str, folders: ClassFolders | AllFiles, size: int | None, colour: str, resize: Resize) -> Raw:
+    """The pictures that were found, brought to one shape."""
+    root, classes = Path(path), folders.classes
     before = folders.states()
     reader, notes = fitting_reader(folders.files, size, colour, resize)
     files = zip(folders.files, folders.labels, strict=True)
@@ -67,14 +88,19 @@ def images(
 
     return Raw(
         inputs=cached_pixels(key, folders.files, reader, check),
-        targets=np.array([folders.classes.index(label) for label in folders.labels], dtype=np.int64),
-        classes=folders.classes,
+        targets=np.zeros(len(folders.files)) if classes is None else _indices(folders.labels, classes),
+        classes=classes,
+        labelled=classes is not None,
         validation_from=folders.starts.get("validation"),
         test_from=folders.starts.get("test"),
         notes=[*folders.notes, *notes],
         reader=reader,
         key=key,
     )
+
+
+def _indices(labels: list[str], classes: list[str]) -> npt.NDArray[np.int64]:
+    return np.array([classes.index(label) for label in labels], dtype=np.int64)
 
 
 def cached_pixels(
