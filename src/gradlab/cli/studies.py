@@ -49,8 +49,10 @@ class StudyRequest:
     def recipe(self) -> Recipe:
         from gradlab.recipes import find
 
-        changes = {"data.path": self.data} if self.data is not None else {}
-        return find(self.name).override({**changes, **training.read_overrides(self.overrides)})
+        changes = training.read_overrides(self.overrides)
+        if self.data is not None:  # last, since a source that is named drops what was set before
+            changes.setdefault("data.path", self.data)
+        return find(self.name).override(changes)
 
     def experiment(self) -> Experiment:
         from gradlab import api
