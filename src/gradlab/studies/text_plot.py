@@ -41,8 +41,8 @@ def text_scatter(points: Sequence[Sequence[float]], *, width: int = 48, height: 
 
     >>> for line in text_scatter([(0, 0), (1, 1), (2, 2), (3, 3)], width=4, height=2):
     ...     print(line)
-    ⠀⠀⢀⠈
-    ⡀⠐⠀⠀
+    ⠀⠀⠠⠈
+    ⡀⠂⠀⠀
     x 0 … 3, y 0 … 3
     """
     ends = [(min(axis), max(axis)) for axis in zip(*points, strict=True)]
