@@ -88,7 +88,7 @@ def test_counted_trigrams_are_a_run_too(quick: ForkServer, folder: Path) -> None
 def test_counting_is_told_as_one_pass_and_draws_no_curves(quick: ForkServer, folder: Path) -> None:
     asked = ["train", "text-gpt", "--data", "text.txt", "model=ngram"]
     told = quick(*asked, "train.steps=1", "train.schedule=constant", "--out", "counted", "--plain", cwd=folder).out
-    assert "one pass over the training text" in told
+    assert "one pass over the training split, without gradients" in told
     assert "learning rate" not in told
     report = (folder / "counted" / "report.html").read_text()
     assert "for 1 epoch (1 step)" in report

@@ -45,12 +45,18 @@ def test_every_task_says_what_it_learns_from():
         "auto": None,
         "bernoulli": "classes",
         "classify": "classes",
+        "density": None,
+        "diffusion": None,
         "forecast": "series",
+        "gan": None,
         "language": "tokens",
         "masked": "masked",
+        "pixelcnn": None,
         "poisson": "numbers",
+        "reconstruct": None,
         "regress": "numbers",
         "seq2seq": "pairs",
+        "vae": None,
     }
 
 

@@ -262,7 +262,7 @@ def _planned(experiment: Experiment, each: str) -> str:
 
     plan, model = experiment.plan, experiment.model
     if getattr(model, "learning_steps", None) == 1:
-        return "one step over all training examples, which counts or solves and needs no gradients"
+        return "one pass over the training split, without gradients"
     rule = f"{plan.optimizer.name}, learning rate {plan.lr:g}, {plan.schedule.name} schedule"
     return f"{experiment.steps:,} steps{each}, {'without gradients' if learns_without_gradients(model) else rule}"
 
