@@ -25,7 +25,7 @@ def pca(quick: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_pca_is_trained_in_one_step_that_says_so(pca: Path) -> None:
     printed = (pca.parent / "stdout").read_text()
-    assert "one step over all training examples" in printed
+    assert "one pass over the training split, without gradients" in printed
     assert "psnr" in printed
     assert (pca / "report.html").is_file()
 

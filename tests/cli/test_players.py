@@ -56,9 +56,10 @@ def test_a_run_has_its_figures_a_report_and_the_same_evaluation_again(
 
 def test_independent_pixels_are_the_baseline(quick: ForkServer, tmp_path: Path) -> None:
     ended = quick("train", "digits-pixelcnn", "train.steps=3", "model.layers=1", "--out", "run", cwd=tmp_path)
-    assert "baseline (independent pixels)" in ended.out
+    assert ended.code == 0, ended.err
     result = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert 2 < result["baselines"]["test"]["independent pixels"]["bits_per_dim"] < 3
+    assert result["baseline"]["name"] == "independent pixels"
+    assert 2 < result["baseline"]["test"]["bits_per_dim"] < 3
 
 
 def test_a_run_that_draws_is_not_asked_to_predict(quick: ForkServer, tmp_path: Path) -> None:
