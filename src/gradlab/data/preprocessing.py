@@ -70,6 +70,8 @@ class Preprocessing(Preparation):
         preprocessing = check_content(described, cls, "data.json (inputs)")
         with interpreting("data.json (inputs)"):
             preprocessing(np.zeros((1, *preprocessing.shape)))  # whose parts may not fit each other
+            if not all(scale > 0 for scale in preprocessing.scale):
+                raise ValueError("a scale is not positive")
         return preprocessing
 
     @classmethod
