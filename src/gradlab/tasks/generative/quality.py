@@ -51,7 +51,7 @@ class Judge:
         if not (count := self.count(len(inputs))):
             return {}
         # All draws together: what draws piece by piece does so as fast for many as for one.
-        real, drawn = self.features(inputs[:]), self.features(draw(DRAWS * count)).split(count)
+        real, drawn = self.features(inputs[:]), torch.split(self.features(draw(DRAWS * count)), count)
         pairs = [(_some(real, count, turn), features) for turn, features in enumerate(drawn)]
         distances = _means([self._distances(*pair) for pair in pairs])
         covered = _means([_coverage(*pair) for pair in pairs])
