@@ -145,6 +145,7 @@ LAYER = (
 )
 ROW = {"DIM": 768, "BLOCK": 1024, "num_warps": 2}
 HIDDEN = {"DIM": 3072, "BLOCK": 1024, "TANH": False, "num_warps": 4}
+PIXELS = tensors("logits gradient", "bf16") | tensors("x y slope", "fp32")
 KERNELS = {
     "layer, add_norm": ("layer", "_add_norm", LAYER, {**ROW, "DROP": True}),
     "layer, add": ("layer", "_add_norm", LAYER, {**ROW, "DROP": True, "y": None, "means": None, "scales": None}),
@@ -199,6 +200,8 @@ KERNELS = {
         tensors("logits", "bf16") | tensors("targets", "i64") | tensors("losses", "fp32"),
         {"CLASSES": 100000, "COLUMNS": 100032, "BLOCK": 4096, "HELD": False, "num_warps": 16},
     ),
+    "bernoulli": ("bernoulli", "_log_probability", PIXELS, {"ROWS": 4, "COLUMNS": 1024, "num_warps": 4}),
+    "bernoulli, gradient": ("bernoulli", "_gradient", PIXELS, {"ROWS": 4, "COLUMNS": 1024, "num_warps": 4}),
     "small_update, squares": ("small_update", "add_squares", UPDATE, {"BLOCK": 1024, "num_warps": 4}),
     "small_update, decide": (
         "small_update",

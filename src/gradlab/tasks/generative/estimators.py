@@ -31,7 +31,7 @@ def elbo_estimates(
     """
     mean, log_variance = map(wide, model.encode(x))
     codes = draw(mean, log_variance, draws)
-    evidence = likelihood.log_prob(model, x.flatten(1), wide(model.decode(codes.z)))
+    evidence = likelihood.log_prob(model, x.flatten(1), model.decode(codes.z))
     estimates = {
         "closed-form": evidence - kl_each(mean, log_variance).sum(-1),
         "monte-carlo": evidence - log_ratio(codes, log_variance),

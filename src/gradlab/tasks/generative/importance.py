@@ -38,7 +38,7 @@ def log_likelihood(
     parts = []
     for start in range(0, samples, at_once):
         codes = draw(mean, log_variance, min(at_once, samples - start))
-        weights = likelihood.log_prob(model, flat, wide(model.decode(codes.z))) - log_ratio(codes, log_variance)
+        weights = likelihood.log_prob(model, flat, model.decode(codes.z)) - log_ratio(codes, log_variance)
         parts.append(weights.double())
     value, effective = importance_estimate(torch.cat(parts))
     return LogLikelihood(value, importance_error(effective, samples).square())

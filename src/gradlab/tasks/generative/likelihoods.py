@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
+
+from gradlab.nn.bernoulli import bernoulli_log_probability
+from gradlab.tasks.generative.bounds import wide
 
 Numbers = Float[Tensor, "*samples batch numbers"]
 
@@ -29,21 +31,13 @@ class Likelihood(Protocol):
 
 
 class BernoulliPixels:
-    r"""Pixels that are 0 or 1, by their logits.
-
-    $$ \log p(x \mid z) = \sum_i x_i l_i - \log\left(1 + e^{l_i}\right) $$
-
-    >>> BernoulliPixels().log_prob(None, torch.tensor([[1.0, 0.0]]), torch.zeros(3, 1, 2)).exp()
-    tensor([[0.2500],
-            [0.2500],
-            [0.2500]])
-    """
+    """Pixels that are 0 or 1, by their logits."""
 
     def log_prob(self, model: Any, x: Float[Tensor, "batch numbers"], decoded: Numbers) -> Float[Tensor, "*rows"]:
-        return -F.binary_cross_entropy_with_logits(decoded, x.expand_as(decoded), reduction="none").sum(-1)
+        return bernoulli_log_probability(decoded, x)
 
     def mean(self, decoded: Numbers) -> Numbers:
-        return decoded.sigmoid()
+        return wide(decoded).sigmoid()
 
     def draw(self, model: Any, decoded: Numbers) -> Numbers:
         return torch.bernoulli(self.mean(decoded))
@@ -68,13 +62,14 @@ class GaussianNumbers:
         log_scale = self.log_scale(model)
         # A plain number stays one: a tensor of it would have to be sent to the device in each step.
         precision = (-2 * log_scale).exp() if isinstance(log_scale, Tensor) else math.exp(-2 * log_scale)
-        squares = (x - decoded).square().sum(-1)
+        squares = (x - wide(decoded)).square().sum(-1)
         return -0.5 * precision * squares - x.shape[-1] * (log_scale + 0.5 * math.log(2 * math.pi))
 
     def mean(self, decoded: Numbers) -> Numbers:
-        return decoded
+        return wide(decoded)
 
     def draw(self, model: Any, decoded: Numbers) -> Numbers:
         log_scale = self.log_scale(model)
         scale = log_scale.exp() if isinstance(log_scale, Tensor) else math.exp(log_scale)
-        return decoded + scale * torch.randn_like(decoded)
+        mean = self.mean(decoded)
+        return mean + scale * torch.randn_like(mean)

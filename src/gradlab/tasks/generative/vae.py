@@ -123,7 +123,7 @@ class VariationalAutoencoder(Generative):
         x = batch["inputs"]
         mean, log_variance = map(wide, model.encode(x))
         codes = draw(mean, log_variance, self.samples)
-        log_probability = self.likelihood.log_prob(model, x.flatten(1), wide(model.decode(codes.z)))
+        log_probability = self.likelihood.log_prob(model, x.flatten(1), model.decode(codes.z))
         parts = {"reconstruction": -log_probability.sum() / self.samples}
         if self.bound == "elbo" and self.estimator == "closed-form":
             each = kl_each(mean, log_variance)
@@ -217,13 +217,13 @@ class VariationalAutoencoder(Generative):
 
     def from_noise(self, model: Any, noise: Noise, request: Request) -> Samples:
         """The means of what is decoded: for black and white pixels, how probable white is."""
-        return self.likelihood.mean(wide(model.decode(noise))).view(len(noise), *model.shape)
+        return self.likelihood.mean(model.decode(noise)).view(len(noise), *model.shape)
 
     def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:  # noqa: B008
         """Codes from the prior, and examples from p(x | z): pixels are black or white, not how probable white is."""
         if isinstance(model, Sampler):
             return model.sample(count)
-        return self.likelihood.draw(model, wide(model.decode(self.noise(model, count)))).view(count, *model.shape)
+        return self.likelihood.draw(model, model.decode(self.noise(model, count))).view(count, *model.shape)
 
     def encode(self, model: Any, inputs: Any) -> Float[Tensor, "rows z"]:
         """The mean of the code of every example."""
