@@ -15,6 +15,7 @@ from rich.text import Text
 
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
+from gradlab.errors import GradlabError
 from gradlab.files import write_file
 
 if TYPE_CHECKING:
@@ -22,20 +23,29 @@ if TYPE_CHECKING:
     from gradlab.explanation.block import Explanation, SourceCode
     from gradlab.explanation.cnn import Cnn
     from gradlab.explanation.docstring import Docstring
+    from gradlab.explanation.law import LawExplanation
     from gradlab.explanation.part import PartExplanation
+    from gradlab.explanation.walk import Walk
     from gradlab.explanation.worked import Grid
 
-    Subject = Autodiff | Cnn | Explanation | PartExplanation
+    Subject = Autodiff | Cnn | Explanation | LawExplanation | PartExplanation | Walk
 
 _TWO_COLUMNS = 150  # characters of a terminal in which two pieces of code stand beside one another
 
 
 def explain(
-    name: str | None = None, /, *, html: str | None = None, plain: Plain = False, as_json: Json = False
+    name: str | None = None,
+    /,
+    *,
+    html: str | None = None,
+    show: str | None = None,
+    plain: Plain = False,
+    as_json: Json = False,
 ) -> None:
     """Explain a building block: its equation, shapes, cost and laws, and its code beside its readable twin.
 
-    Optimisers, schedules and metrics are explained too, each by its equation, its knobs and its code.
+    Optimisers, schedules and metrics are explained too, each by its equation, its knobs and its code; laws of the
+    course by what states them, and worked examples step by step, with values.
 
     Examples to copy:
 
@@ -45,15 +55,19 @@ def explain(
     - `gradlab explain optimizer.adam`
     - `gradlab explain attention.multihead`
     - `gradlab explain norm.batch --html batch.html`: a page to open in a browser
+    - `gradlab explain jensen`: a law; `gradlab explain multiply-gate`: a worked example
+    - `gradlab explain jensen --show jensen.html`: an interactive picture, or a still one (.png)
     - `gradlab explain autodiff`: how derivatives are found, on the graph of one neuron
     - `gradlab explain cnn`: backpropagation through convolution and pooling by hand, in training beside PyTorch
 
     Parameters
     ----------
     name
-        A block, an optimiser, a schedule, a metric, `autodiff` or `cnn`.
+        A block, an optimiser, a schedule, a metric, a law, a worked example, a picture, `autodiff` or `cnn`.
     html
         Write a web page to this file.
+    show
+        Write a picture of it to this file: .html, to be pointed at, or .png, which needs Chromium.
     """
     from gradlab.explanation.names import family, find, summaries
 
@@ -61,7 +75,11 @@ def explain(
     if name is None or listed:
         _list(listed, plain, as_json)
         return
-    subject = _subject(find(name))
+    whole = find(name)
+    if show is not None or not _has_text(whole):
+        _draw(whole, show, plain)
+        return
+    subject = _subject(whole)
     if html is not None:
         write_file(Path(html), _page(subject))
     if as_json:
@@ -72,16 +90,43 @@ def explain(
         _show(console(plain), subject)
 
 
+def _has_text(name: str) -> bool:
+    """Whether there is more to it than a picture."""
+    from gradlab.explanation.law import law_summaries
+    from gradlab.explanation.names import WALKS
+    from gradlab.explanation.part import parts
+    from gradlab.explanation.walk import walks
+    from gradlab.nn.blocks import blocks
+
+    return any(name in known for known in (blocks, parts(), WALKS, walks(), law_summaries()))
+
+
+def _draw(name: str, show: str | None, plain: bool) -> None:
+    from gradlab.explanation.picture import write_figure
+
+    if show is None:
+        raise GradlabError(f"{name} is a picture. Say where to: gradlab explain {name} --show {name}.html")
+    write_figure(name, Path(show))
+    say(console(plain), "picture", show)
+
+
 def _subject(name: str) -> Subject:
     from gradlab.explanation.autodiff import Autodiff
     from gradlab.explanation.block import Explanation
     from gradlab.explanation.cnn import Cnn
+    from gradlab.explanation.law import LawExplanation
     from gradlab.explanation.names import AUTODIFF, CNN
     from gradlab.explanation.part import PartExplanation, parts
+    from gradlab.explanation.walk import Walk, walks
+    from gradlab.verification.course import LAWS
 
-    walks: dict[str, Callable[[], Autodiff | Cnn]] = {AUTODIFF: Autodiff.of_a_neuron, CNN: Cnn.of_digits}
-    if name in walks:
-        return walks[name]()
+    long: dict[str, Callable[[], Autodiff | Cnn]] = {AUTODIFF: Autodiff.of_a_neuron, CNN: Cnn.of_digits}
+    if name in long:
+        return long[name]()
+    if name in walks():
+        return Walk.of(name)
+    if name in LAWS:
+        return LawExplanation.of(name)
     return PartExplanation.of(name) if name in parts() else Explanation.of(name)
 
 
@@ -90,7 +135,9 @@ def _page(subject: Subject) -> str:
     from gradlab.explanation.autodiff import Autodiff
     from gradlab.explanation.block import Explanation
     from gradlab.explanation.cnn import Cnn
+    from gradlab.explanation.law import LawExplanation
     from gradlab.explanation.part import PartExplanation
+    from gradlab.explanation.walk import Walk
 
     match subject:
         case Autodiff():
@@ -101,13 +148,19 @@ def _page(subject: Subject) -> str:
             return pages.block_page(subject)
         case PartExplanation():
             return pages.part_page(subject)
+        case Walk():
+            return pages.walk_page(subject)
+        case LawExplanation():
+            return pages.law_page(subject)
 
 
 def _show(screen: Console, subject: Subject) -> None:
     from gradlab.explanation.autodiff import Autodiff
     from gradlab.explanation.block import Explanation
     from gradlab.explanation.cnn import Cnn
+    from gradlab.explanation.law import LawExplanation
     from gradlab.explanation.part import PartExplanation
+    from gradlab.explanation.walk import Walk
 
     match subject:
         case Autodiff():
@@ -118,6 +171,10 @@ def _show(screen: Console, subject: Subject) -> None:
             _show_block(screen, subject)
         case PartExplanation():
             _show_part(screen, subject)
+        case Walk():
+            _show_walk(screen, subject)
+        case LawExplanation():
+            _show_law(screen, subject)
 
 
 def _list(summaries: dict[str, str], plain: bool, as_json: bool) -> None:
@@ -167,6 +224,30 @@ def _show_block(screen: Console, subject: Explanation) -> None:
     if subject.laws:
         screen.print(table("law", "", rows=([name, formula] for name, formula in subject.laws.items())))
     _show_code(screen, [subject.code, *subject.twins])
+
+
+def _show_walk(screen: Console, walk: Walk) -> None:
+    from gradlab.explanation.equations import sentence, terminal
+
+    screen.print(Text.assemble((walk.name, "bold"), "  ", walk.title))
+    for number, step in enumerate(walk.steps, 1):
+        screen.print()
+        screen.print(Text.assemble((f"{number}. ", "bold"), sentence(step.words)))
+        if step.latex:
+            _show_picture(screen, terminal(step.latex), "bold cyan")
+        if step.values:
+            _show_picture(screen, step.values)
+
+
+def _show_law(screen: Console, law: LawExplanation) -> None:
+    from gradlab.explanation.equations import sentence
+
+    screen.print(Text.assemble((law.name, "bold"), "  ", law.group))
+    rows = ([about, name, sentence(formula), worst] for about, name, formula, worst in law.rows)
+    screen.print(table("about", "law", "", "worst error", rows=rows))
+    screen.print(f"gradlab verify laws {law.name} tries more cases, and wrong versions, which it must reject.")
+    screen.print()
+    _show_code(screen, law.codes)
 
 
 def _show_autodiff(screen: Console, subject: Autodiff) -> None:

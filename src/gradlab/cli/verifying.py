@@ -40,6 +40,8 @@ def verify(
 
     - `gradlab verify`: every block and kernel
     - `gradlab verify attention.multihead norm`: one block, and a family
+    - `gradlab verify laws`: the laws of the course, each with the wrong versions that it rejects; `laws jensen bayes`
+      for some of them
     - `gradlab verify kernel --device cuda --dtype bfloat16`: the kernels, on a GPU and in half precision
     - `gradlab verify mine.py:Attention --like attention.multihead embed_dim=8 num_heads=2`: your own class, built with
       those values; what they do not fix is drawn at random. A check that breaks is shown with its smallest example.
@@ -49,7 +51,7 @@ def verify(
     Parameters
     ----------
     what
-        Blocks or families; or with `--like`, FILE.py:Class and then key=value for its constructor.
+        Blocks or families; `laws`; or with `--like`, FILE.py:Class and then key=value for its constructor.
     """
     if cases < 1:
         raise GradlabError(f"--cases {cases} checks nothing. Give 1 or more.")
@@ -59,6 +61,9 @@ def verify(
     began = time.perf_counter()
     screen = console(plain)
     verifications = []
+    if what[:1] == ("laws",) and like is None:
+        _verify_laws(screen, what[1:], cases, plain, as_json)
+        return
     place = Place.of(find_device(device).type, dtype)
     for verification in _verifications(what, like, cases, place, quiet=plain or as_json):
         verifications.append(verification)
@@ -101,6 +106,31 @@ def _verifications(
     with _progress(what[0], quiet) as watch:
         verification = verify_like(import_object(what[0]), like, read_values([*what[1:]]), what[0], cases, watch, place)
     yield verification
+
+
+def _verify_laws(screen: Console, names: tuple[str, ...], cases: int, plain: bool, as_json: bool) -> None:
+    """One entry for each law; the exit code is 3 where one is broken, or rejects nothing."""
+    import torch
+
+    from gradlab.verification import law_names, verify_law
+
+    torch.set_num_threads(1)
+    results = []
+    for name in law_names(names):
+        with _progress(name, plain or as_json) as watch:
+            results.append(verify_law(name, cases, watch))
+    wrong = [result for result in results if not (result.passed and result.rejects)]
+    if as_json:
+        print_json({"passed": not wrong, "laws": [result.plain() for result in results]})
+    else:
+        columns = ("law", "stated by", "cases", "worst error", "")
+        screen.print(table(*columns, rows=(result.row() for result in results), title="Laws of the course"))
+        for reason in (reason for result in wrong for reason in result.reasons):
+            screen.print(Text(reason, "red"))
+        held = len(results) - len(wrong)
+        screen.print(f"{held} of {len(results)} laws hold, and reject the wrong versions that were planted for them.")
+    if wrong:
+        sys.exit(3)
 
 
 @contextmanager

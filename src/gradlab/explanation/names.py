@@ -7,7 +7,10 @@ from gradlab.explanation import autodiff, cnn
 from gradlab.explanation.block import summaries as of_blocks
 from gradlab.explanation.docstring import Docstring
 from gradlab.explanation.equations import sentence
+from gradlab.explanation.law import law_summaries
 from gradlab.explanation.part import parts
+from gradlab.explanation.picture import figures
+from gradlab.explanation.walk import walks
 
 AUTODIFF, CNN = "autodiff", "cnn"
 WALKS = {AUTODIFF: autodiff.SUMMARY, CNN: cnn.DOC.summary}
@@ -19,9 +22,12 @@ _ALSO = {
 
 
 def summaries() -> dict[str, str]:
-    """Each block, optimiser, schedule, metric and walk in one sentence."""
+    """Each block, optimiser, schedule, metric, walk, law and worked example in one sentence."""
     others = {name: Docstring.of(function).summary for name, function in parts().items()}
-    return {name: sentence(text) for name, text in (of_blocks() | dict(sorted(others.items())) | WALKS).items()}
+    examples = {name: title for name, (title, _) in walks().items()}
+    pictures = dict.fromkeys(figures(), "A picture: see it with --show FILE.html.")
+    everything = of_blocks() | dict(sorted(others.items())) | WALKS | pictures | law_summaries() | examples
+    return {name: sentence(text) for name, text in everything.items()}
 
 
 def family(name: str) -> dict[str, str]:

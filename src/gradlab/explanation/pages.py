@@ -14,7 +14,9 @@ from gradlab.explanation.cnn import ABOUT_TRAINING, DOC, Cnn
 from gradlab.explanation.curve import curve
 from gradlab.explanation.docstring import Docstring, Equation
 from gradlab.explanation.equations import mathml
+from gradlab.explanation.law import LawExplanation
 from gradlab.explanation.part import PartExplanation
+from gradlab.explanation.walk import Step, Walk
 from gradlab.explanation.worked import Grid
 from gradlab.report.markup import Html, breakable, join, prose, section, table, tag
 from gradlab.report.page import page
@@ -70,6 +72,25 @@ def part_page(part: PartExplanation) -> Html:
     ]
     picture = part.plot.figure() if part.plot else ""
     return _page(part.name, [_top(part.name, part.doc), picture, _body(part.doc), *sections])
+
+
+def walk_page(walk: Walk) -> Html:
+    """The whole page of a worked example."""
+    steps = tag("ol", *map(_step, walk.steps))
+    return _page(walk.name, [_top(walk.name, Docstring(walk.title, [], "")), steps])
+
+
+def _step(step: Step) -> Html:
+    equation = _equation(step.latex) if step.latex else ""
+    return tag("li", tag("p", _words(step.words)), equation, tag("pre", step.values) if step.values else "")
+
+
+def law_page(law: LawExplanation) -> Html:
+    """The whole page of a law."""
+    rows = [[breakable(about), name, _words(formula), worst] for about, name, formula, worst in law.rows]
+    stated = section("Stated by", table(["about", "law", "formula", "worst error"], rows, class_="pairs"))
+    code = section("The code", tag("div", *map(_code, law.codes), class_="beside"))
+    return _page(law.name, [_top(law.name, Docstring(law.group, [], "")), stated, code])
 
 
 def autodiff_page(autodiff: Autodiff) -> Html:

@@ -30,7 +30,7 @@ class BernoulliLogProbability(torch.autograd.Function):
         return y
 
     @staticmethod
-    def backward(ctx: Any, slope: Float[Tensor, " rows"]) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, slope: Float[Tensor, " rows"]) -> tuple[Tensor, None]:
         logits, x = ctx.saved_tensors
         gradient = torch.empty_like(logits)
         _launch(_gradient, logits, x, slope.contiguous(), gradient)

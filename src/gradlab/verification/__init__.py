@@ -2,6 +2,7 @@
 
 from gradlab.verification import families  # which enter their checks
 from gradlab.verification.checks import Check, checks, examples
+from gradlab.verification.laws import LawResult, law_names, verify_law
 from gradlab.verification.place import HOME, Place
 from gradlab.verification.running import (
     CASES,
@@ -19,6 +20,7 @@ __all__ = [
     "HOME",
     "Check",
     "CheckResult",
+    "LawResult",
     "Place",
     "Subject",
     "Verification",
@@ -26,7 +28,9 @@ __all__ = [
     "checks",
     "examples",
     "families",
+    "law_names",
     "run_check",
     "verify_block",
+    "verify_law",
     "verify_like",
 ]

@@ -16,10 +16,10 @@ from typing import Any, Literal, get_args
 
 from torch import Tensor, nn
 
-from gradlab.nn.blocks import find_block
 from gradlab.verification.case import Case
 from gradlab.verification.comparing import difference, twin_difference
 from gradlab.verification.place import HOME, ROUNDINGS, Place
+from gradlab.verification.subject import find_subject
 
 Kind = Literal["twin", "law", "peer"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -49,6 +49,9 @@ class Check:
 
     needs: str = ""
     """The package, beyond those of gradlab itself, that the peer is in."""
+
+    ids: tuple[str, ...] = ()
+    """Of the laws of the course that it states: names of `course.LAWS`."""
 
     def at(self, place: Place) -> "Check":
         """The same check in a place. Where numbers are rounded, it allows for that, and for more in longer sums."""
@@ -176,14 +179,14 @@ def peer(
 
 
 class Fault:
-    """A block with these methods in place of its own. In them `self.right` is the block's own `forward`."""
+    """A class with these methods in place of its own. In them `self.right` is a block's own `forward`."""
 
     def __init__(self, **methods: Callable[..., Any]):
         self.methods = methods
 
     def of(self, block: str) -> type:
-        kind: Any = find_block(block)
-        return type(f"Faulty{kind.__name__}", (kind,), {"right": kind.forward, **self.methods})
+        kind: Any = find_subject(block)
+        return type(f"Faulty{kind.__name__}", (kind,), {"right": getattr(kind, "forward", None), **self.methods})
 
 
 Faults = Callable[..., Any] | Fault | Mapping[str, Any] | Sequence[Any]
@@ -191,14 +194,16 @@ Faults = Callable[..., Any] | Fault | Mapping[str, Any] | Sequence[Any]
 
 
 def law(
-    *blocks: str, fault: Faults, tolerance: float = EXACT, most_cases: int | None = None
+    *blocks: str, fault: Faults, tolerance: float = EXACT, most_cases: int | None = None, id: str | Sequence[str] = ()
 ) -> Callable[[ErrorOf], ErrorOf]:
-    """A law of these blocks, named as the function is, and what breaks it."""
+    """A law of these blocks, named as the function is, and what breaks it; `id`, which of the course's laws it is."""
+    ids = (id,) if isinstance(id, str) else tuple(id)
 
     def enter(error: ErrorOf) -> ErrorOf:
         name = error.__name__.strip("_").replace("_", " ")
         for block in blocks:
-            _enter(Check("law", block, name, error, tolerance, most_cases, _faults_of(block, fault)))
+            faults = _faults_of(block, fault)
+            _enter(Check("law", block, name, error, tolerance, most_cases, faults, ids=ids))
         return error
 
     return enter

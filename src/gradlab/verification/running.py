@@ -16,7 +16,7 @@ from gradlab.nn.blocks import blocks
 from gradlab.verification.case import Case
 from gradlab.verification.checks import KINDS, Check, Kind, checks
 from gradlab.verification.place import HOME, Place
-from gradlab.verification.subject import CannotBuild, Incomparable, Subject, kernels
+from gradlab.verification.subject import CannotBuild, Incomparable, Subject, subjects
 
 CASES = 50
 NO_TWIN = "it has no twin with which its numbers could be compared"
@@ -126,7 +126,7 @@ def block_names(words: Sequence[str]) -> list[str]:
     >>> block_names(["activation"])[:2], block_names(["activation.leaky-relu"])
     (['activation.argmax', 'activation.elu'], ['activation.leaky_relu'])
     """
-    everything = sorted({*blocks, *kernels})
+    everything = sorted({*blocks, *subjects})
     names = []
     for name in (word.replace("-", "_") for word in words):
         members = [block for block in everything if block == name or block.startswith(f"{name}.")]

@@ -13,26 +13,27 @@ from gradlab.errors import GradlabError, one_line
 from gradlab.nn.blocks import find_block, settings_of
 from gradlab.verification.place import HOME, Place
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-kernels: dict[str, Callable[..., Any]] = {}
-"""Functions that are checked as blocks are, without being any: what runs on the device, a kernel or PyTorch's form."""
+subjects: dict[str, Callable[..., Any]] = {}
+"""What is checked as blocks are, without being any: kernels (or PyTorch's form of them), and functions of `maths`."""
 
 
-def kernel(name: str) -> Callable[[Kernel], Kernel]:
-    """Enter a kernel under a name."""
+def subject(name: str) -> Callable[[Function], Function]:
+    """Enter a function or a class under a name, whose first word is its family."""
 
-    def enter(function: Kernel) -> Kernel:
-        kernels[name] = function
+    def enter(function: Function) -> Function:
+        assert name not in subjects, f"two subjects {name!r}"
+        subjects[name] = function
         return function
 
     return enter
 
 
 def find_subject(name: str) -> Callable[..., Any]:
-    """The kernel or the block of a name; an unknown one is answered with the closest block."""
-    return kernels[name] if name in kernels else find_block(name)
+    """The subject or the block of a name; an unknown one is answered with the closest block."""
+    return subjects[name] if name in subjects else find_block(name)
 
 
 class CannotBuild(GradlabError):

@@ -2,15 +2,16 @@
 
 from gradlab import scratch
 from gradlab.nn.bernoulli import bernoulli_log_probability
-from gradlab.scratch.losses import Array, binary_cross_entropy
+from gradlab.scratch.gates import Array
+from gradlab.scratch.losses import binary_cross_entropy
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call
 from gradlab.verification.families.kernels.calling import LENGTHS, conform, refuse_float64
-from gradlab.verification.subject import kernel
+from gradlab.verification.subject import subject
 
 KERNEL = "kernel.bernoulli"
 
-kernel(KERNEL)(bernoulli_log_probability)
+subject(KERNEL)(bernoulli_log_probability)
 
 
 def _call(case: Case) -> Call:

@@ -10,11 +10,11 @@ from gradlab.scratch.losses import soft_cross_entropy
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call
 from gradlab.verification.families.kernels.calling import LENGTHS, conform, refuse_float64
-from gradlab.verification.subject import kernel
+from gradlab.verification.subject import subject
 
 KERNEL = "kernel.linear_cross_entropy"
 
-kernel(KERNEL)(linear_cross_entropy)
+subject(KERNEL)(linear_cross_entropy)
 
 
 def _call(case: Case) -> Call:

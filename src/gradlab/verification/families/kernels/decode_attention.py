@@ -8,12 +8,12 @@ from gradlab.scratch.attention import scaled_dot
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call
 from gradlab.verification.families.kernels.calling import LENGTHS, conform, module, on_tensors, refuse_float64
-from gradlab.verification.subject import kernel
+from gradlab.verification.subject import subject
 
 KERNEL = "kernel.decode_attention"
 
 
-@kernel(KERNEL)
+@subject(KERNEL)
 def decode_attention(
     q: Tensor,
     k: Tensor,

@@ -18,7 +18,7 @@ from gradlab.verification.case import Case
 from gradlab.verification.checks import Call
 from gradlab.verification.comparing import array
 from gradlab.verification.families.kernels.calling import LENGTHS, MANY, conform, on_tensors, refuse_float64
-from gradlab.verification.subject import Incomparable, kernel
+from gradlab.verification.subject import Incomparable, subject
 
 KERNEL = "kernel.linear_attention"
 MAPS: dict[str, Callable[..., scratch.Tensor]] = {
@@ -28,7 +28,7 @@ MAPS: dict[str, Callable[..., scratch.Tensor]] = {
     "exp": lambda x, omega: positive(x / x.shape[-1] ** 0.25, omega),
 }
 
-kernel(KERNEL)(linear_attention)
+subject(KERNEL)(linear_attention)
 
 
 def _inputs(case: Case) -> list[Tensor]:

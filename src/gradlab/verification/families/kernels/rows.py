@@ -15,12 +15,12 @@ from gradlab.scratch.normalisation import layer_norm, rms_norm
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call
 from gradlab.verification.families.kernels.calling import LENGTHS, conform, module, on_tensors, refuse_float64
-from gradlab.verification.subject import kernel
+from gradlab.verification.subject import subject
 
 BENDS = {"none": lambda x: x, "gelu": gelu, "gelu_tanh": gelu_tanh}
 
 
-@kernel("kernel.add_norm")
+@subject("kernel.add_norm")
 def add_norm(
     x: Tensor, delta: Tensor, gain: Tensor, shift: Tensor | None, *, norm: str, eps: float
 ) -> tuple[Tensor, Tensor]:
@@ -30,7 +30,7 @@ def add_norm(
     return summed
 
 
-@kernel("kernel.add_norm_affine")
+@subject("kernel.add_norm_affine")
 def add_norm_affine(
     x: Tensor,
     delta: Tensor,
@@ -49,13 +49,13 @@ def add_norm_affine(
     return summed
 
 
-@kernel("kernel.affine")
+@subject("kernel.affine")
 def affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     mapped: Tensor = (module("add_norm").affine if run_on(x.device) else F.linear)(x, weight, bias)
     return mapped
 
 
-@kernel("kernel.product")
+@subject("kernel.product")
 def few_rows(x: Tensor, weight: Tensor, bias: Tensor | None, *, bend: str) -> Tensor:
     if run_on(x.device):
         bent: Tensor = module("product").product(x, weight, bias, bend)
@@ -64,7 +64,7 @@ def few_rows(x: Tensor, weight: Tensor, bias: Tensor | None, *, bend: str) -> Te
     return bent
 
 
-@kernel("kernel.peak")
+@subject("kernel.peak")
 def peak(logits: Tensor) -> tuple[Tensor, Tensor]:
     """The first of the largest logits of each row, one-hot, and that logit."""
     rows, size = logits.shape

@@ -9,13 +9,13 @@ from gradlab.kernels import run_on
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call
 from gradlab.verification.families.kernels.calling import conform, refuse_float64
-from gradlab.verification.subject import Incomparable, kernel
+from gradlab.verification.subject import Incomparable, subject
 
 KERNEL = "kernel.small_update"
 STEPS, RATE, DECAY = 3, 0.01, 0.1
 
 
-@kernel(KERNEL)
+@subject(KERNEL)
 def small_update(*gradients: Tensor, apart: bool, clip: float | None) -> tuple[Tensor, ...]:
     """Parameters that began at 1, after some steps with ever smaller gradients."""
     from gradlab.kernels.small_update import AdamUpdate

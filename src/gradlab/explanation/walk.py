@@ -1,0 +1,64 @@
+"""Worked examples: walked through step by step, with the values that the library computes on the way.
+
+@worked("multiply-gate", "A gate that multiplies, and its two derivatives")
+def multiply_gate() -> list[Step]: ...
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gradlab.explanation.equations import sentence, terminal
+from gradlab.verification.course import EXAMPLES
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is done, the equation of it, and what comes out, as text."""
+
+    words: str
+    latex: str = ""
+    values: str = ""
+
+
+Steps = Callable[[], list[Step]]
+
+_entered: dict[str, tuple[str, Steps]] = {}
+
+
+def worked(name: str, title: str) -> Callable[[Steps], Steps]:
+    """Enter an example of the course."""
+    assert name in EXAMPLES, f"{name!r} is no example of the course"
+
+    def enter(steps: Steps) -> Steps:
+        assert name not in _entered, f"two examples {name!r}"
+        _entered[name] = title, steps
+        return steps
+
+    return enter
+
+
+def walks() -> dict[str, tuple[str, Steps]]:
+    """All of them, in the order of the course."""
+    from gradlab.explanation import examples  # noqa: F401, which enter themselves
+
+    return {name: _entered[name] for name in EXAMPLES if name in _entered}
+
+
+@dataclass(frozen=True)
+class Walk:
+    """An example with its steps done."""
+
+    name: str
+    title: str
+    steps: list[Step]
+
+    @classmethod
+    def of(cls, name: str) -> "Walk":
+        title, steps = walks()[name]
+        return cls(name, title, steps())
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        shown = [{**asdict(s), "words": sentence(s.words), "unicode": terminal(s.latex)} for s in self.steps]
+        return {"name": self.name, "title": self.title, "steps": shown}
