@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     few = ["data.limit=200", "train.epochs=2"]
     for command in (
         ["drawn-digits", *few, "--out", "digits"],
-        ["drawn-moons", "task.conditional=true", "--out", "moons"],
+        ["drawn-moons", "task.conditional=true", "train.epochs=8", "--out", "moons"],
     ):
         ended = gradlab("train", *command, *CODE, "--plain", cwd=folder)
         assert ended.code == 0, ended.err

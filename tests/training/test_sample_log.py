@@ -92,19 +92,20 @@ def test_moments_double_from_the_first_to_the_last_step(most):
 
 
 @pytest.mark.parametrize(
-    ("kind", "steps", "expected"),
+    ("kind", "mode", "steps", "expected"),
     [
-        ("vae", 400, [0, 7, 14, 28, 56, 112, 224, 400]),
-        ("vae", 5, []),
-        ("gan", 400, [0, 7, 14, 28, 56, 112, 224, 400]),
-        ("diffusion", 40, [0, 10, 20, 40]),
-        ("pixelcnn", 40, []),
+        ("vae", "eager", 400, [0, 7, 14, 28, 56, 112, 224, 400]),
+        ("vae", "eager", 5, []),
+        ("gan", "eager", 400, [0, 7, 14, 28, 56, 112, 224, 400]),
+        ("diffusion", "eager", 40, [0, 10, 20, 40]),
+        ("diffusion", "graph", 60, [0, 30, 60]),
+        ("pixelcnn", "eager", 40, []),
     ],
 )
-def test_what_is_expensive_is_drawn_seldom(generative, tmp_path, kind, steps, expected):
-    observer = log(tmp_path, kind)
-    observer._draw = lambda training: None
-    observer.start(generative(kind, steps=steps))
+def test_what_is_expensive_is_drawn_seldom(generative, tmp_path, kind, mode, steps, expected):
+    observer, training = log(tmp_path, kind), generative(kind, steps=steps)
+    observer._draw, training.mode = lambda training: None, mode
+    observer.start(training)
     assert observer.moments == expected
 
 
