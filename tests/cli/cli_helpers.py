@@ -230,8 +230,9 @@ def weights(run: Path) -> dict[str, bytes]:
 
 
 def check_same(run: Path, reference: Path) -> None:
-    """A run ended exactly like another: the same lines in the log, same figures, same bytes of weights."""
+    """A run ended exactly like another: the same lines in the log, same figures, same bytes of weights and samples."""
     assert told(run) == told(reference)
+    assert contents(run / "samples") == contents(reference / "samples")
     ours, theirs = weights(run), weights(reference)
     assert set(ours) == set(theirs)
     for name, content in ours.items():

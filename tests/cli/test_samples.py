@@ -1,5 +1,7 @@
 """`gradlab generate` of runs that draw examples, and how such runs are judged and shown."""
 
+import base64
+import io
 import json
 import re
 import shutil
@@ -10,6 +12,7 @@ import pytest
 from cli_helpers import ForkServer, check_refused, contents, flip_byte, gradlab
 from own_files import DRAWING
 from PIL import Image
+from safetensors.numpy import load_file
 
 CODE = ["--code", "drawing.py"]
 
@@ -22,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     few = ["data.limit=200", "train.epochs=2"]
     for command in (
         ["drawn-digits", *few, "--out", "digits"],
-        ["drawn-moons", "task.conditional=true", "--out", "moons"],
+        ["drawn-moons", "task.conditional=true", "train.epochs=8", "--out", "moons"],
     ):
         ended = gradlab("train", *command, *CODE, "--plain", cwd=folder)
         assert ended.code == 0, ended.err
@@ -198,7 +201,7 @@ def test_the_report_shows_samples_and_what_is_behind_them(folder: Path) -> None:
     digits = (folder / "digits" / "report.html").read_text()
     for title in (
         "Samples", "Samples and their nearest training examples", "Between two samples", "From noise to samples",
-        "Reconstructions", "Latent space",
+        "Reconstructions", "Latent space", "Samples over training",
     ):  # fmt: skip
         assert f"<h3>{title}</h3>" in digits
     assert "real examples" in digits
@@ -206,6 +209,36 @@ def test_the_report_shows_samples_and_what_is_behind_them(folder: Path) -> None:
     assert "Left out of this report" not in digits
     moons = (folder / "moons" / "report.html").read_text()
     assert "over as many examples of the test split" in moons
+
+
+def test_the_report_shows_the_same_samples_at_moments_of_the_training(quick: ForkServer, folder: Path) -> None:
+    for run, shape, frame in (("digits", (10, 1, 8, 8), "img"), ("moons", (128, 2), "svg")):
+        files = sorted((folder / run / "samples").iterdir())
+        steps = [int(path.stem.removeprefix("step-")) for path in files]
+        assert steps[0] == 0
+        assert steps[-1] == result(folder, run)["steps"]
+        kept = [load_file(path) for path in files]
+        assert {tuple(one["x"].shape) for one in kept} == {shape}
+        shown = (folder / run / "report.html").read_text().split("<h3>Samples over training</h3>")[1]
+        shown = shown.split("</figure>")[0]
+        assert [int(n.replace(",", "")) for n in re.findall(r"samples after ([\d,]+) steps", shown)] == steps
+        assert shown.count(f"<{frame} ") == len(steps)
+    assert [one["y"].tolist() for one in kept] == [[i % 2 for i in range(128)]] * len(kept)
+    with Image.open(io.BytesIO(base64.b64decode(first_picture(folder / "digits")))) as picture:
+        assert picture.size == (10 * 50 - 2, 48)
+    old = Path(shutil.copytree(folder / "digits", folder / "old"))
+    shutil.rmtree(old / "samples")  # as it is in runs of earlier versions
+    assert quick("report", "old", *CODE, cwd=folder).code == 0
+    shown = (old / "report.html").read_text()
+    assert "<h3>Samples over training</h3>" not in shown
+    assert "<h3>Samples</h3>" in shown
+
+
+def first_picture(run: Path) -> str:
+    shown = (run / "report.html").read_text().split("<h3>Samples over training</h3>")[1]
+    found = re.search(r"data:image/png;base64,([^\"]+)", shown)
+    assert found
+    return found[1]
 
 
 def test_the_same_through_python(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from gradlab.errors import GradlabError
 from gradlab.report.charts import ACCENT, PALETTE, SOFT, axis, chart, charts, dots
 from gradlab.report.drawn import columns_for, grid, shades
 from gradlab.report.markup import Html, quiet, section, tag
+from gradlab.report.over_training import over_training
 from gradlab.report.pictures import Pixels, address, is_picture
 from gradlab.run.samples import in_raw_units
 from gradlab.specs import Array
@@ -30,9 +31,10 @@ _ENCODED = 2000
 
 
 def samples_section(run: "Run") -> Html:
-    """Samples, their nearest training examples, ways between them and the way from noise; then the latent space."""
+    """Samples, their nearest training examples, earlier ones, ways between noises and from it; the latent space."""
     with run.drawing() as drawing:
-        figures = [*_samples(run, drawing), *_or_none(_ways, run, drawing), *_or_none(_stages, run, drawing)]
+        figures = [*_samples(run, drawing), *over_training(run)]
+        figures += [*_or_none(_ways, run, drawing), *_or_none(_stages, run, drawing)]
     return section(
         "Samples", quiet("Drawn with seed 0; gradlab generate draws others."), charts(*figures, *_latent(run))
     )

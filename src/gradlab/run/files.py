@@ -7,6 +7,7 @@ tokenizer.json     of a model of text, in the format of the tokenizers library
 code/              copies of files of one's own that registered parts of the recipe
 metrics.jsonl      one line per log point
 start/             the first weights, where the recipe does not draw them: those of a pruned model
+samples/           of a model that draws: the same samples at moments of its training
 features/          of a model that draws: by what its samples are judged
 checkpoints/       step-NNNNNNNN/: model, optimizer and best weights, state.json, SHA256SUMS
 result.json        final figures

@@ -328,7 +328,7 @@ class Training:
             progress.best_step, progress.best = progress.step, figures
             progress.evaluations_since_best = 0
             if self.plan.keep == "best":
-                with self._evaluated_weights():
+                with self.evaluated_weights():
                     self.best_weights = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
         cost = -value if criterion.higher_is_better else value
         progress.trace = asdict(self.schedule.follow(cost, Trace(**progress.trace)))  # type: ignore[arg-type]
@@ -339,11 +339,11 @@ class Training:
             observer.evaluation(self, line)
 
     def _figures_on(self, split: Any) -> dict[str, float]:
-        with self._evaluated_weights():
+        with self.evaluated_weights():
             figures = evaluate(self.model, self.task, split)
         return parallel.first(lambda: figures)  # so that all go on by the same
 
-    def _evaluated_weights(self) -> AbstractContextManager[None]:
+    def evaluated_weights(self) -> AbstractContextManager[None]:
         """Meanwhile the model has the weights that the run is judged by: the average, where there is one."""
         return nullcontext() if self.average is None else self.average.in_use()
 

@@ -14,7 +14,7 @@ from gradlab.files import check_content
 from gradlab.models.cost import parameter_count
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound, steps
-from gradlab.tasks import Supervised, Task, compare, evaluate
+from gradlab.tasks import Generative, Supervised, Task, compare, evaluate
 from gradlab.tasks.finite import check_losses
 from gradlab.tasks.task import has_targets
 from gradlab.training.checkup import Checkup
@@ -22,6 +22,7 @@ from gradlab.training.features import prepare_judge
 from gradlab.training.loop import Progress, Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.plan import Plan
+from gradlab.training.sample_log import SampleLog
 from gradlab.training.streams import read
 from gradlab.training.tensorboard import TensorBoard
 from gradlab.training.vocabulary import Words, in_a_recipe
@@ -49,6 +50,7 @@ def train_into(
     knobs = ["data", *run.recipe.flat()] if words is in_a_recipe else []
     checkup = Checkup(run.path / "metrics.jsonl", knobs, words, leaks) if plan.doctor and task.doctor else None
     keepers = [
+        *([SampleLog(run.path / "samples", task, run.preprocessing)] if isinstance(task, Generative) else []),
         MetricsLog(run.path / "metrics.jsonl", plan.checkpoint_every),
         Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints, plan.checkpoint_minutes),
         *([TensorBoard(run.path / "tensorboard")] if plan.log == "tensorboard" else []),

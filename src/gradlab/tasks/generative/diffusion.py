@@ -1,6 +1,6 @@
 """Diffusion and flow matching: a network learns what of noisy data is noise, and samples are noise without it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -130,6 +130,10 @@ class Diffusion(Generative):
         levels = self.process.grid(request.steps or self.sampling_steps)
         sampler = SAMPLERS[request.sampler or self.sampler]
         yield from sampler(self._denoiser(model, len(noise), request), noise * levels[0].sigma, levels)
+
+    def calls(self, shape: Sequence[int]) -> int:
+        """Twice in each step of Heun's, and a batch that is twice as large counts for two."""
+        return self.sampling_steps * (2 if self.sampler == "heun" else 1) * (2 if self.guidance != 1 else 1)
 
     def _denoiser(self, model: Any, count: int, request: Request) -> Denoise:
         labels = self.labels(model, count) if request.labels is None else request.labels.to(device_of(model))

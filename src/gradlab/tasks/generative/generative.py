@@ -1,7 +1,7 @@
 """What all generative tasks have in common: a trained model draws examples like those it has seen."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -111,6 +111,10 @@ class Generative(Task):
             return None
         shares = torch.tensor(self.targets.counts, dtype=torch.float, device=device_of(model))
         return torch.multinomial(shares, count, replacement=True)
+
+    def calls(self, shape: Sequence[int]) -> int:
+        """How often the network is called for samples of this shape, however many are drawn together."""
+        return 1
 
     def draw(self, model: Any, count: int, request: Request = Request()) -> Samples:
         """Any number of samples, a few at a time."""

@@ -1,7 +1,7 @@
 """The likelihood of pictures, pixel by pixel: exact, where the pixels have a number of levels."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import torch
@@ -99,6 +99,9 @@ class PixelLikelihood(Generative):
     def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:  # noqa: B008
         samples: Samples = model.sample(count)
         return samples
+
+    def calls(self, shape: Sequence[int]) -> int:
+        return math.prod(shape[1:])  # for each pixel, of all channels
 
 
 def _looks_ahead(model: nn.Module, picture: Float[Tensor, "1 channels height width"]) -> bool:
