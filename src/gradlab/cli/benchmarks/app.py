@@ -7,6 +7,7 @@ import cyclopts
 from gradlab.cli.benchmarks.attention import attention
 from gradlab.cli.benchmarks.cuda import cuda
 from gradlab.cli.benchmarks.decode import decode
+from gradlab.cli.benchmarks.diffusion import diffusion
 from gradlab.cli.benchmarks.doctor import doctor
 from gradlab.cli.benchmarks.language import context, language
 from gradlab.cli.benchmarks.memory import memory
@@ -35,6 +36,7 @@ bench = cyclopts.App(
     - `gradlab bench vision`: pictures drawn anew on the device beside a DataLoader, and what each augmentation costs
     - `gradlab bench seq2seq`: with and without attention, by the length of the source; training beside the usual loop
     - `gradlab bench vae`: a variational autoencoder beside the usual loop
+    - `gradlab bench diffusion`: samples beside a pipeline of diffusers; of a run, how good they are in fewer steps
     - `gradlab bench memory`: how long an RNN, an LSTM, a GRU and a transformer remember
     - `gradlab bench tables`: a table by default beside scikit-learn's methods, over folds
     - `gradlab bench cuda`: attention, training, long contexts and writing on a GPU
@@ -48,6 +50,6 @@ bench = cyclopts.App(
 
 bench.default(train)
 commands: list[Any] = [train, start, attention, context, decode, vision, cuda]
-commands += [language, seq2seq, vae, memory, compile_, tables, precision, doctor]
+commands += [language, seq2seq, vae, diffusion, memory, compile_, tables, precision, doctor]
 for order, command in enumerate(commands):
     bench.command(command, sort_key=order)

@@ -36,6 +36,8 @@ class Judge:
     """From prepared examples to features."""
     training: Features
     """Of training examples, on the CPU: what the split itself is compared with."""
+    most: int = _MOST
+    """Samples of a draw at most."""
 
     @property
     def dimension(self) -> int:
@@ -43,7 +45,7 @@ class Judge:
 
     def count(self, examples: int) -> int:
         """How many samples are compared with as many examples; 0 where these are too few to tell anything."""
-        count = min(examples, len(self.training), _MOST)
+        count = min(examples, len(self.training), self.most)
         return count if count > max(self.dimension, NEIGHBOURS) else 0
 
     def quality(self, draw: Draw, inputs: Any) -> Figures:
@@ -81,7 +83,7 @@ class Judge:
     @property
     def signatures(self) -> dict[str, str]:
         """How each figure is computed, in words."""
-        most = min(_MOST, len(self.training))
+        most = min(self.most, len(self.training))
         sizes = f"{DRAWS} draws of as many samples as the split has examples, at most {most:,}"
         beside = "_se: standard error; _real: training examples in place of samples"
         named = {
