@@ -1,5 +1,7 @@
 """On CUDA: steps of diffusion can be captured, and a replayed network draws what the network itself does."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -47,18 +49,19 @@ def test_a_captured_step_learns_what_an_eager_one_does(precision):
     assert losses[0] == pytest.approx(losses[1], rel=0.05)
 
 
+@pytest.mark.parametrize(("precision", "off"), [("float32", 1e-3), ("bf16", 0.05)])
 @pytest.mark.parametrize("guidance", [1.0, 2.5])
-def test_a_replayed_network_draws_what_the_network_does(guidance, monkeypatch):
-    model = network()
-    noise, labels = TASK.noise(model, 6), torch.arange(6, device=CUDA) % 2
+def test_a_replayed_network_draws_what_the_network_does(guidance, precision, off, monkeypatch):
+    model, task = network(), replace(TASK, precision=precision)
+    noise, labels = task.noise(model, 6), torch.arange(6, device=CUDA) % 2
     request = Request(labels=labels, guidance=guidance)
-    got = [TASK.from_noise(model, noise, request) for _ in range(2)]
-    other = TASK.from_noise(model, noise, Request(labels=1 - labels, guidance=guidance))
+    got = [task.from_noise(model, noise, request) for _ in range(2)]
+    other = task.from_noise(model, noise, Request(labels=1 - labels, guidance=guidance))
     assert model in replayed._recordings
     monkeypatch.setattr(replayed, "_repeats", lambda model: False)
-    wanted = TASK.from_noise(model, noise, request)
+    wanted = task.from_noise(model, noise, request)
     for samples in got:
-        torch.testing.assert_close(samples, wanted, rtol=1e-3, atol=1e-3)
+        torch.testing.assert_close(samples, wanted, rtol=off, atol=off)
     assert not torch.allclose(other, wanted, atol=1e-2)
 
 

@@ -6,7 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from gradlab.models import build_model
 from gradlab.nn.diffusion import Chain, linear_betas, schedule
+from gradlab.registry import Part
 from gradlab.sampling.diffusion import (
     SAMPLERS,
     Guided,
@@ -21,6 +23,7 @@ from gradlab.sampling.diffusion import (
     way_to_noise,
 )
 from gradlab.sampling.diffusion.replayed import Recording, network
+from gradlab.specs import Picture
 
 NAMES = ["linear", "cosine", "vp", "ve", "flow"]
 MEAN = torch.tensor([0.5, -1.0], dtype=torch.float64)
@@ -141,7 +144,7 @@ def test_a_recorded_network_says_the_same_of_other_data_times_classes_and_weight
     with torch.no_grad():
         recording = Recording(model, torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64))
         model.weight.fill_(2.0)
-        recording.tell(labels)
+        recording.start(labels)
         for time in (0.3, 0.7):
             x = torch.randn(3, 2)
             torch.testing.assert_close(recording(x, time), network(model, x, labels)(x, time))
@@ -203,3 +206,19 @@ def test_the_likelihood_can_be_asked_for_in_inference_mode():
 def test_a_chain_of_few_steps_can_be_walked_whole():
     chain = Chain(linear_betas(8, 0.05, 0.5))
     assert [round(level.time * 8) for level in chain.grid(8)] == [8, 7, 6, 5, 4, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_recorded_network_says_what_the_network_does_and_follows_its_weights(narrow):
+    torch.manual_seed(0)
+    model = build_model(Part("unet", {"width": 8}), Picture(1, 6, 6), 3).eval()
+    x, labels = torch.randn(2, 1, 6, 6), torch.tensor([0, 2])
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=narrow):
+        recording = Recording(model, torch.zeros_like(x), torch.zeros_like(labels))
+        for weight in model.parameters():
+            torch.nn.init.normal_(weight, std=0.2)
+        recording.start(labels)
+        said = recording(x, 0.3)
+        wanted = model(x, x.new_full((2,), 0.3), labels)
+    assert said.abs().max() > 0.1
+    torch.testing.assert_close(said, wanted, rtol=0, atol=0)

@@ -11,6 +11,7 @@ from gradlab import parallel
 from gradlab.data import Examples, Stream
 from gradlab.data.batch import moved
 from gradlab.models.cost import Cost, parameter_cost, pass_cost
+from gradlab.nn.layout import channels_last
 from gradlab.tasks import Task
 from gradlab.training.capture import Mode, choose_mode
 from gradlab.training.carry import check_carry
@@ -95,13 +96,6 @@ def fit_inputs(model: nn.Module, train: Split) -> None:
     """
     if hasattr(model, "fit_inputs") and isinstance(train, Examples):
         model.fit_inputs(train.inputs[: min(len(train), _FITTED)])  # type: ignore[operator]
-
-
-def channels_last(model: nn.Module) -> None:
-    """Lay out the weights of convolutions, and with them all that passes, as the matrix units of a GPU take them."""
-    for module in model.modules():
-        if isinstance(module, nn.Conv2d):
-            module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def total_steps(train: Split, plan: Plan) -> int:

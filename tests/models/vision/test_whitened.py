@@ -11,6 +11,7 @@ from torch.testing import assert_close
 from gradlab.data import Examples, Targets
 from gradlab.models import build_model
 from gradlab.models.vision.whitened import Whitening
+from gradlab.nn.layout import channels_last
 from gradlab.registry import Part
 from gradlab.specs import Picture
 from gradlab.tasks import Classify
@@ -96,6 +97,6 @@ def test_convolutions_start_by_handing_on_their_channels():
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_convolutions_are_laid_out_by_channels_where_that_is_asked_for(device):
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(4, 2)).to(device)
-    driver.channels_last(model)
+    channels_last(model)
     assert model[0].weight.is_contiguous(memory_format=torch.channels_last)
     assert model[2].weight.is_contiguous()

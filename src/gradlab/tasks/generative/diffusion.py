@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from annotated_types import Ge
@@ -60,6 +60,9 @@ class Diffusion(Generative):
     sampler: Annotated[str, "how samples are drawn: ddpm, ddim, dpm, euler or heun"] = "dpm"
     sampling_steps: Annotated[Count, "in which noise becomes a sample"] = 50
     guidance: Annotated[float, Ge(0), "how much the class counts where samples are drawn; 1 as trained"] = 1.0
+    precision: Annotated[
+        Literal["auto", "float32", "bf16"], "of the network where samples are drawn; auto: bf16 for pictures on a GPU"
+    ] = "auto"
     clip: Annotated[Positive | None, "largest number of a sample, as the network sees it; default none"] = None
 
     name: ClassVar[str] = "diffusion"
@@ -129,16 +132,19 @@ class Diffusion(Generative):
         self.check_request(request)
         levels = self.process.grid(request.steps or self.sampling_steps)
         sampler = SAMPLERS[request.sampler or self.sampler]
-        yield from sampler(self._denoiser(model, len(noise), request), noise * levels[0].sigma, levels)
+        yield from sampler(self._denoiser(model, noise, request), noise * levels[0].sigma, levels)
 
     def calls(self, shape: Sequence[int]) -> int:
         """Twice in each step of Heun's, and a batch that is twice as large counts for two."""
         return self.sampling_steps * (2 if self.sampler == "heun" else 1) * (2 if self.guidance != 1 else 1)
 
-    def _denoiser(self, model: Any, count: int, request: Request) -> Denoise:
-        labels = self.labels(model, count) if request.labels is None else request.labels.to(device_of(model))
+    def _denoiser(self, model: Any, noise: Noise, request: Request) -> Denoise:
+        labels = self.labels(model, len(noise)) if request.labels is None else request.labels.to(noise.device)
         guidance = self.guidance if request.guidance is None else request.guidance
-        return read_by(Guided(model, labels, none=self.outputs, guidance=guidance), self.target, self.clip)
+        picture_on_gpu = noise.is_cuda and noise.ndim == 4
+        narrow = self.precision == "bf16" or (self.precision == "auto" and picture_on_gpu)
+        guided = Guided(model, labels, none=self.outputs, guidance=guidance, narrow=narrow)
+        return read_by(guided, self.target, self.clip)
 
     @torch.no_grad()
     def inpaint(
@@ -152,7 +158,7 @@ class Diffusion(Generative):
         self.check_request(request)
         levels = self.process.grid(request.steps or self.sampling_steps)
         start = self.noise(model, len(x)) * levels[0].sigma
-        sampler, denoise = SAMPLERS[request.sampler or self.sampler], self._denoiser(model, len(x), request)
+        sampler, denoise = SAMPLERS[request.sampler or self.sampler], self._denoiser(model, start, request)
         *_, sample = inpainted(sampler, denoise, start, levels, x, mask, repeats=_REPAINTED)
         return sample
 
