@@ -15,8 +15,16 @@ if find_spec("triton") is None:
     collect_ignore_glob = ["test_*.py"]
 elif INTERPRETED:
     os.environ["TRITON_INTERPRET"] = "1"  # read where a kernel is defined
-    from gradlab.kernels import add_norm, cross_entropy, decode_attention, group_norm_triton, layer
-    from gradlab.kernels import linear_attention_triton, peak, product
+    from gradlab.kernels import (
+        add_norm,
+        cross_entropy,
+        decode_attention,
+        group_norm_triton,
+        layer,
+        linear_attention_triton,
+        peak,
+        product,
+    )
 
     del os.environ["TRITON_INTERPRET"]  # other tests of this process are not interpreted
 

@@ -107,7 +107,7 @@ def _forward(
     """y, and the means and scales of all groups."""
     y = torch.empty_like(x, dtype=_dtype(x), memory_format=torch.channels_last)
     moments = x.new_empty(2, len(x), groups, dtype=torch.float32)
-    grid, constants = _sizes(x.shape, groups, x.element_size(), activation)
+    grid, constants = sizes_of(x.shape, groups, x.element_size(), activation)
     places = x.shape[2] * x.shape[3]
     _kernels().forward(grid, x, weight, bias, y, moments, places, eps, constants=constants)
     return y, moments
@@ -127,9 +127,11 @@ def _backward(
     dx = torch.empty_like(x, memory_format=torch.channels_last)
     examples, channels, height, width = x.shape
     parts = x.new_empty(2, examples, channels, dtype=torch.float32)
-    grid, constants = _sizes(x.shape, groups, x.element_size(), activation)
+    grid, constants = sizes_of(x.shape, groups, x.element_size(), activation)
     _kernels().backward(grid, x, dy, weight, bias, moments, dx, parts, height * width, constants=constants)
-    dgain, dshift = parts.sum(1) if weight is not None or bias is not None else (None, None)
+    if weight is None and bias is None:
+        return dx, None, None
+    dgain, dshift = parts.sum(1)
     return dx, None if weight is None else dgain.to(weight.dtype), None if bias is None else dshift.to(bias.dtype)
 
 
@@ -150,7 +152,7 @@ def _compile(
 
     if not x.is_cuda or torch.cuda.is_current_stream_capturing() or collected() is not None:
         return
-    constants = _sizes(x.shape, groups, x.element_size(), activation)[1]
+    constants = sizes_of(x.shape, groups, x.element_size(), activation)[1]
     kind = x.device, x.dtype, _dtype(x), constants, weight is None, bias is None
     if kind in _compiled:
         return
@@ -183,7 +185,7 @@ def _differentiable(
 
 
 @lru_cache(maxsize=256)
-def _sizes(shape: torch.Size, groups: int, itemsize: int, activation: Activation) -> tuple[tuple[int, int, int], Any]:
+def sizes_of(shape: torch.Size, groups: int, itemsize: int, activation: Activation) -> tuple[tuple[int, int, int], Any]:
     """The programs, and what they are compiled for: by sizes alone, so that the same call does the same each time."""
     examples, channels, places = shape[0], shape[1], shape[2] * shape[3]
     size = channels // groups

@@ -87,14 +87,14 @@ def forward(
 
 @triton.jit
 def slopes(x, dy, at, there, mean, scale, gain, shift, SILU: tl.constexpr):
-    """x̂ and ∂z of a tile; 0 where there is nothing."""
+    """x̂ and ∂z of a tile; ∂z is 0 where there is nothing."""
     normed = (tl.load(x + at, mask=there, other=0.0).to(tl.float32) - mean[None, :, None]) * scale[None, :, None]
     slope = tl.load(dy + at, mask=there, other=0.0).to(tl.float32)
     if SILU:
         z = normed * gain[None] + shift[None]
         share = 1.0 / (1.0 + tl.exp(-z))
         slope *= share * (1.0 + z * (1.0 - share))
-    return tl.where(there, normed, 0.0), slope
+    return normed, slope
 
 
 @triton.jit(do_not_specialize=["places"])
