@@ -47,6 +47,8 @@ def group_norm(
     """
     if not takes(x, groups, weight, bias):
         return plain_group_norm(x, groups, weight, bias, eps, activation)
+    if torch.is_grad_enabled():
+        _compile(x, groups, weight, bias, eps, activation)
     y: Tensor = _GroupNorm.apply(x, groups, weight, bias, eps, activation)  # type: ignore[no-untyped-call]
     return y
 
@@ -83,8 +85,6 @@ class _GroupNorm(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, groups: int, weight: Tensor | None, bias: Tensor | None, eps: float, activation: Activation
     ) -> Tensor:
-        if any(ctx.needs_input_grad):
-            _compile(x, groups, weight, bias, eps, activation)
         y, moments = _forward(x, groups, weight, bias, eps, activation)
         ctx.save_for_backward(x, weight, bias, moments)
         ctx.settings = groups, eps, activation
