@@ -20,6 +20,7 @@ elif INTERPRETED:
         bernoulli,
         cross_entropy,
         decode_attention,
+        group_norm_triton,
         layer,
         linear_attention_triton,
         peak,

@@ -9,6 +9,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
+
+from gradlab.kernels.group_norm import sizes_of
 
 COMPILE = """
 import json, re, subprocess, sys, tempfile
@@ -18,7 +21,7 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import get_ptxas
 from triton.compiler import ASTSource
 
-UNEVEN = ("rows", "heads", "bend", "place", "least", "turns")
+UNEVEN = ("rows", "heads", "bend", "place", "places", "least", "turns")
 
 def compiled(module, name, types, constants):
     function = getattr(import_module("gradlab.kernels." + module), name)
@@ -146,6 +149,19 @@ LAYER = (
 ROW = {"DIM": 768, "BLOCK": 1024, "num_warps": 2}
 HIDDEN = {"DIM": 3072, "BLOCK": 1024, "TANH": False, "num_warps": 4}
 PIXELS = tensors("logits gradient", "bf16") | tensors("x y slope", "fp32")
+
+
+def group_norm(kind, examples, channels, side):
+    """Both passes over pictures of a U-Net, with the tiles that they have there."""
+    pictures, size = torch.Size((examples, channels, side, side)), {"bf16": 2, "fp32": 4}[kind]
+    types = tensors("x y dy dx", kind) | tensors("weight bias moments parts", "fp32") | {"eps": "fp32"}
+    constants = dict(sizes_of(pictures, 8, size, "silu")[1])
+    return {
+        f"group_norm, {name}, {kind}, {channels} channels": ("group_norm_triton", name, types, constants)
+        for name in ("forward", "backward")
+    }
+
+
 KERNELS = {
     "layer, add_norm": ("layer", "_add_norm", LAYER, {**ROW, "DROP": True}),
     "layer, add": ("layer", "_add_norm", LAYER, {**ROW, "DROP": True, "y": None, "means": None, "scales": None}),
@@ -155,6 +171,9 @@ KERNELS = {
     "layer, bend_back": ("layer", "_bend_back", LAYER, {**HIDDEN, "DROP": True}),
     "layer, bend_back, tanh": ("layer", "_bend_back", LAYER, {**HIDDEN, "TANH": True, "DROP": False}),
     "layer, beside": ("layer", "_beside", LAYER, {"DIM": 768, "BLOCK": 1024, "num_warps": 4}),
+    **group_norm("bf16", 256, 64, 28),
+    **group_norm("fp32", 256, 192, 28),
+    **group_norm("bf16", 256, 384, 7),
     "add_norm": ("add_norm", "_add_norm", ROWS, {"NORM": 1, "BLOCK": 1024, **FEW}),
     "add_norm, wide": ("add_norm", "_add_norm", ROWS, {"NORM": 2, "BLOCK": 4096, "shift": None, **FEW}),
     "add_norm_affine": (

@@ -3,17 +3,18 @@
 import pytest
 import torch
 
-from gradlab.kernels import add_norm
+from gradlab.kernels import add_norm, group_norm
 from gradlab.verification import Place, Subject, verify_block
 
 PLACE = Place("cuda" if torch.cuda.is_available() else "cpu", torch.float32)
-NAMES = ["add_norm", "add_norm_affine", "affine", "product", "peak", "decode_attention"]
+NAMES = ["add_norm", "add_norm_affine", "affine", "product", "peak", "decode_attention", "group_norm"]
 
 
 @pytest.mark.parametrize("name", [*NAMES, pytest.param("linear_attention", marks=pytest.mark.slow)])
 def test_a_kernel_agrees_with_its_twin(name, monkeypatch):
     for form in ("plain_add_norm", "plain_add_norm_affine"):
         monkeypatch.delattr(add_norm, form)  # the kernel itself is asked
+    monkeypatch.delattr(group_norm, "plain_group_norm")
     verification = verify_block(Subject.block(f"kernel.{name}", PLACE), name, 4)
     assert all(result.passed for result in verification.results), str(verification)
 

@@ -9,8 +9,10 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from gradlab.errors import GradlabError
+from gradlab.kernels.group_norm import group_norm, takes
+from gradlab.nn.activations import SiLU
 from gradlab.nn.blocks import Family, ShapeError, block
-from gradlab.nn.plain import Map
+from gradlab.nn.plain import Map, is_plain
 from gradlab.registry import Count, NonNegative, Probability
 
 Features = Count | Annotated[tuple[Count, ...], Len(1)] | Annotated[list[Count], Len(1)]
@@ -129,8 +131,17 @@ class GroupNorm(nn.GroupNorm):
     def forward(
         self, x: Float[Tensor, "batch {self.num_channels} *places"]
     ) -> Float[Tensor, "batch {self.num_channels} *places"]:
-        # Not F.group_norm, which refuses one number to a group in a batch of one, though not in a larger batch.
-        return torch.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+        return group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+
+
+def norm_silu(norm: nn.Module, activation: nn.Module, x: Tensor) -> Tensor:
+    """activation(norm(x)): in one pass where they are plain group normalisation and SiLU, and a kernel is for x."""
+    if type(norm) is GroupNorm and type(activation) is SiLU and x.ndim > 1 and x.shape[1] == norm.num_channels:
+        affine = norm.num_groups, norm.weight, norm.bias
+        if takes(x, *affine) and is_plain(norm) and is_plain(activation):
+            return group_norm(x, *affine, norm.eps, "silu")
+    y: Tensor = activation(norm(x))
+    return y
 
 
 @block("norm.rms", flops="O(n·d)", memory="O(n)", letters="n vectors of d features")

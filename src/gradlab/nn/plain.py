@@ -31,10 +31,9 @@ def is_plain(module: nn.Module) -> bool:
 
 def is_itself(module: nn.Module, forward: Any) -> bool:
     """Whether to call a module is to call this function of its class, and nothing else."""
-    hooks = (module._forward_hooks, module._forward_pre_hooks)
-    everywhere = (torch_modules._global_forward_hooks, torch_modules._global_forward_pre_hooks)
     same = forward is not None and getattr(module.forward, "__func__", None) is forward
-    return same and not any((*hooks, *everywhere))
+    hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
+    return same and not any(hooks) and not torch_modules._has_any_global_hook()  # type: ignore[no-untyped-call]
 
 
 def bare(module: nn.Module) -> Callable[..., Tensor]:

@@ -13,6 +13,7 @@ from gradlab.errors import GradlabError
 from gradlab.models.generative.time import Condition
 from gradlab.models.registry import models
 from gradlab.nn import Conv2d, Dropout, GroupNorm, Linear, MultiheadAttention, SiLU
+from gradlab.nn.normalisation import norm_silu
 from gradlab.registry import Count, Fraction
 from gradlab.specs import Picture
 
@@ -54,8 +55,8 @@ class ResidualBlock(nn.Module):
         nn.init.zeros_(self.conv2.weight)
 
     def forward(self, x: Tensor, c: Tensor) -> Tensor:
-        h = self.conv1(self.activation(self.norm1(x))) + self.told(c)[:, :, None, None]
-        y: Tensor = self.shortcut(x) + self.conv2(self.dropout(self.activation(self.norm2(h))))
+        h = self.conv1(norm_silu(self.norm1, self.activation, x)) + self.told(c)[:, :, None, None]
+        y: Tensor = self.shortcut(x) + self.conv2(self.dropout(norm_silu(self.norm2, self.activation, h)))
         return y
 
 
@@ -146,7 +147,7 @@ class UNet(nn.Module):
                 h = F.interpolate(h, seen[-1].shape[-2:])
             for block in stage:  # type: ignore[attr-defined]
                 h = block(torch.cat([h, seen.pop()], 1), c)
-        y: Tensor = self.last(self.activation(self.norm(h)))
+        y: Tensor = self.last(norm_silu(self.norm, self.activation, h))
         return y
 
 
