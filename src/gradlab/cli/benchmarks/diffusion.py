@@ -110,8 +110,8 @@ def _show_quality(screen: Console, one: DiffusionQuality) -> None:
     by = "" if one.classifier is None else f"; recognised by {one.classifier}"
     screen.print(
         f"{counted(one.draws, 'draw')} of {counted(one.samples, 'sample')} beside as many test examples: mean and "
-        f"standard error. Features are {one.features} ({one.dimension} numbers). Real examples are test examples beside "
-        f"training examples{by}.",
+        f"standard error. Features are {one.features} ({one.dimension} numbers). Real examples are test examples "
+        f"beside training examples{by}.",
         markup=False,
     )
     show_machine(screen, one)
