@@ -1,6 +1,6 @@
 """A network of ours in a pipeline of diffusers, as one writes it. Importing this imports diffusers."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from diffusers import DiffusionPipeline, DPMSolverMultistepScheduler
@@ -26,7 +26,7 @@ class Network(nn.Module):
         return Output(self.ours(sample, ((timestep + 1) / self.chain).expand(len(sample)), class_labels))
 
 
-class Pipeline(DiffusionPipeline):  # type: ignore[misc, unused-ignore]  # untyped where it is not installed
+class Pipeline(DiffusionPipeline):  # type: ignore[misc]
     """Noise that a scheduler makes samples of, step by step."""
 
     def __init__(self, unet: Network, scheduler: DPMSolverMultistepScheduler):
@@ -47,10 +47,11 @@ class Pipeline(DiffusionPipeline):  # type: ignore[misc, unused-ignore]  # untyp
                 of_class, of_none = said.chunk(2)
                 said = of_none + guidance * (of_class - of_none)
             image = self.scheduler.step(said, time, image).prev_sample
-        return image
+        drawn: Tensor = image
+        return drawn
 
 
-def pipeline(model: nn.Module, chain: int, dtype: torch.dtype) -> Any:
+def pipeline(model: nn.Module, chain: int, dtype: torch.dtype) -> Pipeline:
     """With the schedule, the target and the steps of `Diffusion` by default, without a bar of its progress."""
     scheduler = DPMSolverMultistepScheduler(
         num_train_timesteps=chain,

@@ -74,7 +74,8 @@ class SampleQuality:
                 f"{run.path} is no diffusion: it learned task={run.recipe.task.name}. "
                 "Name a run of a recipe such as digits-diffusion."
             )
-        if (judge := run.with_judge(run.task).judge) is None:
+        run.with_judge(run.task)
+        if (judge := run.task.judge) is None:
             raise GradlabError(f"{run.path} has no features to judge samples by: they are made when it is finished.")
         self.run, self.task, self.classifier = run, run.task, classifier
         self.judge = judge if samples is None else replace(judge, most=samples)

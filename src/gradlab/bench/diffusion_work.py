@@ -50,7 +50,8 @@ class DiffusionWork:
 
         def draw(guidance: float) -> Tensor:
             with torch.autocast(self.place.type, torch.bfloat16, enabled=precision == "autocast"):
-                return pipe(self.labels, _CLASSES, self.task.sampling_steps, guidance)
+                samples: Tensor = pipe(self.labels, _CLASSES, self.task.sampling_steps, guidance)
+            return samples
 
         return draw
 
