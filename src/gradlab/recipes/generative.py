@@ -129,7 +129,7 @@ def digits_pixelcnn() -> Recipe:
 @recipe
 def mnist_pixelcnn() -> Recipe:
     """MNIST in black and white, pixel by pixel, for a GPU. Needs `gradlab data fetch mnist`, or --data FOLDER."""
-    train = {"epochs": 10, "batch_size": 128, "lr": 1e-3, "optimizer": "adamw", "weight_decay": 1e-4, "clip": 1.0}
+    train = {"epochs": 5, "batch_size": 128, "lr": 1e-3, "optimizer": "adamw", "weight_decay": 1e-4, "clip": 1.0}
     train |= {"schedule": "one-cycle", "ema": 0.999, "precision": "auto"}
     model = Part("pixelcnn", {"layers": 12, "channels": 96, "kernel": 5, "first_kernel": 7, "dropout": 0.2})
     data = Part("mnist", {"preprocess": "scale", "binarise": "once", "validation": 0.05})

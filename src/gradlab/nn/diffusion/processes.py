@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -18,6 +18,7 @@ _MOST = 0.999  # β of a step: the last of the cosine schedule would leave nothi
 _FIRST = 1e-4  # the least time: at 0 there is no noise to be seen
 
 
+@runtime_checkable
 class Process(Protocol):
     """What training and samplers ask of one."""
 
