@@ -98,7 +98,7 @@ def test_moments_double_from_the_first_to_the_last_step(most):
         ("vae", "eager", 5, []),
         ("gan", "eager", 400, [0, 7, 14, 28, 56, 112, 224, 400]),
         ("diffusion", "eager", 40, [0, 10, 20, 40]),
-        ("diffusion", "graph", 60, [0, 30, 60]),
+        ("diffusion", "graph", 80, [0, 40, 80]),
         ("pixelcnn", "eager", 40, []),
     ],
 )
