@@ -20,8 +20,8 @@ from gradlab.training.observers import Observer
 _MOMENTS = 8  # at most, before the first step and after the last among them
 _PICTURES, _POINTS = 10, 128  # a point alone says little
 _SHARE = 0.05  # of a training, which drawing may take
-# What a call of the network takes, in steps: forward is a third of the work of a step; its operations are launched for
-# however few samples, which counts for more beside steps that are recorded.
+# In steps: a pass forward is a third of the work of one; the operations of a call are launched for however few samples,
+# which counts for more beside steps that are recorded.
 _FORWARD, _LAUNCHING, _BESIDE_RECORDED = 1 / 3, 1 / 16, 1 / 4
 
 
@@ -44,8 +44,9 @@ class SampleLog(Observer):
         shape = training.train.inputs.shape[1:]
         self.count = _POINTS if len(shape) == 1 else _PICTURES
         launching = _BESIDE_RECORDED if "graph" in training.mode else _LAUNCHING
-        call = launching + _FORWARD * self.count / training.stream.batch_size
-        draws = int(_SHARE * training.total_steps / (call * self.task.calls(shape)))
+        calls = self.task.calls(shape)
+        draw = launching * calls.number + _FORWARD * calls.passes * self.count / training.stream.batch_size
+        draws = int(_SHARE * training.total_steps / draw)
         self.moments = moments(training.total_steps, min(draws, _MOMENTS))
         if self.moments and training.progress.step == 0:
             self._draw(training)

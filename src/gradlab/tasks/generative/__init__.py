@@ -3,7 +3,7 @@
 from gradlab.tasks.generative.density import Density
 from gradlab.tasks.generative.diffusion import Diffusion
 from gradlab.tasks.generative.gan import Adversarial
-from gradlab.tasks.generative.generative import Generative, Noise, Request, Sampler, Samples
+from gradlab.tasks.generative.generative import Calls, Generative, Noise, Request, Sampler, Samples
 from gradlab.tasks.generative.latent import Encodes, Reconstructs
 from gradlab.tasks.generative.pixelcnn import PixelLikelihood
 from gradlab.tasks.generative.quality import Judge
@@ -12,6 +12,7 @@ from gradlab.tasks.generative.vae import VariationalAutoencoder
 
 __all__ = [
     "Adversarial",
+    "Calls",
     "Density",
     "Diffusion",
     "Encodes",

@@ -24,7 +24,7 @@ from gradlab.sampling.diffusion import (
     way_to_noise,
 )
 from gradlab.tasks.evaluation import device_of
-from gradlab.tasks.generative.generative import Generative, Noise, Request, Samples
+from gradlab.tasks.generative.generative import Calls, Generative, Noise, Request, Samples
 from gradlab.tasks.objective import Loss, Objective
 from gradlab.tasks.task import Figures, tasks
 
@@ -134,9 +134,10 @@ class Diffusion(Generative):
         sampler = SAMPLERS[request.sampler or self.sampler]
         yield from sampler(self._denoiser(model, noise, request), noise * levels[0].sigma, levels)
 
-    def calls(self, shape: Sequence[int]) -> int:
-        """Twice in each step of Heun's, and a batch that is twice as large counts for two."""
-        return self.sampling_steps * (2 if self.sampler == "heun" else 1) * (2 if self.guidance != 1 else 1)
+    def calls(self, shape: Sequence[int]) -> Calls:
+        """Twice in each step of Heun's; with guidance, both branches are one call."""
+        number = self.sampling_steps * (2 if self.sampler == "heun" else 1)
+        return Calls(number, number * (2 if self.guidance != 1 else 1))
 
     def _denoiser(self, model: Any, noise: Noise, request: Request) -> Denoise:
         labels = self.labels(model, len(noise)) if request.labels is None else request.labels.to(noise.device)

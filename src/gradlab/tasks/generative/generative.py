@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int64
@@ -40,6 +40,13 @@ class Request:
     def part(self, start: int, stop: int) -> "Request":
         """The same for some of the samples."""
         return self if self.labels is None else replace(self, labels=self.labels[start:stop])
+
+
+class Calls(NamedTuple):
+    """How often the network is called for samples, and how many passes over whole examples that is."""
+
+    number: int
+    passes: int
 
 
 @runtime_checkable
@@ -112,9 +119,9 @@ class Generative(Task):
         shares = torch.tensor(self.targets.counts, dtype=torch.float, device=device_of(model))
         return torch.multinomial(shares, count, replacement=True)
 
-    def calls(self, shape: Sequence[int]) -> int:
-        """How often the network is called for samples of this shape, however many are drawn together."""
-        return 1
+    def calls(self, shape: Sequence[int]) -> Calls:
+        """What samples of this shape take, however many are drawn together."""
+        return Calls(1, 1)
 
     def draw(self, model: Any, count: int, request: Request = Request()) -> Samples:
         """Any number of samples, a few at a time."""

@@ -14,7 +14,7 @@ from gradlab.data import Batch, Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.tasks.constant import Constant
 from gradlab.tasks.evaluation import evaluate_objectives, inference
-from gradlab.tasks.generative.generative import Generative, Request, Sampler, Samples
+from gradlab.tasks.generative.generative import Calls, Generative, Request, Sampler, Samples
 from gradlab.tasks.objective import Loss, Objective
 from gradlab.tasks.task import Figures, tasks
 
@@ -100,8 +100,9 @@ class PixelLikelihood(Generative):
         samples: Samples = model.sample(count)
         return samples
 
-    def calls(self, shape: Sequence[int]) -> int:
-        return math.prod(shape[1:])  # for each pixel, of all channels
+    def calls(self, shape: Sequence[int]) -> Calls:
+        """One for each pixel, which computes what that pixel needs."""
+        return Calls(math.prod(shape[1:]), 1)
 
 
 def _looks_ahead(model: nn.Module, picture: Float[Tensor, "1 channels height width"]) -> bool:
