@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from gradlab.explanation.block import SourceCode
 from gradlab.explanation.equations import sentence, terminal
 from gradlab.verification.course import EXAMPLES
 
@@ -52,13 +53,15 @@ class Walk:
     name: str
     title: str
     steps: list[Step]
+    code: SourceCode
+    """Of the function that computes them."""
 
     @classmethod
     def of(cls, name: str) -> "Walk":
         title, steps = walks()[name]
-        return cls(name, title, steps())
+        return cls(name, title, steps(), SourceCode.of(steps))
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
         shown = [{**asdict(s), "words": sentence(s.words), "unicode": terminal(s.latex)} for s in self.steps]
-        return {"name": self.name, "title": self.title, "steps": shown}
+        return {"name": self.name, "title": self.title, "steps": shown, "code": asdict(self.code)}
