@@ -100,10 +100,12 @@ def _show_walk(screen: Console, walk: Walk) -> None:
     for number, step in enumerate(walk.steps, 1):
         screen.print()
         screen.print(Text.assemble((f"{number}. ", "bold"), sentence(step.words)))
-        if step.latex:
-            _show_picture(screen, terminal(step.latex), "bold cyan")
+        equation = terminal(step.latex) if step.latex else ""
+        if equation:
+            _show_picture(screen, equation, "bold cyan")
         if step.values:
-            _show_picture(screen, step.values)
+            gap = "\n" if "\n" in equation else ""  # their lines would be taken for more of it
+            _show_picture(screen, f"{gap}{step.values}")
     screen.print()
     say(screen, "computed by", walk.code.name)
     _show_where_drawn(screen, walk.name)
