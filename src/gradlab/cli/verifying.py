@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
@@ -18,7 +19,7 @@ from gradlab.errors import GradlabError
 from gradlab.wording import duration
 
 if TYPE_CHECKING:
-    from gradlab.verification import Check, Place, Verification
+    from gradlab.verification import Check, LawResult, Place, Verification
 
 
 _DTYPE = """The type of their numbers. On another device, or in another type than float64, outputs and gradients are
@@ -113,24 +114,37 @@ def _verify_laws(screen: Console, names: tuple[str, ...], cases: int, plain: boo
     import torch
 
     from gradlab.verification import law_names, verify_law
+    from gradlab.verification.course import LAWS
 
     torch.set_num_threads(1)
     results = []
-    for name in law_names(names):
-        with _progress(name, plain or as_json) as watch:
-            results.append(verify_law(name, cases, watch))
+    for group, laws in groupby(law_names(names), key=LAWS.__getitem__):
+        part = []
+        for name in laws:
+            with _progress(name, plain or as_json) as watch:
+                part.append(verify_law(name, cases, watch))
+        if not as_json:
+            _print_laws(screen, group, part)
+        results += part
     wrong = [result for result in results if not (result.passed and result.rejects)]
     if as_json:
         print_json({"passed": not wrong, "laws": [result.plain() for result in results]})
     else:
-        columns = ("law", "stated by", "cases", "worst error", "")
-        screen.print(table(*columns, rows=(result.row() for result in results), title="Laws of the course"))
-        for reason in (reason for result in wrong for reason in result.reasons):
-            screen.print(Text(reason, "red"))
         held = len(results) - len(wrong)
         screen.print(f"{held} of {len(results)} laws hold, and reject the wrong versions that were planted for them.")
     if wrong:
         sys.exit(3)
+
+
+def _print_laws(screen: Console, group: str, results: list[LawResult]) -> None:
+    """Those of one part of the course, and what is wrong with them."""
+    rows = (row for result in results for row in result.rows())
+    shown = table("law", "stated by", "cases", "worst", "allowed", "", rows=rows, title=group)
+    for column in (0, 2, 3, 4):  # one word each
+        shown.columns[column].no_wrap = True
+    screen.print(shown)
+    for reason in (reason for result in results for reason in result.reasons):
+        screen.print(Text(reason, "red"))
 
 
 @contextmanager

@@ -11,7 +11,19 @@ from gradlab.explanation.law import law_summaries
 from gradlab.explanation.part import parts
 from gradlab.explanation.picture import figures
 from gradlab.explanation.walk import walks
+from gradlab.verification.course import LAWS
 
+_TITLES = {
+    "blocks": "Building blocks",
+    "optimizers": "Optimisers",
+    "schedules": "Schedules",
+    "metrics": "Metrics",
+    "laws": "Laws",
+    "examples": "Worked examples",
+    "pictures": "Pictures",
+}
+"""Of the groups, by the words that list them."""
+GROUPS = tuple(_TITLES)
 AUTODIFF, CNN = "autodiff", "cnn"
 WALKS = {AUTODIFF: autodiff.SUMMARY, CNN: cnn.DOC.summary}
 """Not parts, but ways that are gone step by step."""
@@ -21,18 +33,60 @@ _ALSO = {
 }
 
 
+def groups() -> dict[str, dict[str, str]]:
+    """Everything that can be explained, each in one sentence, under the title of its group; the laws by their parts.
+
+    >>> [*groups()][:5]
+    ['Building blocks', 'Optimisers', 'Schedules', 'Metrics', 'Step by step']
+    """
+    others = {name: Docstring.of(function).summary for name, function in sorted(parts().items())}
+    kinds = {_TITLES[f"{kind}s"]: _of_family(kind, others) for kind in ("optimizer", "schedule", "metric")}
+    laws = law_summaries()
+    everything = {
+        _TITLES["blocks"]: of_blocks(),
+        **kinds,
+        "Step by step": WALKS,
+        **{
+            f"{_TITLES['laws']}: {part}": {law: laws[law] for law in laws if LAWS[law] == part}
+            for part in dict.fromkeys(LAWS.values())
+        },
+        _TITLES["examples"]: {name: title for name, (title, _) in walks().items()},
+        _TITLES["pictures"]: {name: Docstring.of(draw).summary or "Interactive" for name, draw in figures().items()},
+    }
+    return {
+        title: {name: f"{sentence(text).removesuffix('.')}." for name, text in names.items()}
+        for title, names in everything.items()
+        if names
+    }
+
+
+def family(name: str) -> dict[str, dict[str, str]]:
+    """The groups of this word, or of each group the names that begin with it; empty if there are none.
+
+    >>> [*family("optimizers")], [*family("schedule")], family("lstm"), {*family("laws")} >= {"Laws: CNN", "Laws: RNN"}
+    (['Optimisers'], ['Schedules'], {}, True)
+    """
+    if title := _TITLES.get(_bare(name)):
+        return {group: names for group, names in groups().items() if group.partition(":")[0] == title}
+    own = {group: _of_family(_bare(name), names) for group, names in groups().items()}
+    return {group: names for group, names in own.items() if names}
+
+
+def _of_family(word: str, names: dict[str, str]) -> dict[str, str]:
+    return {name: text for name, text in names.items() if name.startswith(f"{word}.")}
+
+
 def summaries() -> dict[str, str]:
-    """Each block, optimiser, schedule, metric, walk, law and worked example in one sentence."""
-    others = {name: Docstring.of(function).summary for name, function in parts().items()}
-    examples = {name: title for name, (title, _) in walks().items()}
-    pictures = dict.fromkeys(figures(), "A picture: see it with --show FILE.html.")
-    everything = of_blocks() | dict(sorted(others.items())) | WALKS | pictures | law_summaries() | examples
-    return {name: sentence(text) for name, text in everything.items()}
+    """All of them as one. A law or an example may have a picture of the same name, which it comes before."""
+    return flat(groups())
 
 
-def family(name: str) -> dict[str, str]:
-    """The summaries of those whose names begin with this word; empty if none do."""
-    return {key: text for key, text in summaries().items() if key.startswith(f"{_bare(name)}.")}
+def flat(listed: dict[str, dict[str, str]]) -> dict[str, str]:
+    """Without the groups."""
+    merged: dict[str, str] = {}
+    for names in listed.values():
+        merged = {**merged, **{name: text for name, text in names.items() if name not in merged}}
+    return merged
 
 
 def find(name: str) -> str:

@@ -14,14 +14,21 @@ from gradlab.explanation.cnn import ABOUT_TRAINING, DOC, Cnn
 from gradlab.explanation.curve import curve
 from gradlab.explanation.docstring import Docstring, Equation
 from gradlab.explanation.equations import mathml
-from gradlab.explanation.law import LawExplanation
+from gradlab.explanation.law import CASES, LawExplanation, Statement
 from gradlab.explanation.part import PartExplanation
+from gradlab.explanation.picture import figure_chart, figure_of, has_figure
 from gradlab.explanation.walk import Step, Walk
 from gradlab.explanation.worked import Grid
 from gradlab.report.markup import Html, breakable, join, prose, section, table, tag
 from gradlab.report.page import page
 from gradlab.report.pictures import picture, signed
 from gradlab.scratch.gates import Array
+
+_LETTER = r"[^\W\d_]"
+# Brackets with anything in them, or one sign; behind one letter, also a word.
+_SCRIPT = re.compile(
+    rf"([_^])(?:\(([^()<>]*)\)|\{{([^{{}}<>]*)\}}|(\w|∞)(?!\w))|(?<={_LETTER})(?<!{_LETTER}{_LETTER})_([A-Za-z]+)"
+)
 
 
 def block_page(block: Explanation) -> Html:
@@ -42,7 +49,7 @@ def block_page(block: Explanation) -> Html:
     sections = [
         section("At a glance", table((), rows, class_="pairs")),
         section("Use it", tag("div", _python(block.example), class_="code")),
-        section("Laws", table((), [[name, prose(formula)] for name, formula in block.laws.items()]))
+        section("Laws", table((), [[name, _formula(formula)] for name, formula in block.laws.items()]))
         if block.laws
         else "",
         section(
@@ -76,8 +83,9 @@ def part_page(part: PartExplanation) -> Html:
 
 def walk_page(walk: Walk) -> Html:
     """The whole page of a worked example."""
-    steps = tag("ol", *map(_step, walk.steps))
-    return _page(walk.name, [_top(walk.name, Docstring(walk.title, [], "")), steps])
+    steps = tag("ol", *map(_step, walk.steps), class_="steps")
+    code = section("Computed by", tag("div", _code(walk.code), class_="beside"))
+    return _with_figure(walk.name, [_top(walk.name, Docstring(walk.title, [], "")), steps], [code])
 
 
 def _step(step: Step) -> Html:
@@ -87,10 +95,25 @@ def _step(step: Step) -> Html:
 
 def law_page(law: LawExplanation) -> Html:
     """The whole page of a law."""
-    rows = [[breakable(about), name, _words(formula), worst] for about, name, formula, worst in law.rows]
-    stated = section("Stated by", table(["about", "law", "formula", "worst error"], rows, class_="pairs"))
-    code = section("The code", tag("div", *map(_code, law.codes), class_="beside"))
-    return _page(law.name, [_top(law.name, Docstring(law.group, [], "")), stated, code])
+    stated = tag("div", *map(_statement, law.statements), class_="statements")
+    command = tag("code", f"gradlab verify laws {law.name}")
+    more = tag("p", command, " tries more cases, and wrong versions, which it must reject.", class_="quiet")
+    code = section("How it is asked, and of what", tag("div", *map(_code, law.codes), class_="beside"))
+    return _with_figure(law.name, [_top(law.name, Docstring(law.title, [], "")), stated, more], [code])
+
+
+def _statement(statement: Statement) -> Html:
+    formula = (
+        _equation(statement.latex) if statement.latex else tag("p", _formula(statement.formula), class_="equation")
+    )
+    errors = f"Worst error in {CASES} random cases: {statement.errors}"
+    return tag("div", tag("h3", statement.words), formula, tag("p", errors, class_="quiet"), class_="statement")
+
+
+def _with_figure(name: str, before: list[Html], after: list[Html]) -> Html:
+    """With the picture of the same thing, if there is one, which needs the script of charts."""
+    drawn = [figure_chart(figure_of(name)())] if has_figure(name) else []
+    return _page(name, [*before, *drawn, *after], charts=bool(drawn))
 
 
 def autodiff_page(autodiff: Autodiff) -> Html:
@@ -159,8 +182,8 @@ def _kernels(title: str, kernels: Array) -> Html:
     return tag("figure", tag("h3", title), tag("div", *shown, class_="pictures small"))
 
 
-def _page(name: str, parts: Iterable[str]) -> Html:
-    return page(name, join(parts), charts=False, style=Path(__file__).with_name("style.css").read_text("utf-8"))
+def _page(name: str, parts: Iterable[str], charts: bool = False) -> Html:
+    return page(name, join(parts), charts=charts, style=Path(__file__).with_name("style.css").read_text("utf-8"))
 
 
 def _top(name: str, doc: Docstring) -> Html:
@@ -177,6 +200,20 @@ def _words(text: str) -> Html:
     """Prose, in which what stands between dollars is an equation, and between backticks code."""
     parts = re.split(r"\$([^$]+)\$", text)
     return join(Html(mathml(part, "inline")) if i % 2 else prose(part) for i, part in enumerate(parts))
+
+
+def _formula(text: str) -> Html:
+    """A formula in characters, in which x_i, x_(i+1) and x_{i+1} have their indices lowered, and e^(x) is raised.
+
+    >>> _formula("‖R_p x‖ ≤ e^(-u) ℓ_sum")
+    '‖R<sub>p</sub> x‖ ≤ e<sup>-u</sup> ℓ<sub>sum</sub>'
+    """
+    return Html(_SCRIPT.sub(_script, _words(text)))
+
+
+def _script(match: re.Match[str]) -> str:
+    name = "sub" if match[1] != "^" else "sup"
+    return f"<{name}>{next(part for part in match.groups()[1:] if part is not None)}</{name}>"
 
 
 def _equation(latex: str) -> Html:

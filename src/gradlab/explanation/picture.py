@@ -17,7 +17,7 @@ from typing import Any
 from gradlab.errors import GradlabError
 from gradlab.files import new_file, write_file
 from gradlab.report.charts import Trace, chart
-from gradlab.report.markup import join, tag
+from gradlab.report.markup import Html, join, tag
 from gradlab.report.page import page
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -68,11 +68,19 @@ def figure_of(name: str) -> Draw:
     return drawn[own]
 
 
+def has_figure(name: str) -> bool:
+    return _also.get(name, name) in figures()
+
+
 def figure_page(name: str, figure: Figure) -> str:
     """The picture alone on a page."""
     head = tag("header", tag("p", "gradlab explain", class_="over"), tag("h1", name))
-    drawn = chart(figure.title, figure.traces, figure.note, **{"height": 520, **figure.layout})
-    return page(name, join([head, drawn]))
+    return page(name, join([head, figure_chart(figure)]))
+
+
+def figure_chart(figure: Figure) -> Html:
+    """As it stands in a page."""
+    return chart(figure.title, figure.traces, figure.note, **{"height": 520, **figure.layout})
 
 
 def write_figure(name: str, path: Path) -> None:

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from torch import Tensor
+
+from gradlab.explanation.block import SourceCode
 from gradlab.explanation.equations import sentence, terminal
 from gradlab.verification.course import EXAMPLES
 
@@ -19,6 +22,28 @@ class Step:
     words: str
     latex: str = ""
     values: str = ""
+
+
+def rows(values: Tensor, digits: int = 4) -> str:
+    """A matrix as the values of a step: numbers to so many digits, one below the other.
+
+    >>> print(rows(Tensor([[1.0, -0.5], [10.0, 0.0]])))
+     1  -0.5
+    10     0
+    """
+    cells = [[f"{x:.{digits}g}" for x in row] for row in (values + 0.0).tolist()]  # no -0
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join("  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells)
+
+
+def matrix(values: Tensor) -> str:
+    r"""The same in LaTeX.
+
+    >>> matrix(Tensor([[1, 0], [0, 1]]))
+    '\\begin{pmatrix} 1 & 0 \\\\ 0 & 1 \\end{pmatrix}'
+    """
+    body = r" \\ ".join(" & ".join(f"{x:g}" for x in row) for row in values.tolist())
+    return rf"\begin{{pmatrix}} {body} \end{{pmatrix}}"
 
 
 Steps = Callable[[], list[Step]]
@@ -52,13 +77,15 @@ class Walk:
     name: str
     title: str
     steps: list[Step]
+    code: SourceCode
+    """Of the function that computes them."""
 
     @classmethod
     def of(cls, name: str) -> "Walk":
         title, steps = walks()[name]
-        return cls(name, title, steps())
+        return cls(name, title, steps(), SourceCode.of(steps))
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
         shown = [{**asdict(s), "words": sentence(s.words), "unicode": terminal(s.latex)} for s in self.steps]
-        return {"name": self.name, "title": self.title, "steps": shown}
+        return {"name": self.name, "title": self.title, "steps": shown, "code": asdict(self.code)}

@@ -6,12 +6,14 @@ from math import inf
 from typing import Any
 
 from gradlab.errors import unknown
+from gradlab.printable import listed
 from gradlab.verification.checks import Check, checks
 from gradlab.verification.course import LAWS
 from gradlab.verification.running import CASES, CheckResult, run_check
 from gradlab.verification.subject import Subject
 
 _TRIED = 20  # cases in which a wrong version must fail
+_NAMED = 3  # subjects of a law in a table
 
 
 @dataclass(frozen=True)
@@ -24,17 +26,33 @@ class LawResult:
     """Each as «subject: law»."""
     cases: int
     worst: float | None
+    allowed: float | None
+    """The tolerance of the check that came nearest to it, whose error is the worst."""
     passed: bool
     rejects: bool
     """Whether every planted wrong version was found to be wrong."""
     reasons: list[str]
-    """What is broken, and where."""
+    """What is wrong, and where."""
 
-    def row(self) -> list[str]:
-        """Law, check, cases, worst error and outcome, for a table."""
+    def rows(self) -> list[list[str]]:
+        """Law, what states it, cases, worst error and what is allowed, outcome: a row for each law in other words."""
         worst = "–" if self.worst is None else f"{self.worst:.0e}" if self.worst else "0"
         outcome = "BROKEN" if not self.passed else "holds" if self.rejects else "REJECTS NOTHING"
-        return [self.id, "\n".join(self.checks), f"{self.cases:,}", worst, outcome]
+        first, *others = self._stated() or ["nothing states it yet"]
+        figures = [f"{self.cases:,}", worst, "–" if self.allowed is None else f"{self.allowed:.0e}", outcome]
+        return [[self.id, first, *figures], *(["", other, "", "", "", ""] for other in others)]
+
+    def _stated(self) -> list[str]:
+        """The laws, each with all that it is about, unless that is what the one before is about."""
+        about: dict[str, list[str]] = {}
+        for check in self.checks:
+            subject, _, words = check.partition(": ")
+            about.setdefault(words, []).append(subject)
+        before = [None, *about.values()]
+        return [
+            words if subjects == last else f"{words} ({listed(_short(subjects), _NAMED)})"
+            for last, (words, subjects) in zip(before, about.items(), strict=False)
+        ]
 
     def plain(self) -> dict[str, Any]:
         """For JSON, which has no infinities."""
@@ -63,9 +81,24 @@ def verify_law(law: str, cases: int = CASES, watch: Callable[[Check], None] = la
         for fault in check.faults:
             wrong = run_check(check, Subject(check.block, fault), _TRIED, smallest=False)
             rejects &= wrong.passed is False
-    worst = max((r.worst_error for r in results if r.worst_error is not None), default=None)
+    known = [r for r in results if r.worst_error is not None]
+    worst = max(known, key=lambda r: (r.worst_error or 0.0) / max(r.tolerance, 1e-300), default=None)
     broken = [f"{check.block}, {r.name}: {r.reason}" for check, r in zip(stated, results, strict=True) if not r.passed]
     names = [f"{check.block}: {check.name}" for check in stated]
     tried = sum(result.cases for result in results)
     passed = bool(stated) and not broken
-    return LawResult(law, LAWS[law], names, tried, worst, passed, bool(stated) and rejects, broken)
+    broken += [] if stated else [f"{law}: no check states it"]
+    broken += [] if rejects else [f"{law}: a wrong version that was planted for it is not rejected"]
+    error, allowed = (worst.worst_error, worst.tolerance) if worst else (None, None)
+    return LawResult(law, LAWS[law], names, tried, error, allowed, passed, bool(stated) and rejects, broken)
+
+
+def _short(subjects: Sequence[str]) -> list[str]:
+    """Those of one family after the first without its name.
+
+    >>> _short(["conv.conv1d", "conv.conv2d", "dense.linear"])
+    ['conv.conv1d', 'conv2d', 'dense.linear']
+    """
+    families = ["", *(subject.partition(".")[0] for subject in subjects)]
+    pairs = zip(families, subjects, strict=False)
+    return [subject.removeprefix(f"{before}.") for before, subject in pairs]

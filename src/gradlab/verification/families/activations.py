@@ -1,7 +1,8 @@
 """What is known of the activations."""
 
 from collections.abc import Callable
-from math import inf
+from functools import partial
+from math import inf, sqrt
 from typing import Any
 
 import torch
@@ -146,35 +147,47 @@ def the_slope_at_zero_is_zero(case: Case) -> float:
     return float(gradients(case.build()(x), [x])[0].abs().max())
 
 
-@law("activation.sigmoid", fault=wrong(lambda x: torch.sigmoid(x.abs())))
+@law("activation.sigmoid", id="sigmoid", fault=wrong(lambda x: torch.sigmoid(x.abs())))
 def mirrored_inputs_give_complements(case: Case) -> float:
     """σ(-x) = 1 - σ(x)"""
     x, sigmoid = inputs(case), case.build()
     return difference(sigmoid(-x), 1 - sigmoid(x))
 
 
-@law("activation.sigmoid", fault=wrong(lambda x: torch.sigmoid(2 * x)))
+@law("activation.sigmoid", id="sigmoid", fault=wrong(lambda x: torch.sigmoid(2 * x)))
 def the_slope_is_the_value_times_its_complement(case: Case) -> float:
     """σ' = σ (1 - σ)"""
     x, y = _curve(case)
     return difference(_slope(y, x), y * (1 - y))
 
 
-@law("activation.tanh", fault=wrong(lambda x: 2 * torch.sigmoid(x) - 1))
+@law("activation.tanh", id="tanh", fault=wrong(lambda x: 2 * torch.sigmoid(x) - 1))
 def it_is_a_stretched_sigmoid(case: Case) -> float:
     """tanh x = 2 σ(2x) - 1"""
     x = inputs(case)
     return difference(case.build()(x), 2 * ours.Sigmoid()(2 * x) - 1)
 
 
-@law("activation.tanh", fault=wrong(lambda x: torch.tanh(2 * x)))
+@law("activation.tanh", id="tanh", fault=wrong(lambda x: torch.tanh(2 * x)))
 def the_slope_is_one_minus_the_square(case: Case) -> float:
     """tanh' = 1 - tanh²"""
     x, y = _curve(case)
     return difference(_slope(y, x), 1 - y**2)
 
 
-@law("activation.gelu", "activation.silu", fault=wrong(nn.functional.relu6))
+@law(
+    "activation.gelu",
+    id="gelu",
+    fault=[wrong(nn.functional.silu), wrong(partial(nn.functional.gelu, approximate="tanh"))],
+)
+def it_is_the_input_times_the_chance_that_a_normal_number_is_below_it(case: Case) -> float:
+    """f(x) = x Φ(x) = x ½(1 + erf(x/√2))"""
+    x = inputs(case)
+    return difference(case.build()(x), x * (1 + torch.erf(x / sqrt(2))) / 2)
+
+
+@law("activation.gelu", id="gelu", fault=wrong(nn.functional.relu6))
+@law("activation.silu", fault=wrong(nn.functional.relu6))
 def the_difference_of_mirrored_inputs_is_the_input(case: Case) -> float:
     """f(x) - f(-x) = x"""
     x, f = inputs(case), case.build()
@@ -237,7 +250,8 @@ def nothing_passes_the_dead_zone(case: Case) -> float:
     return float(_slope(case.build()(x), x).abs().max())
 
 
-@law("activation.sigmoid", "activation.tanh", fault=wrong(lambda x: 1 / (1 + torch.exp(-x))))
+@law("activation.sigmoid", id="sigmoid", fault=wrong(lambda x: 1 / (1 + torch.exp(-x))))
+@law("activation.tanh", fault=wrong(lambda x: 1 / (1 + torch.exp(-x))))
 def large_inputs_give_no_nan(case: Case) -> float:
     """value and slope are finite at ±120 in float32"""
     x = torch.tensor([-120.0, -88.0, 88.0, 120.0], requires_grad=True)
@@ -265,14 +279,19 @@ def with_the_maps_x_and_ax_it_is_leaky_relu(case: Case) -> float:
     return difference(block(x), nn.functional.leaky_relu(x, slope))
 
 
-@law("activation.softmax", "activation.argmax", fault=wrong(lambda x: x / x.sum(-1, keepdim=True)))
+@law("activation.softmax", id="softmax-shift", fault=wrong(lambda x: x / x.sum(-1, keepdim=True)))
+@law("activation.argmax", fault=wrong(lambda x: x / x.sum(-1, keepdim=True)))
 def moving_all_inputs_alike_changes_nothing(case: Case) -> float:
     """f(x + c) = f(x)"""
     x, c, f = _scores(case), case.real("c", -50, 50), case.build()
     return difference(f(x + c), f(x))
 
 
-@law("activation.softmax", fault=Fault(forward=lambda self, x: torch.softmax(x * self.temperature, -1)))
+@law(
+    "activation.softmax",
+    id="softmax-temperature-limit",
+    fault=Fault(forward=lambda self, x: torch.softmax(x * self.temperature, -1)),
+)
 def cold_weights_are_all_on_the_largest(case: Case) -> float:
     """|softmax(x/T) - e_max| ≤ (n - 1) exp(-gap/T), so it tends to argmax as T → 0"""
     x, temperature = case.distinct("x", case.integer("n", 2, 6)).detach(), case.real("temperature", 0.01, 1)
@@ -281,14 +300,21 @@ def cold_weights_are_all_on_the_largest(case: Case) -> float:
     return excess((case.build(temperature=temperature)(x) - ours.Argmax()(x)).abs(), bound)
 
 
-@law("activation.softmax", "activation.argmax", fault=wrong(torch.sigmoid))
+@law("activation.softmax", id="softmax-range-sum", fault=[wrong(torch.sigmoid), wrong(ours.Argmax())])
 def the_weights_are_positive_and_sum_to_one(case: Case) -> float:
+    """0 < f(x)ᵢ ≤ 1,  Σᵢ f(x)ᵢ = 1"""
+    y = case.build()(_scores(case))
+    return max(float((y <= 0).sum()), excess(y, 1.0), difference(y.sum(-1), torch.ones_like(y.sum(-1))))
+
+
+@law("activation.argmax", fault=wrong(torch.sigmoid))
+def the_weights_are_not_negative_and_sum_to_one(case: Case) -> float:
     """0 ≤ f(x)ᵢ ≤ 1,  Σᵢ f(x)ᵢ = 1"""
     y = case.build()(_scores(case))
     return max(excess(-y, 0.0), excess(y, 1.0), difference(y.sum(-1), torch.ones_like(y.sum(-1))))
 
 
-@law("activation.softmax", fault=wrong(lambda x: torch.softmax(-x, -1)))
+@law("activation.softmax", id="softmax-jacobian", fault=wrong(lambda x: torch.softmax(-x, -1)))
 def the_jacobian_is_diagonal_minus_outer_product(case: Case) -> float:
     """∂fᵢ/∂xⱼ = fᵢ (δᵢⱼ - fⱼ)"""
     x, f = case.tensor("x", case.integer("n", 1, 5)), case.build()

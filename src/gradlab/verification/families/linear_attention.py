@@ -136,7 +136,7 @@ def _by_plain_features(self: Any, q: Tensor, k: Tensor, v: Tensor, *args: Any, *
     return weights @ v / weights.sum(-1, keepdim=True)
 
 
-@law(*BOTH, fault=Fault(forward=_shared_divisor))
+@law(*BOTH, id="feature-map-factorisation", fault=Fault(forward=_shared_divisor))
 def the_factored_form_is_the_normalised_kernel_matrix(case: Case) -> float:
     """φ(Q) (φ(K)ᵀV) / φ(Q) (φ(K)ᵀ1) = (A / A1) V with A = φ(Q) φ(K)ᵀ"""
     block, q, k, v = triple(case)

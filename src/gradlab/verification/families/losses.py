@@ -279,15 +279,17 @@ CANONICAL: dict[str, Callable[[Tensor], Tensor]] = {  # from what is predicted t
 }
 
 
-@law(
-    *CANONICAL,
-    fault={
-        "loss.squared": bent("loss.squared", lambda losses: 2 * losses),
-        "loss.binary_cross_entropy": wrong(lambda z, y: 0.5 * (z.sigmoid() - y) ** 2),
-        "loss.cross_entropy": wrong(lambda z, y: ours.cross_entropy(z.softmax(-1), y, reduction="none")),
-        "loss.poisson_nll": wrong(lambda z, y: 0.5 * (z.exp() - y) ** 2),
-    },
-)
+NOT_CANONICAL = {
+    "loss.squared": bent("loss.squared", lambda losses: 2 * losses),
+    "loss.binary_cross_entropy": wrong(lambda z, y: 0.5 * (z.sigmoid() - y) ** 2),
+    "loss.cross_entropy": wrong(lambda z, y: ours.cross_entropy(z.softmax(-1), y, reduction="none")),
+    "loss.poisson_nll": wrong(lambda z, y: 0.5 * (z.exp() - y) ** 2),
+}
+
+
+@law("loss.squared", "loss.binary_cross_entropy", id="identity-half-square-gradient", fault=NOT_CANONICAL)
+@law("loss.cross_entropy", id=("ce-gradient", "identity-half-square-gradient"), fault=NOT_CANONICAL)
+@law("loss.poisson_nll", fault=NOT_CANONICAL)
 def the_slope_is_the_prediction_minus_the_target(case: Case) -> float:
     """∂ℓ/∂z = g⁻¹(z) - y, where g is the canonical link: identity, logit, softmax, logarithm"""
     z, target = inputs(case)
@@ -366,12 +368,13 @@ def _relative(logits: Tensor, target: Tensor) -> Tensor:
     return F.kl_div(logits.log_softmax(-1), one_hot(target, logits), reduction="none").sum(-1)
 
 
-@law("loss.cross_entropy", fault=wrong(lambda z, y: ours.cross_entropy(z.softmax(-1), y, reduction="none")))
+@law("loss.cross_entropy", id="ce-logits", fault=NOT_CANONICAL)
 def it_is_the_log_of_the_sum_of_exponentials_minus_the_targets_logit(case: Case) -> float:
-    """ℓ(z, y) = log Σ_c exp z_c - Σ_c y_c z_c"""
+    """ℓ(z, y) = -Σ_c y_c log softmax(z)_c = log Σ_c exp z_c - Σ_c y_c z_c"""
     logits, target = classified(case)
-    wanted = logits.logsumexp(-1) - (one_hot(target, logits) * logits).sum(-1)
-    return difference(total(case)(logits, target), wanted.sum())
+    y, loss = one_hot(target, logits), total(case)(logits, target)
+    surprise, by_logits = -(y * logits.softmax(-1).log()).sum(), (logits.logsumexp(-1) - (y * logits).sum(-1)).sum()
+    return difference((loss, loss), (surprise, by_logits))
 
 
 @law("loss.cross_entropy", fault=wrong(_once_for_each_class))

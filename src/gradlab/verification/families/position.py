@@ -236,7 +236,7 @@ def _sines_only(self: Any, x: Tensor, offset: int = 0) -> Tensor:
     return x + torch.sin(positions * self.base ** (-torch.arange(self.dim).to(x) / self.dim))
 
 
-@law("position.sinusoidal", fault=Fault(forward=_sines_only))
+@law("position.sinusoidal", id="sincos-rotation-law", fault=Fault(forward=_sines_only))
 def a_step_is_a_rotation_whatever_the_position(case: Case) -> float:
     """pe_(p+s) = M_s pe_p, where M_s turns pair i by s θᵢ"""
     length, s = case.integer("length", 1, 6), case.integer("s", 0, 6)
@@ -248,7 +248,7 @@ def a_step_is_a_rotation_whatever_the_position(case: Case) -> float:
     return difference((code[s:, ::2], code[s:, 1::2]), wanted)
 
 
-@law("position.sinusoidal", fault=Fault(forward=_sines_only))
+@law("position.sinusoidal", id="sincos-rotation-law", fault=Fault(forward=_sines_only))
 def all_codes_have_the_same_length(case: Case) -> float:
     """‖pe_p‖² = d/2"""
     code = _code(case, case.integer("length", 1, 6))
@@ -266,14 +266,14 @@ def _mixed(self: Any, x: Tensor, offset: Any = 0) -> Any:
     return x * angles.cos() + torch.stack([-x[..., 1::2], x[..., ::2]], -1).flatten(-2) * angles.sin()
 
 
-@law("position.rotary", fault=Fault(forward=_mixed))
+@law("position.rotary", id="rope-relative-law", fault=Fault(forward=_mixed))
 def a_rotation_keeps_lengths(case: Case) -> float:
     """‖R_p x‖ = ‖x‖"""
     x = vectors(case)
     return difference(build(case, x.shape[-1])(x, case.integer("offset", 0, 500)).norm(dim=-1), x.norm(dim=-1))
 
 
-@law("position.rotary", fault=Fault(forward=_mixed))
+@law("position.rotary", id="rope-relative-law", fault=Fault(forward=_mixed))
 def rotations_add_up(case: Case) -> float:
     """R_p R_q = R_(p+q)"""
     x, p, q = vectors(case), case.integer("p", 0, 50), case.integer("q", 0, 50)
@@ -281,7 +281,7 @@ def rotations_add_up(case: Case) -> float:
     return difference(block(block(first, p), q), block(first, p + q))
 
 
-@law("position.rotary", fault=Fault(forward=_mixed))
+@law("position.rotary", id="rope-relative-law", fault=Fault(forward=_mixed))
 def scores_depend_on_the_distance_alone(case: Case) -> float:
     """⟨R_p q, R_r k⟩ = ⟨q, R_(r-p) k⟩"""
     d, p, away = case.integer("dim", 2, 8, multiple_of=2), case.integer("p", 0, 20), case.integer("r - p", 0, 20)
@@ -289,7 +289,7 @@ def scores_depend_on_the_distance_alone(case: Case) -> float:
     return difference((block(q, p) * block(k, p + away)).sum(), (q * block(k, away)).sum())
 
 
-@law("position.rotary", fault=lambda dim, base, **_: ours.SinusoidalPosition(dim, base))
+@law("position.rotary", id="rope-relative-law", fault=lambda dim, base, **_: ours.SinusoidalPosition(dim, base))
 def moving_all_positions_leaves_attention_as_it_is(case: Case) -> float:
     """attention(R_(p+s) Q, R_(p+s) K, V) = attention(R_p Q, R_p K, V)"""
     n, d = case.integer("length", 1, 6), case.integer("dim", 2, 8, multiple_of=2)

@@ -201,7 +201,12 @@ def _numbered(x: Tensor) -> Tensor:
     return torch.arange(1.0, x.shape[-2] + 1, dtype=x.dtype)[:, None]
 
 
-@law(*UNBOUNDED, "attention.epanechnikov", fault=Fault(forward=lambda self, *qkv: self.right(*qkv) * qkv[1].shape[-2]))
+@law(
+    *UNBOUNDED,
+    "attention.epanechnikov",
+    id="attention-special-cases",
+    fault=Fault(forward=lambda self, *qkv: self.right(*qkv) * qkv[1].shape[-2]),
+)
 def the_result_lies_between_the_values(case: Case) -> float:
     """minⱼ vⱼ ≤ o ≤ maxⱼ vⱼ in each coordinate: o is in the convex hull of the values"""
     seen = scene(case, 2)
@@ -211,7 +216,11 @@ def the_result_lies_between_the_values(case: Case) -> float:
     return max(excess(low - result, 0.0), excess(result - high, 0.0))
 
 
-@law(*UNBOUNDED, fault=Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k, v * _numbered(v), mask)))
+@law(
+    *UNBOUNDED,
+    id="attention-kv-invariance",
+    fault=Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k, v * _numbered(v), mask)),
+)
 def the_order_of_keys_is_nothing(case: Case) -> float:
     """att(Q, K[τ], V[τ]) = att(Q, K, V)"""
     seen = scene(case, 2)
@@ -219,7 +228,11 @@ def the_order_of_keys_is_nothing(case: Case) -> float:
     return difference(seen(keys=seen.keys[..., order, :], values=seen.values[..., order, :]), seen())
 
 
-@law(*UNBOUNDED, fault=Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k[..., :1, :], v[..., :1, :])))
+@law(
+    *UNBOUNDED,
+    id="attention-special-cases",
+    fault=Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k[..., :1, :], v[..., :1, :])),
+)
 def equal_keys_give_the_mean_of_the_values(case: Case) -> float:
     """k₁ = … = kₘ ⇒ o = (1/m) Σⱼ vⱼ: average pooling"""
     seen = scene(case, 2)
@@ -227,7 +240,11 @@ def equal_keys_give_the_mean_of_the_values(case: Case) -> float:
     return difference(result, seen.values.mean(-2, keepdim=True).expand_as(result))
 
 
-@law(*UNBOUNDED, fault=Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k, v, mask) * _numbered(q)))
+@law(
+    *UNBOUNDED,
+    id="attention-query-equivariance",
+    fault=Fault(forward=lambda self, q, k, v, mask=None: self.right(q, k, v, mask) * _numbered(q)),
+)
 def the_order_of_queries_is_kept(case: Case) -> float:
     """att(Q[τ], K, V) = att(Q, K, V)[τ]"""
     seen = scene(case, 2)
@@ -278,7 +295,11 @@ def columns_and_rows_give_the_same(case: Case) -> float:
     return difference(seen().mT, v @ weights)
 
 
-@law(HARD, fault=Fault(score=lambda self, q, k: -ours.HardAttention.score(self, q, k)))
+@law(
+    HARD,
+    id="hard-soft-attention",
+    fault=Fault(score=lambda self, q, k: -ours.HardAttention.score(self, q, k)),
+)
 def it_is_where_sharper_and_sharper_attention_tends(case: Case) -> float:
     """|softmax(β Q Kᵀ) V - hard| ≤ 2 (m - 1) e^(-β gap) max|v|, so β → ∞ gives it"""
     seen, beta = scene(case, 2), case.real("β", 1, 40)
@@ -290,7 +311,7 @@ def it_is_where_sharper_and_sharper_attention_tends(case: Case) -> float:
     return excess((seen() - ours.ScaledDotAttention(scale=beta)(q, k, v)).abs() - 1e-12, bound)
 
 
-@law(HARD, fault=lambda: ours.DotAttention())
+@law(HARD, id="attention-special-cases", fault=lambda: ours.DotAttention())
 def a_key_looks_its_value_up(case: Case) -> float:
     """att(eᵢ, I, V) = vᵢ: a table"""
     values = case.tensor("values", case.integer("m", 2, 5), case.integer("e", 1, 3))
@@ -310,12 +331,20 @@ def with_the_identity_it_is_the_dot_product(case: Case) -> float:
     return difference(look(block, q, k, v), ours.DotAttention()(a * q, k, v))
 
 
-@law(REDUCED, fault=Fault(score=lambda self, q, k: ours.ReducedRankAttention.score(self, q, k).tanh()))
+@law(
+    REDUCED,
+    id="attention-score-lowrank",
+    fault=Fault(score=lambda self, q, k: ours.ReducedRankAttention.score(self, q, k).tanh()),
+)
 def it_is_general_with_a_product_for_its_matrix(case: Case) -> float:
-    """(U q)ᵀ (V k) = qᵀ (Uᵀ V) k, whose matrix has at most rank r"""
+    """(U q)ᵀ (V k) = qᵀ (Uᵀ V) k, whose matrix has at most rank r, from r (d + c) parameters"""
     seen = scene(case, 2)
     u, v = case.weights(seen.block, "query_weight", "key_weight").values()
-    return difference(seen(), torch.softmax(seen.queries @ (u.T @ v) @ seen.keys.mT, -1) @ seen.values)
+    sizes, product = seen.settings, u.T @ v
+    parameters = sum(parameter.numel() for parameter in seen.block.parameters())
+    more = abs(parameters - sizes["rank"] * (sizes["query_dim"] + sizes["key_dim"]))
+    more += max(0, int(torch.linalg.matrix_rank(product)) - sizes["rank"])
+    return more + difference(seen(), torch.softmax(seen.queries @ product @ seen.keys.mT, -1) @ seen.values)
 
 
 def _with_bias(self: Any, q: Tensor, k: Tensor) -> Any:
@@ -324,7 +353,7 @@ def _with_bias(self: Any, q: Tensor, k: Tensor) -> Any:
     return torch.tanh(hidden + 1) @ self.score_weight
 
 
-@law(ADDITIVE, fault=Fault(score=_with_bias))
+@law(ADDITIVE, id="additive-attention", fault=Fault(score=_with_bias))
 def it_is_a_network_of_one_hidden_layer_on_the_pair(case: Case) -> float:
     """s = wᵀ tanh([A B] [q; k]), without biases"""
     seen = scene(case, 2)
@@ -334,12 +363,20 @@ def it_is_a_network_of_one_hidden_layer_on_the_pair(case: Case) -> float:
     return difference(seen(), torch.softmax(torch.tanh(pairs @ torch.cat([a, b], 1).T) @ w, -1) @ seen.values)
 
 
-@law("attention.gaussian", fault=Fault(score=lambda self, q, k: -0.5 * self.distances(q, k)))  # not squared
+@law(
+    "attention.gaussian",
+    id="gaussian-kernel-as-dot-product",
+    fault=Fault(score=lambda self, q, k: -0.5 * self.distances(q, k)),  # not squared
+)
 def it_is_a_dot_product_that_knows_how_long_keys_are(case: Case) -> float:
-    """α = softmax(qᵀk/w² - ‖k‖²/2w²), and so dot product attention if all keys are of one length"""
+    """α = softmax(qᵀk/w² - ‖k‖²/2w²), and so softmax(qᵀk/w²) if all keys are of one length"""
     seen = scene(case, 2)
-    scores = (seen.queries + seen.shift) @ seen.keys.mT - seen.keys.square().sum(-1)[..., None, :] / 2
-    return difference(seen(), torch.softmax(scores / seen.settings["width"] ** 2, -1) @ seen.values)
+    queries, scale = seen.queries + seen.shift, seen.settings["width"] ** -2
+    scores = queries @ seen.keys.mT - seen.keys.square().sum(-1)[..., None, :] / 2
+    of_one_length = F.normalize(seen.keys + 0.013, dim=-1)
+    wanted = torch.softmax(scale * scores, -1) @ seen.values
+    by_dot_product = ours.ScaledDotAttention(scale=scale)(queries, of_one_length, seen.values)
+    return difference((seen(), seen(keys=of_one_length)), (wanted, by_dot_product))
 
 
 # Causal attention by dot products
@@ -378,7 +415,7 @@ for _name in (DOT, SCALED):
 scaled_by_d = Fault(forward=lambda self, q, k, v: F.scaled_dot_product_attention(q, k, v, scale=1 / (q.shape[-1] + 1)))
 
 
-@law(DOT, SCALED, fault=scaled_by_d, tolerance=5.0, most_cases=3)
+@law(DOT, SCALED, id="dot-product-variance", fault=scaled_by_d, tolerance=5.0, most_cases=3)
 def the_variance_of_a_score_is_known(case: Case) -> float:
     """Var(qᵀk) = d, so Var(qᵀk/√d) = 1, for entries of variance 1; 5 standard errors: one false alarm in 10⁶"""
     d, pairs = case.integer("d", 1, 16), 20_000

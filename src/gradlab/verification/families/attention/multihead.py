@@ -182,7 +182,7 @@ def _later_values_count_more(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | Non
     return ScaledDotAttention()(q, k, v * torch.arange(1.0, v.shape[-2] + 1)[:, None], mask)
 
 
-@law(BLOCK, fault=_with(_heads_below_one_another))
+@law(BLOCK, id="attention-query-equivariance", fault=_with(_heads_below_one_another))
 def the_order_of_tokens_is_carried_through(case: Case) -> float:
     """self-attention: f(X[τ]) = f(X)[τ]"""
     seen = tokens(case, 2, alone=True)
@@ -191,7 +191,7 @@ def the_order_of_tokens_is_carried_through(case: Case) -> float:
     return difference(attended(seen.block, moved, moved), seen()[:, order])
 
 
-@law(BLOCK, fault=_with(_later_values_count_more))
+@law(BLOCK, id="attention-kv-invariance", fault=_with(_later_values_count_more))
 def the_order_of_keys_is_nothing(case: Case) -> float:
     """att(Q, K[τ], V[τ]) = att(Q, K, V)"""
     seen = tokens(case, 2)
@@ -199,7 +199,7 @@ def the_order_of_keys_is_nothing(case: Case) -> float:
     return difference(attended(seen.block, seen.queries, seen.memory[:, order]), seen())
 
 
-@law(BLOCK, fault=_with(_heads_below_one_another))
+@law(BLOCK, id="stacked-qkv-projection", fault=_with(_heads_below_one_another))
 def each_head_adds_its_own_part(case: Case) -> float:
     """Y = Σₐ softmax(Qₐ Kₐᵀ / √(d/h)) Vₐ Wᴼₐ + b, each head with its own features"""
     seen = tokens(case, 2)
@@ -220,7 +220,7 @@ def _keys_for_values(self: Any, *inputs: Tensor) -> list[Tensor]:
     return [q, v, k] if inputs[0] is inputs[1] else [q, k, v]
 
 
-@law(BLOCK, fault=Fault(_heads=_keys_for_values))
+@law(BLOCK, id="stacked-qkv-projection", fault=Fault(_heads=_keys_for_values))
 def three_projections_at_once_are_three(case: Case) -> float:
     """[q; k; v] = [W_q; W_k; W_v] x: self-attention is attention to a copy of itself"""
     seen = tokens(case, 2, alone=True)

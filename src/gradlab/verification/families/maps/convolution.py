@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from math import gcd, prod
 from typing import Any
 
@@ -200,6 +201,13 @@ def flipped(kernel: Tensor) -> Tensor:
     return kernel.flip(*range(2, kernel.ndim))
 
 
+def convolved(x: Tensor, kernel: Tensor) -> Tensor:
+    """x ∗ w of one channel, by Fourier transforms, where both overlap entirely."""
+    w, axes = kernel[0, 0], tuple(range(2 - x.ndim, 0))
+    around = torch.fft.ifftn(torch.fft.fftn(x, dim=axes) * torch.fft.fftn(w, s=x.shape[2:], dim=axes), dim=axes).real
+    return around[(..., *(slice(k - 1, None) for k in w.shape))]  # before it, the kernel reaches round the end
+
+
 mirrored = Fault(forward=lambda self, x: self._conv_forward(x, flipped(self.weight), self.bias))
 
 
@@ -210,7 +218,11 @@ def _matrix(layer: Layer, x: Tensor) -> Tensor:
     return matrix
 
 
-@law(*BOTH, fault=[wrong_matrix(lambda matrix: matrix.flip(0, 1)), wrong_matrix(lambda matrix: matrix + 0.01)])
+@law(
+    *BOTH,
+    id="conv-as-sparse-matmul",
+    fault=[wrong_matrix(lambda matrix: matrix.flip(0, 1)), wrong_matrix(lambda matrix: matrix + 0.01)],
+)
 def it_is_a_product_with_its_matrix(case: Case) -> float:
     """conv(x) = A x + b with a sparse A, in whose rows at most c k / g entries are not 0; gradients included"""
     layer = draw(case, *VARIED)
@@ -224,15 +236,17 @@ def it_is_a_product_with_its_matrix(case: Case) -> float:
     return max(dense, difference(layer(x).flatten(1), by_matrix, [x, *layer.parameters]))
 
 
-@law("conv.conv1d", fault=wrong_matrix(lambda matrix: matrix.flip(0, 1)))
+@law("conv.conv1d", id="conv1d-toeplitz", fault=[wrong_matrix(lambda matrix: matrix.flip(0, 1)), mirrored])
 def with_one_channel_the_matrix_is_a_toeplitz_band(case: Case) -> float:
-    """A[i, i + u] = w[u], and 0 outside of the band"""
+    """relu(conv(x)) = relu(A x + b) with A[i, i + u] = w[u], and 0 outside of the band: d - k + 1 rows, d columns"""
     layer = draw(case, channels=1).only(in_channels=1, out_channels=1, stride=1, padding=0, dilation=1)
-    matrix = _matrix(layer, layer.input(case))
-    band = torch.zeros_like(matrix)
-    for u, w in enumerate(layer.weight.flatten().tolist()):
+    x = layer.input(case)
+    weight, *bias = (parameter.detach().flatten() for parameter in layer.parameters)
+    band = x.new_zeros(x.shape[-1] - len(weight) + 1, x.shape[-1])
+    for u, w in enumerate(weight.tolist()):
         band.diagonal(u).fill_(w)
-    return difference(matrix, band)
+    dense = F.linear(x, band, bias[0].expand(len(band)) if bias else None)
+    return difference((_matrix(layer, x), layer(x).relu()), (band, dense.relu()))
 
 
 @law(*BOTH, fault=mirrored)
@@ -244,10 +258,11 @@ def a_kernel_as_large_as_the_input_is_a_dense_layer(case: Case) -> float:
     return difference(layer(x).flatten(1), F.linear(x.flatten(1), weight.flatten(1), *bias))
 
 
-@law(*BOTH, fault=wrong_setting(groups=1))
+@law(*BOTH, id="conv-param-count", fault=wrong_setting(groups=1))
 def each_output_has_a_kernel_and_a_bias(case: Case) -> float:
-    """h (c k / g + 1) parameters, however large the input is"""
+    """h (c k / g + 1) parameters, however large the input is: h (D K² + 1) for h kernels of K × K and D channels"""
     layer = draw(case, "groups")
+    layer(layer.input(case))  # a layer that grew with its input would have grown
     inputs, outputs, groups = (layer.settings[name] for name in ("in_channels", "out_channels", "groups"))
     number = sum(parameter.numel() for parameter in layer.block.parameters())
     return float(abs(number - outputs * (inputs // groups * prod(layer["kernel_size"]) + layer.settings["bias"])))
@@ -256,7 +271,7 @@ def each_output_has_a_kernel_and_a_bias(case: Case) -> float:
 # Places
 
 
-@law(*BOTH, fault=wrong_setting(padding_mode="zeros"))
+@law(*BOTH, id="translation-equivariance", fault=wrong_setting(padding_mode="zeros"))
 def moving_the_input_moves_the_output(case: Case) -> float:
     """conv(shift x) = shift conv(x) if the padding is circular: equivariant, not invariant"""
     layer = draw(case, "stride", "dilation", channels=2, same_size=True).only(padding_mode="circular")
@@ -278,9 +293,9 @@ def _framed_at_one_side(self: Any, x: Tensor) -> Tensor:
     return function(F.pad(x, frame), self.weight, self.bias, self.stride, 0, self.dilation, self.groups)
 
 
-@law(*BOTH, fault=Fault(forward=_framed_at_one_side))
+@law(*BOTH, id="conv-output-size", fault=Fault(forward=_framed_at_one_side))
 def the_sizes_give_the_number_of_places(case: Case) -> float:
-    """⌊(n + 2p - d(k - 1) - 1) / s⌋ + 1 places along an axis, with p entries added at either side"""
+    """⌊(n + 2p - d(k - 1) - 1) / s⌋ + 1 places along an axis, p at either side; ⌊(n - k + 2p + s) / s⌋ if d = 1"""
     layer = draw(case, "stride", "padding", "dilation", channels=1)
     x = layer.input(case, inside=True)
     settings = [layer[name] for name in ("kernel_size", "stride", "padding", "dilation")]
@@ -318,20 +333,28 @@ def one_kernel_for_all_channels_sees_their_sum(case: Case) -> float:
 # The convolution of mathematics, of which this one is the mirror image
 
 
-@law(*BOTH, fault=mirrored)
+@law(*BOTH, id="cross-correlation", fault=mirrored)
+def the_kernel_slides_over_the_input_as_it_is(case: Case) -> float:
+    """corr(x, w)[i] = Σ_u w[u] x[i + u] at n - k + 1 places; conv(x, flip w) is the same"""
+    layer = draw(case, bias=False, channels=1).only(in_channels=1, out_channels=1, stride=1, padding=0, dilation=1)
+    x, w = layer.input(case), layer.weight[0, 0]
+    places = [n - k + 1 for n, k in zip(x.shape[2:], w.shape, strict=True)]
+    shifts = list(product(*map(range, w.shape)))
+    windows = [x[(..., *(slice(u, u + n) for u, n in zip(at, places, strict=True)))] for at in shifts]
+    slid = torch.stack([w[at] * window for at, window in zip(shifts, windows, strict=True)]).sum(0)
+    return difference((layer(x), layer(x)), (slid, convolved(x, flipped(layer.weight))), [x, layer.weight])
+
+
+@law(*BOTH, id=("convolution-math", "cross-correlation"), fault=mirrored)
 def with_the_kernel_flipped_it_is_convolution(case: Case) -> float:
     """corr(x, flip w) = x ∗ w = F⁻¹(F x · F w), where both overlap entirely"""
     layer = draw(case, bias=False, channels=1).only(in_channels=1, out_channels=1, stride=1, padding=0, dilation=1)
     x, w = layer.input(case).detach(), layer.weight.detach().clone()
     case.set(layer.block, weight=flipped(w))
-    sizes = x.shape[2:]
-    axes = tuple(range(-len(sizes), 0))
-    around = torch.fft.ifftn(torch.fft.fftn(x, dim=axes) * torch.fft.fftn(w[0, 0], s=sizes, dim=axes), dim=axes).real
-    inside = tuple(slice(k - 1, None) for k in layer["kernel_size"])  # before it, the kernel reaches round the end
-    return difference(layer(x), around[(..., *inside)])
+    return difference(layer(x), convolved(x, w))
 
 
-@law(*BOTH, fault=Fault(forward=lambda self, x: self.right(x).relu()))
+@law(*BOTH, id="convolution-math", fault=Fault(forward=lambda self, x: self.right(x).relu()))
 def the_order_of_two_convolutions_does_not_matter(case: Case) -> float:
     """f ∗ (g ∗ x) = (f ∗ g) ∗ x = g ∗ (f ∗ x): associative and commutative"""
     f = draw(case, bias=False, channels=1).only(in_channels=1, out_channels=1, stride=1, padding=0, dilation=1)

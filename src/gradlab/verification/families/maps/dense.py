@@ -103,7 +103,11 @@ def the_gradient_of_the_weight_is_a_sum_of_outer_products(case: Case) -> float:
     return difference(gradients(y, parameters), [sum(outer_products), dy.sum(0)][: len(parameters)])
 
 
-@law("dense.linear", fault=Fault(forward=lambda self, x: self.right(x.sort(-1).values)))
+@law(
+    "dense.linear",
+    id="feature-order-invariance",
+    fault=Fault(forward=lambda self, x: self.right(x.sort(-1).values)),
+)
 def the_order_of_the_features_does_not_matter(case: Case) -> float:
     """W[:, π] x[π] + b = W x + b"""
     f, x, (weight, *_) = _linear(case)

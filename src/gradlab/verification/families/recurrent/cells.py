@@ -137,6 +137,14 @@ def _unbent(self: Any, x: Tensor, state: Any = None) -> Any:
     return o.sigmoid() * c, c
 
 
+def _signed_gates(self: Any, x: Tensor, state: Any = None) -> Any:
+    """Gates from -1 to 1."""
+    h, c = state or (x.new_zeros(len(x), self.hidden_size),) * 2
+    i, f, g, o = sums(self, x, h).tanh().chunk(4, -1)
+    c = f * c + i * g
+    return o * c.tanh(), c
+
+
 def _looks_at_the_new_state(self: Any, x: Tensor, state: Any = None) -> Any:
     h, c = self.right(x, state)
     return sums(self, x, h).chunk(4, -1)[-1].sigmoid() * c.tanh(), c
@@ -170,7 +178,7 @@ def two_biases_are_their_sum(case: Case) -> float:
     return difference(cell(x, state), before)
 
 
-@law(RNN, fault=transposed)
+@law(RNN, id="rnn-concat-form", fault=transposed)
 def it_is_one_matrix_on_input_and_state_together(case: Case) -> float:
     """h' = tanh((U W) (x; h) + b + c)"""
     cell, x, h = _cell(case, hidden=2)
@@ -186,7 +194,7 @@ def the_jacobian_of_a_step_is_a_scaled_matrix(case: Case) -> float:
     return difference(jacobian, (1 - cell(x, h)[0] ** 2)[:, None] * cell.weight_hh)
 
 
-@law(LSTM, fault=gates_swapped)
+@law(LSTM, id="lstm-memory-law", fault=gates_swapped)
 def the_direct_path_is_the_forget_gate(case: Case) -> float:
     """∂c'/∂c = diag(f) for a given h"""
     cell, x, (h, c) = _cell(case)
@@ -202,7 +210,18 @@ def the_output_gate_sees_the_state_before(case: Case) -> float:
     return difference(after, sums(cell, x, h).chunk(4, -1)[3].sigmoid() * kept.tanh())
 
 
-@law(LSTM, fault=unbent)
+@law(LSTM, id="lstm-ranges", fault=[unbent, Fault(forward=_signed_gates)])
+def gates_are_shares_of_numbers_within_one(case: Case) -> float:
+    """0 < f, i, o < 1 and |g| < 1: read off ∂c'/∂c = f, c' - f c = i g and h' = o tanh c'"""
+    cell, x, (h, c) = _cell(case)
+    after, kept = cell(x, (h, c))
+    (forgets,) = torch.autograd.grad(kept.sum(), c)
+    added, shown = kept - forgets * c, after / kept.tanh()
+    shares = torch.stack([forgets, torch.where(kept.abs() > 1e-6, shown, 0.5)])
+    return max(excess(-shares, 0.0), excess(shares, 1.0), excess(added.abs(), 1.0), excess(after.abs(), 1.0))
+
+
+@law(LSTM, id="lstm-ranges", fault=unbent)
 def a_step_adds_at_most_one_to_the_cell(case: Case) -> float:
     """|h'| ≤ 1,  |c'| ≤ |c| + 1"""
     cell, x, (h, c) = _cell(case, scale=10.0)

@@ -182,7 +182,7 @@ def _set_gate(case: Case, run: Run, gate: int, value: float) -> None:
         weights[2][rows] = value
 
 
-@law(LSTM, fault=cells.gates_swapped, tolerance=0.0)
+@law(LSTM, id="lstm-memory-law", fault=cells.gates_swapped, tolerance=0.0)
 def an_open_forget_gate_and_a_shut_input_gate_keep_the_cell(case: Case) -> float:
     """c_t = c₀ exactly, if f = 1 and i = 0"""
     run = Run.drawn(case).only_forwards()
@@ -194,13 +194,13 @@ def an_open_forget_gate_and_a_shut_input_gate_keep_the_cell(case: Case) -> float
     return difference(last, first)
 
 
-@law(LSTM, fault=of_cells(cells.LSTM, cells.unbent))
+@law(LSTM, id="lstm-ranges", fault=of_cells(cells.LSTM, cells.unbent))
 def the_cell_counts_steps_when_all_gates_are_open(case: Case) -> float:
-    """c_t = t and h_t = tanh t, if i = f = o = g = 1: the cell has no bound"""
+    """c_t = t and h_t = tanh t, if i = f = o = g = 1: the cell has no bound, and is 100 after 100 steps"""
     run = Run.drawn(case).only_forwards()
     for gate in range(4):
         _set_gate(case, run, gate, 1000.0)
-    x = run.inputs()
+    x = run.inputs().repeat(25, 1, 1)
     outputs, (_, last) = run(x)
     steps = torch.arange(1.0, len(x) + 1, dtype=x.dtype)[:, None, None]
     return difference((last, outputs), (torch.full_like(last, len(x)), steps.tanh().expand_as(outputs)))
@@ -292,7 +292,7 @@ def _cut_at_every_step(self: Any, x: Tensor, state: Any = None) -> Any:
     return torch.cat(outputs), state
 
 
-@law(*SEQUENCES, fault=Fault(forward=_cut_at_every_step))
+@law(*SEQUENCES, id="bptt", fault=Fault(forward=_cut_at_every_step))
 def a_gradient_is_a_sum_over_steps_of_products_of_jacobians(case: Case) -> float:
     """∂h_t/∂W = Σ_k (Π_{k<i≤t} ∂h_i/∂h_{i-1}) ∂⁺h_k/∂W, where ∂⁺ holds h_{k-1} fixed"""
     run = Run.drawn(case).only_forwards()
@@ -328,7 +328,7 @@ def _with_a_bypass(self: Any, x: Tensor, state: Any = None) -> Any:
     return torch.cat(outputs), h
 
 
-@law(RNN, fault=Fault(forward=_with_a_bypass))
+@law(RNN, id="jacobian-product-decay", fault=Fault(forward=_with_a_bypass))
 def gradients_fade_when_every_jacobian_shrinks(case: Case) -> float:
     """‖∂h_t/∂h₀‖ ≤ ρᵗ if ‖W‖ ≤ ρ, since every ‖∂h_i/∂h_{i-1}‖ ≤ ‖W‖"""
     run, rho = Run.drawn(case).only_forwards(), case.real("rho", 0.1, 0.99)
@@ -337,6 +337,22 @@ def gradients_fade_when_every_jacobian_shrinks(case: Case) -> float:
     x = run.inputs()[:, :1].detach()
     jacobian = jacrev(lambda h: run(x, h[None, None])[1][0, 0])(torch.zeros(w.shape[1], dtype=x.dtype))
     return excess(torch.linalg.matrix_norm(jacobian, 2) / rho ** len(x), 1.0)
+
+
+@law(RNN, id="jacobian-product-decay", fault=of_cells(cells.RNN, cells.transposed))
+def eigenvalues_below_one_are_not_enough(case: Case) -> float:
+    """∂h_t/∂h₀ = Wᵗ at h = 0, of norm above ρᵗ for W = (ρ a; 0 ρ), though both eigenvalues are ρ < 1"""
+    settings = {"input_size": case.integer("input_size", 1, 3), "hidden_size": case.integer("hidden_size", 2, 2)}
+    if settings["hidden_size"] != 2:
+        raise Incomparable("this is about a state of two numbers")
+    run = Run(case, case.build(**settings), {**settings, "batch_first": False, "bidirectional": False})
+    rho, a, steps = case.real("rho", 0.1, 0.9), case.real("a", 0.5, 3), case.integer("steps", 1, 5)
+    w = torch.tensor([[rho, a], [0, rho]], dtype=torch.float64)
+    case.set(run.block, **dict.fromkeys(run.names(0), 0.0) | {"weight_hh_l0": w})
+    x = torch.zeros(steps, 1, settings["input_size"], dtype=torch.float64)
+    jacobian = jacrev(lambda h: run(x, h[None, None])[1][0, 0])(torch.zeros(2, dtype=x.dtype))
+    size = torch.linalg.matrix_norm(jacobian, 2)
+    return max(difference(jacobian, torch.linalg.matrix_power(w, steps)), excess(rho**steps - size, 0.0))
 
 
 def _keeps_its_state_between_calls(self: Any, x: Tensor, state: Any = None) -> Any:
