@@ -67,7 +67,11 @@ def descent_and_its_bound() -> Figure:
     layout = {
         "xaxis": axis("steps t", **log_scale([1, _STEPS])),
         "yaxis": axis(
-            "f(θₜ) − min f, in units of ‖θ₀ − θ*‖² / 2η", **LOGARITHMIC, exponentformat="power", range=[-6, 0.2]
+            "f(θₜ) − min f, in units of ‖θ₀ − θ*‖² / 2η",
+            **LOGARITHMIC,
+            dtick=1,
+            exponentformat="power",
+            range=[-6, 0.2],
         ),
     }
     note = (
@@ -81,7 +85,7 @@ def descent_and_its_bound() -> Figure:
 @shown("step-size-threshold")
 def step_sizes() -> Figure:
     traces, steps = [], 30
-    sizes = (0.1, 1.9, 2.0, 2.1)
+    sizes = (0.2, 1.9, 2.0, 2.03)
     for color, size in zip((PALETTE[0], PALETTE[2], SOFT, PALETTE[1]), sizes, strict=True):
         path = gradient_descent(lambda x: x.square().sum() / 2, [1.0], size, steps)
         traces.append(line(f"η = {size:g}/L", np.arange(steps + 1), path.points[:, 0], color, "step %{x}: %{y:.3g}"))
@@ -169,6 +173,7 @@ def minimisers_on_rosenbrock() -> Figure:
     }
     note = (
         "Rosenbrock's valley, (1 − θ₁)² + 100 (θ₂ − θ₁²)², in contours of the logarithm. The gradient points across "
-        "the valley, and gradient descent creeps along its floor; methods that know or learn the curvature follow the bend."
+        "the valley, and gradient descent creeps along its floor; methods that know or learn the "
+        "curvature follow the bend."
     )
     return Figure("Minimisers in a curved valley", traces, note, layout)

@@ -76,7 +76,9 @@ def argmin(
 def _lbfgs(f: Objective, x0: Any, steps: int, tolerance: float) -> Path:
     """`torch.optim.LBFGS`, an iteration at a time."""
     x = start_of(x0).clone().requires_grad_()
-    search = torch.optim.LBFGS([x], max_iter=1, line_search_fn="strong_wolfe", tolerance_grad=0, tolerance_change=0)
+    # Without `max_eval` the line search would be left after the first look, for the sake of a single iteration.
+    options = {"max_iter": 1, "max_eval": 50, "tolerance_grad": 0.0, "tolerance_change": 0.0}
+    search = torch.optim.LBFGS([x], **options, line_search_fn="strong_wolfe")  # type: ignore[arg-type]
     points, values, gradients = [], [], []
 
     def closure() -> Tensor:
