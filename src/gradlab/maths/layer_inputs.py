@@ -11,7 +11,7 @@ from gradlab.errors import GradlabError
 from gradlab.nn import BatchNorm
 from gradlab.nn.divergences import kl_gaussian
 
-_LEAST = 1e-3  # of a standard deviation: features that are 0 nearly always have moved nowhere
+_LEAST = 0.1  # of a standard deviation, as a share of their mean: a feature that is nearly constant moves as others do
 
 
 def distribution_shift(before: Float[Tensor, "n features"], after: Float[Tensor, "n features"]) -> Float[Tensor, ""]:
@@ -23,10 +23,9 @@ def distribution_shift(before: Float[Tensor, "n features"], after: Float[Tensor,
     >>> [round(distribution_shift(x, moved).item(), 4) for moved in (x, x + 2, 2 * x)]
     [0.0, 2.0, 0.8069]
     """
-    (mean, std), (new_mean, new_std) = (
-        (x.mean(0), x.std(0, correction=0).clamp(min=_LEAST)) for x in (before.double(), after.double())
-    )
-    return kl_gaussian(new_mean, new_std, mean, std) / mean.numel()
+    (mean, std), (new_mean, new_std) = ((x.mean(0), x.std(0, correction=0)) for x in (before.double(), after.double()))
+    least = (_LEAST * std.mean()).clamp(min=1e-30)
+    return kl_gaussian(new_mean, new_std.maximum(least), mean, std.maximum(least)) / mean.numel()
 
 
 @torch.no_grad()

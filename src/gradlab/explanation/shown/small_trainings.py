@@ -12,6 +12,8 @@ from gradlab.explanation.picture import Figure, shown
 from gradlab.maths.layer_inputs import batch_norm_noise, covariate_shift
 from gradlab.maths.optimisation.landscape import loss_landscape, principal_directions, random_direction
 from gradlab.nn import BatchNorm, Linear, ReLU
+from gradlab.nn.initialisation import fill_weights
+from gradlab.registry import Part
 from gradlab.report.charts import CARD, HEAT, INK, PALETTE, SOFT, Trace, axis, dots, line, log_scale
 
 
@@ -23,13 +25,13 @@ def _rings(count: int = 200) -> tuple[Tensor, Tensor]:
     return torch.stack([radius * angle.cos(), radius * angle.sin()], 1).double(), label
 
 
-def _network(depth: int, width: int, norm: bool = False, seed: int = 0) -> nn.Sequential:
+def _network(depth: int, width: int, norm: bool = False, seed: int = 0) -> nn.Module:
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(seed)
         layers: list[nn.Module] = []
         for i in range(depth):
             layers += [Linear(width if i else 2, width), *([BatchNorm(width)] if norm else []), ReLU()]
-        return nn.Sequential(*layers, Linear(width, 2)).double()
+        return fill_weights(nn.Sequential(*layers, Linear(width, 2)), Part("he")).double()
 
 
 def _training(model: nn.Module, x: Tensor, y: Tensor, steps: int, lr: float) -> Iterator[float]:
@@ -112,7 +114,7 @@ def shift_with_and_without_normalisation() -> Figure:
     traces = []
     for norm, color, name in ((False, PALETTE[1], "without"), (True, PALETTE[0], "with batch norm")):
         model = _network(4, 24, norm)
-        moved = covariate_shift(model, x, _training(model, x, y, steps, 0.2))
+        moved = covariate_shift(model, x, _training(model, x, y, steps, 0.05))
         for layer, style in ((0, "dot"), (3, "solid")):
             label = f"{name}, inputs of layer {layer + 2} of 5"
             drawn = line(label, np.arange(1, steps + 1), moved[:, layer].clamp(min=1e-4), color, "step %{x}: %{y:.3g}")
@@ -152,7 +154,8 @@ def noise_of_batch_norm() -> Figure:
     note = (
         "Batch norm sees one number x, in standard deviations of its feature, a little differently in each batch. The "
         "noise falls with the root of the batch size: some tenths in small batches, and 10 to 14 % at the usual 50 to "
-        "100 (shaded) for an x in the middle, where it regularises and does not yet disturb."
+        "100 (shaded) for an x in the middle, where it regularises and does not yet disturb. In the smallest batches x "
+        "is itself much of the mean and of the deviation, and the formula no longer holds."
     )
     return Figure("The noise of batch norm", traces, note, layout)
 
@@ -174,7 +177,7 @@ def gradients_of_one_sign() -> Figure:
             a = inputs[step % len(inputs)]
             gradient = (a @ weight - wanted[step % len(inputs)]) * a
             same += int(bool(gradient[0] * gradient[1] > 0))
-            weight = weight - 0.9 * gradient
+            weight = weight - 0.5 * gradient
             path.append(weight.tolist())
         x, y = np.array(path).T
         label = f"{name}: both of one sign in {same} of 60 steps"
