@@ -17,6 +17,7 @@ class Dropout(nn.Dropout):
 
     r is 0 with probability p, else 1. The mean of y over all r is x, so that at test time nothing is done; for what an
     affine layer makes of it the same holds, and for more than that not quite. Hinton et al. 2012, arXiv:1207.0580.
+    Of n units n (1 - p) are left on average: a layer that would do with m without dropout should have m / (1 - p).
 
     >>> y = Dropout(p=0.2)(torch.ones(1000))
     >>> sorted(set(y.tolist()))

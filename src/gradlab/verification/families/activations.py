@@ -133,7 +133,7 @@ example(
 # Laws
 
 
-@law("activation.relu", fault=wrong(nn.functional.softplus))
+@law("activation.relu", fault=wrong(nn.functional.softplus), id="relu-homogeneity")
 def stretching_the_input_stretches_the_output(case: Case) -> float:
     """f(a x) = a f(x) for a > 0"""
     x, a, relu = inputs(case), case.real("a", 0.1, 10), case.build()

@@ -298,7 +298,11 @@ def by_rows(unit: Callable[[Tensor, float], Tensor]) -> Fault:
     return Fault(forward=forward)
 
 
-@law("norm.batch", fault=by_rows(lambda x, eps: (x - _mean(x)) / (x.var(1, correction=0, keepdim=True).sqrt() + eps)))
+@law(
+    "norm.batch",
+    fault=by_rows(lambda x, eps: (x - _mean(x)) / (x.var(1, correction=0, keepdim=True).sqrt() + eps)),
+    id="bn-identity",
+)
 def the_right_gain_and_shift_undo_it(case: Case) -> float:
     """γ = √(σ² + ε), β = μ  ⟹  f(x) = x"""
     x, settings = _batch(case)
@@ -307,7 +311,7 @@ def the_right_gain_and_shift_undo_it(case: Case) -> float:
     return difference(block(x), x)
 
 
-@law("norm.batch", fault=by_rows(lambda x, eps: x / (_mean_square(x) + eps).sqrt()))
+@law("norm.batch", fault=by_rows(lambda x, eps: x / (_mean_square(x) + eps).sqrt()), id="bn-bias-redundant")
 def a_bias_before_it_has_no_effect(case: Case) -> float:
     """f(W x + b) = f(W x) in training"""
     x, settings = _batch(case)
@@ -336,7 +340,7 @@ def at_test_time_it_is_affine_and_examples_do_not_meet(case: Case) -> float:
     return max(difference(block((x + y) / 2), (block(x) + block(y)) / 2), difference(block(x)[:1], first))
 
 
-@law("norm.batch", fault=lambda **settings: BatchNorm(**settings, affine=False))
+@law("norm.batch", fault=lambda **settings: BatchNorm(**settings, affine=False), id="bn-param-count")
 def there_are_two_parameters_for_each_feature(case: Case) -> float:
     """2 n parameters for n features"""
     features = case.integer("num_features", 1, 4)

@@ -85,7 +85,11 @@ def _different(rows: Tensor) -> Tensor:
     return torch.stack(list({tuple(row.tolist()): row for row in rows}.values()))
 
 
-@law(*FORMS[:2], fault={FORMS[0]: never_scaled(lambda p: 1 - p), FORMS[1]: never_scaled(lambda p: 1.0)})
+@law(
+    *FORMS[:2],
+    fault={FORMS[0]: never_scaled(lambda p: 1 - p), FORMS[1]: never_scaled(lambda p: 1.0)},
+    id="dropout-expectation",
+)
 def the_mean_over_all_masks_is_what_is_seen_at_test_time(case: Case) -> float:
     """Σ_r P(r) (W f_r(x) + b) = W f(x) + b, over all 2ⁿ masks r of n units
 

@@ -1,0 +1,1 @@
+"""What networks can be: exact constructions, approximation to a wanted error, and the number of affine pieces."""
