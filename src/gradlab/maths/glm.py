@@ -56,7 +56,7 @@ FAMILIES: dict[FamilyName, Family] = {
 
 @dataclass(frozen=True)
 class LinearModel:
-    r"""A generalised linear model, $E[Y \mid x] = g^{-1}(x^\top \beta + b)$, with the canonical link g of its family."""
+    r"""A generalised linear model, $E[Y \mid x] = g^{-1}(x^\top \beta + b)$, with g the canonical link of a family."""
 
     family: FamilyName
     weight: Float[Tensor, "features outputs"]

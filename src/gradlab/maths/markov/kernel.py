@@ -39,7 +39,7 @@ class NormalKernel:
 
     $$ A(x, \cdot) = N(F x + b, \Sigma) $$
 
-    By default F is the identity and b = 0: a random walk with normal steps, which after n of them is $N(x_0, n \Sigma)$.
+    By default F is the identity and b = 0: a random walk with normal steps, after n of them $N(x_0, n \Sigma)$.
 
     >>> walk = NormalKernel([[2.0]])
     >>> walk.law(Normal([1.0], [[0.0]]), 3)

@@ -27,15 +27,16 @@ class GridDensity:
         self.grids = {name: tensor(grid) for name, grid in grids.items()}
         values = tensor(values)
         sizes = tuple(len(grid) for grid in self.grids.values())
-        if values.shape != sizes:
-            raise GradlabError(f"GridDensity: values must have the shape {sizes} of the grids, not {values.shape}.")
+        if (shape := tuple(values.shape)) != sizes:
+            raise GradlabError(f"GridDensity: values must have the shape {sizes} of the grids, not {shape}.")
         for name, grid in self.grids.items():
             if len(grid) < 2 or not bool((grid.diff() > 0).all()):
                 raise GradlabError(f"GridDensity: the grid of {name} must have two points or more, in rising order.")
         if bool((values < 0).any()):
-            raise GradlabError(f"GridDensity: a density is at least 0, its lowest value is {float(values.min()):g}.")
+            lowest = float(values.detach().min())
+            raise GradlabError(f"GridDensity: a density is at least 0, its lowest value is {lowest:g}.")
         self.mass = self._integral(values, self.names)
-        if not float(self.mass) > 0:
+        if not float(self.mass.detach()) > 0:
             raise GradlabError("GridDensity: the density is 0 at every point of the grid. Move the grid.")
         self.values = values / self.mass
 

@@ -36,9 +36,10 @@ class JointTable:
         p = tensor(probabilities)
         if len(set(names)) != p.ndim or len(names) != p.ndim:
             raise GradlabError(f"JointTable: {p.ndim} axes need as many different names, got {', '.join(names)}.")
-        if bool((p < 0).any()) or not abs(float(p.sum()) - 1) < _TOLERANCE:
-            lowest = f"the lowest is {float(p.min()):g} and their sum {float(p.sum()):g}"
-            raise GradlabError(f"JointTable: probabilities must be at least 0 and sum to 1; {lowest}.")
+        total, lowest = float(p.detach().sum()), float(p.detach().min()) if p.numel() else 0.0
+        if not lowest >= 0 or not abs(total - 1) < _TOLERANCE:
+            what = f"the lowest is {lowest:g} and their sum {total:g}"
+            raise GradlabError(f"JointTable: probabilities must be at least 0 and sum to 1; {what}.")
         others = values or {}
         for name in others:
             if name not in names:
@@ -84,7 +85,7 @@ class JointTable:
         p = self.probabilities[
             tuple(self._place(name, values[name]) if name in values else slice(None) for name in self.names)
         ]
-        if not float(p.sum()) > 0:
+        if not float(p.detach().sum()) > 0:
             event = ", ".join(f"{name}={value!r}" for name, value in values.items())
             raise GradlabError(f"JointTable: {event} has probability 0, so nothing can be conditioned on it.")
         others = [name for name in self.names if name not in values]

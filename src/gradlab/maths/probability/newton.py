@@ -13,7 +13,8 @@ Derivatives = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Gradient (n) and Hessian (n, n) at a point (n)."""
 
 _ITERATIONS = 100
-_HALVINGS = 60
+_SHORTEST = 2.0**-60
+_ROUNDING = 1e-13
 
 
 class Minimum(NamedTuple):
@@ -53,15 +54,15 @@ def newton(function: Function, start: Tensor, derivatives: Derivatives | None = 
         gain = float(gradient @ step)
         if bool(failed) or not gain > 0:  # nothing is left to gain, or no curvature that would say how far to go
             break
-        t = 1.0
-        while not float(after := function(x - t * step)) <= float(value) - 1e-4 * t * gain and t > 2.0**-_HALVINGS:
-            t /= 2
-        if not float(after) <= float(value):
-            if float(step.abs().max()) < 1e-6 * (1 + float(x.abs().max())):  # so near that only rounding is seen
-                path.append(x - step)
-            break
+        t, after = 1.0, function(x - step)
+        if gain > _ROUNDING * (1 + abs(float(value))):  # else values no longer tell which point is lower
+            while not float(after) <= float(value) - 1e-4 * t * gain and t > _SHORTEST:
+                t /= 2
+                after = function(x - t * step)
+            if not float(after) <= float(value):
+                break
         path.append(x - t * step)
         value = after
-        if float(step.abs().max()) <= 1e-13 * (1 + float(x.abs().max())):
+        if float(step.abs().max()) <= _ROUNDING * (1 + float(x.abs().max())):
             break
     return Minimum(path[-1], path)

@@ -17,7 +17,8 @@ class Normal:
     r"""The normal distribution N(μ, Σ), by its covariance or by any root of it, also where that is singular.
 
     $$ p(x) = \frac{1}{\sqrt{(2 \pi)^d \det \Sigma}} \;
-       e^{-\frac{1}{2} (x - \mu)^\top \Sigma^{-1} (x - \mu)}, \qquad X = \mu + R Z, \quad Z \sim N(0, I), \quad R R^\top = \Sigma $$
+       e^{-\frac{1}{2} (x - \mu)^\top \Sigma^{-1} (x - \mu)},
+       \qquad X = \mu + R Z, \quad Z \sim N(0, I), \quad R R^\top = \Sigma $$
 
     Leading axes of `mean`, and of `covariance` or `root`, are a batch. A singular one has draws but no density: all its
     mass is in a smaller space. N(μ, 0) is μ for certain.
