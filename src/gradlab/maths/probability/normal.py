@@ -72,7 +72,7 @@ class Normal:
         if rank < self.dim:
             raise GradlabError(
                 f"Normal: the covariance has rank {rank} of {self.dim}, so there is no density: all mass is in a "
-                f"space of {rank} dimensions. Draws, moments and maps of it work."
+                f"space of dimension {rank}. Draws, moments and maps of it work."
             )
         return torch.linalg.cholesky(self.covariance)
 
