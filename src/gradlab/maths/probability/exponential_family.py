@@ -43,11 +43,11 @@ class ExponentialFamily:
 
     def mean(self, theta: Float[Tensor, " parameters"]) -> Float[Tensor, " parameters"]:
         r"""The means of the statistics, $\nabla A(\theta)$."""
-        return torch.func.grad(self.log_partition)(tensor(theta))
+        return torch.autograd.functional.jacobian(self.log_partition, tensor(theta))
 
     def covariance(self, theta: Float[Tensor, " parameters"]) -> Float[Tensor, "parameters parameters"]:
         r"""The covariance of the statistics, $\nabla^2 A(\theta)$, which is the Fisher information too."""
-        return torch.func.hessian(self.log_partition)(tensor(theta))
+        return torch.autograd.functional.hessian(self.log_partition, tensor(theta))
 
     def fit(self, x: Any) -> Float[Tensor, " parameters"]:
         r"""The natural parameters of maximum likelihood, by Newton's method: those that match the moments.

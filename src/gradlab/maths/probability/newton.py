@@ -28,7 +28,7 @@ def by_autograd(function: Function) -> Derivatives:
     """Of any function of a vector that torch can differentiate twice."""
 
     def derivatives(x: Tensor) -> tuple[Tensor, Tensor]:
-        return torch.func.grad(function)(x), torch.func.hessian(function)(x)
+        return torch.autograd.functional.jacobian(function, x), torch.autograd.functional.hessian(function, x)
 
     return derivatives
 

@@ -33,9 +33,10 @@ class Normal:
     def __init__(self, mean: Any, covariance: Any = None, *, root: Any = None):
         if (covariance is None) == (root is None):
             raise GradlabError("Normal: give it a covariance or a root of one, and not both.")
-        self.mean = tensor(mean)
-        self._root = None if root is None else tensor(root)
-        self.covariance = tensor(covariance) if self._root is None else self._root @ self._root.mT
+        given = tensor(covariance if root is None else root)
+        self.mean = tensor(mean).to(given)
+        self._root = None if root is None else given
+        self.covariance = given if root is None else given @ given.mT
         wanted = (self.dim, self.dim)
         if self.mean.ndim < 1 or self.covariance.shape[-2:] != wanted:
             got = tuple(self.covariance.shape)
@@ -110,8 +111,8 @@ class Normal:
 
         $$ A X + b \sim N(A \mu + b, \; A \Sigma A^\top) $$
         """
-        matrix = tensor(matrix)
-        mean = (matrix @ self.mean[..., None]).squeeze(-1) + tensor(shift)
+        matrix = tensor(matrix).to(self.mean)
+        mean = (matrix @ self.mean[..., None]).squeeze(-1) + tensor(shift).to(self.mean)
         if self._root is not None:
             return Normal(mean, root=matrix @ self._root)
         return Normal(mean, _rounded(matrix @ self.covariance @ matrix.mT, matrix.abs() @ self.covariance.abs()))
@@ -140,7 +141,7 @@ class Normal:
         x = [i for i in range(self.dim) if i not in y]
         rows = self.covariance[..., y, :]
         inverse = torch.linalg.pinv(rows[..., y], hermitian=True)
-        apart = tensor(values) - self.mean[..., y]
+        apart = tensor(values).to(self.mean) - self.mean[..., y]
         outside = apart - ((rows[..., y] @ inverse) @ apart[..., None]).squeeze(-1)
         if float(outside.detach().abs().max()) > 1e-6 * max(1.0, float(apart.detach().abs().max())):
             raise GradlabError("Normal: these values cannot occur together: their covariance is singular.")
