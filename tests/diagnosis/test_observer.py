@@ -65,6 +65,7 @@ HEALTHY = [
     "wine-mlp",
     "breast-cancer-mlp",
     "breast-cancer-logistic",
+    "circles-logistic",
     "diabetes-linear",
     "diabetes-mlp",
     "moons-mlp",

@@ -431,7 +431,7 @@ def hopeless_logits_cost_what_they_are_far_off(case: Case) -> float:
 # Of likelihoods
 
 
-@law("loss.gaussian_nll", fault=_nll(lambda log_std: log_std, lambda std: std))
+@law("loss.gaussian_nll", fault=_nll(lambda log_std: log_std, lambda std: std), id="gaussian-nll-mse")
 def predictions_compare_as_their_squared_errors(case: Case) -> float:
     """ℓ(u, y) - ℓ(v, y) = (½(u - y)² - ½(v - y)²) / σ²: the best prediction is that of least squares"""
     (u, target), loss, std = inputs(case), total(case), case.positive("std")
