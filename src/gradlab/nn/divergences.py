@@ -11,14 +11,14 @@ import math
 from typing import Annotated
 
 import torch
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Lt
 from jaxtyping import Float
 from torch import Tensor
 
 from gradlab.errors import GradlabError
 from gradlab.nn.blocks import block
 
-Base = Annotated[float, Gt(1)]
+Base = Annotated[float, Gt(1), Lt(math.inf)]
 """Of logarithms: e for nats, 2 for bits."""
 
 
