@@ -20,14 +20,18 @@ def distribution(p: Any, name: str = "p", axes: int = 1) -> Float[Tensor, "*batc
         ...
     gradlab.errors.GradlabError: p: probabilities must sum to 1, and these sum to 0.95. Divide them by their sum.
     """
-    p = tensor(p)
-    if p.ndim < axes or not p.numel():
-        raise GradlabError(f"{name}: a distribution has at least one outcome along each axis, got {tuple(p.shape)}.")
-    if bool((wrong := ~(p.detach() >= 0)).any()):
+    values = tensor(p)
+    if values.ndim < axes or not values.numel():
+        raise GradlabError(
+            f"{name}: a distribution has at least one outcome along each axis, got {tuple(values.shape)}."
+        )
+    if bool((wrong := ~(values.detach() >= 0)).any()):
         place = wrong.nonzero()[0].tolist()
-        raise GradlabError(f"{name}{place} is {p[tuple(place)].item():g}: a probability is a number of at least 0.")
-    sums = p.detach().sum(tuple(range(-axes, 0)))
-    allowed = max(_SUM, 100 * torch.finfo(p.dtype).eps)
+        raise GradlabError(
+            f"{name}{place} is {values[tuple(place)].item():g}: a probability is a number of at least 0."
+        )
+    sums = values.detach().sum(tuple(range(-axes, 0)))
+    allowed = max(_SUM, 100 * torch.finfo(values.dtype).eps)
     if bool((wrong := ~((sums - 1).abs() <= allowed)).any()):
         row = wrong.nonzero()[0].tolist()
         those = f"those of {name}{row}" if row else "these"
@@ -35,7 +39,7 @@ def distribution(p: Any, name: str = "p", axes: int = 1) -> Float[Tensor, "*batc
             f"{name}: probabilities must sum to 1, and {those} sum to {sums[tuple(row)].item():.6g}. "
             "Divide them by their sum."
         )
-    return p
+    return values
 
 
 def same_outcomes(p: Tensor, q: Tensor) -> None:

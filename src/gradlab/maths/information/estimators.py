@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
+from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.distributions import Normal
 
 from gradlab.errors import GradlabError, unknown
 from gradlab.nn import divergences
@@ -132,7 +132,7 @@ def _estimate(
         error = corrected(torch.from_numpy(drawn.reshape(resamples, *counts.shape) / number)).std().item()
     else:
         raise unknown("interval", interval, ("asymptotic", "bootstrap"))
-    reach = error * Normal(0.0, 1.0).icdf(torch.tensor((1 + level) / 2, dtype=torch.float64)).item()
+    reach = error * NormalDist().inv_cdf((1 + level) / 2)
     return Estimate(*(x / math.log(base) for x in (value, value - reach, value + reach, error)))
 
 

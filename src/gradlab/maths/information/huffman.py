@@ -34,10 +34,9 @@ class HuffmanCode:
         The bounds are those of the code that was made for p. With that of another q the words are longer, by about
         KL(p‖q) bits, and exactly so where all probabilities are powers of ½.
         """
-        p = distribution(p)
-        lengths = tensor(self.lengths)
-        same_outcomes(p, lengths)
-        return (p * lengths.where(p > 0, 0.0)).sum(-1)
+        probability, lengths = distribution(p), tensor(self.lengths)
+        same_outcomes(probability, lengths)
+        return (probability * lengths.where(probability > 0, 0.0)).sum(-1)
 
     def encode(self, outcomes: Sequence[int]) -> str:
         """Their words, one after the other."""
