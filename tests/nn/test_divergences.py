@@ -128,3 +128,23 @@ def test_many_distributions_at_once():
     )
     assert_close(divergences.jensen_shannon(p, q), wanted.reshape(2, 3))
     assert divergences.entropy(torch.zeros(0, 4)).shape == (0,)
+
+
+# Units
+
+
+@pytest.mark.parametrize("base", [2, 10.0])
+def test_units_are_those_of_scipy(base):
+    from scipy.spatial.distance import jensenshannon
+    from scipy.stats import entropy
+
+    p, q = torch.tensor([0.5, 0.3, 0.2]).double(), torch.tensor([0.25, 0.25, 0.5]).double()
+    assert divergences.entropy(p, base=base).item() == pytest.approx(entropy(p, base=base))
+    assert divergences.kl(p, q, base=base).item() == pytest.approx(entropy(p, q, base=base))
+    assert divergences.jensen_shannon(p, q, base=base).item() == pytest.approx(jensenshannon(p, q, base=base) ** 2)
+
+
+@pytest.mark.parametrize("base", [1, 0.5, -2.0, math.nan, math.inf, "2", True])
+def test_a_base_that_is_none_is_told(base):
+    with pytest.raises(GradlabError, match=r"divergence.kl: base must be .*, got "):
+        divergences.kl(P, Q, base=base)

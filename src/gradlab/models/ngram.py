@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from gradlab.errors import GradlabError
+from gradlab.maths.language import smoothed
 from gradlab.models.ngram_counts import context_counts, token_counts
 from gradlab.models.registry import models
 from gradlab.registry import NonNegative
@@ -107,7 +108,7 @@ class NGram(nn.Module):
         for contexts, eps, context, seen in self._met(self._history(tokens).flatten(0, 1)):
             total = contexts.totals[context] * seen
             count = contexts.count(context, target) * seen
-            probability = torch.where(total > 0, (count + eps * probability) / (total + eps), probability)
+            probability = smoothed(count, total, eps, probability)
         return probability.log().view(tokens.shape)
 
     def _probabilities(self, history: Int[Tensor, "places before"]) -> Float[Tensor, "places {self.vocabulary}"]:
@@ -124,7 +125,7 @@ class NGram(nn.Module):
     def _unigrams(self) -> Float[Tensor, " {self.vocabulary}"]:
         total, eps = self.counts.sum(), self.smoothing[0]
         uniform = torch.full_like(self.counts, 1 / self.vocabulary, dtype=eps.dtype)
-        return torch.where(total > 0, (self.counts + eps * uniform) / (total + eps), uniform)
+        return smoothed(self.counts, total, eps, uniform)
 
     def _history(self, tokens: Int[Tensor, "batch length"]) -> Int[Tensor, "batch length before"]:
         """The last n − 1 tokens up to each place, the newest first; −1 where there are none yet."""

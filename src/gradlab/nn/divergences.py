@@ -1,23 +1,29 @@
 """How far one distribution is from another, and how much there is to know in one.
 
 Probabilities lie along the last axis and sum to 1; axes before it are many distributions. Logarithms are natural, so
-the unit is the nat: divide by log 2 for bits. An outcome that has probability 0 adds nothing, by 0 log 0 = 0, and the
-slope there is taken to be 0, so that a probability which was rounded to 0 does no harm to a gradient.
+the unit is the nat; `base=2` has bits, and `base=10` decimal digits. An outcome that has probability 0 adds nothing, by
+0 log 0 = 0, and the slope there is taken to be 0, so that a probability which was rounded to 0 does no harm to a
+gradient. Nothing is asked about the probabilities themselves, which a training would pay for at every step:
+`maths.information` has the same functions of distributions that are checked.
 """
 
+import math
 from typing import Annotated
 
 import torch
-from annotated_types import Ge
+from annotated_types import Ge, Gt, Lt
 from jaxtyping import Float
 from torch import Tensor
 
 from gradlab.errors import GradlabError
 from gradlab.nn.blocks import block
 
+Base = Annotated[float, Gt(1), Lt(math.inf)]
+"""Of logarithms: e for nats, 2 for bits."""
+
 
 @block("divergence.entropy", flops="O(n)", memory="O(n)")
-def entropy(p: Float[Tensor, "*batch outcomes"]) -> Float[Tensor, "*batch"]:
+def entropy(p: Float[Tensor, "*batch outcomes"], *, base: Base = math.e) -> Float[Tensor, "*batch"]:
     r"""The mean surprise at an outcome.
 
     $$ H(p) = - \sum_i p_i \log p_i $$
@@ -25,14 +31,16 @@ def entropy(p: Float[Tensor, "*batch outcomes"]) -> Float[Tensor, "*batch"]:
     It is 0 for a certain outcome, and log n at most, for n equal probabilities. The entropy of two variables together
     is that of their table of probabilities, laid out as one axis.
 
-    >>> entropy(torch.tensor([0.5, 0.5, 0.0]))
-    tensor(0.6931)
+    >>> entropy(torch.tensor([0.5, 0.5, 0.0])), entropy(torch.tensor([0.5, 0.5, 0.0]), base=2)
+    (tensor(0.6931), tensor(1.))
     """
-    return -(p * _log(p, p)).sum(-1)
+    return -_in_base((p * _log(p, p)).sum(-1), base)
 
 
 @block("divergence.cross_entropy", flops="O(n)", memory="O(n)")
-def cross_entropy(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"]) -> Float[Tensor, "*batch"]:
+def cross_entropy(
+    p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"], *, base: Base = math.e
+) -> Float[Tensor, "*batch"]:
     r"""The mean surprise at outcomes of p for one who believes in q.
 
     $$ H(p, q) = - \sum_i p_i \log q_i = H(p) + \mathrm{KL}(p \Vert q) $$
@@ -43,11 +51,13 @@ def cross_entropy(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch 
     >>> cross_entropy(torch.tensor([0.0, 1.0]), torch.tensor([0.75, 0.25]))
     tensor(1.3863)
     """
-    return -(p * _log(q, p)).sum(-1)
+    return -_in_base((p * _log(q, p)).sum(-1), base)
 
 
 @block("divergence.kl", flops="O(n)", memory="O(n)")
-def kl(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"]) -> Float[Tensor, "*batch"]:
+def kl(
+    p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"], *, base: Base = math.e
+) -> Float[Tensor, "*batch"]:
     r"""The Kullback-Leibler divergence: the mean surprise that believing in q adds, where p is true.
 
     $$ \mathrm{KL}(p \Vert q) = \sum_i p_i \log \frac{p_i}{q_i} $$
@@ -59,7 +69,7 @@ def kl(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"])
     >>> kl(p, q), kl(q, p)
     (tensor(0.6931), tensor(inf))
     """
-    return (p * (_log(p, p) - _log(q, p))).sum(-1)
+    return _in_base((p * (_log(p, p) - _log(q, p))).sum(-1), base)
 
 
 @block("divergence.kl_gaussian", flops="O(n)", memory="O(n)")
@@ -68,6 +78,8 @@ def kl_gaussian(
     std: Float[Tensor, "*#batch #dim"],
     other_mean: Float[Tensor, "*#batch #dim"] | float = 0.0,
     other_std: Float[Tensor, "*#batch #dim"] | float = 1.0,
+    *,
+    base: Base = math.e,
 ) -> Float[Tensor, "*batch"]:
     r"""The Kullback-Leibler divergence of two normal distributions with independent coordinates.
 
@@ -86,7 +98,7 @@ def kl_gaussian(
     if not isinstance(other_std, Tensor) and not other_std > 0:
         raise GradlabError(f"divergence.kl_gaussian: other_std must be positive, got {other_std}.")
     ratio, apart = std / other_std, (mean - other_mean) / other_std
-    return (0.5 * (ratio**2 + apart**2 - 1) - ratio.log()).sum(-1)
+    return _in_base((0.5 * (ratio**2 + apart**2 - 1) - ratio.log()).sum(-1), base)
 
 
 @block("divergence.total_variation", flops="O(n)", memory="O(n)")
@@ -126,7 +138,9 @@ def lp(
 
 
 @block("divergence.jensen_shannon", flops="O(n)", memory="O(n)")
-def jensen_shannon(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"]) -> Float[Tensor, "*batch"]:
+def jensen_shannon(
+    p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch outcomes"], *, base: Base = math.e
+) -> Float[Tensor, "*batch"]:
     r"""How much an outcome tells, on average, of which of two distributions it was drawn from.
 
     $$ \mathrm{JS}(p, q) = \frac{1}{2} \mathrm{KL}(p \Vert m) + \frac{1}{2} \mathrm{KL}(q \Vert m), \qquad
@@ -139,11 +153,11 @@ def jensen_shannon(p: Float[Tensor, "*batch outcomes"], q: Float[Tensor, "*batch
     tensor(0.2158)
     """
     middle = 0.5 * (p + q)
-    return 0.5 * (kl(p, middle) + kl(q, middle))
+    return 0.5 * (kl(p, middle, base=base) + kl(q, middle, base=base))
 
 
 @block("divergence.mutual_information", flops="O(n·d)", memory="O(n·d)", letters="n rows and d columns")
-def mutual_information(joint: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch"]:
+def mutual_information(joint: Float[Tensor, "*batch rows columns"], *, base: Base = math.e) -> Float[Tensor, "*batch"]:
     r"""What one of two variables tells of the other.
 
     $$ I(X, Y) = \sum_{x, y} p(x, y) \log \frac{p(x, y)}{p(x) \, p(y)} = H(X) + H(Y) - H(X, Y) $$
@@ -154,11 +168,11 @@ def mutual_information(joint: Float[Tensor, "*batch rows columns"]) -> Float[Ten
     >>> mutual_information(torch.tensor([[0.5, 0.0], [0.0, 0.5]]))
     tensor(0.6931)
     """
-    return (joint * _log_ratio(joint)).sum((-2, -1))
+    return _in_base((joint * _log_ratio(joint)).sum((-2, -1)), base)
 
 
 @block("divergence.pmi", flops="O(n·d)", memory="O(n·d)", letters="n rows and d columns")
-def pmi(joint: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch rows columns"]:
+def pmi(joint: Float[Tensor, "*batch rows columns"], *, base: Base = math.e) -> Float[Tensor, "*batch rows columns"]:
     r"""Pointwise mutual information: how much more often a pair occurs than it would by chance.
 
     $$ \mathrm{pmi}(x, y) = \log \frac{p(x, y)}{p(x) \, p(y)} $$
@@ -170,7 +184,7 @@ def pmi(joint: Float[Tensor, "*batch rows columns"]) -> Float[Tensor, "*batch ro
     tensor([[ 0.2877,    -inf],
             [-0.4055,  0.6931]])
     """
-    return torch.where(joint > 0, _log_ratio(joint), -torch.inf)
+    return torch.where(joint > 0, _in_base(_log_ratio(joint), base), -torch.inf)
 
 
 def _log_ratio(joint: Tensor) -> Tensor:
@@ -182,3 +196,8 @@ def _log_ratio(joint: Tensor) -> Tensor:
 def _log(x: Tensor, p: Tensor) -> Tensor:
     """log x where p > 0, and 0 elsewhere: there it meets a factor of 0, and an infinity would make a NaN of it."""
     return torch.where(p > 0, x, 1.0).log()
+
+
+def _in_base(nats: Tensor, base: float) -> Tensor:
+    """In units of that base, of which one is as much as the choice among `base` equally likely outcomes."""
+    return nats if base == math.e else nats / math.log(base)

@@ -1,12 +1,11 @@
 """Importance sampling: a marginal likelihood from the weights of draws, and how far it can be trusted."""
 
-import math
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from gradlab.errors import GradlabError
+from gradlab.nn.latent import importance_weighted
 
 
 def importance_estimate(
@@ -25,13 +24,11 @@ def importance_estimate(
     >>> importance_estimate(torch.tensor([1.0, 3.0, 2.0]).log())
     (tensor(0.6931), tensor(2.5714))
     """
-    samples = log_weights.shape[0]
-    if not samples:
+    if not len(log_weights):
         raise GradlabError("importance_estimate needs at least one draw: log_weights has none along its first axis.")
-    total = log_weights.logsumexp(0)
-    effective = 1 / log_weights.softmax(0).square().sum(0)
+    log_mean, effective = importance_weighted(log_weights), 1 / log_weights.softmax(0).square().sum(0)
     # Shares of no weight at all are no numbers; it tells as much as no draw.
-    return total - math.log(samples), torch.where(total == -torch.inf, 0.0, effective)
+    return log_mean, torch.where(log_mean == -torch.inf, 0.0, effective)
 
 
 def importance_error(effective: Float[Tensor, "*batch"], samples: int) -> Float[Tensor, "*batch"]:

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from gradlab.errors import GradlabError, unknown
+from gradlab.maths.language import length_normalised
 from gradlab.nn.sizes import at_least
 
 Stop = Literal["bound", "estimate", "count", "length"]
@@ -101,7 +102,7 @@ class Hypotheses:
     ) -> None:
         """Take in some that have ended, of one length in each example; those of no sum (-∞) are none."""
         lengths = lengths[:, None, None].expand(sums.shape)
-        scores = sums / lengths.to(sums.dtype).pow(self.beam.length_penalty)
+        scores = length_normalised(sums, lengths.to(sums.dtype), self.beam.length_penalty)
         scores = scores.masked_fill(self.done[..., None], -math.inf)
         self.scores, order = torch.cat([self.scores, scores], -1).topk(self.beam.capacity)
         self.sums = torch.cat([self.sums, sums], -1).gather(-1, order)
@@ -117,12 +118,12 @@ class Hypotheses:
         if self.beam.stop == "count" or self.beam.size == 1:
             done = done | (worst > -math.inf)
         elif self.beam.stop == "estimate":
-            done = done | (best / count.pow(alpha) <= worst)
+            done = done | (length_normalised(best, count, alpha) <= worst)
         elif self.beam.stop == "bound":
             # Of all lengths that are left, the one with which the sum, which is not positive, counts for most.
             length = torch.full_like(count, self.max_new_tokens) if alpha > 0 else count + 1
             wanted = self.scores.flatten(1).topk(self.beam.n_best).values[:, -1:]
-            done = done | (best / length.pow(alpha) <= wanted)
+            done = done | (length_normalised(best, length, alpha) <= wanted)
         self.done |= done
 
     def best(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:

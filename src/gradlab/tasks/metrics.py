@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from gradlab.maths import language
 from gradlab.tasks.reliability import Reliability
 
 Total = Float[Tensor, "*total"]
@@ -31,15 +32,15 @@ class Metric:
 
 
 def perplexity(nats: float) -> float:
-    """The exponential of a mean surprise; infinity where that is no float any more.
+    r"""The exponential of a mean surprise, $\exp(-\frac{1}{n} \sum_t \log P(x_t \mid x_{<t}))$.
 
-    >>> perplexity(0.0), perplexity(1000.0), perplexity(math.nan)
-    (1.0, inf, nan)
+    Infinity where a token was held impossible, or where it is no float any more. A training goes on with it, since
+    what must be finite is the loss; in JSON it is null.
+
+    >>> perplexity(0.0), perplexity(1000.0), perplexity(math.inf), perplexity(math.nan)
+    (1.0, inf, inf, nan)
     """
-    try:
-        return math.exp(nats)
-    except OverflowError:
-        return math.inf
+    return language.perplexity(torch.tensor([-nats], dtype=torch.float64)).item()
 
 
 def viewed(metrics: Mapping[str, Metric], view: View) -> dict[str, Metric]:

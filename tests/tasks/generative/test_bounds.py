@@ -1,15 +1,14 @@
-"""Laws of bounds, where everything is known: linear maps of normal codes and noise, and the course's example."""
+"""Laws of bounds, where everything is known: linear maps of normal codes and noise."""
 
 import math
 
-import numpy as np
 import pytest
 import torch
-from scipy import integrate, optimize, stats
 from torch.distributions import MultivariateNormal, kl_divergence
 
 from gradlab.data import Targets
-from gradlab.tasks.generative import VariationalAutoencoder, bounds
+from gradlab.nn import latent
+from gradlab.tasks.generative import VariationalAutoencoder
 from gradlab.tasks.generative import vae as vae_module
 from gradlab.tasks.generative.estimators import elbo_estimates
 
@@ -66,7 +65,7 @@ def sigma_points(mean, log_variance, samples):
     points = math.sqrt(LATENT) * torch.cat([torch.eye(LATENT), -torch.eye(LATENT)]).double()
     assert samples == len(points)
     noise = points[:, None].expand(samples, *mean.shape)
-    return bounds.Codes(mean + (0.5 * log_variance).exp() * noise, noise)
+    return latent.reparametrise(mean, log_variance, noise)
 
 
 def elbo(model, monkeypatch, estimator):
@@ -132,10 +131,10 @@ def weighted(model, count, repeats=3000):
     """Bounds of every example by `count` draws, many times."""
     likelihood = task_of().likelihood
     mean, log_variance = model.encode(model.x)
-    codes = bounds.draw(mean, log_variance, count * repeats)
-    weights = likelihood.log_prob(model, model.x, model.decode(codes.z)) - bounds.log_ratio(codes, log_variance)
+    codes = latent.draw(mean, log_variance, count * repeats)
+    weights = likelihood.log_prob(model, model.x, model.decode(codes.z)) - latent.log_ratio(codes, log_variance)
     parts = weights.view(count, repeats * ROWS)
-    return bounds.importance_weighted(parts).view(repeats, ROWS)
+    return latent.importance_weighted(parts).view(repeats, ROWS)
 
 
 def test_the_importance_weighted_bound_rises_with_the_draws_and_stays_below_the_likelihood():
@@ -154,53 +153,3 @@ def test_the_importance_weighted_bound_rises_with_the_draws_and_stays_below_the_
     assert (truth - means[-1]).mean() < 0.2 * (truth - means[0]).mean()
     # Without the division by their number, it would be no bound.
     assert (means[-1] + math.log(100) > truth).any()
-
-
-# The example of the course: z ~ Exp(θ), x | z ~ N(z, 1), q = Exp(φ).
-
-
-def closed_form(θ, φ, x):
-    """The second moment of Exp(φ) is 2 / φ²."""
-    second = 2 / φ**2
-    expected = -0.5 * math.log(2 * math.pi) - 0.5 * (x**2 - 2 * x / φ + second)
-    return math.log(θ) - θ / φ + expected - (math.log(φ) - 1)
-
-
-def by_quadrature(θ, φ, x):
-    def term(z):
-        joint = math.log(θ) - θ * z + stats.norm.logpdf(x, z)
-        return φ * math.exp(-φ * z) * (joint - math.log(φ) + φ * z)
-
-    return integrate.quad(term, 0, 60 / φ, limit=200)[0]
-
-
-def evidence(θ, x):
-    return math.log(θ) + θ**2 / 2 - θ * x + stats.norm.logcdf(x - θ)
-
-
-@pytest.mark.parametrize(("θ", "φ", "x"), [(1.0, 1.0, 2.0), (0.5, 2.0, -1.0), (3.0, 0.7, 0.4)])
-def test_the_elbo_of_an_exponential_prior_is_that_of_quadrature_and_below_the_evidence(θ, φ, x):
-    assert closed_form(θ, φ, x) == pytest.approx(by_quadrature(θ, φ, x), abs=1e-8)
-    direct = integrate.quad(lambda z: θ * math.exp(-θ * z) * stats.norm.pdf(x, z), 0, 40)[0]
-    assert evidence(θ, x) == pytest.approx(math.log(direct), abs=1e-7)
-    assert closed_form(θ, φ, x) < evidence(θ, x)
-    # With 1 / φ² for the second moment it is no bound everywhere.
-    assert closed_form(1.0, 1.0, 2.0) + 0.5 > evidence(1.0, 2.0)
-
-
-@pytest.mark.parametrize("x", [0.5, 2.0, 5.0])
-def test_the_best_exponential_is_that_of_twice_the_reciprocal(x):
-    found = optimize.minimize(lambda p: -closed_form(*np.exp(p), x), [0.0, 0.0], tol=1e-12)
-    assert np.exp(found.x) == pytest.approx([2 / x, 2 / x], rel=1e-4)
-
-
-def test_the_law_of_the_gap_holds_of_the_exponential_too():
-    """ELBO + KL(q ‖ posterior) = log p(x)"""
-    θ, φ, x = 0.8, 1.3, 1.7
-
-    def term(z):
-        posterior = math.log(θ) - θ * z + stats.norm.logpdf(x, z) - evidence(θ, x)
-        return φ * math.exp(-φ * z) * (math.log(φ) - φ * z - posterior)
-
-    gap = integrate.quad(term, 0, 50)[0]
-    assert closed_form(θ, φ, x) + gap == pytest.approx(evidence(θ, x), abs=1e-7)

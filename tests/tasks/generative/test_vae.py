@@ -11,10 +11,11 @@ from gradlab.data import Examples, Targets, load, sources
 from gradlab.errors import GradlabError
 from gradlab.models import build_model
 from gradlab.models.generative import VAE
+from gradlab.nn import latent
 from gradlab.registry import Part
 from gradlab.specs import Picture, Table
 from gradlab.tasks import compare, evaluate, tasks
-from gradlab.tasks.generative import Request, VariationalAutoencoder, bounds, importance
+from gradlab.tasks.generative import Request, VariationalAutoencoder, importance
 from gradlab.tasks.generative.importance import log_likelihood
 from gradlab.tasks.generative.likelihoods import BernoulliPixels, GaussianNumbers
 
@@ -135,7 +136,7 @@ def test_draws_in_chunks_are_summed_as_if_at_once(monkeypatch):
     drawn = []
 
     def draw(mean, log_variance, samples):
-        drawn.append(bounds.draw(mean, log_variance, samples))
+        drawn.append(latent.draw(mean, log_variance, samples))
         return drawn[-1]
 
     monkeypatch.setattr(importance, "draw", draw)

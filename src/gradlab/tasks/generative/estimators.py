@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
-from gradlab.tasks.generative.bounds import draw, kl_each, log_ratio, wide
+from gradlab.nn.latent import draw, kl_each, log_ratio, wide
 from gradlab.tasks.generative.likelihoods import Likelihood
 
 Each = Float[Tensor, " batch"]

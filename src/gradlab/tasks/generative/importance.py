@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gradlab.nn.importance import importance_error, importance_estimate
-from gradlab.tasks.generative.bounds import draw, log_ratio, wide
+from gradlab.nn.latent import draw, log_ratio, wide
 from gradlab.tasks.generative.likelihoods import Likelihood
 
 NUMBERS = 2**23  # of decoded examples at a time

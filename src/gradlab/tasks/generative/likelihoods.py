@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gradlab.nn.bernoulli import bernoulli_log_probability
-from gradlab.tasks.generative.bounds import wide
+from gradlab.nn.latent import wide
 
 Numbers = Float[Tensor, "*samples batch numbers"]
 

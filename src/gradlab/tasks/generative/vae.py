@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from gradlab.data import Batch, Examples, Targets
 from gradlab.data.batch import sent
 from gradlab.errors import GradlabError
+from gradlab.nn.latent import draw, importance_weighted, kl_each, log_ratio, wide
 from gradlab.registry import Count
 from gradlab.tasks.evaluation import device_of, inference, sums_over
-from gradlab.tasks.generative.bounds import draw, importance_weighted, kl_each, log_ratio, wide
 from gradlab.tasks.generative.generative import Generative, Noise, Request, Sampler, Samples
 from gradlab.tasks.generative.importance import NUMBERS, log_likelihood
 from gradlab.tasks.generative.independent import IndependentGaussians, IndependentPixels

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from math import log
+from math import e, log
 from typing import Any
 
 import numpy as np
@@ -157,6 +157,27 @@ conform(
 conform("divergence.pmi", lambda case: Call(case.build(), (table(case),)), twin=divergences.pmi)
 
 
+# Of those with a logarithm, what they take.
+WITH_BASE: dict[str, Callable[[Case], Sequence[Tensor]]] = {
+    "entropy": lambda case: distributions(case, "p"),
+    "cross_entropy": _pair,
+    "kl": _pair,
+    "kl_gaussian": normals,
+    "jensen_shannon": _pair,
+    "mutual_information": lambda case: [table(case)],
+    "pmi": lambda case: [table(case)],
+}
+
+
+def _in_base(case: Case) -> Call:
+    inputs, base = WITH_BASE[case.subject.name.partition(".")[2]](case), case.choice("base", (2.0, 10.0, 1.5))
+    return Call(case.build(base=base), inputs, options={"base": base})
+
+
+for _name in WITH_BASE:
+    conform(f"divergence.{_name}", _in_base, twin=getattr(divergences, _name), about="in bits and other units")
+
+
 @peer("divergence.mutual_information", "scikit-learn mutual_info_score")
 def mutual_information_of_scikit_learn(case: Case) -> float:
     from sklearn.metrics import mutual_info_score
@@ -187,11 +208,24 @@ example(
 # Laws of entropy and information
 
 
+def _always_nats(name: str) -> Callable[..., Tensor]:
+    nats: Callable[..., Tensor] = getattr(ours, name)
+    return lambda *inputs, base=e: nats(*inputs)
+
+
+@law(*(f"divergence.{name}" for name in WITH_BASE), fault={f"divergence.{n}": _always_nats(n) for n in WITH_BASE})
+def another_base_is_another_unit(case: Case) -> float:
+    """in base b = in nats / log b"""
+    inputs = WITH_BASE[case.subject.name.partition(".")[2]](case)
+    base = case.choice("base", (2.0, 10.0, 1.5))
+    return difference(log(base) * case.build(base=base)(*inputs), case.build()(*inputs))
+
+
 def _mean_of_terms(p: Tensor) -> Tensor:
     return -(p * p.log()).mean(-1)
 
 
-@law("divergence.entropy", fault=[lambda p: ours.entropy(p) / log(2), _mean_of_terms])
+@law("divergence.entropy", fault=[lambda p: ours.entropy(p) / log(2), _mean_of_terms], id="entropy-bounds")
 def it_is_between_0_and_the_log_of_the_number_of_outcomes(case: Case) -> float:
     """0 ≤ H(p) ≤ log n = H(1/n, …, 1/n): equal probabilities have the most"""
     (p,), entropy = distributions(case, "p"), case.build()
@@ -200,7 +234,7 @@ def it_is_between_0_and_the_log_of_the_number_of_outcomes(case: Case) -> float:
     return max(excess(-entropy(p), 0.0), excess(entropy(p), most), equal)
 
 
-@law("divergence.entropy", fault=[_mean_of_terms, lambda p: -(p * p.log()).sum(-1)])
+@law("divergence.entropy", fault=[_mean_of_terms, lambda p: -(p * p.log()).sum(-1)], id="joint-entropy")
 def a_copy_adds_nothing_and_an_independent_variable_adds_its_own(case: Case) -> float:
     """H(X, X) = H(X), and H(X, Y) = H(X) + H(Y) for independent X, Y"""
     (p, q), entropy = _pair(case), case.build()
@@ -208,14 +242,14 @@ def a_copy_adds_nothing_and_an_independent_variable_adds_its_own(case: Case) -> 
     return difference((entropy(copy), entropy(independent)), (entropy(p), entropy(p) + entropy(q)))
 
 
-@law("divergence.entropy", fault=lambda p: (p * p.log()).sum(-1))
+@law("divergence.entropy", fault=lambda p: (p * p.log()).sum(-1), id="xlogx-convex")
 def mixing_does_not_lower_it(case: Case) -> float:
     """H(λp + (1-λ)q) ≥ λH(p) + (1-λ)H(q): x log x is convex"""
     (p, q), share, entropy = _pair(case), case.real("λ", 0, 1), case.build()
     return excess(share * entropy(p) + (1 - share) * entropy(q), entropy(share * p + (1 - share) * q))
 
 
-@law("divergence.entropy", fault=_mean_of_terms)
+@law("divergence.entropy", fault=_mean_of_terms, id="joint-entropy")
 def that_of_two_variables_is_between_the_larger_and_the_sum(case: Case) -> float:
     """max(H(X), H(Y)) ≤ H(X, Y) ≤ H(X) + H(Y)"""
     joint, entropy = table(case), case.build()
@@ -223,7 +257,7 @@ def that_of_two_variables_is_between_the_larger_and_the_sum(case: Case) -> float
     return max(excess(torch.maximum(row, column), both), excess(both, row + column))
 
 
-@law("divergence.entropy", fault=lambda p: 1 - (p**2).sum(-1))
+@law("divergence.entropy", fault=lambda p: 1 - (p**2).sum(-1), id="conditional-entropy")
 def that_of_two_variables_is_that_of_one_and_of_the_other_given_it(case: Case) -> float:
     """H(X, Y) = H(X) + Σ_x p(x) H(Y | X = x)"""
     joint, entropy = table(case, zeros=True), case.build()
@@ -232,7 +266,7 @@ def that_of_two_variables_is_that_of_one_and_of_the_other_given_it(case: Case) -
     return difference(entropy(joint.flatten(-2)), entropy(row) + conditional)
 
 
-@law("divergence.entropy", fault=lambda p: ours.entropy(p) - 0.5 * (p**2).sum(-1))
+@law("divergence.entropy", fault=lambda p: ours.entropy(p) - 0.5 * (p**2).sum(-1), id="xlogx-convex")
 def its_second_derivative_is_minus_the_reciprocal(case: Case) -> float:
     """∂²H/∂pᵢ² = -1/pᵢ"""
     (p,) = distributions(case, "p")
@@ -241,14 +275,18 @@ def its_second_derivative_is_minus_the_reciprocal(case: Case) -> float:
     return difference(bend, -1 / p)
 
 
-@law("divergence.cross_entropy", fault=lambda p, q: ours.cross_entropy(q, p))
+@law("divergence.cross_entropy", fault=lambda p, q: ours.cross_entropy(q, p), id="cross-entropy-law")
 def it_is_the_entropy_plus_the_divergence(case: Case) -> float:
     """H(p, q) = H(p) + KL(p‖q)"""
     p, q = _pair(case)
     return difference(case.build()(p, q), ours.entropy(p) + ours.kl(p, q))
 
 
-@law("divergence.cross_entropy", fault=lambda p, q: ours.cross_entropy(q, p))
+@law(
+    "divergence.cross_entropy",
+    fault=lambda p, q: ours.cross_entropy(q, p),
+    id=("gibbs-inequality", "cross-entropy-law"),
+)
 def no_belief_surprises_less_than_the_truth(case: Case) -> float:
     """H(p, q) ≥ H(p, p) = H(p): Gibbs"""
     (p, q), cross = _pair(case), case.build()
@@ -268,7 +306,7 @@ def _means_of_rows_and_columns(joint: Tensor) -> Tensor:
     return (row * column * joint * ours.pmi(joint)).sum((-2, -1))
 
 
-@law("divergence.mutual_information", fault=_means_of_rows_and_columns)
+@law("divergence.mutual_information", fault=_means_of_rows_and_columns, id="mutual-information")
 def it_is_the_entropies_less_that_of_the_pair(case: Case) -> float:
     """I = H(X) + H(Y) - H(X, Y) = H(X, Y) - H(Y|X) - H(X|Y)"""
     joint = table(case, zeros=True)
@@ -277,7 +315,7 @@ def it_is_the_entropies_less_that_of_the_pair(case: Case) -> float:
     return difference((information, information), (row + column - both, both - (both - row) - (both - column)))
 
 
-@law("divergence.mutual_information", fault=_means_of_rows_and_columns)
+@law("divergence.mutual_information", fault=_means_of_rows_and_columns, id=("mutual-information", "kl-mi-identities"))
 def it_is_the_divergence_from_independence(case: Case) -> float:
     """I = KL(P_XY‖P_X P_Y) = E_X KL(P(Y|X)‖P(Y)) = E_Y KL(P(X|Y)‖P(X))"""
     joint = table(case)
@@ -288,14 +326,18 @@ def it_is_the_divergence_from_independence(case: Case) -> float:
     return difference((information,) * 3, (ours.kl(joint.flatten(-2), (row * column).flatten(-2)), by_row, by_column))
 
 
-@law("divergence.mutual_information", fault=lambda joint: ours.entropy(joint.flatten(-2)) - ours.entropy(joint.sum(-1)))
+@law(
+    "divergence.mutual_information",
+    fault=lambda joint: ours.entropy(joint.flatten(-2)) - ours.entropy(joint.sum(-1)),
+    id="mutual-information",
+)
 def each_tells_as_much_of_the_other(case: Case) -> float:
     """I(X, Y) = I(Y, X)"""
     joint, information = table(case, zeros=True), case.build()
     return difference(information(joint), information(joint.mT))
 
 
-@law("divergence.mutual_information", fault=lambda joint: ours.entropy(joint.flatten(-2)))
+@law("divergence.mutual_information", fault=lambda joint: ours.entropy(joint.flatten(-2)), id="mutual-information")
 def independent_variables_tell_nothing_and_others_something(case: Case) -> float:
     """I ≥ 0, and 0 if p(x, y) = p(x) p(y)"""
     joint, information = table(case), case.build()
@@ -303,7 +345,7 @@ def independent_variables_tell_nothing_and_others_something(case: Case) -> float
     return max(excess(-information(joint), 0.0), float(information(independent).abs().max()))
 
 
-@law("divergence.mutual_information", fault=_means_of_rows_and_columns)
+@law("divergence.mutual_information", fault=_means_of_rows_and_columns, id="mutual-information")
 def a_renamed_copy_tells_everything(case: Case) -> float:
     """I(X, f(X)) = H(X) for an invertible f"""
     (p,) = distributions(case, "p")
@@ -361,14 +403,14 @@ def it_is_infinite_where_something_happens_that_was_held_impossible(case: Case) 
     return float((divergence(p, certain) != torch.inf).sum() + divergence(certain, certain).abs().max())
 
 
-@law("divergence.kl", fault=ours.cross_entropy)
+@law("divergence.kl", fault=ours.cross_entropy, id="kl-nonnegative")
 def it_is_not_negative_and_0_for_equals(case: Case) -> float:
     """KL(p‖q) ≥ 0 = KL(p‖p)"""
     (p, q), kl = _pair(case), case.build()
     return max(excess(-kl(p, q), 0.0), float(kl(p, p).abs().max()))
 
 
-@law("divergence.kl", fault=lambda p, q: ours.kl(p, q) + ours.kl(q, p))
+@law("divergence.kl", fault=lambda p, q: ours.kl(p, q) + ours.kl(q, p), id="kl-nonnegative")
 def exchanging_the_two_gives_another_number(case: Case) -> float:
     """KL(p‖q) < ∞ = KL(q‖p), if fewer outcomes are possible in p than in q"""
     q, kl = case.distribution("q", case.integer("outcomes", 2, 5)), case.build()
@@ -376,7 +418,11 @@ def exchanging_the_two_gives_another_number(case: Case) -> float:
     return float(kl(q, p) != torch.inf) + float(not kl(p, q).isfinite())
 
 
-@law("divergence.kl", fault=lambda p, q: (p * (p / q).log() * torch.arange(1, p.shape[-1] + 1)).sum(-1))
+@law(
+    "divergence.kl",
+    fault=lambda p, q: (p * (p / q).log() * torch.arange(1, p.shape[-1] + 1)).sum(-1),
+    id="kl-diffeo-invariance",
+)
 def other_names_for_the_outcomes_change_nothing(case: Case) -> float:
     """KL(Ψp‖Ψq) = KL(p‖q) for a permutation Ψ"""
     (p, q), kl = _pair(case), case.build()
@@ -384,7 +430,7 @@ def other_names_for_the_outcomes_change_nothing(case: Case) -> float:
     return difference(kl(p[..., order], q[..., order]), kl(p, q))
 
 
-@law("divergence.kl", fault=ours.cross_entropy)
+@law("divergence.kl", fault=ours.cross_entropy, id="kl-joint-convexity")
 def mixtures_are_no_further_apart_than_their_parts(case: Case) -> float:
     """KL(λp + (1-λ)p'‖λq + (1-λ)q') ≤ λKL(p‖q) + (1-λ)KL(p'‖q')"""
     p, q, other_p, other_q = distributions(case, "p", "q", "p'", "q'")
@@ -413,7 +459,7 @@ def it_is_not_negative_and_0_for_equal_ones(case: Case) -> float:
     return max(excess(-kl(mean, std, *other), 0.0), float(kl(mean, std, mean, std).abs().max()))
 
 
-@law("divergence.kl_gaussian", fault=_printed)
+@law("divergence.kl_gaussian", fault=_printed, id="kl-diffeo-invariance")
 def other_units_change_nothing(case: Case) -> float:
     """KL(ΨN‖ΨM) = KL(N‖M) for Ψ(x) = ax + b"""
     (mean, std, other_mean, other_std), kl = normals(case), case.build()
@@ -422,7 +468,7 @@ def other_units_change_nothing(case: Case) -> float:
     return difference(changed, kl(mean, std, other_mean, other_std))
 
 
-@law("divergence.kl_gaussian", fault=_printed)
+@law("divergence.kl_gaussian", fault=_printed, id="gaussian-kl-closed-form")
 def one_std_counts_once_for_each_dimension(case: Case) -> float:
     """KL(N(μ, σ²I)‖N(0, I)) = ½(dσ² + ‖μ‖² - d - d log σ²)"""
     mean, std, *_ = normals(case)
@@ -451,7 +497,7 @@ def _l1(p: Tensor, q: Tensor) -> Tensor:
     return (p - q).abs().sum(-1)
 
 
-@law("divergence.total_variation", fault=_l1)
+@law("divergence.total_variation", fault=_l1, id="total-variation")
 def it_is_the_largest_difference_over_all_events(case: Case) -> float:
     """d(p, q) = max over A of |p(A) - q(A)|, the outcomes with pᵢ ≥ qᵢ being such an A"""
     p, q = _pair(case)
@@ -483,7 +529,13 @@ DETOURS: dict[str, Callable[..., Tensor]] = {
 }
 
 
-@law(*DETOURS, fault=lambda p, q, order=2.0: ours.kl(p, q))
+def _kl_of_any_order(p: Tensor, q: Tensor, order: float = 2.0) -> Tensor:
+    return ours.kl(p, q)
+
+
+@law("divergence.jensen_shannon", fault=_kl_of_any_order)
+@law("divergence.lp", fault=_kl_of_any_order, id="lp-distance")
+@law("divergence.total_variation", fault=_kl_of_any_order, id="total-variation")
 def the_distance_back_is_the_same_and_0_to_itself(case: Case) -> float:
     """d(p, q) = d(q, p) ≥ 0 = d(p, p)"""
     (p, q), distance = _pair(case), _distance(case)
@@ -491,7 +543,9 @@ def the_distance_back_is_the_same_and_0_to_itself(case: Case) -> float:
     return max(difference(there, back), excess(-there, 0.0), float(distance(p, p).abs().max()))
 
 
-@law(*DETOURS, fault=DETOURS)
+@law("divergence.jensen_shannon", fault=DETOURS)
+@law("divergence.lp", fault=DETOURS, id="lp-distance")
+@law("divergence.total_variation", fault=DETOURS, id="total-variation")
 def a_detour_is_no_shorter(case: Case) -> float:
     """d(p, r) ≤ d(p, q) + d(q, r)"""
     p, r, other = distributions(case, "p", "r", "other")
@@ -502,14 +556,14 @@ def a_detour_is_no_shorter(case: Case) -> float:
     return excess(distance(p, r), distance(p, q) + distance(q, r))
 
 
-@law("divergence.lp", fault=lambda p, q, order=2.0: ((p - q).abs() ** order).sum(-1))
+@law("divergence.lp", fault=lambda p, q, order=2.0: ((p - q).abs() ** order).sum(-1), id="lp-distance")
 def a_multiple_is_a_multiple_as_far(case: Case) -> float:
     """d(ap, aq) = |a| d(p, q)"""
     (p, q), a, distance = _pair(case), case.real("a", -3, 3), _distance(case)
     return difference(distance(a * p, a * q), abs(a) * distance(p, q))
 
 
-@law("divergence.lp", fault=lambda p, q, order=2.0: ((p - q).abs() ** order).mean(-1) ** (1 / order))
+@law("divergence.lp", fault=lambda p, q, order=2.0: ((p - q).abs() ** order).mean(-1) ** (1 / order), id="lp-distance")
 def higher_orders_are_shorter_but_not_by_much(case: Case) -> float:
     """d_∞ ≤ d_r ≤ d₁ ≤ n^(1 - 1/r) d_r"""
     (p, q), order = _pair(case), case.real("order", 1, 4)
@@ -518,7 +572,7 @@ def higher_orders_are_shorter_but_not_by_much(case: Case) -> float:
     return max(excess(apart.amax(-1), distance), excess(distance, apart.sum(-1)), excess(apart.sum(-1), most))
 
 
-@law("divergence.lp", fault=lambda p, q, order=2.0: ((p - q) ** order).sum(-1) ** (1 / order))
+@law("divergence.lp", fault=lambda p, q, order=2.0: ((p - q) ** order).sum(-1) ** (1 / order), id="lp-distance")
 def of_order_1_it_is_twice_the_total_variation(case: Case) -> float:
     """d₁(p, q) = 2 max over A of |p(A) - q(A)|"""
     p, q = _pair(case)

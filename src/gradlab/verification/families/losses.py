@@ -392,7 +392,7 @@ def it_is_the_entropy_of_the_target_plus_the_divergence_from_it(case: Case) -> f
     return difference(total(case)(logits, target), wanted.sum())
 
 
-@law("loss.cross_entropy", fault=bent("loss.cross_entropy", torch.neg))
+@law("loss.cross_entropy", fault=bent("loss.cross_entropy", torch.neg), id="sanity-initial-loss")
 def equal_logits_cost_the_log_of_the_number_of_classes(case: Case) -> float:
     """ℓ(0, y) = log C: the loss of a classifier that has learned nothing"""
     logits, target = classified(case)

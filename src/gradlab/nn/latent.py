@@ -24,13 +24,24 @@ def wide(x: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
-def draw(mean: Rows, log_variance: Rows, samples: int) -> Codes:
+def reparametrise(mean: Rows, log_variance: Rows, noise: Float[Tensor, "samples batch z"]) -> Codes:
     r"""Codes as functions of noise that has no parameters, so that gradients flow through them.
 
-    $$ z = \mu + \sigma \varepsilon, \qquad \varepsilon \sim N(0, 1) $$
+    $$ z = \mu + \sigma \varepsilon, \quad \varepsilon \sim N(0, 1), \qquad
+       \nabla \, E_z f(z) = E_\varepsilon \nabla f(\mu + \sigma \varepsilon) $$
+
+    The gradients are those by μ and σ.
+
+    >>> reparametrise(torch.tensor([[1.0]]), torch.tensor([[4.0]]).log(), torch.tensor([[[-1.0]], [[1.0]]])).z.flatten()
+    tensor([-1.,  3.])
     """
-    noise = torch.randn(samples, *mean.shape, dtype=mean.dtype, device=mean.device)
     return Codes(mean + (0.5 * log_variance).exp() * noise, noise)
+
+
+def draw(mean: Rows, log_variance: Rows, samples: int) -> Codes:
+    """So many codes for each example, of standard normal noise."""
+    noise = torch.randn(samples, *mean.shape, dtype=mean.dtype, device=mean.device)
+    return reparametrise(mean, log_variance, noise)
 
 
 def kl_each(mean: Rows, log_variance: Rows) -> Rows:
@@ -55,7 +66,7 @@ def log_ratio(codes: Codes, log_variance: Rows) -> PerDraw:
     return 0.5 * (codes.z.square() - codes.noise.square() - log_variance).sum(-1)
 
 
-def importance_weighted(log_weights: PerDraw) -> Float[Tensor, " batch"]:
+def importance_weighted(log_weights: Float[Tensor, "samples *batch"]) -> Float[Tensor, "*batch"]:
     r"""The importance-weighted bound, which rises with the number of draws towards log p(x).
 
     $$ L_K = \log \frac{1}{K} \sum_k w_k, \qquad w_k = \frac{p(x, z_k)}{q(z_k \mid x)} $$
