@@ -1,0 +1,1 @@
+"""What is known of the functions of `gradlab.maths`."""
