@@ -1,7 +1,7 @@
 """Kernel regression and classification: predictions are means of the known targets nearby, without training."""
 
 import math
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gradlab.errors import GradlabError, unknown
 from gradlab.estimators.reading import Array
+from gradlab.maths.kernel_regression import best_width
 from gradlab.nn.attention.pooling import Kernel, KernelAttention, kernels
 
 _PAIRS = 2**24  # distances that are held at once
@@ -19,20 +20,23 @@ _PAIRS = 2**24  # distances that are held at once
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     """Attention whose keys are the examples. What it knows is all of them."""
 
-    def __init__(self, kernel: Kernel = "gaussian", width: float = 1.0):
+    def __init__(self, kernel: Kernel = "gaussian", width: float | Literal["auto"] = 1.0):
         self.kernel = kernel
         self.width = width
 
-    def _attention(self) -> KernelAttention:
+    def _attention(self, width: Any) -> KernelAttention:
         if self.kernel not in kernels:
             raise unknown(f"{type(self).__name__}.kernel", str(self.kernel), kernels)
-        if not (isinstance(self.width, (int, float, np.number)) and 0 < self.width < math.inf):
-            raise GradlabError(f"{type(self).__name__}.width={self.width} must be a number above 0.")
-        return kernels[self.kernel](float(self.width))
+        if not (isinstance(width, (int, float, np.number)) and 0 < width < math.inf):
+            raise GradlabError(f'{type(self).__name__}.width={width} must be a number above 0, or "auto".')
+        return kernels[self.kernel](float(width))
 
     def _remember(self, X: Array, targets: Array) -> None:
         """Keep the examples, and each target as its difference from the mean, which is the answer far from them all."""
-        self._attention()
+        self._attention(1.0 if self.width == "auto" else self.width)
+        self.width_ = self.width
+        if self.width == "auto":
+            self.width_ = best_width(torch.from_numpy(X).double(), torch.from_numpy(targets).double(), self.kernel)
         self.keys_ = X
         self.mean_ = targets.mean(0)
         self.differences_ = targets - self.mean_
@@ -41,7 +45,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """The mean of the targets near each example."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        attention = self._attention()
+        attention = self._attention(self.width_)
         kind = np.result_type(X, self.keys_)
         queries, keys, values = (torch.from_numpy(np.array(x, kind)) for x in (X, self.keys_, self.differences_))
         at_once = max(1, _PAIRS // len(keys))
@@ -57,7 +61,8 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     $$ f(x) = \frac{\sum_i \alpha(x, x_i) \, y_i}{\sum_i \alpha(x, x_i)} $$
 
     - `kernel`: what an example counts by its distance: "gaussian", "boxcar", "epanechnikov" or "triangular"
-    - `width`: the unit of distance; inputs are taken as they are, so columns should have like scales
+    - `width`: the unit of distance; inputs are taken as they are, so columns should have like scales. With "auto" it is
+      that with the least error when each example is left out once, and is in `width_` then.
 
     Far from all examples, where a bounded kernel gives none a weight, the answer is the mean of all targets.
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
+from gradlab.maths.decomposition import spectrum
 from gradlab.models.registry import models
 from gradlab.registry import Count
 from gradlab.specs import Array
@@ -73,9 +74,10 @@ class PCA(nn.Module):
         return self
 
     def _hold(self, mean: Tensor, values: Tensor, vectors: Tensor) -> None:
+        values = values.clamp(min=0)
         others = values[self.dims :]
         self.mean.copy_(mean)
-        self.axes.copy_(_signed(vectors[:, : self.dims].T))
+        self.axes.copy_(vectors[:, : self.dims].T)
         self.noise.copy_((others.mean() if len(others) else values.new_zeros(())).clamp(min=_FLOOR))
         self.variances.copy_(values[: self.dims].clamp(min=_FLOOR))
 
@@ -130,7 +132,7 @@ def pca_gaussian(inputs: Any, *, dims: int | None = None) -> PCA:
     mean, covariance = moments(inputs)
     values, vectors = spectrum(covariance)
     if dims is None:
-        shares = values.cumsum(0) / values.sum().clamp(min=_FLOOR)
+        shares = values.clamp(min=0).cumsum(0) / values.sum().clamp(min=_FLOOR)
         model = PCA(shape, min(1 + int((shares < _SHARE).sum()), len(values)))
     model._hold(mean, values, vectors)
     return model.to(inputs.device)
@@ -147,18 +149,6 @@ def moments(inputs: Any) -> tuple[Float[Tensor, " numbers"], Float[Tensor, "numb
 
 def _parts(inputs: Any) -> Iterator[Tensor]:
     return (inputs[start : start + _ROWS].flatten(1).cpu().double() for start in range(0, len(inputs), _ROWS))
-
-
-def spectrum(covariance: Tensor) -> tuple[Float[Tensor, " numbers"], Float[Tensor, "numbers numbers"]]:
-    """Eigenvalues, the largest first, and the eigenvectors as columns."""
-    values, vectors = torch.linalg.eigh(covariance)
-    return values.flip(0).clamp(min=0), vectors.flip(1)
-
-
-def _signed(axes: Float[Tensor, "dims numbers"]) -> Float[Tensor, "dims numbers"]:
-    """Each axis with its largest entry positive: an eigenvector is one either way, and libraries differ."""
-    largest = axes.gather(1, axes.abs().argmax(1, keepdim=True))
-    return axes * largest.sign()
 
 
 @models.register("pca")

@@ -203,7 +203,7 @@ def directions_at_right_angles_vary_less(case: Case) -> float:
     return max(0.0, float(covariance.mean()) - bound) / max(error, 1e-9)
 
 
-@law(*EXPONENTIAL, fault=Fault(redraw=_short), **STATISTICAL)
+@law(*EXPONENTIAL, fault=Fault(redraw=_short), id="random-features-rbf", **STATISTICAL)
 def they_make_the_gaussian_kernel_too(case: Case) -> float:
     """E φ(√2γ x)ᵀφ(√2γ y) exp(-γ‖x‖²-γ‖y‖²) = exp(-γ‖x-y‖²)
 
@@ -225,7 +225,7 @@ def _cosines_only(self: Any, x: Tensor) -> Any:
     return sqrt(2) * y
 
 
-@law(FOURIER, fault=Fault(forward=lambda self, x: self.right(x / sqrt(2))), **STATISTICAL)
+@law(FOURIER, fault=Fault(forward=lambda self, x: self.right(x / sqrt(2))), id="random-features-rbf", **STATISTICAL)
 def the_kernel_is_the_gaussian_on_average(case: Case) -> float:
     """E φ(x)ᵀφ(y) = exp(-γ‖x-y‖²), and a direction has the variance ½ (1 - exp(-2γ‖x-y‖²))²
 

@@ -84,7 +84,7 @@ def without_a_bias_it_is_linear(case: Case) -> float:
     return difference(f(r * x + s * y), r * f(x) + s * f(y))
 
 
-@law("dense.linear", fault=bent)
+@law("dense.linear", fault=bent, id="affine-composition")
 def two_affine_maps_are_one(case: Case) -> float:
     """A₂(A₁ x + b₁) + b₂ = (A₂ A₁) x + (A₂ b₁ + b₂)"""
     f, x, (weight, *bias) = _linear(case)
@@ -93,7 +93,7 @@ def two_affine_maps_are_one(case: Case) -> float:
     return difference(f(x) @ second.T + moved, x @ (second @ weight).T + sum((second @ b for b in bias), moved))
 
 
-@law("dense.linear", fault=Fault(forward=_averaging))
+@law("dense.linear", fault=Fault(forward=_averaging), id="backprop-param-grads")
 def the_gradient_of_the_weight_is_a_sum_of_outer_products(case: Case) -> float:
     """∂L/∂W = Σᵢ (∂L/∂yᵢ) xᵢᵀ,  ∂L/∂b = Σᵢ ∂L/∂yᵢ"""
     f, x, parameters = _linear(case, fewest_axes=2)
