@@ -21,7 +21,7 @@ from gradlab.report.markup import Html, join, tag
 from gradlab.report.page import page
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-_WINDOW = "1000,760"  # pixels
+_WINDOW = "1000,900"  # pixels
 _SECONDS = 120
 
 
