@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gradlab.explanation.walk import Step, worked
-from gradlab.nn import Linear, ReLU, Tanh
+from gradlab.nn import Linear, ReLU, Sigmoid, Tanh
 from gradlab.nn.initialisation import fill_weights, normal_, uniform_, xavier_, zeros_
 from gradlab.registry import Part
 
@@ -16,20 +16,23 @@ def _numbers(values: Tensor) -> str:
     return ", ".join(f"{x:.3g}" for x in values.flatten().tolist())
 
 
-@worked("zero-init", "All weights 0: which gradients are left")
-def zero_init() -> list[Step]:
-    network = nn.Sequential(Linear(2, 3), ReLU(), Linear(3, 1)).double()
+def _zeros(*layers: nn.Module) -> nn.Sequential:
+    network = nn.Sequential(*layers).double()
     for parameter in network.parameters():
         zeros_(parameter)
+    return network
+
+
+@worked("zero-init", "All weights 0: which gradients are left")
+def zero_init() -> list[Step]:
+    with torch.random.fork_rng(devices=()):
+        network, smooth = (_zeros(Linear(2, 3), bend, Linear(3, 1)) for bend in (ReLU(), Sigmoid()))
     x = torch.tensor([[1.0, 2.0], [-1.0, 0.5]], dtype=torch.float64)
     target = torch.tensor([[1.0], [3.0]], dtype=torch.float64)
     loss = F.mse_loss(network(x), target)
     gradients = torch.autograd.grad(loss, list(network.parameters()))
     names = [name for name, _ in network.named_parameters()]
     left = ", ".join(f"{n}: {g.abs().max():g}" for n, g in zip(names, gradients, strict=True))
-    smooth = nn.Sequential(Linear(2, 3), nn.Sigmoid(), Linear(3, 1)).double()
-    for parameter in smooth.parameters():
-        zeros_(parameter)
     for _ in range(3):
         moved = torch.autograd.grad(F.mse_loss(smooth(x), target), list(smooth.parameters()))
         with torch.no_grad():
