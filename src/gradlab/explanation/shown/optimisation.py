@@ -109,10 +109,11 @@ def momentum_stability() -> Figure:
     surface |= {"hovertemplate": "ηλ = %{x:.2f}, m = %{y:.2f}: ρ = %{z:.3f}<extra></extra>", **scale}
     arrived: list[list[float]] = []
     left: list[list[float]] = []
-    for a in np.arange(0.25, 4.5, 0.5):
-        for m in np.arange(0.05, 1, 0.15):
-            path = heavy_ball(lambda x: x.square().sum() / 2, [1.0], float(a), float(m), 200)
-            (arrived if path.points[-1].abs() < 0.1 else left).append([float(a), float(m)])
+    chosen = torch.arange(0.25, 4.5, 0.5, dtype=torch.float64)
+    for m in np.arange(0.05, 1, 0.15).tolist():  # with as many parameters as curvatures, each of which is a run
+        path = heavy_ball(lambda x: (chosen * x.square()).sum() / 2, torch.ones_like(chosen), 1.0, m, 200)
+        for a, last in zip(chosen.tolist(), path.points[-1], strict=True):
+            (arrived if last.abs() < 0.1 else left).append([a, m])
     hover = "ηλ = %{x:.2f}, m = %{y:.2f}<extra></extra>"
     runs = [
         dots("runs that arrive", *np.array(arrived).T, GOOD, hover, size=8, line={"color": CARD, "width": 1}),

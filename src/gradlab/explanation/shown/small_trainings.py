@@ -1,6 +1,7 @@
 """Pictures of what happens to a small network while it learns."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -110,14 +111,16 @@ def path_of_a_training() -> Figure:
 
 @shown("internal-covariate-shift", "maths.distribution_shift")
 def shift_with_and_without_normalisation() -> Figure:
-    (x, y), steps = _rings(), 300
+    (x, y), steps, every = _rings(), 300, 5
     traces = []
     for norm, color, name in ((False, PALETTE[1], "without"), (True, PALETTE[0], "with batch norm")):
         model = _network(4, 24, norm)
-        moved = covariate_shift(model, x, _training(model, x, y, steps, 0.05))
+        moved = covariate_shift(model, x, islice(_training(model, x, y, steps, 0.05), every - 1, None, every))
         for layer, style in ((0, "dot"), (3, "solid")):
             label = f"{name}, inputs of layer {layer + 2} of 5"
-            drawn = line(label, np.arange(1, steps + 1), moved[:, layer].clamp(min=1e-4), color, "step %{x}: %{y:.3g}")
+            drawn = line(
+                label, np.arange(every, steps + 1, every), moved[:, layer].clamp(min=1e-4), color, "step %{x}: %{y:.3g}"
+            )
             traces.append(drawn | {"line": {"color": color, "width": 2.5, "dash": style}})
     values = [value for trace in traces for value in trace["y"].tolist()]
     layout = {
