@@ -117,7 +117,7 @@ def towards_a_singular_pair() -> Figure:
         labels.append(f"{r:g}, highest density {highest}")
     note = (
         "X and Y are standard normal in every picture. The nearer their correlation is to 1, the thinner the set "
-        "that holds their mass, and the higher their density on it; with Y = X all mass is on a line, and there is none left."
+        "that holds their mass, and the higher their density on it. With Y = X all mass is on a line: there is none."
     )
     span = [-3.6, 3.6]
     layout = {
