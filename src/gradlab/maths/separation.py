@@ -57,7 +57,8 @@ def _classes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     classes = np.concatenate([1 - y.sum(1, keepdims=True), y], 1)
     apart = classes[:, None, :] - np.eye(classes.shape[1])[None]  # own class less another one, for each other one
     rows = (apart[..., 1:, None] * x[:, None, None, :]).reshape(-1, y.shape[1] * x.shape[1])
-    return rows[np.abs(apart).sum(-1).flatten() > 0]
+    others: np.ndarray = rows[np.abs(apart).sum(-1).flatten() > 0]
+    return others
 
 
 def _counts(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,19 +10,21 @@ from gradlab.explanation.picture import Figure, shown
 from gradlab.explanation.shown.normal_variables import WITH_SLIDER, slider
 from gradlab.maths.glm import FamilyName, fit_glm
 from gradlab.maths.probability import fit_gumbel, gumbel_nll
-from gradlab.maths.probability.gumbel import gumbel_path
+from gradlab.maths.probability.gumbel import Gumbel, gumbel_path
 from gradlab.nn import PolynomialFeatures
 from gradlab.report.charts import CARD, HEAT, INK, LINE, PALETTE, axis, dots, line
 
 
 @shown("gumbel-mle", "maths.fit_gumbel", "maths.gumbel_nll")
 def the_likelihood_of_gumbels_parameters() -> Figure:
-    uniform = torch.rand(40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    uniform = torch.rand(40, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     x = 1.0 - 0.8 * (-uniform.log()).log()
     location, scale = torch.linspace(-0.2, 2.2, 81).double(), torch.linspace(0.35, 1.8, 81).double()
     nll = gumbel_nll(x, location[None, :, None], scale[:, None, None]).mean(-1)
-    best = fit_gumbel(x)
-    path = torch.stack([torch.stack([x.mean() + x.std() * b / a, x.std() / a]) for a, b in gumbel_path(x).path])
+    best, start = fit_gumbel(x), torch.tensor([0.1, 1.6], dtype=torch.float64)
+    path = torch.stack(
+        [torch.stack([x.mean() + x.std() * b / a, x.std() / a]) for a, b in gumbel_path(x, Gumbel(*start)).path]
+    )
     contours = {"start": float(nll.min()), "end": float(nll.min()) + 1, "size": 0.05, "showlines": True}
     surface: dict[str, Any] = {
         "type": "contour",
@@ -36,7 +38,7 @@ def the_likelihood_of_gumbels_parameters() -> Figure:
         "name": "−log p, per value",
         "hovertemplate": "μ %{x:.2f}, β %{y:.2f}: %{z:.3f}<extra></extra>",
     }
-    way = line("Newton's way, from the moments", path[:, 0], path[:, 1], INK, "(%{x:.4f}, %{y:.4f})<extra></extra>", 2)
+    way = line("Newton's way, from (0.1, 1.6)", path[:, 0], path[:, 1], INK, "(%{x:.4f}, %{y:.4f})<extra></extra>", 2)
     traces = [
         surface,
         way | {"mode": "lines+markers"},
@@ -96,15 +98,15 @@ def four_families_of_linear_models() -> Figure:
             traces.append(line(name, grid, values, color, "x %{x:.2f}: %{y:.3f}<extra></extra>", 3, **here))
         groups += [i] * (1 + len(curves))
     note = (
-        "One linear function of x, and what the family makes of it. Each fit has the greatest likelihood; its residuals "
-        "are orthogonal to x and sum to 0, in all four families."
+        "One linear function of x, and what the family makes of it. Each fit has the greatest likelihood: its "
+        "residuals are orthogonal to x and sum to 0, in all four families."
     )
     names = slider("", list(families.values()), groups, 1) | {"font": {"color": "rgba(0,0,0,0)"}}
     layout = {"xaxis": axis("x"), "yaxis": axis("y"), "sliders": [names], "margin": WITH_SLIDER}
     return Figure("Generalised linear models", traces, note, layout)
 
 
-@shown("nonlinear-feature-logistic", "circles-logistic")
+@shown("nonlinear-feature-logistic")
 def circles_by_their_squares() -> Figure:
     raw = sources["circles"](0, examples=400, noise=0.2)
     x, y = torch.as_tensor(raw.inputs, dtype=torch.float64), torch.as_tensor(raw.targets, dtype=torch.float64)
@@ -146,6 +148,5 @@ def circles_by_their_squares() -> Figure:
         "yaxis": axis("x₂", range=span, scaleanchor="x", constrain="domain"),
         "sliders": [degrees],
         "margin": WITH_SLIDER,
-        "height": 600,
     }
     return Figure("Two rings by logistic regression", traces, note, layout)

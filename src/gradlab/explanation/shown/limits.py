@@ -35,8 +35,8 @@ def sums_become_normal() -> Figure:
         labels.append(f"{n}, Kolmogorov's distance {float(kolmogorov_distance(total)):.4f}")
     normal = line("N(0, 1)", x, bell(Normal([0.0], [[1.0]]), x), PALETTE[1], "%{x:.2f}: %{y:.3f}<extra></extra>", 3)
     note = (
-        "Sums of n draws less their mean, divided by √n. One draw is as lopsided as an exponential variable is; of more "
-        "and more draws little is left of that. The distance of 20,000 draws of the normal law itself is about "
+        "Sums of n draws less their mean, divided by √n. One draw is as lopsided as an exponential variable is; of "
+        "more and more draws little is left of that. The distance of 20,000 draws of the normal law itself is about "
         f"{0.87 / sqrt(sums):.4f}."
     )
     layout = {
@@ -52,13 +52,15 @@ def sums_become_normal() -> Figure:
 @shown("slln", "maths.running_mean")
 def means_of_more_and_more_draws() -> Figure:
     most, paths = 20_000, 4
-    draws = torch.empty(paths, most, dtype=torch.float64).exponential_(generator=torch.Generator().manual_seed(1))
+    draws = torch.empty(paths, most, dtype=torch.float64).exponential_(generator=torch.Generator().manual_seed(5))
     mean, error = running_mean(draws)
     at = sorted({round(10 ** (e / 40)) for e in range(12, int(40 * 4.31))} | {most})
     places = [n - 1 for n in at if 2 <= n <= most]
     n = [place + 1 for place in places]
     first, bar = mean[0, places], 2 * error[0, places]
-    band = ribbon("its mean ± 2 standard errors", n, (first - bar).tolist(), (first + bar).tolist(), PALETTE[0])
+    band = ribbon(
+        "sequence 1 ± 2 of its standard errors", n, (first - bar).tolist(), (first + bar).tolist(), PALETTE[0]
+    )
     hover = "after %{x} draws: %{y:.4f}<extra></extra>"
     traces = [band]
     traces += [
@@ -68,8 +70,8 @@ def means_of_more_and_more_draws() -> Figure:
         edge = line("1 ± 2σ/√n", n, [1 + sign * 2 / sqrt(m) for m in n], SOFT, hover, showlegend=sign == 1)
         traces.append(edge | {"line": {"color": SOFT, "dash": "dot", "width": 1.5}})
     note = (
-        "Means of the first n of some exponential draws, whose expectation is 1. Each sequence comes near and stays near; "
-        "how near at n is told by its own standard error s/√n, without knowing the expectation."
+        "Means of the first n of some exponential draws, whose expectation is 1. Each sequence comes near and stays "
+        "near; how near at n is told by its own standard error s/√n, without knowing the expectation."
     )
     layout = {
         "xaxis": axis("draws n", **log_scale([2, most])),
@@ -103,7 +105,8 @@ def a_sequence_without_a_limit() -> Figure:
             "name": f"hits of ω = {marked}: one in each sweep",
             "hovertemplate": "X_%{x} = 1<extra></extra>",
         },
-        line("P[Xₙ ≠ 0] = 1/k", list(range(count)), lengths, INK, hover, 2),
+        line("P[Xₙ ≠ 0] = 1/k", list(range(count)), lengths, INK, hover)
+        | {"line": {"color": INK, "width": 2, "shape": "hvh"}},
     ]
     note = (
         "Each column is a variable, which is 1 where it is dark. They are 1 ever more rarely, so that the sequence "
@@ -130,8 +133,8 @@ def walks_and_the_root_of_time() -> Figure:
     within = [float((walks[:, -1].abs() <= k * sqrt(steps)).double().mean()) for k in (1, 2)]
     mean = float(walks[:, -1].abs().mean())
     note = (
-        f"Twelve walks of steps ±1. Of 2,000 walks, {within[0]:.0%} end within √n and {within[1]:.0%} within 2√n, as of a "
-        f"normal variable; after {steps:,} steps they are {mean:.1f} from 0 on average, and √(2n/π) is "
+        f"Twelve walks of steps ±1. Of 2,000 walks, {within[0]:.0%} end within √n and {within[1]:.0%} within 2√n, as "
+        f"of a normal variable; after {steps:,} steps they are {mean:.1f} from 0 on average, and √(2n/π) is "
         f"{sqrt(2 * steps / pi):.1f}."
     )
     layout = {"xaxis": axis("steps n"), "yaxis": axis("place Yₙ"), "margin": {"l": 56, "r": 16, "t": 40, "b": 44}}

@@ -46,7 +46,7 @@ def on_the_way_to_the_stationary_law() -> Figure:
     return Figure("A Markov chain on its way to its stationary law", traces, note, layout)
 
 
-@shown("markov-mixing", "markov-inhomogeneous")
+@shown("markov-mixing", "maths.markov.law_after")
 def how_fast_chains_forget() -> Figure:
     steps, states = range(0, 61, 2), 12
     around = torch.roll(torch.eye(states), 1, 1).double()

@@ -64,7 +64,6 @@ def a_normal_pair_on_a_line() -> Figure:
         "yaxis": axis("y", range=[-3.5, 3.5], scaleanchor="x", constrain="domain"),
         "sliders": [slider("y = ", [f"{y:g}" for y in places], groups, 3)],
         "margin": WITH_SLIDER,
-        "height": 600,
     }
     return Figure("A normal pair, one of which is known", traces, note, layout)
 
@@ -117,8 +116,8 @@ def towards_a_singular_pair() -> Figure:
         highest = f"{float(pair.density(torch.zeros(2).double())):.3g}" if r < 1 else "∞: there is no density"
         labels.append(f"{r:g}, highest density {highest}")
     note = (
-        "X and Y are standard normal in every picture. The nearer their correlation is to 1, the thinner the set that "
-        "holds their mass, and the higher their density on it; with Y = X the mass is on a line, and no density is left."
+        "X and Y are standard normal in every picture. The nearer their correlation is to 1, the thinner the set "
+        "that holds their mass, and the higher their density on it. With Y = X all mass is on a line: there is none."
     )
     span = [-3.6, 3.6]
     layout = {
@@ -126,7 +125,6 @@ def towards_a_singular_pair() -> Figure:
         "yaxis": axis("Y", range=span, scaleanchor="x", constrain="domain"),
         "sliders": [slider("correlation ", labels, range(len(correlations)), 3) | {"font": {"color": "rgba(0,0,0,0)"}}],
         "margin": WITH_SLIDER,
-        "height": 600,
         "showlegend": False,
     }
     return Figure("A pair that loses its density", traces, note, layout)

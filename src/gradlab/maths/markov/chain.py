@@ -116,7 +116,8 @@ class MarkovChain:
 
     def law(self, steps: int) -> Float[Tensor, " states"]:
         r"""Of the state after so many steps, $\nu A^n$."""
-        return self.start @ torch.linalg.matrix_power(self.transition, steps)
+        power: Tensor = torch.linalg.matrix_power(self.transition, steps)
+        return self.start @ power
 
     def stationary(self) -> Float[Tensor, " states"]:
         """The one law that a step does not change. Where there are several, `stationary_laws` has them."""

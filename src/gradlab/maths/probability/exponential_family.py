@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gradlab.errors import GradlabError
 from gradlab.maths.arrays import tensor
-from gradlab.maths.probability.newton import newton
+from gradlab.maths.probability.newton import by_autograd, newton
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,16 @@ class ExponentialFamily:
 
     def log_density(self, x: Any, theta: Any) -> Tensor:
         x, theta = tensor(x), tensor(theta)
-        return self.log_base(x) + (theta * self.statistics(x)).sum(-1) - self.log_partition(theta)
+        log_density: Tensor = self.log_base(x) + (theta * self.statistics(x)).sum(-1) - self.log_partition(theta)
+        return log_density
 
     def mean(self, theta: Float[Tensor, " parameters"]) -> Float[Tensor, " parameters"]:
         r"""The means of the statistics, $\nabla A(\theta)$."""
-        return torch.autograd.functional.jacobian(self.log_partition, tensor(theta))
+        return by_autograd(self.log_partition)(tensor(theta))[0]
 
     def covariance(self, theta: Float[Tensor, " parameters"]) -> Float[Tensor, "parameters parameters"]:
         r"""The covariance of the statistics, $\nabla^2 A(\theta)$, which is the Fisher information too."""
-        return torch.autograd.functional.hessian(self.log_partition, tensor(theta))
+        return by_autograd(self.log_partition)(tensor(theta))[1]
 
     def fit(self, x: Any) -> Float[Tensor, " parameters"]:
         r"""The natural parameters of maximum likelihood, by Newton's method: those that match the moments.

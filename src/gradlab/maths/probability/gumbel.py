@@ -46,8 +46,11 @@ def fit_gumbel(x: Float[Tensor, " draws"]) -> Gumbel:
     return _gumbel(gumbel_path(x).point, x)
 
 
-def gumbel_path(x: Float[Tensor, " draws"]) -> Minimum:
-    """Newton's way to the optimum, in (1/β, μ/β) of the values in units of their mean and standard deviation."""
+def gumbel_path(x: Float[Tensor, " draws"], start: Gumbel | None = None) -> Minimum:
+    """Newton's way to the optimum, in (1/β, μ/β) of the values in units of their mean and standard deviation.
+
+    It starts where mean and variance are right, unless somewhere else.
+    """
     if x.ndim != 1 or len(x) < 2 or not bool(x.isfinite().all()) or not float(x.std()) > 0:
         raise GradlabError("fit_gumbel needs two different finite values or more, in one row.")
     values = (x - x.mean()) / x.std()
@@ -64,7 +67,10 @@ def gumbel_path(x: Float[Tensor, " draws"]) -> Minimum:
         curve = torch.stack([(values.square() * tail).mean() + slope**-2, mixed, mixed, tail.mean()])
         return gradient, curve.reshape(2, 2)
 
-    return newton(nll, x.new_tensor([1.28, -0.58]), derivatives)  # where mean and variance are right
+    first = x.new_tensor([1.2825, -0.5772])
+    if start is not None:
+        first = torch.stack([x.std() / start.scale, (start.location - x.mean()) / start.scale])
+    return newton(nll, first, derivatives)
 
 
 def _gumbel(natural: Tensor, x: Tensor) -> Gumbel:

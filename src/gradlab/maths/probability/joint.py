@@ -159,7 +159,8 @@ class JointTable:
         """
         others = [name for name in self.names if name not in names]
         joint, first, second = (self.marginal(*n).probabilities for n in ((*names, *others), names, others))
-        return (joint - torch.tensordot(first, second, 0)).abs().max()
+        apart: Tensor = joint - torch.tensordot(first, second, 0)
+        return apart.abs().max()
 
     def _axes(self, names: Sequence[str]) -> list[int]:
         for name in names:
@@ -200,7 +201,7 @@ def bayes(prior: Any, likelihood: Any) -> Tensor:
     prior, likelihood = tensor(prior), tensor(likelihood)
     if likelihood.shape[-2:-1] != prior.shape[-1:]:
         raise GradlabError(f"bayes: {prior.shape[-1]} causes need as many rows, got {tuple(likelihood.shape)}.")
-    joint = (prior[..., None] * likelihood).mT
+    joint: Tensor = (prior[..., None] * likelihood).mT
     effect = joint.sum(-1, keepdim=True)
     if not bool((effect > 0).all()):
         first = int((effect.squeeze(-1) <= 0).nonzero()[0, -1])

@@ -93,7 +93,8 @@ def normal_mean(function: Callable[[Tensor], Tensor], normal: Normal, nodes: int
     z, w = (torch.from_numpy(x).to(root) for x in np.polynomial.hermite_e.hermegauss(nodes))
     points = torch.cartesian_prod(*[z] * rank).reshape(-1, rank)
     weights = torch.cartesian_prod(*[w / w.sum()] * rank).reshape(-1, rank).prod(-1)
-    return torch.tensordot(weights, function(normal.mean + points @ root.mT), 1)
+    mean: Tensor = torch.tensordot(weights, function(normal.mean + points @ root.mT), 1)
+    return mean
 
 
 def by_parts(function: Scalar, covariance: Any, index: int, nodes: int = 20) -> Tensor:
@@ -104,10 +105,10 @@ def by_parts(function: Scalar, covariance: Any, index: int, nodes: int = 20) -> 
     >>> by_parts(lambda x: x[..., 0] * x[..., 1] ** 2, [[2.0, 1.0], [1.0, 3.0]], 0)
     tensor(8.0000, dtype=torch.float64)
     """
-    covariance = tensor(covariance)
+    centred = Normal(torch.zeros(len(tensor(covariance))), covariance)
 
     def slopes(x: Tensor) -> Tensor:
         x = x.detach().requires_grad_()
         return torch.autograd.grad(function(x).sum(), x)[0]
 
-    return covariance[index] @ normal_mean(slopes, Normal(covariance.new_zeros(len(covariance)), covariance), nodes)
+    return centred.covariance[index] @ normal_mean(slopes, centred, nodes)

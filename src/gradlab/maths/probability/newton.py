@@ -28,7 +28,8 @@ def by_autograd(function: Function) -> Derivatives:
     """Of any function of a vector that torch can differentiate twice."""
 
     def derivatives(x: Tensor) -> tuple[Tensor, Tensor]:
-        return torch.autograd.functional.jacobian(function, x), torch.autograd.functional.hessian(function, x)
+        gradient = torch.autograd.functional.jacobian(function, x)  # type: ignore[no-untyped-call]
+        return gradient, torch.autograd.functional.hessian(function, x)  # type: ignore[no-untyped-call]
 
     return derivatives
 

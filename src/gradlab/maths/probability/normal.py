@@ -75,7 +75,8 @@ class Normal:
                 f"Normal: the covariance has rank {rank} of {self.dim}, so there is no density: all mass is in a "
                 f"space of dimension {rank}. Draws, moments and maps of it work."
             )
-        return torch.linalg.cholesky(self.covariance)
+        lower: Tensor = torch.linalg.cholesky(self.covariance)
+        return lower
 
     @cached_property
     def root(self) -> Tensor:
@@ -83,14 +84,15 @@ class Normal:
         if self._root is not None:
             return self._root
         lower, failed = torch.linalg.cholesky_ex(self.covariance)
-        if not bool(failed.any()):
-            return lower
-        eigenvalues, vectors = torch.linalg.eigh(self.covariance)
-        return vectors * eigenvalues.clamp(min=0).sqrt()[..., None, :]
+        root: Tensor = lower
+        if bool(failed.any()):
+            eigenvalues, vectors = torch.linalg.eigh(self.covariance)
+            root = vectors * eigenvalues.clamp(min=0).sqrt()[..., None, :]
+        return root
 
     def log_density(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch"]:
         lower, apart = self._cholesky, (x - self.mean)[..., None]
-        whitened = torch.linalg.solve_triangular(lower, apart, upper=False).squeeze(-1)
+        whitened: Tensor = torch.linalg.solve_triangular(lower, apart, upper=False).squeeze(-1)
         log_det = lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         return -0.5 * whitened.square().sum(-1) - log_det - 0.5 * self.dim * log(2 * pi)
 
@@ -100,7 +102,7 @@ class Normal:
     def sample(self, *shape: int, generator: torch.Generator | None = None) -> Tensor:
         """Draws μ + Rz, with gradients to μ and to the root."""
         root = self.root
-        batch = torch.broadcast_shapes(self.mean.shape[:-1], root.shape[:-2])
+        batch = (self.mean + root[..., 0]).shape[:-1] if root.shape[-1] else self.mean.shape[:-1]
         noise = torch.randn((*shape, *batch, root.shape[-1]), generator=generator, dtype=root.dtype, device=root.device)
         return self.mean + (root @ noise[..., None]).squeeze(-1)
 
@@ -172,6 +174,6 @@ def _rounded(covariance: Tensor, terms: Tensor) -> Tensor:
         return covariance
     eigenvalues, vectors = torch.linalg.eigh(covariance)
     limit = 10 * max(terms.shape[-2:]) * torch.finfo(covariance.dtype).eps * float(terms.detach().abs().max())
-    if bool((eigenvalues > limit).all()):
-        return covariance
-    return (vectors * torch.where(eigenvalues > limit, eigenvalues, 0.0)[..., None, :]) @ vectors.mT
+    if not bool((eigenvalues > limit).all()):
+        covariance = (vectors * torch.where(eigenvalues > limit, eigenvalues, 0.0)[..., None, :]) @ vectors.mT
+    return covariance

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradlab.maths.probability import convergence, limits
+from gradlab.maths.probability import JointTable, convergence, limits
 from gradlab.verification.case import Case
 from gradlab.verification.checks import law, peer
 from gradlab.verification.comparing import difference, excess
@@ -185,7 +185,7 @@ def sums_of_many_draws_are_nearly_normal(case: Case) -> float:
     """
     draw, variance, third = SUMMANDS[case.choice("summands", tuple(SUMMANDS))]
     total, sums, by_chance = case.build(), 20_000, 2.5 / sqrt(20_000)
-    over = []
+    over = list[float]()
     for n in (1, 16, 256):
         values = total(draw((sums, n), case.generator(f"{n}")))
         distance = float(limits.kolmogorov_distance(values, 0.0, sqrt(variance)))
@@ -219,7 +219,7 @@ def the_table_of_walks_has_their_places(case: Case) -> float:
     return difference(last.probabilities, wanted)
 
 
-def _forgetful(table: limits.JointTable) -> limits.JointTable:
+def _forgetful(table: JointTable) -> JointTable:
     """Every way through the places equally likely."""
     p = torch.full_like(table.probabilities, 1 / table.probabilities.numel())
-    return limits.JointTable(p, table.names, table.values)
+    return JointTable(p, table.names, table.values)

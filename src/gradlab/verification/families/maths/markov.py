@@ -105,7 +105,8 @@ def reducible(case: Case) -> Tensor:
     """Two classes that are never left, and a state that leads to both, in any order."""
     sizes = case.integer("first class", 1, 3), case.integer("second class", 1, 3)
     blocks = [case.distribution(f"A{i}", n, n).detach() for i, n in enumerate(sizes)]
-    matrix = torch.block_diag(*blocks, torch.zeros(1, 1))
+    matrix = torch.zeros(sum(sizes) + 1, sum(sizes) + 1, dtype=torch.float64)
+    matrix[: sizes[0], : sizes[0]], matrix[sizes[0] : -1, sizes[0] : -1] = blocks
     matrix[-1] = case.distribution("from the last", len(matrix)).detach()
     order = case.permutation("order", len(matrix))
     return matrix[order][:, order]

@@ -137,7 +137,7 @@ def rows_are_the_table_divided_by_the_marginal(case: Case) -> float:
     p[:, -1] = 0 if p.shape[1] > 1 else p[:, -1]
     table = JointTable(p / p.sum(), table.names)
     kernel = case.build()(table, "Y")
-    ratio = [table.probabilities[:, y] / max(float(table.probabilities[:, y].sum()), 1e-300) for y in table.values["Y"]]
+    ratio = [column / max(float(column.sum()), 1e-300) for column in table.probabilities.mT]
     possible = table.marginal("Y").probabilities > 0
     return difference((kernel[possible], kernel.sum(1)), (torch.stack(ratio)[possible], torch.ones(len(kernel))))
 
