@@ -64,6 +64,20 @@ def test_recurrent_models_train_too(quick: ForkServer, folder: Path, recipe: str
     assert ended.json["test"]["perplexity"] > 1
 
 
+def test_a_training_goes_on_and_ends_with_a_perplexity_that_is_infinite(quick: ForkServer, folder: Path) -> None:
+    """A hidden state is bounded, so that huge weights have huge, finite losses."""
+    huge = ["train.steps=6", "train.schedule=constant", "train.optimizer=adam", "train.lr=3000", "train.keep=last"]
+    ended = quick("train", "text-lstm", "--data", "text.txt", *SMALL, *huge, "--out", "huge", "--json", cwd=folder)
+    assert ended.code == 0, ended.err
+    lines = [json.loads(line) for line in (folder / "huge" / "metrics.jsonl").read_text().splitlines()]
+    assert lines[-1]["loss"] > 710
+    for figures in (ended.json["test"], lines[-1]):
+        assert figures["perplexity"] is None
+        assert figures["bits_per_byte"] > 1000
+    assert re.search(r"perplexity +inf", quick("evaluate", "huge", cwd=folder).out)
+    assert quick("report", "huge", cwd=folder).code == 0
+
+
 @pytest.mark.parametrize("kind", ["char", "word", "bpe"])
 def test_every_kind_of_token(quick: ForkServer, folder: Path, kind: str) -> None:
     options = [f"data.tokenizer={kind}", "data.vocabulary=300", "data.context=8"]

@@ -6,12 +6,13 @@ import torch
 
 from gradlab.data import Examples, Targets
 from gradlab.data.text.windows import WindowExamples, Windows
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, NumericalError
 from gradlab.models import NGram
 from gradlab.models.language import TransformerLanguageModel
 from gradlab.tasks import Language, compare, counted
 from gradlab.tasks.counted import ngram_baselines
 from gradlab.tasks.evaluation import evaluate
+from gradlab.tasks.finite import check_losses
 
 
 class Fixed(torch.nn.Module):
@@ -47,6 +48,16 @@ def test_a_perplexity_that_is_no_float_is_infinite(far, expected):
     figures = evaluate(model, task(), Examples.of(windows, windows.targets))
     assert figures["loss"] == far * 3 / 4
     assert figures["perplexity"] == pytest.approx(expected)
+
+
+def test_a_token_of_probability_0_has_an_infinite_perplexity_and_its_loss_is_refused():
+    model, windows = Fixed([0.5, 0.25, 0.25, 0.0]), Windows(torch.tensor([0, 1, 2, 3, 0, 1, 2, 3, 0]), length=2)
+    split = Examples.of(windows, windows.targets)
+    figures = evaluate(model, task(), split)
+    assert figures["perplexity"] == figures["loss"] == figures["bits_per_byte"] == math.inf
+    with pytest.raises(NumericalError, match=r"The loss is inf \(here\): so is that of row 1"):
+        check_losses(figures, model, task(), split, "here")
+    check_losses({"loss": 5.0, "perplexity": math.inf}, model, task(), split, "here")  # of it a finite loss is enough
 
 
 def test_bits_per_byte_are_all_bits_over_all_bytes():

@@ -59,6 +59,14 @@ def test_perplexity_and_accuracy_count_each_chosen_token_once(task):
     assert_close(named["accuracy"], sum(best).item() / 6)
 
 
+def test_an_impossible_token_has_an_infinite_perplexity(task):
+    logits, target = batch()
+    logits = logits.detach()
+    logits[0, 0, target[0, 0]] = -math.inf
+    metric = task.metrics["masked_perplexity"]
+    assert metric.value(metric.sums(logits, target)) == math.inf
+
+
 def test_the_baseline_is_how_often_each_token_is_in_training(task, rng):
     tokens = torch.from_numpy(rng.choice(VOCABULARY, p=[0, 0, 0.5, 0.2, 0.1, 0.1, 0.1], size=4001))
     masked = Masked(windows=Windows(tokens, 10), chosen=2, mask=1, first=2, vocabulary=VOCABULARY)

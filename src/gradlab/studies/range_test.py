@@ -99,6 +99,9 @@ class _Watch(Observer):
 
     The examples are the same each time: batches differ more from each other than one small step changes their loss.
     They are judged as they are trained on, since the running averages of batch normalisation lag behind at first.
+
+    Exploded is 4 times the best smoothed loss so far. A common rule, 3 times the first cost, would go on for long after
+    a loss has fallen far and risen again, and would stop where one noisy step is high.
     """
 
     every = 1
