@@ -91,6 +91,56 @@ def test_a_network_by_hand_learns_beside_torch(quick: ForkServer, tmp_path: Path
     assert "default-src 'none'" in text
 
 
+def test_the_list_is_in_groups_and_each_group_has_its_word(quick: ForkServer, tmp_path: Path) -> None:
+    lines = quick("explain", cwd=tmp_path).out.splitlines()
+    titles = [line.strip() for line in lines if re.match(r"[A-Z][\w &:-]*$", line.strip()) and line[0] != " "]
+    assert titles[:5] == ["Building blocks", "Optimisers", "Schedules", "Metrics", "Step by step"]
+    assert titles[-2:] == ["Worked examples", "Pictures"]
+    assert {"Laws: CNN", "Laws: Attention"} <= set(titles)
+    laws, examples, pictures = (
+        quick("explain", word, "--json", cwd=tmp_path).json for word in ("laws", "examples", "pictures")
+    )
+    assert {"softmax-shift", "rope-relative-law"} <= set(laws)
+    assert {"mean-blur", "multiply-gate"} <= set(examples)
+    assert "quadratic-cost" in laws, "of a law and a picture of one name the law comes first"
+    assert {"quadratic-cost", "filters"} <= set(pictures)
+    assert not set(laws) & set(examples)
+
+
+def test_a_law_is_explained_by_its_statements(quick: ForkServer, tmp_path: Path) -> None:
+    out = quick("explain", "rope-relative-law", cwd=tmp_path).out
+    assert out.startswith("rope-relative-law  A law of the course: Positional.")
+    assert "Scores depend on the distance alone.\n    ⟨R_p q, R_r k⟩ = ⟨q, R_(r-p) k⟩" in out
+    assert re.search(r"worst error in 20 cases: position.rotary \de-\d\d", out)
+    assert "gradlab verify laws rope-relative-law" in out
+    assert "gradlab explain rope-relative-law --show rope-relative-law.html" in out
+    assert "class RotaryPosition(nn.Module):" in out
+    shown = quick("explain", "rope-relative-law", "--json", "--html", "law.html", cwd=tmp_path).json
+    assert {row["about"] for row in shown["checks"]} == {"position.rotary"}
+    assert "⟨R<sub>p</sub> q" in (tmp_path / "law.html").read_text("utf-8")
+
+
+def test_an_example_is_walked_through_with_values(quick: ForkServer, tmp_path: Path) -> None:
+    out = quick("explain", "conv-worked-example", cwd=tmp_path).out
+    assert "5. The largest of each window of 2 × 2:\n    10   8\n     4  11\n" in out
+    assert "computed by  gradlab.explanation.examples.convolution.conv_worked_example" in out
+    shown = quick("explain", "sharpen-kernel", "--json", "--html", "walk.html", cwd=tmp_path).json
+    assert shown["steps"][1]["values"].split()[-6:] == ["50", "40", "50", "90", "100", "90"]
+    assert "<mtable>" in (tmp_path / "walk.html").read_text("utf-8")
+
+
+def test_a_picture_is_written_as_a_page(quick: ForkServer, tmp_path: Path) -> None:
+    assert quick("explain", "filters", "--show", "x.html", cwd=tmp_path).out.split() == ["picture", "x.html"]
+    assert "Sobel x: upright edges" in (tmp_path / "x.html").read_text("utf-8")
+    shown = quick("explain", "lstm-memory-law", "--show", "y.html", "--json", cwd=tmp_path).json
+    assert shown == {"name": "lstm-memory-law", "picture": "y.html"}
+    check_refused(quick("explain", "filters", cwd=tmp_path), "gradlab explain filters --show filters.html")
+    refused = quick("explain", "filters", "--show", "x.png", cwd=tmp_path, env={"PATH": ""})
+    check_refused(refused, "A PNG needs Chromium or Chrome on this machine")
+    check_refused(quick("explain", "filters", "--show", "x.gif", cwd=tmp_path), "ending in .html or .png")
+    check_refused(quick("explain", "leaky-relu", "--show", "x.html", cwd=tmp_path), "There is no picture of activation")
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

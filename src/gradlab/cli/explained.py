@@ -94,17 +94,16 @@ def _show_block(screen: Console, subject: Explanation) -> None:
 
 
 def _show_walk(screen: Console, walk: Walk) -> None:
-    from gradlab.explanation.equations import sentence, terminal
+    from gradlab.explanation.equations import sentence
 
     screen.print(Text.assemble((walk.name, "bold"), "  ", walk.title))
     for number, step in enumerate(walk.steps, 1):
         screen.print()
         screen.print(Text.assemble((f"{number}. ", "bold"), sentence(step.words)))
-        equation = terminal(step.latex) if step.latex else ""
-        if equation:
-            _show_picture(screen, equation, "bold cyan")
+        if step.latex:
+            _show_picture(screen, step.in_characters, "bold cyan")
         if step.values:
-            gap = "\n" if "\n" in equation else ""  # their lines would be taken for more of it
+            gap = "\n" if "\n" in step.in_characters else ""  # their lines would be taken for more of it
             _show_picture(screen, f"{gap}{step.values}")
     screen.print()
     say(screen, "computed by", walk.code.name)

@@ -23,6 +23,11 @@ class Step:
     latex: str = ""
     values: str = ""
 
+    @property
+    def in_characters(self) -> str:
+        """The equation for a terminal, if there is one."""
+        return terminal(self.latex) if self.latex else ""
+
 
 def rows(values: Tensor, digits: int = 4) -> str:
     """A matrix as the values of a step: numbers to so many digits, one below the other.
@@ -87,5 +92,5 @@ class Walk:
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
-        shown = [{**asdict(s), "words": sentence(s.words), "unicode": terminal(s.latex)} for s in self.steps]
+        shown = [{**asdict(s), "words": sentence(s.words), "unicode": s.in_characters} for s in self.steps]
         return {"name": self.name, "title": self.title, "steps": shown, "code": asdict(self.code)}
