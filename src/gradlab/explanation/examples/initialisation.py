@@ -37,7 +37,8 @@ def zero_init() -> list[Step]:
         moved = torch.autograd.grad(F.mse_loss(smooth(x), target), list(smooth.parameters()))
         with torch.no_grad():
             for parameter, gradient in zip(smooth.parameters(), moved, strict=True):
-                parameter -= 0.5 * gradient
+                parameter.sub_(0.5 * gradient)
+    rows = next(smooth.parameters()).detach()
     return [
         Step(
             "All hidden units are 0, and so is the output.",
@@ -59,7 +60,7 @@ def zero_init() -> list[Step]:
             "With sigmoids, whose output at 0 is ½, weights do move, but all units by the same: after three steps the "
             "rows of W₁ are still equal.",
             r"w_i = w_j \Rightarrow \frac{\partial L}{\partial w_i} = \frac{\partial L}{\partial w_j}",
-            f"rows of W₁: {'; '.join(_numbers(row) for row in smooth[0].weight.detach())}",
+            f"rows of W₁: {'; '.join(_numbers(row) for row in rows)}",
         ),
     ]
 

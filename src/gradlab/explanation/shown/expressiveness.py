@@ -13,6 +13,7 @@ from gradlab.maths.expressiveness.layers import relu_layers
 from gradlab.maths.expressiveness.plane import pyramid
 from gradlab.maths.expressiveness.regions import affine_regions, most_regions
 from gradlab.maths.expressiveness.tent import tent_network
+from gradlab.nn import ReLU
 from gradlab.report.charts import ACCENT, CARD, HEAT, INK, LINE, PALETTE, POOR, SOFT, Trace, axis, dots, heatmap, line
 
 _HUES = 24  # colours of directions
@@ -41,7 +42,7 @@ def regions_of_a_small_network() -> Figure:
     ]
     network = relu_layers(maps)
     regions = affine_regions(network, [-2.0, -2.0], [2.0, 2.0])
-    first = len(affine_regions(network[:2], [-2.0, -2.0], [2.0, 2.0]))
+    first = len(affine_regions(relu_layers(maps[:1]).append(ReLU()), [-2.0, -2.0], [2.0, 2.0]))
     outlines: dict[str, list[Any]] = {}
     for region in regions:
         slope = region.weight[0]
@@ -136,9 +137,9 @@ def pyramid_and_its_edges() -> Figure:
         middle, reach = away.mean(0), (away[1] - away[0])
         whole = middle + np.array([[-4], [4]]) * reach
         hidden = {"showlegend": i == 0, "hoverinfo": "skip", "line": {"color": POOR, "dash": "dot", "width": 1.5}}
-        traces.append(line("where one hidden layer would bend too", *whole.T, POOR, "") | hidden)
+        traces.append(line("where one hidden layer would bend too", whole[:, 0], whole[:, 1], POOR, "") | hidden)
         drawn = {"showlegend": i == 0, "hoverinfo": "skip"}
-        traces.append(line("where the pyramid bends", *away.T, PALETTE[0], "", 3) | drawn)
+        traces.append(line("where the pyramid bends", away[:, 0], away[:, 1], PALETTE[0], "", 3) | drawn)
     square = {"scaleanchor": "x", "range": [-2, 2], "constrain": "domain"}
     layout = {"xaxis": axis("x", range=[-2, 2], constrain="domain"), "yaxis": axis("y", **square), "height": 480}
     note = (

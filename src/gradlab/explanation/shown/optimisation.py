@@ -115,9 +115,19 @@ def momentum_stability() -> Figure:
         for a, last in zip(chosen.tolist(), path.points[-1], strict=True):
             (arrived if last.abs() < 0.1 else left).append([a, m])
     hover = "ηλ = %{x:.2f}, m = %{y:.2f}<extra></extra>"
+    outline = {"color": CARD, "width": 1}
     runs = [
-        dots("runs that arrive", *np.array(arrived).T, GOOD, hover, size=8, line={"color": CARD, "width": 1}),
-        dots("runs that leave", *np.array(left).T, POOR, hover, size=8, symbol="x", line={"color": CARD, "width": 1}),
+        dots(
+            f"runs that {name}",
+            [a for a, _ in places],
+            [m for _, m in places],
+            color,
+            hover,
+            size=8,
+            symbol=symbol,
+            line=outline,
+        )
+        for name, places, color, symbol in (("arrive", arrived, GOOD, "circle"), ("leave", left, POOR, "x"))
     ]
     edge = line("ηλ = 2 (1 + m)", 2 * (1 + momentum), momentum, INK, "", 2)
     best = line("fastest m: (1 − √ηλ)²", curvature, (1 - curvature.sqrt()).square(), SOFT, "", 2)

@@ -50,7 +50,12 @@ def network_polynomial(network: nn.Sequential) -> Float[Tensor, "outputs powers"
     torch.Size([1, 3])
     """
     first, activation, last = network
-    if not isinstance(activation, PolynomialActivation) or not isinstance(first, nn.Linear) or first.in_features != 1:
+    if not (
+        isinstance(first, nn.Linear)
+        and isinstance(activation, PolynomialActivation)
+        and isinstance(last, nn.Linear)
+        and first.in_features == 1
+    ):
         raise GradlabError(
             "network_polynomial reads a dense layer of one input, PolynomialActivation, and a dense layer."
         )

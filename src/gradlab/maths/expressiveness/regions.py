@@ -119,7 +119,8 @@ def kinks(network: nn.Sequential, low: float, high: float) -> Array:
     pieces = sorted(affine_regions(network, [low], [high]), key=lambda region: float(region.vertices.min()))
     slopes, starts = np.array([p.weight[:, 0] for p in pieces]), np.array([p.vertices.min() for p in pieces])
     changes = np.abs(np.diff(slopes, axis=0)).max(1) > _ROUNDING * max(1.0, float(np.abs(slopes).max()))
-    return starts[1:][changes]
+    kinked: Array = starts[1:][changes]
+    return kinked
 
 
 def most_regions(inputs: int, widths: Sequence[int]) -> int:
@@ -145,7 +146,8 @@ def reached_regions(inputs: int, widths: Sequence[int]) -> int:
     44
     """
     *before, last = widths
-    return prod((width // inputs) ** inputs for width in before) * most_regions(inputs, [last])
+    cells: int = prod((width // inputs) ** inputs for width in before)
+    return cells * most_regions(inputs, [last])
 
 
 @torch.no_grad()

@@ -54,7 +54,7 @@ def separation(folds: int, pieces: float) -> float:
     >>> [separation(L**2 + 2, most_pieces(L, 2**L)) > 1 / 32 for L in (2, 3, 4)]
     [True, True, True]
     """
-    return max(0.0, (1 - (pieces + 1) / 2 ** (folds - 1)) / 8)
+    return max(0.0, (1 - (pieces + 1) / 2.0 ** (folds - 1)) / 8)
 
 
 def mean_distance(f: nn.Sequential, g: nn.Sequential, low: float = 0.0, high: float = 1.0) -> float:

@@ -29,7 +29,7 @@ def newton(f: Objective, x0: Any, steps: int = 100, tolerance: float = 1e-8) -> 
         gradients.append(gradient)
         if step == steps or gradient.abs().max() <= tolerance:
             break
-        hessian = torch.autograd.functional.hessian(f, x)
+        hessian = torch.autograd.functional.hessian(f, x)  # type: ignore[no-untyped-call]
         curvatures, axes = torch.linalg.eigh(hessian)
         sizes = curvatures.abs()
         sizes = sizes.clamp(min=max(float(sizes.max()) * _FLATTEST, 1e-300))

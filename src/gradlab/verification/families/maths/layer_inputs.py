@@ -33,7 +33,7 @@ def _of_every_size(value: float, batch_size: int, batches: int, generator: torch
 def its_variance_falls_with_the_batch_size(case: Case) -> float:
     """$\\mathrm{Var} = (1 + x^2 / 2) / B$ up to terms in $B^{-2}$: standard errors away"""
     value, size, batches = case.real("x", -2, 2), case.integer("B", 50, 200), 4000
-    _, variance = case.build()(value, size, batches, case.generator("batches"))
+    variance: float = case.build()(value, size, batches, case.generator("batches"))[1]
     ratio = variance * size / (1 + value**2 / 2)
     allowed = (4 + value**2) / size  # of the terms that are left out
     return max(0.0, abs(ratio - 1) - allowed) / sqrt(2 / batches)

@@ -226,6 +226,6 @@ def weights_that_are_moved_to_the_next_layer_of_relu_change_no_landscape(case: C
         with torch.no_grad():
             for p, value, power in zip(network.parameters(), values, (1, 1, -1, 0), strict=True):
                 p.copy_(value * factor**power)
-        plane = [case.build()(network, torch.Generator().manual_seed(seed)) for seed in seeds]
-        drawn.append(loss_landscape(network, lambda: network(x).square().mean(), *plane, points=5).losses)
+        first, second = (case.build()(network, torch.Generator().manual_seed(seed)) for seed in seeds)
+        drawn.append(loss_landscape(network, lambda: network(x).square().mean(), first, second, points=5).losses)
     return difference(drawn[1], drawn[0])

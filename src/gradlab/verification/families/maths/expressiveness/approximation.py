@@ -86,7 +86,7 @@ def _of_steps(f: Function, low: float, high: float, pieces: int) -> Any:
 def its_error_is_at_most_what_the_function_varies_over_a_piece(case: Case) -> float:
     """$\\max |f - g| \\le \\omega_f((b - a) / N)$, and the error that is stated is the largest"""
     (f, low, high), pieces = _function(case), case.integer("pieces", 1, 64)
-    near = case.build()(f, low, high, pieces)
+    near: ours.Approximation = case.build()(f, low, high, pieces)
     x = torch.linspace(low, high, 16 * pieces + 1, dtype=torch.float64)
     error = (near.network(x[:, None])[:, 0] - f(x)).abs().max()
     bound = modulus_of_continuity(f, low, high, (high - low) / pieces)
@@ -116,7 +116,7 @@ def _least_squares(f: Function, degree: int, low: float = -1.0, high: float = 1.
 def no_width_brings_a_quadratic_activation_within_an_eighth_of_the_absolute_value(case: Case) -> float:
     """$\\max_{[-h, h]} |a |x| - p(x)| \\ge a h / 8$ for all $p$ of degree 2: such a $\\sigma$ is not universal"""
     size, half = case.real("a", 0.1, 3), case.real("h", 0.5, 2)
-    best = case.build()(lambda x: size * x.abs(), case.integer("degree", 2, 3), -half, half)
+    best: BestPolynomial = case.build()(lambda x: size * x.abs(), case.integer("degree", 2, 3), -half, half)
     return abs(best.error / (size * half) - 1 / 8) + abs(best.bound / (size * half) - 1 / 8)
 
 
@@ -130,8 +130,8 @@ def _by_linear_programming(case: Case) -> float:
     ones = np.ones((len(x), 1))
     rows, sides = np.block([[powers, -ones], [-powers, -ones]]), np.concatenate([y, -y])
     least = linprog([*[0.0] * (degree + 1), 1.0], rows, sides, bounds=(None, None)).fun
-    best = case.build()(f, degree, low, high)
-    return max(abs(best.error - least), abs(best.bound - least))
+    best: BestPolynomial = case.build()(f, degree, low, high)
+    return float(max(abs(best.error - least), abs(best.bound - least)))
 
 
 # Depth
@@ -172,7 +172,8 @@ def any_width_gives_a_polynomial_of_the_activations_degree(case: Case) -> float:
     with torch.no_grad():
         for name, parameter in network.named_parameters():
             parameter.copy_(case.tensor(name, *parameter.shape))
-    coefficients, x = case.build()(network), case.tensor("x", 7).detach()
+    x = case.tensor("x", 7).detach()
+    coefficients: Tensor = case.build()(network)
     values = x[:, None] ** torch.arange(coefficients.shape[1]) @ coefficients.T
     return difference(values, network(x[:, None])) + max(0, coefficients.shape[1] - 1 - degree)
 

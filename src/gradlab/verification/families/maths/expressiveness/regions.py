@@ -48,8 +48,8 @@ def _widths(case: Case) -> list[int]:
 
 
 def _of_the_first_layer(network: nn.Sequential, low: Any, high: Any, *slice_: Any) -> list[Region]:
-    regions = affine_regions(network[:2], low, high, *slice_)
-    after: Any = network[2:]
+    layers = list(network)
+    regions, after = affine_regions(nn.Sequential(*layers[:2]), low, high, *slice_), nn.Sequential(*layers[2:])
     corners = [torch.from_numpy(region.weight @ region.vertices.mean(0) + region.bias) for region in regions]
     values = [after(corner).detach().numpy() for corner in corners]
     return [Region(r.vertices, r.pattern, 0 * r.weight[: len(v)], v) for r, v in zip(regions, values, strict=True)]
@@ -86,7 +86,7 @@ def there_is_a_region_for_each_pattern_that_inputs_show_and_they_fill_the_slice(
     seen = sampled_patterns(network, torch.cartesian_prod(line, line))
     x, y = zip(*(region.vertices.T for region in regions), strict=True)
     areas = [abs(np.dot(a, np.roll(b, -1)) - np.dot(b, np.roll(a, -1))) / 2 for a, b in zip(x, y, strict=True)]
-    return abs(sum(areas) - 16) / 16 + len(seen - {region.pattern for region in regions})
+    return float(abs(sum(areas) - 16)) / 16 + len(seen - {region.pattern for region in regions})
 
 
 def _of_all_subsets_but_one(inputs: int, widths: Sequence[int]) -> int:
@@ -133,21 +133,23 @@ def each_layer_of_two_units_doubles_the_pieces_and_one_layer_needs_a_unit_for_ea
     size = abs(sum(layer.out_features for layer in layers[:-1]) - 2 * folds)
     one = len(kinks(_network(case, 1, [units]), -1e4, 1e4)) + 1
     pieces = abs(len(kinks(network, 0.0, 1.0)) + 1 - 2**folds)
-    return difference(values, torch.arange(2**folds + 1).double() % 2) + size + pieces + max(0, one - units - 1)
+    wanted = torch.arange(2**folds + 1, dtype=torch.float64) % 2
+    return difference(values, wanted) + float(size + pieces + max(0, one - units - 1))
 
 
-def _half_the_triangles(f: nn.Sequential, g: nn.Sequential, low: float = 0.0, high: float = 1.0) -> float:
+def _of_the_first_half(f: nn.Sequential, g: nn.Sequential, low: float = 0.0, high: float = 1.0) -> float:
     return mean_distance(f, g, low, (low + high) / 2)
 
 
-@law("maths.mean_distance", fault=_half_the_triangles, id="depth-separation", most_cases=12)
+@law("maths.mean_distance", fault=_of_the_first_half, id="depth-separation", most_cases=12)
 def it_is_the_area_between_two_networks(case: Case) -> float:
     """$\\int_0^1 |f - g|$, beside the sum over many points"""
     f, g = tent_network(case.integer("folds", 1, 4)), _scalar(case)
     x = (torch.arange(2**16, dtype=torch.float64) + 0.5) / 2**16
     with torch.no_grad():
         wanted = float((f(x[:, None]) - g(x[:, None])).abs().mean())
-    return max(0.0, abs(case.build()(f, g) - wanted) - 1e-4)
+    area: float = case.build()(f, g)
+    return max(0.0, abs(area - wanted) - 1e-4)
 
 
 def _scalar(case: Case) -> nn.Sequential:
