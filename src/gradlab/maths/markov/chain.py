@@ -16,7 +16,7 @@ _TOLERANCE = 1e-6
 _MOST_CELLS = 2.0**22
 
 
-def check_stochastic(transition: Float[Tensor, "states states"], name: str = "transition") -> None:
+def check_stochastic(transition: Tensor, name: str = "transition") -> None:
     """Refuse a matrix whose rows are no distributions, with the first such row and its sum."""
     if transition.ndim != 2 or transition.shape[0] != transition.shape[1]:
         raise GradlabError(f"{name} must be a square matrix, with a row for each state, got {tuple(transition.shape)}.")

@@ -42,14 +42,14 @@ def _values(case: Case, name: str) -> tuple[ExponentialFamily, Tensor]:
 
 @law("maths.exponential_family.fit", fault=lambda family, x: torch.tensor(family.start, dtype=torch.float64))
 def the_best_parameters_match_the_moments(case: Case) -> float:
-    r"""$E_{\hat\theta} T(X) = \nabla A(\hat\theta) = \frac{1}{n} \sum_i T(x_i)$"""
+    """E T(X) = ∇A(θ̂) = mean of T(xᵢ)"""
     family, x = _values(case, "family")
     return difference(family.mean(case.build()(family, x)), family.statistics(x).mean(0))
 
 
 @law("maths.exponential_family.covariance", fault=lambda family, theta: torch.diag(family.covariance(theta).diagonal()))
 def the_curvature_is_the_covariance_of_the_statistics(case: Case) -> float:
-    r"""$\nabla^2 A(\theta) = \mathrm{Cov}_\theta T(X)$, for three classes by summing over them"""
+    """∇²A(θ) = Cov T(X), for three classes by summing over them"""
     family, classes = families.categorical(3), torch.arange(3, dtype=torch.float64)
     theta = case.tensor("θ", 2).detach()
     p, statistics = family.log_density(classes, theta).exp(), family.statistics(classes)
@@ -103,7 +103,7 @@ def _by_moments(x: Tensor) -> Gumbel:
 
 @law("maths.fit_gumbel", fault=_by_moments)
 def both_slopes_of_the_likelihood_vanish(case: Case) -> float:
-    r"""$\sum_i e^{-z_i} = N$ and $\sum_i z_i (1 - e^{-z_i}) = N$ for $z_i = (x_i - \mu) / \beta$"""
+    """Σ e^(-zᵢ) = N and Σ zᵢ(1 - e^(-zᵢ)) = N for zᵢ = (xᵢ - μ)/β"""
     x = _gumbel_draws(case)
     location, scale = case.build()(x)
     z = (x - location) / scale

@@ -37,7 +37,7 @@ def _sum_of_powers(x: Tensor, y: Tensor, order: float = 2.0) -> Tensor:
 
 @law("maths.lp_error", fault=_sum_of_powers, id="convergence-modes")
 def a_higher_order_implies_a_lower_one(case: Case) -> float:
-    r"""$\|X - Y\|_q \le \|X - Y\|_p$ for $q \le p$: convergence in $L^p$ implies that in $L^q$"""
+    """(E|X - Y|^q)^(1/q) ≤ (E|X - Y|^p)^(1/p) for q ≤ p: convergence in L^p implies that in L^q"""
     (x, y), q = pair(case), case.real("q", 1, 3)
     error, p = case.build(), q + case.real("p - q", 0, 3)
     return excess(error(x, y, q), error(x, y, p) * (1 + 1e-12))
@@ -61,7 +61,7 @@ def _largest_step(x: Tensor, y: Tensor) -> Tensor:
 
 @law("maths.levy_distance", fault=_largest_step, id="convergence-modes")
 def convergence_in_probability_implies_that_in_distribution(case: Case) -> float:
-    r"""$d_{Lévy}(P_X, P_Y) \le d_{Ky Fan}(X, Y)$, and not the reverse: a rearranged X has the same law"""
+    """Lévy's distance of the laws ≤ Ky Fan's of X and Y, and not the reverse: a rearranged X has the same law"""
     x, y = pair(case)
     distance = case.build()
     rearranged = x[case.permutation("order", len(x))]
@@ -74,7 +74,7 @@ def _at_one_time(sequence: Tensor, limit: Tensor, distance: float) -> Tensor:
 
 @law("maths.probability_ever_apart", fault=_at_one_time, id="convergence-modes")
 def convergence_almost_surely_implies_that_in_probability(case: Case) -> float:
-    r"""$P[|X_n - X| > \varepsilon] \le P[\sup_{m \ge n} |X_m - X| > \varepsilon]$, which falls with n"""
+    """P[|Xₙ - X| > ε] ≤ P[|Xₘ - X| > ε for some m ≥ n], which falls with n"""
     times, outcomes = case.integer("times", 1, 5), case.integer("outcomes", 1, 6)
     sequence, limit = case.tensor("sequence", times, outcomes).detach(), case.tensor("limit", outcomes).detach()
     epsilon = case.real("ε", 0.1, 2)
@@ -178,7 +178,7 @@ SUMMANDS: dict[str, Any] = {  # draws with the mean 0, their variance, and E |X|
 
 @law("maths.scaled_sum", fault=_mean_instead, id="clt", tolerance=0.0, most_cases=3)
 def sums_of_many_draws_are_nearly_normal(case: Case) -> float:
-    r"""$\sup_t |P[n^{-1/2} \sum X_i \le t] - \Phi(t / \sigma)| \le 0.4748 \, E |X|^3 / (\sigma^3 \sqrt n) \to 0$
+    """|P[n^(-1/2) Σ Xᵢ ≤ t] - Φ(t/σ)| ≤ 0.4748 E|X|³/(σ³√n) → 0 for all t
 
     That is Berry and Esseen's inequality, for 20,000 sums of up to 256 draws; as many draws of the normal law itself
     are further than 2.5/√20,000 off with a chance of 7e-6.
@@ -199,7 +199,7 @@ def _with_normal_steps(steps: int, walks: int = 1, generator: torch.Generator | 
 
 @law("maths.random_walks", fault=_with_normal_steps, tolerance=5.5, most_cases=2)
 def places_of_random_walks_are_binomial(case: Case) -> float:
-    r"""$P[Y_n = k] = \binom{n}{(n + k)/2} 2^{-n}$, in standard errors of 20,000 walks"""
+    """P[Yₙ = k] = n! / (((n + k)/2)! ((n - k)/2)!) / 2ⁿ, in standard errors of 20,000 walks"""
     steps, walks = case.integer("steps", 1, 6), 20_000
     ends = case.build()(steps, walks, generator=case.generator("walks"))[:, -1]
     scores = []
@@ -211,7 +211,7 @@ def places_of_random_walks_are_binomial(case: Case) -> float:
 
 @law("maths.walk_table", fault=lambda steps: _forgetful(limits.walk_table(steps)))
 def the_table_of_walks_has_their_places(case: Case) -> float:
-    r"""$P[Y_n = k] = \binom{n}{(n + k)/2} 2^{-n}$"""
+    """P[Yₙ = k] = n! / (((n + k)/2)! ((n - k)/2)!) / 2ⁿ"""
     steps = case.integer("steps", 1, 5)
     last = case.build()(steps).marginal(f"Y{steps}")
     (places,) = last.values.values()

@@ -114,7 +114,7 @@ def reducible(case: Case) -> Tensor:
 
 @law("maths.markov.stationary_laws", fault=lambda A: torch.full_like(A[:1], 1 / len(A)))
 def a_step_does_not_change_them_and_there_is_one_for_each_class(case: Case) -> float:
-    r"""$\pi A = \pi$ and $\sum_i \pi_i = 1$; from any start, the mean law over time is a mixture of them"""
+    """πA = π and Σ πᵢ = 1; from any start, the mean law over time is a mixture of them"""
     matrix, many = reducible(case), 2**20
     laws = case.build()(matrix)
     lazy = 0.5 * (matrix + torch.eye(len(matrix), dtype=matrix.dtype))  # the same laws, and no periods
@@ -196,7 +196,7 @@ def _newest_first(following: Tensor, start: Any = None) -> MarkovChain:
 
 @law("maths.markov.order_chain", fault=_newest_first, id="history-markovisation")
 def a_chain_of_order_k_is_a_chain_on_histories_of_k_states(case: Case) -> float:
-    r"""$P[X_0, \dots, X_n] = \nu(X_0, \dots, X_{k-1}) \prod_{t \ge k} P[X_t \mid X_{t-k}, \dots, X_{t-1}]$"""
+    """P[X₀, …, Xₙ] = ν(X₀, …, Xₖ₋₁) Π P[Xₜ | Xₜ₋ₖ, …, Xₜ₋₁] over t ≥ k"""
     states, order, steps = case.integer("states", 2, 3), case.integer("order", 1, 2), case.integer("steps", 1, 3)
     following = case.distribution("following", *[states] * (order + 1)).detach()
     start = case.distribution("ν", states**order).detach()

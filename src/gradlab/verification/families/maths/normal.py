@@ -68,7 +68,7 @@ def _without_determinant(own: Normal, x: Tensor) -> Tensor:
 
 @law("maths.normal.log_density", fault=[_by_variances_alone, _without_determinant], id="gauss-block-independence")
 def blocks_are_independent_if_and_only_if_they_are_uncorrelated(case: Case) -> float:
-    r"""$\log p(x, y) = \log p(x) + \log p(y) \Leftrightarrow \Sigma_{XY} = 0$
+    r"""log p(x, y) = log p(x) + log p(y) ⇔ Cov(X, Y) = 0
 
     In general the two differ by $\frac{1}{2} \log (\det \Sigma_{XX} \det \Sigma_{YY} / \det \Sigma)$ on average.
     """
@@ -175,7 +175,7 @@ def _neighbours(covariance: Tensor, indices: Sequence[int]) -> Tensor:
 
 @law("maths.isserlis", fault=_neighbours, id="wick-isserlis", most_cases=20)
 def a_moment_is_a_derivative_of_the_moment_generating_function(case: Case) -> float:
-    r"""$E[X_{i_1} \cdots X_{i_n}] = \partial_{i_1} \cdots \partial_{i_n} e^{\frac{1}{2} a^\top \Sigma a}$ at a = 0"""
+    """E[X₁ ⋯ Xₙ] = ∂₁ ⋯ ∂ₙ exp(½ aᵀΣa) at a = 0, each coordinate as often as it is named"""
     own = normal(case)
     indices = _indices(case, own.dim, 6)
     a = torch.zeros(own.dim, dtype=torch.float64, requires_grad=True)
@@ -187,7 +187,7 @@ def a_moment_is_a_derivative_of_the_moment_generating_function(case: Case) -> fl
 
 @law("maths.isserlis", fault=_neighbours, id="wick-isserlis")
 def a_moment_is_a_sum_over_all_pairings(case: Case) -> float:
-    r"""$E[X_{i_1} \cdots X_{i_n}] = \sum \prod \Sigma_{i_a i_b}$ over (n - 1)(n - 3) ⋯ 1 pairings, 0 for odd n"""
+    """E[X₁ ⋯ Xₙ] = Σ Π E[XᵢXⱼ] over all (n - 1)(n - 3) ⋯ 1 pairings, 0 for odd n"""
     own = normal(case)
     indices = _indices(case, own.dim, 8)
     products = [
@@ -217,7 +217,7 @@ def _own_slope(function: Callable[[Tensor], Tensor], covariance: Tensor, index: 
 
 @law("maths.by_parts", fault=_own_slope, id="gauss-ibp", most_cases=30)
 def a_factor_is_exchanged_for_slopes(case: Case) -> float:
-    r"""$E[X_i f(X)] = \sum_j E[X_i X_j] \, E[\partial_j f(X)]$ for $X \sim N(0, \Sigma)$"""
+    """E[Xᵢ f(X)] = Σ E[XᵢXⱼ] E[∂ⱼf(X)] over j, for X ~ N(0, Σ)"""
     own = normal(case, dim=case.integer("dim", 1, 2))
     centred = Normal(torch.zeros_like(own.mean), own.covariance)
     index, b = case.integer("i", 0, own.dim - 1), case.tensor("b", own.dim, scale=0.5).detach()
@@ -276,7 +276,7 @@ def covariances_of_independent_ones_add_up(case: Case) -> float:
     ),
 )
 def a_marginal_is_a_projection(case: Case) -> float:
-    r"""$X_I \sim N(\mu_I, \Sigma_{II})$: the affine map that keeps these coordinates"""
+    """some coordinates of N(μ, Σ) are normal with their entries of μ and Σ: the affine map that keeps them"""
     own = normal(case, dim=case.integer("dim", 2, 4))
     kept = case.permutation("order", own.dim)[: case.integer("kept", 1, own.dim - 1)].tolist()
     wanted = own.affine(torch.eye(own.dim, dtype=torch.float64)[kept])
@@ -296,7 +296,7 @@ def _as_if_unrelated(own: Normal, indices: Sequence[int], values: Tensor) -> Nor
 
 @law("maths.normal.condition", fault=[_as_uncertain, _as_if_unrelated], id="gauss-conditioning")
 def the_conditional_density_is_a_quotient(case: Case) -> float:
-    r"""$\log N(x; \mu_{X \mid y}, \Sigma_{X \mid y}) = \log p(x, y) - \log p(y)$"""
+    """log p(x | y) = log p(x, y) - log p(y), with the conditional mean and covariance"""
     own = normal(case, dim=case.integer("dim", 2, 4))
     order = case.permutation("order", own.dim).tolist()
     known = sorted(order[: case.integer("known", 1, own.dim - 1)])

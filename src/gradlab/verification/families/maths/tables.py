@@ -55,7 +55,7 @@ def _alike(table: JointTable, **functions: object) -> JointTable:
 
 @law("maths.joint.pushforward", fault=_alike, id="prob-space-rv")
 def a_mean_is_the_same_over_outcomes_and_over_values(case: Case) -> float:
-    r"""$E f(X, Y) = \sum_{x, y} f(x, y) p(x, y) = \sum_v v \, P_f(v)$"""
+    """E f(X, Y) = Σ f(x, y) p(x, y) over outcomes = Σ v P[f(X, Y) = v] over values"""
     table = pair(case)
     values = case.indices("f", *table.probabilities.shape, below=4)
     image = case.build()(table, f=lambda x, y: int(values[x, y]))
@@ -64,7 +64,7 @@ def a_mean_is_the_same_over_outcomes_and_over_values(case: Case) -> float:
 
 @law("maths.joint.marginal", fault=lambda table, name: table.condition(**{"XY".replace(name, ""): 0}))
 def a_marginal_counts_every_value_of_the_others(case: Case) -> float:
-    r"""$P[X = x] = \sum_y p(x, y)$"""
+    """P[X = x] = Σ p(x, y) over y"""
     table = pair(case)
     wanted = torch.stack([table.probability(lambda x, y, at=at: x == at) for at in table.values["X"]])
     return difference(case.build()(table, "X").probabilities, wanted)
@@ -112,7 +112,7 @@ def _constant(table: JointTable, given: str) -> Tensor:
 
 @law("maths.joint.conditional", fault=_constant, id="conditional-distribution")
 def conditional_laws_give_the_pair_back_on_every_event(case: Case) -> float:
-    r"""$P[X \in A, Y \in B] = \sum_{y \in B} P_{X \mid Y = y}(A) \, P[Y = y]$ for all events A and B
+    r"""P[X ∈ A, Y ∈ B] = Σ P[X ∈ A | Y = y] P[Y = y] over y ∈ B, for all events A and B
 
     Without B it would hold for the constant kernel $y \mapsto P_X$ too.
     """
@@ -131,7 +131,7 @@ def _backwards(table: JointTable, given: str) -> Tensor:
 
 @law("maths.joint.conditional", fault=[_backwards, _constant], id="conditional-discrete-density")
 def rows_are_the_table_divided_by_the_marginal(case: Case) -> float:
-    r"""$P_{X \mid Y = y}(x) = P[X = x, Y = y] / P[Y = y]$, which sums to 1; where $P[Y = y] = 0$ it is some law"""
+    """P[X = x | Y = y] = P[X = x, Y = y] / P[Y = y], which sums to 1; where P[Y = y] = 0 it is some law"""
     table = pair(case)
     p = table.probabilities.detach().clone()
     p[:, -1] = 0 if p.shape[1] > 1 else p[:, -1]
@@ -175,7 +175,7 @@ def normal_pair(case: Case) -> tuple[Normal, GridDensity]:
     id="density-marginal",
 )
 def the_marginal_of_a_normal_density_is_that_of_its_block(case: Case) -> float:
-    r"""$p_X(x) = \int p(x, y) \, dy$, for a normal pair $N(x; \mu_X, \Sigma_{XX})$"""
+    """p(x) = ∫ p(x, y) dy, for a normal pair the normal density of its block"""
     normal, density = normal_pair(case)
     wanted = normal.marginal([0]).density(density.grids["x"][:, None])
     return difference(case.build()(density, "x").values, wanted)
