@@ -137,7 +137,7 @@ def smallest_curvature(function: Function, points: Points) -> Float[Tensor, " po
     tensor([-2.])
     """
     hessian = torch.func.jacrev(torch.func.jacrev(lambda x: function(x[None])[0]))
-    curvatures: Tensor = torch.linalg.eigvalsh(torch.stack([hessian(x) for x in points]))
+    curvatures: Tensor = torch.linalg.eigvalsh(torch.func.vmap(hessian)(points))
     return curvatures[:, 0]
 
 

@@ -108,10 +108,10 @@ class GradientStep:
     def _update(self, slopes: Gradients, found: list[Tensor], lr: float | Tensor) -> Tensor | None:
         r"""Move the parameters; gradients g that are longer than θ = `clip` are first shortened to about θ.
 
-        $$ g \leftarrow \min \left( 1, \frac{\theta}{\Vert g \Vert + \varepsilon} \right) g, \qquad \varepsilon = 10^{-6} $$
+        $$ g \leftarrow \min \left( 1, \frac{\theta}{\Vert g \Vert + \varepsilon} \right) g $$
 
-        The equation has no ε as it is usually printed, and then says nothing of a gradient of 0. This one is torch's, so
-        that a training is that of the usual loop; where ‖g‖ ≥ 1 it shortens a gradient by a millionth at most.
+        The equation has no ε where it is usually printed, and then says nothing of a gradient of 0. That of 1e-6 is
+        torch's, so that a training is that of the usual loop; where ‖g‖ ≥ 1 it shortens g by a millionth at most.
         """
         if self.small is not None and isinstance(lr, Tensor) and not self.unreached:
             return self.small(found, lr)

@@ -225,16 +225,16 @@ def score_of_scikit_learn(case: Case) -> float:
 
     x, y = _labels(case, "x", "y")
     got = case.build(correct=False)(x, y).value
-    return abs(got - float(mutual_info_score(x.numpy(), y.numpy())))
+    return abs(float(got) - float(mutual_info_score(x.numpy(), y.numpy())))
 
 
 @peer("maths.entropy_estimate", "scipy.stats.entropy")
 def entropy_of_scipy(case: Case) -> float:
-    from scipy.stats import entropy
+    from scipy.stats import entropy  # type: ignore[import-untyped]
 
     (x,) = _labels(case, "x")
     got = case.build(correct=False, base=2.0)(x).value
-    return abs(got - float(entropy(np.unique(x.numpy(), return_counts=True)[1], base=2)))
+    return abs(float(got) - float(entropy(np.unique(x.numpy(), return_counts=True)[1], base=2)))
 
 
 def _of_all_samples(p: Sequence[float], number: int, estimate: Callable[[list[int]], float]) -> float:
