@@ -5,9 +5,10 @@ from functools import wraps
 import pytest
 from torch import nn
 
+from gradlab.explanation.walk import walks
 from gradlab.verification import Subject, checks, run_check
 from gradlab.verification.checks import Fault
-from gradlab.verification.course import LAWS
+from gradlab.verification.course import EXAMPLES, LAWS
 from gradlab.verification.subject import find_subject
 
 NAMED = [check for of_block in checks.values() for check in of_block if check.ids]
@@ -33,8 +34,12 @@ def without_answers(name):
     return Fault(**{each: absent_like(method) for each, method in methods.items()}).of(name)
 
 
-def test_only_laws_of_the_course_are_named():
-    assert {law for check in NAMED for law in check.ids} <= set(LAWS)
+def test_each_law_of_the_course_is_stated_and_no_other_is_named():
+    assert {law for check in NAMED for law in check.ids} == set(LAWS)
+
+
+def test_each_worked_example_is_walked_through():
+    assert set(walks()) == set(EXAMPLES)
 
 
 @pytest.mark.parametrize("check", NAMED, ids=lambda check: f"{check.block}-{check.name}")
