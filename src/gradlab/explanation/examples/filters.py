@@ -6,10 +6,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import torch
-from PIL import Image
 from torch import Tensor, nn
 
-from gradlab.data.pictures.filtering import filter_picture, read_kernel
 from gradlab.explanation.walk import Step, matrix, rows, worked
 from gradlab.nn.filters import Filter, GaussianBlur, MeanBlur, Sharpen, Sobel
 
@@ -107,6 +105,10 @@ def edge_kernels() -> list[Step]:
 
 @worked("opencv-filter", "A box of 5 × 5 over a picture file, as cv2.filter2D does it")
 def opencv_filter() -> list[Step]:
+    from PIL import Image  # both are slow to load
+
+    from gradlab.data.pictures.filtering import filter_picture, read_kernel
+
     pixels = checkered()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "picture.png")

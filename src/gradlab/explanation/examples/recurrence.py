@@ -59,5 +59,5 @@ def _with_biases(net: RNN, amounts: tuple[int, int], x: Tensor, first: Tensor) -
     """The outputs with these added to the biases of input and state."""
     more = dict(zip(("bias_ih", "bias_hh"), amounts, strict=True))
     changed = {name: weight + more.get(name[:7], 0) for name, weight in net.named_parameters()}
-    outputs, _ = torch.func.functional_call(net, changed, (x, first))
+    outputs: Tensor = torch.func.functional_call(net, changed, (x, first))[0]
     return outputs

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import permutations, product
 from math import log
+from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
 
 from gradlab.data.dataset import Dataset
 from gradlab.data.pairs.prepare import prepare_pairs
@@ -15,14 +15,15 @@ from gradlab.data.pairs.reader import SentenceReader
 from gradlab.explanation.walk import Step, worked
 from gradlab.models import build_model
 from gradlab.models.cost import parameter_count
-from gradlab.models.seq2seq import Conditioned
+from gradlab.models.seq2seq import Conditioned, EncoderDecoderModel
 from gradlab.registry import Part
 from gradlab.sampling import Beam, beam_search
 from gradlab.tasks.seq2seq import Seq2Seq
-from gradlab.training import driver
-from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
 from gradlab.training.plan import Plan, plan_schema
+
+if TYPE_CHECKING:
+    from gradlab.training.loop import Training
 
 NOUNS = {"cat": "el gato", "dog": "el perro", "book": "el libro", "girl": "la niña", "apple": "la manzana"}
 VERBS = {"sees": "ve", "wants": "quiere", "paints": "pinta"}
@@ -52,7 +53,7 @@ class Translator(Observer):
     """A small encoder and decoder with attention, and how its translations of new sentences came along."""
 
     data: Dataset
-    model: nn.Module
+    model: EncoderDecoderModel
     task: Seq2Seq
     every: int | None = LOOK_EVERY
     moments: list[tuple[int, float, float, float]] = field(default_factory=list)
@@ -60,6 +61,8 @@ class Translator(Observer):
 
     @classmethod
     def trained(cls) -> "Translator":
+        from gradlab.training import driver  # a tenth of a second, which the list of all examples can do without
+
         english, spanish = zip(*sentences(), strict=True)
         raw = Pairs.of_texts(english, spanish, "pair {}".format, SentenceReader())
         data = prepare_pairs(raw, "pairs", tokenizer="word", validation=0.0, test=0.2)
@@ -67,6 +70,7 @@ class Translator(Observer):
             torch.manual_seed(0)
             part = Part("seq2seq-rnn", {"cell": "gru", "dim": 32, "hidden": 64})
             model = build_model(part, data.preprocessing.spec, data.targets.tokens)
+            assert isinstance(model, EncoderDecoderModel)
             self = cls(data, model, Seq2Seq(data.targets))
             plan = Plan(**plan_schema.resolve({"steps": STEPS, **_PLAN}, "train"))
             self.step(None)
@@ -74,7 +78,7 @@ class Translator(Observer):
                 training.run()
         return self
 
-    def step(self, training: Training | None) -> None:
+    def step(self, training: "Training | None") -> None:
         test = self.data.test
         loss = self.task.evaluate(self.model, test)["loss"]
         right = [

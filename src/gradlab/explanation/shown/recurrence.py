@@ -56,7 +56,7 @@ def reach(network: RNN | LSTM, x: Tensor) -> list[float]:
 
     def step(state: Tensor, read: Tensor) -> Tensor:
         """The whole state, h or h beside c, after one more input."""
-        first = [part[None, None] for part in state.split(size)]
+        first = [part[None, None] for part in state.chunk(parts)]
         _, after = network(read[None], tuple(first) if parts == 2 else first[0])
         return torch.cat([part[0, 0] for part in (after if parts == 2 else [after])])
 
@@ -72,19 +72,19 @@ def reach(network: RNN | LSTM, x: Tensor) -> list[float]:
 
 
 def _rnn(norm: float) -> RNN:
+    """With a state that is turned and stretched by so much at each step, and moved a little by the input."""
     network = RNN(_HIDDEN, _HIDDEN).double()
-    with torch.no_grad():
-        network.weight_hh_l0.copy_(norm * torch.linalg.qr(torch.randn(_HIDDEN, _HIDDEN, dtype=torch.float64))[0])
-        network.weight_ih_l0.mul_(0.1)
+    turn = torch.linalg.qr(torch.randn(_HIDDEN, _HIDDEN, dtype=torch.float64))[0]
+    weights = network.state_dict()
+    weights |= {"weight_hh_l0": norm * turn, "weight_ih_l0": 0.1 * weights["weight_ih_l0"]}
+    network.load_state_dict(weights)
     return network
 
 
 def _lstm(bias: float) -> LSTM:
+    """With small weights, and a bias at the forget gate."""
     network = LSTM(_HIDDEN, _HIDDEN).double()
-    with torch.no_grad():
-        for added in (network.bias_ih_l0, network.bias_hh_l0):
-            added.zero_()
-        network.bias_ih_l0[_HIDDEN : 2 * _HIDDEN] = bias
-        network.weight_ih_l0.mul_(0.1)
-        network.weight_hh_l0.mul_(0.1)
+    weights = {name: (0.1 if weight.ndim > 1 else 0.0) * weight for name, weight in network.state_dict().items()}
+    weights["bias_ih_l0"][_HIDDEN : 2 * _HIDDEN] = bias
+    network.load_state_dict(weights)
     return network

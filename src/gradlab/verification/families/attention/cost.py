@@ -14,7 +14,7 @@ from gradlab.verification.families.attention.calling import built, look
 from gradlab.verification.families.attention.kinds import DOT, SCALED
 
 
-class _Largest(TorchDispatchMode):
+class _Largest(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Sees every tensor that is computed, and keeps the number of entries of the largest."""
 
     entries = 0
@@ -31,7 +31,7 @@ def _cost(block: Any, n: int, d: int) -> tuple[int, int]:
     from torch.utils.flop_counter import FlopCounterMode  # imports the compiler
 
     x = torch.ones(1, n, d, dtype=torch.float64)
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as flops, _Largest() as largest:
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as flops, _Largest() as largest:  # type: ignore[no-untyped-call]
         look(block, x, x, x)
     return flops.get_total_flops(), largest.entries
 

@@ -342,7 +342,7 @@ def it_is_general_with_a_product_for_its_matrix(case: Case) -> float:
     u, v = case.weights(seen.block, "query_weight", "key_weight").values()
     sizes, product = seen.settings, u.T @ v
     parameters = sum(parameter.numel() for parameter in seen.block.parameters())
-    more = abs(parameters - sizes["rank"] * (sizes["query_dim"] + sizes["key_dim"]))
+    more: float = abs(parameters - sizes["rank"] * (sizes["query_dim"] + sizes["key_dim"]))
     more += max(0, int(torch.linalg.matrix_rank(product)) - sizes["rank"])
     return more + difference(seen(), torch.softmax(seen.queries @ product @ seen.keys.mT, -1) @ seen.values)
 

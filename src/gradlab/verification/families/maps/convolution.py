@@ -205,7 +205,9 @@ def convolved(x: Tensor, kernel: Tensor) -> Tensor:
     """x ∗ w of one channel, by Fourier transforms, where both overlap entirely."""
     w, axes = kernel[0, 0], tuple(range(2 - x.ndim, 0))
     around = torch.fft.ifftn(torch.fft.fftn(x, dim=axes) * torch.fft.fftn(w, s=x.shape[2:], dim=axes), dim=axes).real
-    return around[(..., *(slice(k - 1, None) for k in w.shape))]  # before it, the kernel reaches round the end
+    inside: Any = (..., *(slice(k - 1, None) for k in w.shape))  # before it, the kernel reaches round the end
+    convolution: Tensor = around[inside]
+    return convolution
 
 
 mirrored = Fault(forward=lambda self, x: self._conv_forward(x, flipped(self.weight), self.bias))
@@ -340,8 +342,8 @@ def the_kernel_slides_over_the_input_as_it_is(case: Case) -> float:
     x, w = layer.input(case), layer.weight[0, 0]
     places = [n - k + 1 for n, k in zip(x.shape[2:], w.shape, strict=True)]
     shifts = list(product(*map(range, w.shape)))
-    windows = [x[(..., *(slice(u, u + n) for u, n in zip(at, places, strict=True)))] for at in shifts]
-    slid = torch.stack([w[at] * window for at, window in zip(shifts, windows, strict=True)]).sum(0)
+    windows: list[Any] = [(..., *(slice(u, u + n) for u, n in zip(at, places, strict=True))) for at in shifts]
+    slid = torch.stack([w[at] * x[window] for at, window in zip(shifts, windows, strict=True)]).sum(0)
     return difference((layer(x), layer(x)), (slid, convolved(x, flipped(layer.weight))), [x, layer.weight])
 
 
