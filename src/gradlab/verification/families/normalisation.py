@@ -13,7 +13,7 @@ from gradlab.nn.normalisation import BatchNorm
 from gradlab.scratch import normalisation
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, Fault, conform, example, law, tied
-from gradlab.verification.comparing import array, difference, excess
+from gradlab.verification.comparing import array, difference, excess, gradients
 from gradlab.verification.subject import Incomparable
 
 Settings = dict[str, Any]
@@ -342,7 +342,9 @@ def at_test_time_it_is_affine_and_examples_do_not_meet(case: Case) -> float:
 
 @law("norm.batch", fault=lambda **settings: BatchNorm(**settings, affine=False), id="bn-param-count")
 def there_are_two_parameters_for_each_feature(case: Case) -> float:
-    """2 n parameters for n features"""
+    """2 n parameters for n features, all of which take part"""
     features = case.integer("num_features", 1, 4)
-    block = case.build(num_features=features)
-    return float(abs(sum(p.numel() for p in block.parameters()) - 2 * features))
+    block = case.build(num_features=features).train()
+    own = list(block.parameters())
+    slopes = gradients(block(case.distinct("x", 3, features)), own)
+    return float(abs(sum(p.numel() for p, slope in zip(own, slopes, strict=True) if slope.any()) - 2 * features))
