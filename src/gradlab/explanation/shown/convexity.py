@@ -1,5 +1,7 @@
 """Pictures of convexity: Jensen's gap, and a counterexample that was looked for."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -69,8 +71,8 @@ def counterexample() -> Figure:
             dots("a and b", ends[:, 0], dented(ends), INK, hover, size=10),
             dots(f"λa + (1 - λ)b, λ = {worst.share:.2f}", [mix], [value], PALETTE[1], hover, size=10),
         ],
-        "A parabola with a bump. Of 20,000 random pairs and mixes this is the one at which the function lies highest above "
-        "the line between its ends; a convex one lies nowhere above any.",
+        "A parabola with a bump. Of 20,000 random pairs and mixes this is the one at which the function lies highest "
+        "above the line between its ends; a convex one lies nowhere above any.",
         {"xaxis": axis("x"), "yaxis": axis("f(x)", range=[-0.2, 4])},
     )
 
@@ -78,7 +80,7 @@ def counterexample() -> Figure:
 @shown("below-sets", "maths.below_set", "convex-set")
 def below_sets() -> Figure:
     x = torch.linspace(-2, 2, 241, dtype=torch.float64)[:, None]
-    functions = {
+    functions: dict[str, Callable[[Tensor], Tensor]] = {
         "x², convex: so are all its sets": lambda p: p[..., 0] ** 2,
         "√|x|, not convex: its sets are still intervals": lambda p: p[..., 0].abs().sqrt(),
         "x⁴ - 2x² + 1: two valleys, and sets of two parts": lambda p: p[..., 0] ** 4 - 2 * p[..., 0] ** 2 + 1,
@@ -94,7 +96,7 @@ def below_sets() -> Figure:
     return Figure(
         "What lies below a level of a convex function is convex, and the other way round it need not be",
         traces,
-        "Each function with the set {x : f(x) ≤ ½} in its colour underneath. A set of one interval does not make a function "
-        "convex.",
+        "Each function with the set {x : f(x) ≤ ½} in its colour underneath. A set of one interval does not make a "
+        "function convex.",
         {"xaxis": axis("x"), "yaxis": axis("f(x)", range=[-0.6, 2.4])},
     )

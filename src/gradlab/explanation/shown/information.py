@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,8 @@ def coin() -> Figure:
             gap,
             dots("p = q", [belief], [information.entropy([belief, 1 - belief], base=2)], INK, hover, size=9),
         ],
-        "The surprise at a coin that falls heads with probability p. Whoever believes in another coin q is surprised by "
-        "the line, which touches the curve at p = q alone: the distance between the two is the divergence.",
+        "The surprise at a coin that falls heads with probability p. Whoever believes in another coin q is surprised "
+        "by the line, which touches the curve at p = q alone: the distance between the two is the divergence.",
         {"xaxis": axis("probability p of heads"), "yaxis": axis("bits", range=[0, 2.4])},
     )
 
@@ -77,8 +78,8 @@ def uniforms() -> Figure:
             dots("U[0, ½]: -1 bit", [0.5], [half], POOR, hover, size=10),
             dots("U[0, 1]: 0", [1.0], [0.0], INK, hover, size=10),
         ],
-        "Nothing on an interval holds more than the uniform density. On [0, ½] even that is negative: half a unit is one "
-        "bit less than a unit, whatever the unit is.",
+        "Nothing on an interval holds more than the uniform density. On [0, ½] even that is negative: half a unit is "
+        "one bit less than a unit, whatever the unit is.",
         {"xaxis": axis("width b - a"), "yaxis": axis("differential entropy in bits"), "shapes": [level(0.0)]},
     )
 
@@ -99,9 +100,9 @@ def code_lengths() -> Figure:
     return Figure(
         "A code gives each letter about as many bits as it surprises",
         [{**lengths, "name": "length of its word"}, surprises],
-        f"Huffman's code for the letters of a sentence of {len(_TEXT)}. A word can only have whole bits, so that the mean "
-        f"length {mean:.3f} is a little above the entropy {entropy:.3f}, and by less than one; words of equal lengths "
-        f"would need {equal}.",
+        f"Huffman's code for the letters of a sentence of {len(_TEXT)}. A word can only have whole bits, so that the "
+        f"mean length {mean:.3f} is a little above the entropy {entropy:.3f}, and by less than one; words of equal "
+        f"lengths would need {equal}.",
         {"xaxis": axis("letter", type="category"), "yaxis": axis("bits")},
     )
 
@@ -118,7 +119,7 @@ def normals_that_agree() -> Figure:
     exact = -0.5 * torch.log2(1 - rho**2)
     rng, bins, number = np.random.default_rng(0), 8, 400
     tried = np.linspace(-0.95, 0.95, 15)
-    edges = Normal(0.0, 1.0).icdf(torch.linspace(0, 1, bins + 1)[1:-1]).numpy()
+    edges = [NormalDist().inv_cdf(k / bins) for k in range(1, bins)]
     found, plain = [], []
     for r in tried:
         x, noise = rng.normal(size=(2, number))
@@ -135,9 +136,9 @@ def normals_that_agree() -> Figure:
             dots("shares as they are", tried, plain, PALETTE[1], hover, size=6, symbol="x"),
             {**estimates, "error_y": spread},
         ],
-        f"Estimated from {number} pairs, each variable cut into {bins} parts of equal probability. Shares as they are find "
-        "information even where there is none; Miller's correction takes that off. What is cut tells a little less "
-        "than the densities, most of all near ±1, where theirs has no bound.",
+        f"Estimated from {number} pairs, each variable cut into {bins} parts of equal probability. Shares as they are "
+        "find information even where there is none; Miller's correction takes that off. What is cut tells a little "
+        "less than the densities, most of all near ±1, where theirs has no bound.",
         {"xaxis": axis("correlation ρ"), "yaxis": axis("mutual information in bits", range=[-0.1, 2.2])},
     )
 
@@ -157,7 +158,7 @@ def _fitted(mixture: MixtureSameFamily, mean: float) -> tuple[Normal, float]:
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.item()
 
-    optimizer.step(closure)
+    optimizer.step(closure)  # type: ignore[no-untyped-call]
     mean, log_std = values.detach()
     return Normal(mean, log_std.exp()), divergence().item()
 
@@ -181,15 +182,15 @@ def both_ways() -> Figure:
             f"least KL(q‖p) = {back:.3f}: takes one": (choose, PALETTE[1], 2),
         }
         for name, (density, color, width) in curves.items():
-            y = density.log_prob(x).exp()  # type: ignore[no-untyped-call]
+            y = density.log_prob(x).exp()
             traces.append(line(name, x, y, color, hover, width, visible=distance == 2.0))
             groups.append(i)
     return Figure(
         "One normal for two: the divergence taken one way covers both, the other way it takes one",
         traces,
-        "KL(p‖q) is infinite where q misses something that happens, so the best q is wide, with the mean and the variance "
-        "of p. KL(q‖p) punishes q for what never happens: once the two are far apart, the best q keeps to one of them. "
-        "Close together there is little difference. The slider moves them.",
+        "KL(p‖q) is infinite where q misses something that happens, so the best q is wide, with the mean and the "
+        "variance of p. KL(q‖p) punishes q for what never happens: once the two are far apart, the best q keeps to "
+        "one of them. Close together there is little difference. The slider moves them.",
         {
             "xaxis": axis("x"),
             "yaxis": axis("density", range=[0, 0.62]),

@@ -40,7 +40,7 @@ def bounds_and_evidence() -> Figure:
             low.append(ends[0].item())
             high.append(ends[1].item())
             mean.append(bound.mean().item())
-        traces.append(ribbon(f"nine of ten, {name}", counts, low, high, color))
+        traces.append(ribbon(f"eight of ten, {name}", counts, low, high, color))
         hover = "K = %{x}: %{y:.3f}<extra></extra>"
         traces.append(line(f"mean bound, draws of {name}", counts, mean, color, hover, 3))
     for trace in traces[::2]:
@@ -50,12 +50,12 @@ def bounds_and_evidence() -> Figure:
     return Figure(
         "With more draws the bound closes on the evidence",
         traces,
-        "z is standard normal, x is z with noise, and log p(x) is known (dotted). One draw is the ELBO; the mean of K weights "
-        "is p(x) on average, and its logarithm too low, by ever less. Draws of the prior seldom explain x, and need many "
-        f"more. The bands hold eight of ten of {_REPEATS:,} repetitions.",
+        "z is standard normal, x is z with noise, and log p(x) is known (dotted). One draw is the ELBO; the mean of K "
+        "weights is p(x) on average, and its logarithm too low, by ever less. Draws of the prior seldom explain x, and "
+        f"need many more. The bands hold eight of ten of {_REPEATS:,} repetitions.",
         {
             "xaxis": axis("draws K", **LOGARITHMIC, tickvals=counts, ticktext=[str(k) for k in counts]),
-            "yaxis": axis("bound in nats", range=[-8, evidence + 1.2]),
+            "yaxis": axis("bound in nats", range=[-9.5, evidence + 1.6]),
             "shapes": [level(evidence)],
             "annotations": [{**tick, "xanchor": "right", "yanchor": "bottom"}],
         },
