@@ -7,7 +7,7 @@ from torch.distributions import Exponential
 
 from gradlab.explanation.walk import Step, worked
 from gradlab.maths.information import kl_by_quadrature
-from gradlab.maths.latent import ExponentialPrior, elbo
+from gradlab.maths.latent import ExponentialPrior, elbo, log_weights
 from gradlab.maths.quadrature import integrate
 
 _X = 2.0
@@ -17,7 +17,7 @@ _X = 2.0
 def exponential_prior() -> list[Step]:
     x, model, q = torch.tensor(_X, dtype=torch.float64), ExponentialPrior(1.0), Exponential(torch.tensor(1.0).double())
     bound, evidence = elbo(model, x, q), model.evidence(x)
-    by_quadrature = integrate(lambda z: (model.prior.log_prob(z) + model.likelihood(z).log_prob(x)).exp(), 0.0).log()
+    by_quadrature = integrate(lambda z: (log_weights(model, x, z) + _log_prior(model, z)).exp(), 0.0).log()
     gap = kl_by_quadrature(q.log_prob, lambda z: model.log_posterior(z, x), 0.0, at=[1.0])
     best = ExponentialPrior.best_rate(_X)
     around = [_bound(theta, phi, x) for theta, phi in ((best, best), (0.9 * best, best), (best, 1.1 * best))]
@@ -60,6 +60,11 @@ def exponential_prior() -> list[Step]:
             ", ".join(f"{theta:.3f} for x = {value:g}" for theta, value in zip(likelihood, (0.5, 2, 5), strict=True)),
         ),
     ]
+
+
+def _log_prior(model: ExponentialPrior, z: torch.Tensor) -> torch.Tensor:
+    log_p: torch.Tensor = model.prior.log_prob(z)  # type: ignore[no-untyped-call]
+    return log_p
 
 
 def _bound(theta: float, phi: float, x: torch.Tensor) -> float:
