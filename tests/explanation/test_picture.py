@@ -17,6 +17,7 @@ from gradlab.explanation.picture import _also, figure_of, figure_page, figures, 
 from gradlab.explanation.walk import walks
 from gradlab.nn.blocks import blocks
 from gradlab.verification.course import EXAMPLES, LAWS
+from gradlab.verification.subject import subjects
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def drawn():
 
 def test_a_picture_is_of_things_that_are_known():
     figures()
-    known = {*blocks, *parts(), *LAWS, *EXAMPLES}
+    known = {*blocks, *parts(), *LAWS, *EXAMPLES, *subjects}
     assert set(_also) <= known
     assert {"hard-soft-attention", "quadratic-cost", "gradient-through-time", "filters"} <= set(figures())
 
