@@ -33,7 +33,8 @@ def output_error(
     >>> output_error(z, torch.sigmoid, lambda a: 0.5 * (a - target).square().sum())
     tensor([ 0.1250, -0.1250])
     """
-    return jacrev(head)(z).mT @ grad(loss)(head(z))
+    error: Tensor = jacrev(head)(z).mT @ grad(loss)(head(z))
+    return error
 
 
 def hidden_error(
@@ -49,6 +50,7 @@ def hidden_error(
     >>> hidden_error(torch.tensor([1.0, -1.0]), torch.relu, torch.tensor([[2.0, 3.0]]), torch.tensor([10.0]))
     tensor([20.,  0.])
     """
+    slope: Tensor
     (slope,) = vjp(activation, z)[1](torch.ones_like(z))
     return slope * (weight.mT @ error)
 

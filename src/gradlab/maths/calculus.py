@@ -34,7 +34,8 @@ def gradient(function: Function, at: Float[Tensor, " n"]) -> Float[Tensor, " n"]
     tensor([-2.,  3.])
     """
     _check_number(function, at)
-    return grad(function)(tensor(at))
+    slopes: Tensor = grad(function)(tensor(at))
+    return slopes
 
 
 @takes_arrays
@@ -47,7 +48,8 @@ def jacobian(function: Function, at: Float[Tensor, " n"]) -> Float[Tensor, "m n"
     tensor([[-2.,  3.],
             [ 6.,  0.]])
     """
-    return jacrev(function)(tensor(at))
+    slopes: Tensor = jacrev(function)(tensor(at))
+    return slopes
 
 
 @takes_arrays
@@ -61,7 +63,8 @@ def hessian(function: Function, at: Float[Tensor, " n"]) -> Float[Tensor, "n n"]
             [ 6.,  0.]])
     """
     _check_number(function, at)
-    return jacrev(grad(function))(tensor(at))
+    bends: Tensor = jacrev(grad(function))(tensor(at))
+    return bends
 
 
 @takes_arrays
@@ -81,7 +84,8 @@ def directional_derivative(function: Function, at: Float[Tensor, " n"], directio
         raise GradlabError(
             f"The point has shape {tuple(at.shape)} and the direction {tuple(direction.shape)}: they must be the same."
         )
-    return torch.tensordot(jacrev(function)(at), direction, dims=at.ndim)
+    slope: Tensor = torch.tensordot(jacrev(function)(at), direction, dims=at.ndim)
+    return slope
 
 
 @takes_arrays

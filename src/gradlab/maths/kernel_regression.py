@@ -60,7 +60,7 @@ def leave_one_out_error(
         raise GradlabError("To leave one example out needs two at least, got 1.")
     mean_of_others = (flat.sum(0) - flat) / (len(flat) - 1)
     total = torch.zeros((), dtype=flat.dtype)
-    for rows in torch.arange(len(x)).split(max(1, _PAIRS // x.numel())):
+    for rows in torch.split(torch.arange(len(x)), max(1, _PAIRS // x.numel())):
         others = rows[:, None] != torch.arange(len(x))
         weights = attention.weights(x[rows], x, others)
         predicted = weights @ flat + (1 - weights.sum(-1, keepdim=True)) * mean_of_others[rows]
@@ -91,7 +91,7 @@ def best_width(
 
 def _spread(x: Tensor) -> list[float]:
     nearest = 0.0
-    for rows in torch.arange(len(x)).split(max(1, _PAIRS // x.numel())):
+    for rows in torch.split(torch.arange(len(x)), max(1, _PAIRS // x.numel())):
         distances = torch.cdist(x[rows], x)
         nearest += float(distances.masked_fill(distances == 0, torch.inf).amin(1).nan_to_num(posinf=0.0).sum())
     extent = float((x.amax(0) - x.amin(0)).norm())

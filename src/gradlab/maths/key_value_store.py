@@ -58,8 +58,8 @@ class KeyValueStore:
             raise GradlabError("Nothing can be looked up in an empty store. Put a key and a value first.")
         keys, values = (torch.stack(each) for each in zip(*self._pairs.values(), strict=True))
         query = tensor(query).to(keys.dtype)
-        result: Tensor = (attention or DotAttention())(torch.atleast_2d(query), keys, values)
-        return result if query.ndim > 1 else result[0]
+        result: Tensor = (attention or DotAttention())(query.reshape(-1, query.shape[-1]), keys, values)
+        return result.reshape(*query.shape[:-1], -1)
 
     def _known(self, key: Tensor) -> tuple[float, ...]:
         name = _name(tensor(key))

@@ -15,11 +15,11 @@ def learned(unit: nn.Module, x: Tensor, y: Tensor, lr: float, steps: int) -> lis
     for _ in range(steps):
         loss = squared(unit(x)[:, 0], y)
         unit.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         losses.append(loss.item())
         with torch.no_grad():
             for parameter in unit.parameters():
-                parameter -= lr * slope(parameter)
+                parameter.sub_(lr * slope(parameter))
     return losses
 
 
@@ -51,6 +51,7 @@ def dead_relu() -> list[Step]:
     gradients = [slope(parameter).abs().max().item() for parameter in dead.parameters()]
     leaky_losses = learned(leaky, x, y, 0.5, 1000)
     small, large = learned(alive, 10 * x, y, 0.03, 500), learned(thrown, 10 * x, y, 1.0, 20)
+    weight, bias = thrown.parameters()
     return [
         Step(
             "A unit whose bias is far below zero: all its sums are negative, and so its outputs and slopes are 0.",
@@ -72,7 +73,7 @@ def dead_relu() -> list[Step]:
         Step(
             "With the learning rate 1 it dies on the way: the first step throws the weights to where all sums are "
             "negative, and there they stay.",
-            values=f"w = {thrown[0].weight.item():.4g}, b = {thrown[0].bias.item():.4g}; loss after each of the first "
+            values=f"w = {weight.item():.4g}, b = {bias.item():.4g}; loss after each of the first "
             f"steps {', '.join(f'{loss:.3g}' for loss in large[1:4])}",
         ),
     ]
@@ -92,10 +93,11 @@ def piecewise_constant_activation() -> list[Step]:
         generator.manual_seed(0)
         for parameter in network.parameters():
             parameter.data = torch.randn(parameter.shape, generator=generator)
-        first = network[0].weight.detach().clone()
+        weight = next(network.parameters())
+        first = weight.detach().clone()
         losses = learned(network, x, y, 0.3, 500)
-        moved = (network[0].weight.detach() - first).abs().max().item()
-        results.append((losses, moved, slope(network[0].weight).abs().max().item()))
+        moved = (weight.detach() - first).abs().max().item()
+        results.append((losses, moved, slope(weight).abs().max().item()))
     (steps, stayed, nothing), (smooth, moved, some) = results
     return [
         Step(

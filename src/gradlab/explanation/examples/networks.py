@@ -34,8 +34,8 @@ def numbers(values: Tensor, digits: int = 3) -> str:
 @worked("nn-2-5-1", "A network of 2 inputs, 5 hidden units and 1 output, with random weights")
 def nn_2_5_1() -> list[Step]:
     networks = [realisation(seed) for seed in range(3)]
-    first, last = networks[0][0], networks[0][2]
-    by_hand = last.weight @ torch.relu(first.weight @ CORNERS[3] + first.bias) + last.bias
+    a1, b1, a2, b2 = networks[0].parameters()
+    by_hand = a2 @ torch.relu(a1 @ CORNERS[3] + b1) + b2
     shapes = ", ".join(f"{'×'.join(map(str, p.shape))}" for p in networks[0].parameters())
     return [
         Step(
@@ -95,10 +95,10 @@ def logistic(feature: Tensor, repaid: Tensor) -> tuple[float, float, float]:
     def loss() -> Tensor:
         optimizer.zero_grad()
         value = binary_cross_entropy(model(feature[:, None])[:, 0], repaid)
-        value.backward()
+        value.backward()  # type: ignore[no-untyped-call]
         return value
 
-    optimizer.step(loss)
+    optimizer.step(loss)  # type: ignore[no-untyped-call]
     return model.weight.item(), model.bias.item(), loss().item()
 
 

@@ -24,8 +24,8 @@ def from_even_to_certain() -> Figure:
     traces = []
     for i, temperature in enumerate(temperatures):
         weights = Softmax(temperature=temperature)(scores)
-        above = {"text": [f"{weight:.3f}" for weight in weights.tolist()], "textposition": "outside"}
-        traces.append(bars(names, weights, hover, visible=i == start, **above))
+        text = [f"{weight:.3f}" for weight in weights.tolist()]
+        traces.append(bars(names, weights, hover, visible=i == start, text=text, textposition="outside"))
     note = (
         "The weights softmax(x / T). At T = 1 they are softmax itself. Hot, all are nearly the same; cold, all weight "
         "goes to the largest: the error is at most (n − 1) e^(−gap/T), where the gap is that to the second largest."
@@ -63,11 +63,11 @@ def activations_and_their_slopes() -> Figure:
         at = x.clone().requires_grad_()
         values = activation(at)
         (slopes,) = torch.autograd.grad(values.sum(), at)
-        name, group = type(activation).__name__, {"legendgroup": type(activation).__name__}
+        name = type(activation).__name__
         hover = "%{x:.2f}: %{y:.3f}<extra>" + label(name) + "</extra>"
         traces += [
-            line(name, x, values.detach(), color, hover, **group),
-            line(name, x, slopes, color, hover, xaxis="x2", yaxis="y2", showlegend=False, **group),
+            line(name, x, values.detach(), color, hover, legendgroup=name),
+            line(name, x, slopes, color, hover, xaxis="x2", yaxis="y2", showlegend=False, legendgroup=name),
         ]
     note = (
         "On the left the functions, on the right their slopes, by which gradients are multiplied on their way back. "

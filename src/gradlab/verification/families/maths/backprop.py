@@ -40,12 +40,14 @@ def _loss(case: Case, outputs: int) -> Map:
 
 def _canonical(z: Tensor, head: Map, loss: Map) -> Tensor:
     """The derivative by a itself, as if the head were the canonical one."""
-    return torch.func.grad(loss)(head(z))
+    slope: Tensor = torch.func.grad(loss)(head(z))
+    return slope
 
 
 def _diagonal(z: Tensor, head: Map, loss: Map) -> Tensor:
     """As if the head took each entry alone, which softmax does not."""
-    return torch.func.jacrev(head)(z).diagonal() * _canonical(z, head, loss)
+    slopes: Tensor = torch.func.jacrev(head)(z).diagonal()
+    return slopes * _canonical(z, head, loss)
 
 
 @law(OUTPUT, id="backprop-delta-output", fault=[_canonical, _diagonal])

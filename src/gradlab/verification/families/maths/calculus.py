@@ -99,7 +99,7 @@ def it_is_symmetric_and_has_the_second_derivatives(case: Case) -> float:
 @peer(HESSIAN, "torch.autograd.functional.hessian")
 def torchs_hessian(case: Case) -> float:
     f = Waves(case)
-    return difference(case.build()(f, f.at), torch.autograd.functional.hessian(f, f.at))
+    return difference(case.build()(f, f.at), torch.autograd.functional.hessian(f, f.at))  # type: ignore[no-untyped-call]
 
 
 @law(DIRECTIONAL, fault=lambda f, x, v: ours.directional_derivative(f, x, v / v.norm().clamp(min=1e-9)))
@@ -223,7 +223,7 @@ def the_signs_of_the_eigenvalues_tell(case: Case) -> float:
     at = case.tensor("at", n).detach()
 
     def bowl(x: Tensor) -> Tensor:
-        y = turn @ (x - at)
-        return 0.5 * (values * y.square()).sum() + y.pow(4).sum()
+        y: Tensor = turn @ (x - at)
+        return (0.5 * values * y.square() + y**4).sum()
 
     return float(case.build()(bowl, at) != wanted)
