@@ -154,7 +154,8 @@ PIXELS = tensors("logits gradient", "bf16") | tensors("x y slope", "fp32")
 def group_norm(kind, examples, channels, side):
     """Both passes over pictures of a U-Net, with the tiles that they have there."""
     pictures, size = torch.Size((examples, channels, side, side)), {"bf16": 2, "fp32": 4}[kind]
-    types = tensors("x y dy dx", kind) | tensors("weight bias moments parts", "fp32") | {"eps": "fp32"}
+    types = tensors("x offset y dy dx", kind) | tensors("weight bias moments parts", "fp32")
+    types |= {"eps": "fp32", "row": "i32"}
     constants = dict(sizes_of(pictures, 8, size, "silu")[1])
     return {
         f"group_norm, {name}, {kind}, {channels} channels": ("group_norm_triton", name, types, constants)

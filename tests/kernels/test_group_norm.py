@@ -30,9 +30,10 @@ def picture(*shape, dtype=torch.float32, mean=0.0):
     return x.contiguous(memory_format=torch.channels_last).requires_grad_()
 
 
-def formula(x, groups, gain, shift, eps, activation):
+def formula(x, groups, gain, shift, eps, activation, offset=None):
     """Written out, in float64."""
     x, gain, shift = (each.double() for each in (x, gain, shift))
+    x = x if offset is None else x + offset.double()[:, :, None, None]
     parts = x.reshape(len(x), groups, -1)
     off = parts - parts.mean(2, keepdim=True)
     normed = off / (off.square().mean(2, keepdim=True) + eps).sqrt()
@@ -89,12 +90,25 @@ def test_outputs_and_gradients_are_those_of_the_formula(case, dtype, activation,
     x, gain, shift = picture(*shape, dtype=dtype), *torch.randn(2, shape[1]).unbind()
     gain, shift, dy = gain.requires_grad_(), shift.requires_grad_(), torch.randn(shape).to(dtype)
     assert takes(x, groups, gain, shift)
-    got = both(lambda x: group_norm(x, groups, gain, shift, 1e-2, activation), x, gain, shift, dy)
-    exact = both(lambda x: formula(x, groups, gain, shift, 1e-2, activation), x, gain, shift, dy)
+    offset = torch.randn(shape[:2]).requires_grad_() if activation else torch.zeros(shape[:2], requires_grad=True)
+    added = offset if activation else None
+    got = both(lambda x: group_norm(x, groups, gain, shift, 1e-2, activation, added), x, gain, shift, dy)
+    exact = both(lambda x: formula(x, groups, gain, shift, 1e-2, activation, offset), x, gain, shift, dy)
     assert [each.dtype for each in got] == [dtype, dtype, torch.float32, torch.float32]
     assert got[0].is_contiguous(memory_format=torch.channels_last)
     assert max(errors(got[:2], exact[:2])) <= (NARROW if dtype == BF16 else WIDE)
     assert max(errors(got[2:], exact[2:])) <= WIDE  # sums are in float32
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, BF16])
+def test_what_is_added_to_a_channel_has_the_sum_of_its_gradients(dtype, tiles, poisoned):
+    tiles(64, 0)
+    x, dy = picture(2, 24, 3, 13, dtype=dtype), torch.randn(2, 24, 3, 13).to(dtype)
+    gain, shift = torch.randn(2, 24).unbind()
+    offset = torch.randn(2, 24, requires_grad=True)
+    mine = torch.autograd.grad(group_norm(x, 8, gain, shift, 1e-2, "silu", offset), offset, dy)
+    right = torch.autograd.grad(formula(x, 8, gain, shift, 1e-2, "silu", offset), offset, dy.double())
+    assert max(errors(mine, right)) <= 10 * WIDE  # what is added to all of a group has no effect: sums nearly cancel
 
 
 def test_a_mean_far_larger_than_the_spread_costs_no_more_than_its_rounding(tiles):
@@ -220,7 +234,7 @@ def test_a_u_net_is_the_same_by_kernels(monkeypatch, tiles, poisoned):
     x, time, labels, dy = torch.randn(2, 1, 7, 6), torch.rand(2), torch.tensor([0, 1]), torch.randn(2, 1, 7, 6)
     results, calls = [], []
     forward = module._forward
-    monkeypatch.setattr(module, "_forward", lambda *call: calls.append(call[-1]) or forward(*call))
+    monkeypatch.setattr(module, "_forward", lambda *call: calls.append(call[5]) or forward(*call))
     for on in (True, False):
         if not on:
             monkeypatch.setattr(module, "takes", lambda *_: False)

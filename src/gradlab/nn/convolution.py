@@ -8,11 +8,13 @@ from math import prod
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
 from gradlab.nn.blocks import ShapeError, block
+from gradlab.nn.plain import is_plain
 from gradlab.nn.sizes import output_size
 from gradlab.registry import Count, Natural
 
@@ -121,6 +123,40 @@ class Conv2d(nn.Conv2d):
     def as_matrix(self, height: int, width: int) -> Float[Tensor, "outputs inputs"]:
         """A with y = A x + b, for x and y laid out channel after channel, row after row."""
         return _as_matrix(self, height, width)
+
+
+def without_bias(conv: Conv2d, x: Tensor) -> tuple[Tensor, Tensor]:
+    """A convolution in two parts, of which the second, a number for each channel, is still to be added.
+
+    On a GPU a bias is a pass over all places by itself, unless it goes with something else that is added. A convolution
+    that somebody listens to is called as it is, and 0 is left to be added.
+
+    >>> conv = Conv2d(1, 2, 1)
+    >>> x = torch.randn(1, 1, 3, 3)
+    >>> y, bias = without_bias(conv, x)
+    >>> torch.allclose(y + bias[:, None, None], conv(x))
+    True
+    """
+    if conv.bias is None or not is_plain(conv):
+        y: Tensor = conv(x)
+        return y, y.new_zeros(())
+    return conv._conv_forward(x, conv.weight, None), conv.bias
+
+
+def pointwise(conv: nn.Module, x: Tensor, extra: Tensor) -> Tensor:
+    """A 1×1 convolution with a further bias; where channels lie side by side, one product of matrices.
+
+    >>> conv, x, extra = Conv2d(3, 2, 1), torch.randn(1, 3, 4, 4), torch.tensor([1.0, 2.0])
+    >>> torch.allclose(pointwise(conv, x, extra), conv(x) + extra[:, None, None], atol=1e-6)
+    True
+    """
+    if type(conv) is not Conv2d or conv.bias is None or not is_plain(conv):
+        y: Tensor = conv(x) + extra.reshape(-1, 1, 1)
+        return y
+    bias = conv.bias + extra
+    if not x.is_contiguous(memory_format=torch.channels_last):
+        return conv._conv_forward(x, conv.weight, bias)
+    return F.linear(x.permute(0, 2, 3, 1), conv.weight.flatten(1), bias).permute(0, 3, 1, 2)
 
 
 Convolution = Conv1d | Conv2d

@@ -134,13 +134,16 @@ class GroupNorm(nn.GroupNorm):
         return group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
 
-def norm_silu(norm: nn.Module, activation: nn.Module, x: Tensor) -> Tensor:
-    """activation(norm(x)): in one pass where they are plain group normalisation and SiLU, and a kernel is for x."""
+def norm_silu(norm: nn.Module, activation: nn.Module, x: Tensor, offset: Tensor | None = None) -> Tensor:
+    """activation(norm(x)): in one pass where they are plain group normalisation and SiLU, and a kernel is for x.
+
+    `offset` has a number for each channel of each example, which is added to x before.
+    """
     if type(norm) is GroupNorm and type(activation) is SiLU and x.ndim > 1 and x.shape[1] == norm.num_channels:
         affine = norm.num_groups, norm.weight, norm.bias
-        if takes(x, *affine) and is_plain(norm) and is_plain(activation):
-            return group_norm(x, *affine, norm.eps, "silu")
-    y: Tensor = activation(norm(x))
+        if takes(x, *affine, offset) and is_plain(norm) and is_plain(activation):
+            return group_norm(x, *affine, norm.eps, "silu", offset)
+    y: Tensor = activation(norm(x if offset is None else x + offset[:, :, None, None]))
     return y
 
 

@@ -2,11 +2,15 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from gradlab import specs
 from gradlab.errors import GradlabError
 from gradlab.models import build_model
 from gradlab.models.generative.time import sinusoids
+from gradlab.models.generative.unet import _enlarged
+from gradlab.nn import Conv2d
+from gradlab.nn.convolution import pointwise, without_bias
 from gradlab.registry import Part
 
 SMALL = {"unet": {"width": 8, "multiples": [1, 2, 2]}, "score-mlp": {"dim": 16, "layers": 2}}
@@ -85,3 +89,37 @@ def test_times_are_told_apart_in_half_precision_too():
     assert waves.dtype == torch.float32
     close, far = (sinusoids(torch.tensor([0.5, 0.5 + d]), 32) for d in (0.001, 0.3))
     assert 0.1 < (close[0] - close[1]).norm() < (far[0] - far[1]).norm()
+
+
+def test_weights_of_blocks_with_maps_of_their_own_are_read():
+    model = built("unet", classes=4)
+    older = model.state_dict()
+    weights, biases = (older.pop(f"offsets.{part}").split(model.sizes) for part in ("weight", "bias"))
+    names = [name for name, part in model.named_modules() if type(part).__name__ == "ResidualBlock"]
+    for name, weight, bias in zip(names, weights, biases, strict=True):
+        older |= {f"{name}.told.weight": weight, f"{name}.told.bias": bias - 1, f"{name}.conv1.bias": bias * 0 + 1}
+    other = built("unet", classes=4)
+    torch.nn.init.zeros_(other.offsets.weight)
+    other.load_state_dict(older)
+    call = torch.randn(3, *model.shape), torch.rand(3), torch.tensor([0, 1, 2])
+    torch.testing.assert_close(other(*call), model(*call), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("size", [(6, 8), (5, 8), (6, 7)])
+def test_places_are_repeated_as_torch_does(size):
+    x = torch.randn(2, 3, 3, 4)
+    for each in (x, x.contiguous(memory_format=torch.channels_last)):
+        assert torch.equal(_enlarged(each, torch.Size(size)), F.interpolate(x, size))
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_a_pointwise_map_is_the_convolution_also_when_somebody_listens(layout):
+    conv, x, extra = Conv2d(3, 5, 1), torch.randn(2, 3, 4, 6).contiguous(memory_format=layout), torch.randn(5)
+    right, heard = F.conv2d(x, conv.weight, conv.bias + extra), []
+    torch.testing.assert_close(pointwise(conv, x, extra), right)
+    y, bias = without_bias(conv, x)
+    torch.testing.assert_close(y + bias[:, None, None], conv(x))
+    conv.register_forward_hook(lambda *_: heard.append(1))
+    torch.testing.assert_close(pointwise(conv, x, extra), right)
+    assert without_bias(conv, x)[1] == 0
+    assert len(heard) == 2
