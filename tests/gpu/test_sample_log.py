@@ -9,6 +9,7 @@ from gradlab.models import build_model
 from gradlab.registry import Part
 from gradlab.run.sample_files import read_samples
 from gradlab.tasks.generative import Adversarial, Diffusion, VariationalAutoencoder
+from gradlab.training.driver import channels_last
 from gradlab.training.environment import settings
 from gradlab.training.loop import Training
 from gradlab.training.plan import Plan, plan_schema
@@ -41,6 +42,7 @@ def test_a_training_is_the_same_to_the_bit_with_and_without(kind, mode, tmp_path
     for observers in ([], [SampleLog(tmp_path, task, Preparation())]):
         torch.manual_seed(0)
         model = build_model(part, specs.Picture(1, 8, 8), task.outputs).to(CUDA)
+        channels_last(model)  # as for every training
         with settings(CUDA, 1, plan):
             Training(model, task, examples, None, plan, mode=mode, observers=observers).run()
             ends.append({**model.state_dict(), "next random numbers": torch.rand(4, device=CUDA)})

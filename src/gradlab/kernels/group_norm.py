@@ -73,9 +73,7 @@ def plain_group_norm(
     return F.silu(y) if activation == "silu" else y
 
 
-def takes(
-    x: Tensor, groups: int, weight: Tensor | None, bias: Tensor | None, offset: Tensor | None = None
-) -> bool:
+def takes(x: Tensor, groups: int, weight: Tensor | None, bias: Tensor | None, offset: Tensor | None = None) -> bool:
     """Whether the kernels are for such tensors. A compiler makes kernels of its own, and torch.func has other rules."""
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         return False

@@ -168,7 +168,7 @@ def spirals_diffusion() -> Recipe:
 def mnist_diffusion() -> Recipe:
     """MNIST digits of classes that are asked for, by diffusion. Needs `gradlab data fetch mnist`, or --data FOLDER."""
     changes = {"data": "mnist", "model": "unet", "model__width": 64, "model__multiples": [1, 2, 2], "model__blocks": 2}
-    changes |= {"task__guidance": 2.0, "train__steps": 20000, "train__batch_size": 256, "train__lr": 5e-4}
+    changes |= {"task__guidance": 2.0, "train__steps": 10000, "train__batch_size": 256, "train__lr": 5e-4}
     changes |= {"train__ema": 0.999, "train__precision": "auto", "train__evaluate_every": 2000}
     return variant("mnist-diffusion", digits_diffusion(), **changes)
 
