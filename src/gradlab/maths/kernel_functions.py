@@ -47,8 +47,12 @@ def squared_distances(x: Float[Tensor, "n d"], y: Float[Tensor, "m d"]) -> Float
     return (x.square().sum(1)[:, None] + y.square().sum(1) - 2 * x @ y.T).clamp(min=0)
 
 
-def scale_gamma(gamma: float | Literal["scale", "auto"], x: Float[Tensor, "n d"]) -> float:
+def scale_gamma(
+    gamma: float | Literal["scale", "auto"], x: Float[Tensor, "n d"], weights: Float[Tensor, " n"] | None = None
+) -> float:
     """γ as a number: "scale" is 1 / (d · variance of all entries), "auto" is 1 / d.
+
+    An example of weight 2 counts like two of it.
 
     >>> scale_gamma("auto", torch.zeros(5, 4)), scale_gamma("scale", torch.tensor([[0.0, 2.0], [4.0, 6.0]]))
     (0.25, 0.1)
@@ -56,7 +60,8 @@ def scale_gamma(gamma: float | Literal["scale", "auto"], x: Float[Tensor, "n d"]
     if gamma == "auto":
         return 1 / x.shape[1]
     if gamma == "scale":
-        variance = float(x.var(correction=0))
+        share = torch.full((len(x),), 1 / len(x), dtype=x.dtype) if weights is None else weights / weights.sum()
+        variance = float(share @ (x - (share @ x).mean()).square().mean(1))
         return 1 / (x.shape[1] * variance) if variance > 0 else 1.0
     if isinstance(gamma, str) or not 0 < gamma < float("inf"):
         raise GradlabError(f'gamma must be a number above 0, "scale" or "auto", got {gamma!r}.')
