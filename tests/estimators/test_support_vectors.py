@@ -65,7 +65,8 @@ def test_weights_of_classes_and_examples_are_those_of_svc(rng):
     X, y = MOONS
     weight = rng.uniform(0, 2, len(y)) * (rng.uniform(size=len(y)) > 0.2)
     mine, other = (
-        kind(tol=1e-8, gamma=1.0, class_weight={0: 1.0, 1: 5.0}).fit(X, y, weight) for kind in (SupportVectorClassifier, SVC)
+        kind(tol=1e-8, gamma=1.0, class_weight={0: 1.0, 1: 5.0}).fit(X, y, weight)
+        for kind in (SupportVectorClassifier, SVC)
     )
     assert mine.decision_function(X) == pytest.approx(other.decision_function(X), abs=1e-4)
     assert (X[mine.support_] == mine.support_vectors_).all()

@@ -18,6 +18,7 @@ from gradlab.models.support_vectors import (
     SupportVectorRegression,
     SupportVectors,
     SupportVectorSettings,
+    votes,
 )
 
 Kernel = KernelName | Callable[[Array, Array], Any]
@@ -163,9 +164,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorEstimator):  # type:
     def decision_function(self, X: Any) -> Array:
         """How far an example is on which side: of two classes positive for the second; else as the shape says."""
         x = self._read(X)
+        values = self._model.values(x)
         if len(self.classes_) == 2:
-            return self._model.values(x)[:, 0].numpy()
-        return (self._model.values(x) if self.decision_function_shape == "ovo" else self._model(x)).numpy()
+            return values[:, 0].numpy()
+        return (values if self.decision_function_shape == "ovo" else votes(values, len(self.classes_))).numpy()
 
     def predict(self, X: Any) -> Array:
         """The class with the most votes; of equal ones, that with the larger values."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Literal
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -18,9 +19,7 @@ _CHECKED = 400  # examples of whose kernel matrix the eigenvalues are computed
 _ROUNDING = 1e-9  # below zero, relative to the largest: eigenvalues of a singular matrix are rounded too
 
 
-def kernel_function(
-    name: KernelName, *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
-) -> KernelFunction:
+def kernel_function(name: KernelName, *, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0) -> KernelFunction:
     r"""The kernel of that name, as a function of two sets of examples.
 
     $$ \langle x, y \rangle, \quad e^{-\gamma |x - y|^2}, \quad (\gamma \langle x, y \rangle + c)^p, \quad
@@ -63,7 +62,7 @@ def scale_gamma(
         share = torch.full((len(x),), 1 / len(x), dtype=x.dtype) if weights is None else weights / weights.sum()
         variance = float(share @ (x - (share @ x).mean()).square().mean(1))
         return 1 / (x.shape[1] * variance) if variance > 0 else 1.0
-    if isinstance(gamma, str) or not 0 < gamma < float("inf"):
+    if not isinstance(gamma, (int, float, np.number)) or not 0 < gamma < float("inf"):
         raise GradlabError(f'gamma must be a number above 0, "scale" or "auto", got {gamma!r}.')
     return float(gamma)
 

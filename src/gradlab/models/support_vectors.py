@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
@@ -33,7 +33,8 @@ class SupportVectorSettings:
     C: Annotated[Positive, "what an error costs beside the width of the margin: the larger, the fewer errors"] = 1.0
     kernel: Annotated[KernelName, "inner product of examples: linear, rbf, polynomial or sigmoid"] = "rbf"
     gamma: Annotated[
-        Positive | Literal["scale", "auto"], "factor γ in the kernel; scale: 1 / (features · variance), auto: 1 / features"
+        Positive | Literal["scale", "auto"],
+        "factor γ in the kernel; scale: 1 / (features · variance), auto: 1 / features",
     ] = "scale"
     degree: Annotated[Count, "power of the polynomial kernel"] = 3
     coef0: Annotated[float, "what the polynomial and the sigmoid kernel add to the product"] = 0.0
@@ -74,6 +75,17 @@ class SupportVectors(nn.Module):
         """Whether the conditions of the optimum hold, up to `tol`."""
         return float(self.violation) <= self.settings.tol
 
+    def fit_inputs(self, inputs: Tensor) -> None:
+        """Refuse a kernel that is not positive definite, before the first step."""
+        if not len(self.rows):
+            self._check(inputs.detach().flatten(1).cpu().double())
+
+    def _check(self, x: Tensor, weights: Tensor | None = None) -> str:
+        self.gamma.fill_(scale_gamma(self.settings.gamma, x, weights))
+        name = "own" if self.own_kernel else self.settings.kernel
+        check_positive_definite(self._kernel(), x, name)
+        return name
+
     def learn_without_gradients(self, train: Any, batch: Any) -> None:
         """One step: some updates of the coefficients, of all of the training examples."""
         if not self.optimal:
@@ -90,7 +102,9 @@ class SupportVectors(nn.Module):
         bounds = self.settings.C * (np.ones(len(x)) if weights is None else weights.detach().cpu().double().numpy())
         coefficients = torch.zeros(len(self.intercepts), len(x), dtype=torch.float64)
         coefficients[:, self.rows.cpu()] = self.coefficients.cpu()
-        solutions = self._solve(self._prepared(x, torch.from_numpy(bounds)), targets.detach().cpu(), bounds, coefficients.numpy(), updates)
+        solutions = self._solve(
+            self._prepared(x, torch.from_numpy(bounds)), targets.detach().cpu(), bounds, coefficients.numpy(), updates
+        )
         self._hold(x, solutions)
 
     def _solve(
@@ -101,9 +115,7 @@ class SupportVectors(nn.Module):
     def _prepared(self, x: Tensor, weights: Tensor) -> KernelColumns:
         """Columns of the kernel matrix, which are kept from step to step; a resumed training computes the same."""
         if self._columns is None or self._columns.x.shape != x.shape or not torch.equal(self._columns.x, x):
-            self.gamma.fill_(scale_gamma(self.settings.gamma, x, weights))
-            name = "own" if self.own_kernel else self.settings.kernel
-            check_positive_definite(self._kernel(), x, name)
+            name = self._check(x, weights)
             self._columns = KernelColumns(self._kernel(), x, self.settings.cache, name)
         return self._columns
 
@@ -182,8 +194,8 @@ class SupportVectorClassification(SupportVectors):
     $$ \min \tfrac12 |w|^2 + C \sum_i \max(0, 1 - y_i f(x_i)), \qquad y_i \in \{-1, 1\} $$
 
     The `values` of a pair (a, b) are positive for the first of the two, as those of scikit-learn are; of two classes
-    alone they are positive for the second. Of several classes the outputs are votes of the pairs, to which the sum of
-    the values, squeezed to less than half a vote, is added.
+    alone they are positive for the second. Of several classes the outputs are the `votes` of the pairs, moved and
+    stretched so that a class which wins all its pairs is at 1 or about it, and one that loses one of them at -1.
 
     >>> x, y = torch.tensor([[0.0], [1.0], [3.0], [5.0]]), torch.tensor([0, 0, 1, 1])
     >>> SupportVectorClassification(1, 2, SupportVectorSettings(kernel="linear")).fit(x, y)(torch.tensor([[2.5]]))
@@ -236,11 +248,11 @@ class SupportVectorClassification(SupportVectors):
         values = self.values(x)
         if self.classes == 2:
             return values if self.outputs == 1 else nn.functional.pad(values, (1, 0))
-        return votes(values, self.classes)
+        return 2 * (votes(values, self.classes) - self.classes) + 3
 
 
 def votes(values: Float[Tensor, "batch pairs"], classes: int) -> Float[Tensor, "batch classes"]:
-    """How many pairs each class wins, and a share that says by how much; as in `decision_function` of SVC.
+    """How many pairs each class wins, and a third or less that says by how much; the `decision_function` of SVC.
 
     >>> votes(torch.tensor([[2.0, 1.0, -1.0]]), 3)
     tensor([[ 2.2500, -0.2500,  1.0000]])
@@ -250,11 +262,6 @@ def votes(values: Float[Tensor, "batch pairs"], classes: int) -> Float[Tensor, "
     won.index_add_(1, first, (values >= 0).to(values.dtype)).index_add_(1, second, (values < 0).to(values.dtype))
     sums.index_add_(1, first, values).index_add_(1, second, -values)
     return won + sums / (3 * (sums.abs() + 1))
-
-
-def support_rows(model: nn.Module) -> Int64[Tensor, " support"] | None:
-    """Which training examples are support vectors; None of a model that has none."""
-    return model.rows if isinstance(model, SupportVectors) else None
 
 
 @models.register("support-vector-classifier")

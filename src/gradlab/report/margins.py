@@ -11,6 +11,7 @@ from gradlab.report.regions import has_regions
 from gradlab.wording import counted
 
 if TYPE_CHECKING:
+    from gradlab.models.support_vectors import SupportVectors
     from gradlab.run import Run
 
 Numbers = npt.NDArray[np.float64]
@@ -34,29 +35,33 @@ def margin_section(run: "Run") -> Html:
     values = run.outputs(inputs).double().numpy()[:, 0]
     classes = train.targets.numpy()[shown]
     margins = (2.0 * classes - 1.0) * values
-    fitted = isinstance(run.model, SupportVectors)
-    support = np.isin(shown, run.model.rows.numpy()) if fitted else margins <= 1 + _AT
+    machine = run.model if isinstance(run.model, SupportVectors) else None
+    support = margins <= 1 + _AT if machine is None else np.isin(shown, machine.rows.numpy())
     figures = [_plane(run, inputs, values, classes, support)] if has_regions(run) else []
     figures.append(_distances(margins))
-    return section("Margin", quiet(_words(run, margins, support, fitted)), *map(charts, figures))
+    return section("Margin", quiet(_words(margins, support, machine)), *map(charts, figures))
 
 
-def _words(run: "Run", margins: Numbers, support: npt.NDArray[np.bool_], fitted: bool) -> str:
+def _words(margins: Numbers, support: npt.NDArray[np.bool_], machine: "SupportVectors | None") -> str:
     words = (
         f"{counted(int(support.sum()), 'support vector')} of {counted(len(margins), 'training example')}; "
         f"{int((margins < 1 - _AT).sum()):,} lie inside the margin or beyond it, {int((margins < 0).sum()):,} of them "
         "on the wrong side."
     )
-    if fitted and not run.model.optimal:
+    if machine is not None and not machine.optimal:
         words += (
-            f" This is not the optimum yet: its conditions are violated by {float(run.model.violation):.3g}, where "
-            f"model.tol is {run.model.settings.tol:g}. Train for more steps (train.epochs), or raise model.updates."
+            f" This is not the optimum yet: its conditions are violated by {float(machine.violation):.3g}, where "
+            f"model.tol is {machine.settings.tol:g}. Train for more steps (train.epochs), or raise model.updates."
         )
     return words
 
 
 def _plane(
-    run: "Run", inputs: npt.NDArray[Any], values: Numbers, classes: npt.NDArray[np.int64], support: npt.NDArray[np.bool_]
+    run: "Run",
+    inputs: npt.NDArray[Any],
+    values: Numbers,
+    classes: npt.NDArray[np.int64],
+    support: npt.NDArray[np.bool_],
 ) -> Html:
     low, high = np.nanmin(inputs, 0), np.nanmax(inputs, 0)
     border = 0.08 * np.maximum(high - low, 1e-9)
@@ -65,7 +70,9 @@ def _plane(
     z = run.outputs(grid.astype(inputs.dtype)).double().numpy()[:, 0].reshape(_SIDE, _SIDE)
     names = run.data["targets"]["classes"]
     points = [_points(names[c], inputs, values, (classes == c) & ~support, c, "circle") for c in (0, 1)]
-    rings = [_points(f"{names[c]}: support vectors", inputs, values, (classes == c) & support, c, "ring") for c in (0, 1)]
+    rings = [
+        _points(f"{names[c]}: support vectors", inputs, values, (classes == c) & support, c, "ring") for c in (0, 1)
+    ]
     first, second = run.data["inputs"]["features"] or ("x0", "x1")
     return chart(
         "Margin and support vectors",

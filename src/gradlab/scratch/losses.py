@@ -1,4 +1,5 @@
-"""Losses: what a prediction costs, by default its mean over the examples. All but the hinges are negative log-likelihoods."""
+"""Losses: what a prediction costs, by default its mean over the examples. But for the hinges, each is a negative
+log-likelihood."""
 
 from math import lgamma, log, pi
 

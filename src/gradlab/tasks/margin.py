@@ -43,7 +43,7 @@ class Margin(Classify):
         squared: Annotated[bool, "square the hinge (p = 2), which makes it smooth"] = False,
         C: Annotated[
             Positive | None,
-            "what the sum of the losses counts beside ½|w|²: train.weight_decay is then 1 / (C · examples), of biases too",
+            "what the sum of losses counts beside ½|w|²: sets train.weight_decay to 1 / (C · examples), of biases too",
         ] = None,
     ):
         super().__init__(targets)

@@ -134,7 +134,7 @@ class Checkup(Observer):
             last = training.pending[-1].values()
             sizes = torch.stack(torch._foreach_norm(list(self.before.values()))).tolist() if self.before else []
             layers = list(training.layers.values())  # none, of a model that learns without gradients
-            changes = torch._foreach_sub(layers, list(self.before.values())) if layers else []
+            changes = list(torch._foreach_sub(layers, list(self.before.values()))) if layers else []
             moved = torch.stack(torch._foreach_norm(changes)).tolist() if changes else []
             self.source.look(
                 step - 1,
