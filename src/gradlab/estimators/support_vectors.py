@@ -181,7 +181,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorEstimator):  # type:
 class SupportVectorRegressor(RegressorMixin, SupportVectorEstimator):  # type: ignore[misc]
     r"""The flattest function of which errors up to ε cost nothing, with a kernel.
 
-    $$ \min \tfrac12 |w|^2 + C \sum_i \max(0, |y_i - f(x_i)| - \varepsilon), \qquad f(x) = \sum_i \beta_i k(x_i, x) + b $$
+    $$ \min \tfrac12 |w|^2 + C \sum_i \max(0, |y_i - f(x_i)| - \varepsilon),
+       \quad f(x) = \sum_i \beta_i k(x_i, x) + b $$
 
     - `epsilon`: error that costs nothing, in units of y
 

@@ -88,6 +88,7 @@ class NotPositiveDefinite(GradlabError):
 
     def __init__(self, name: str, shown: str):
         super().__init__(
-            f"The {name} kernel is not positive definite on these examples: {shown}, so that the support vector machine "
-            "has no single optimum. Take another kernel (rbf is always positive definite), or other gamma and coef0."
+            f"The {name} kernel is not positive definite on these examples: {shown}, so that the support vector "
+            "machine has no single optimum. Take another kernel (rbf is always positive definite), or other gamma and "
+            "coef0."
         )

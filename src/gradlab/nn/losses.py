@@ -146,8 +146,8 @@ def hinge(
 
     $$ \ell(f, y) = \max(0, 1 - y f), \qquad y \in \{-1, 1\} $$
 
-    A score beyond the margin costs nothing and pulls at nothing: with an L2 penalty it makes the support vector machine.
-    At the margin itself the slope is taken to be 0. Cortes & Vapnik 1995, doi:10.1007/BF00994018.
+    A score beyond the margin costs nothing and pulls at nothing: with an L2 penalty it makes the support vector
+    machine. At the margin itself the slope is taken to be 0. Cortes & Vapnik 1995, doi:10.1007/BF00994018.
 
     >>> hinge(torch.tensor([3.0, 0.5, -1.0]), torch.tensor([1.0, 1.0, 1.0]), reduction="none").tolist()
     [0.0, 0.5, 2.0]

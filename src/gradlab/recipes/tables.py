@@ -50,7 +50,7 @@ def moons_mlp() -> Recipe:
 
 @recipe
 def moons_svm() -> Recipe:
-    """Two half moons by a support vector machine with a Gaussian kernel: the report draws margin and support vectors."""
+    """Two half moons by a support vector machine with a kernel: the report draws margin and support vectors."""
     # Its optimum is what is asked for, not the step with the least loss on the way there.
     train = {"epochs": 12, "batch_size": "full", "keep": "last"}
     model = Part("support-vector-classifier", {"updates": 20})
