@@ -28,10 +28,15 @@ KERNELS = [
 
 
 @pytest.mark.parametrize("kind", [SupportVectorClassifier, SupportVectorRegressor])
-def test_every_check_of_scikit_learn_passes(kind):
-    results = check_estimator(kind(tol=1e-9), on_fail=None, on_skip=None)
+@pytest.mark.parametrize(
+    ("tol", "allowed"),
+    # One check compares two fits to 1e-7, which fits that end at a tolerance of 1e-3 cannot meet.
+    [(1e-9, set()), (1e-3, {"check_sample_weight_equivalence_on_dense_data"})],
+)
+def test_every_check_of_scikit_learn_passes(kind, tol, allowed):
+    results = check_estimator(kind(tol=tol), on_fail=None, on_skip=None)
     left = {r["check_name"]: r["exception"] for r in results if r["status"] != "passed"}
-    assert left.keys() <= {"check_array_api_input"}, left
+    assert left.keys() <= {"check_array_api_input", *allowed}, left
     assert len(results) > 50
 
 

@@ -121,7 +121,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorEstimator):  # type:
     >>> X, y = load_iris(return_X_y=True)
     >>> fitted = SupportVectorClassifier().fit(X, y)
     >>> fitted.score(X, y) > 0.95, fitted.n_support_
-    (True, array([ 7, 19, 19]))
+    (True, array([ 7, 29, 24]))
     """
 
     def __init__(
