@@ -259,7 +259,9 @@ class Schema:
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The annotations of a callable; those written as text, read."""
     # The fields of a dataclass are annotated in its body, the parameters of any other class in its constructor.
-    plain_class = isinstance(function, type) and not is_dataclass(function)
+    # A subclass of a dataclass may have a constructor of its own.
+    own = isinstance(function, type) and "__init__" in vars(function) and "__dataclass_params__" not in vars(function)
+    plain_class = isinstance(function, type) and (own or not is_dataclass(function))
     written = getattr(function, "__init__") if plain_class else function  # noqa: B009  (mypy takes it for an instance)
     try:
         return typing.get_type_hints(written, include_extras=True)

@@ -14,7 +14,15 @@ from gradlab.training.fit import Fit
 from gradlab.training.observers import Observer
 
 if TYPE_CHECKING:
-    from gradlab.estimators import Classifier, KernelClassifier, KernelRegressor, Regressor, load_estimator
+    from gradlab.estimators import (
+        Classifier,
+        KernelClassifier,
+        KernelRegressor,
+        Regressor,
+        SupportVectorClassifier,
+        SupportVectorRegressor,
+        load_estimator,
+    )
 
 __all__ = [
     "Task",
@@ -32,6 +40,8 @@ __all__ = [
     "Observer",
     "Regressor",
     "Run",
+    "SupportVectorClassifier",
+    "SupportVectorRegressor",
     "check_fits",
     "doctor",
     "find_tickets",
@@ -53,9 +63,20 @@ __all__ = [
 ]
 
 
+_ESTIMATORS = (
+    "Classifier",
+    "KernelClassifier",
+    "KernelRegressor",
+    "Regressor",
+    "SupportVectorClassifier",
+    "SupportVectorRegressor",
+    "load_estimator",
+)
+
+
 def __getattr__(name: str) -> Any:
     """The estimators, whose base classes take scikit-learn a second to load: not before they are asked for."""
-    if name in ("Classifier", "KernelClassifier", "KernelRegressor", "Regressor", "load_estimator"):
+    if name in _ESTIMATORS:
         from gradlab import estimators
 
         return getattr(estimators, name)

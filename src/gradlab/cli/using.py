@@ -173,7 +173,11 @@ def predict(
 
 
 def _print_table(screen: Console, first: str, names: Sequence[str], predictions: list[dict[str, Any]]) -> None:
-    columns = [key for key in ("label", "probability", "value", "text", "score", "coverage") if key in predictions[0]]
+    columns = [
+        key
+        for key in ("label", "decision", "probability", "value", "text", "score", "coverage")
+        if key in predictions[0]
+    ]
     shown = zip(names[:_SHOWN], predictions[:_SHOWN], strict=True)
     rows = ([name, *(p[key] if key == "text" else number(p[key]) for key in columns)] for name, p in shown)
     screen.print(table(first, *columns, rows=rows))

@@ -29,6 +29,7 @@ from gradlab.models.ngram import NGram
 from gradlab.models.registry import models
 from gradlab.models.seq2seq import EncoderDecoderModel
 from gradlab.models.series import SeriesRNN, SeriesTransformer
+from gradlab.models.support_vectors import SupportVectorClassification, SupportVectorRegression
 from gradlab.models.vision import (
     VisionTransformer,
     cifar_cnn,
@@ -58,6 +59,8 @@ __all__ = [
     "RecurrentClassifier",
     "RecurrentLanguageModel",
     "ScoreMLP",
+    "SupportVectorClassification",
+    "SupportVectorRegression",
     "SeriesRNN",
     "SeriesTransformer",
     "TextClassifier",

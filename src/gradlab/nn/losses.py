@@ -138,6 +138,41 @@ def binary_cross_entropy(
     return _reduced(F.binary_cross_entropy_with_logits(logits, target, reduction="none"), reduction)
 
 
+@block("loss.hinge", flops="O(n)", memory="O(n)")
+def hinge(
+    score: Float[Tensor, "*shape"], target: Float[Tensor, "*shape"], *, reduction: Reduction = "mean"
+) -> Float[Tensor, "..."]:
+    r"""What a score lacks of the margin 1 on the side of its target.
+
+    $$ \ell(f, y) = \max(0, 1 - y f), \qquad y \in \{-1, 1\} $$
+
+    A score beyond the margin costs nothing and pulls at nothing: with an L2 penalty it makes the support vector
+    machine. At the margin itself the slope is taken to be 0. Cortes & Vapnik 1995, doi:10.1007/BF00994018.
+
+    >>> hinge(torch.tensor([3.0, 0.5, -1.0]), torch.tensor([1.0, 1.0, 1.0]), reduction="none").tolist()
+    [0.0, 0.5, 2.0]
+    """
+    _want_shape("loss.hinge", target, score.shape)
+    return _reduced(F.relu(1 - target * score), reduction)
+
+
+@block("loss.squared_hinge", flops="O(n)", memory="O(n)")
+def squared_hinge(
+    score: Float[Tensor, "*shape"], target: Float[Tensor, "*shape"], *, reduction: Reduction = "mean"
+) -> Float[Tensor, "..."]:
+    r"""The square of the hinge loss, which has no kink.
+
+    $$ \ell(f, y) = \max(0, 1 - y f)^2, \qquad y \in \{-1, 1\} $$
+
+    Smooth enough for L-BFGS and Newton's method; an outlier pulls as hard as it is far off.
+
+    >>> squared_hinge(torch.tensor([3.0, 0.5, -1.0]), torch.tensor([1.0, 1.0, 1.0]), reduction="none").tolist()
+    [0.0, 0.25, 4.0]
+    """
+    _want_shape("loss.squared_hinge", target, score.shape)
+    return _reduced(F.relu(1 - target * score).square(), reduction)
+
+
 @block("loss.gaussian_nll", flops="O(n)", memory="O(n)")
 def gaussian_nll(
     mean: Float[Tensor, "*shape"],

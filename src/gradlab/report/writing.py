@@ -51,7 +51,14 @@ def _reconstructions(run: "Run") -> Html:
     return reconstructions_section(run)
 
 
+def _margin(run: "Run") -> Html:
+    from gradlab.report.margins import margin_section
+
+    return margin_section(run)
+
+
 sections: dict[str, Section] = {
+    "margin": _margin,
     "classes": classification.test_section,
     "numbers": regression.test_section,
     "counts": regression.counts_section,
@@ -64,7 +71,7 @@ sections: dict[str, Section] = {
 }
 """By the names that tasks have for them."""
 
-_TITLES = {"samples": "Samples", "reconstructions": "Reconstructions"}
+_TITLES = {"margin": "Margin", "samples": "Samples", "reconstructions": "Reconstructions"}
 
 
 def write_report(run: "Run") -> Path:

@@ -1,4 +1,5 @@
-"""Losses: what a prediction costs, by default its mean over the examples. Each is a negative log-likelihood."""
+"""Losses: what a prediction costs, by default its mean over the examples. But for the hinges, each is a negative
+log-likelihood."""
 
 from math import lgamma, log, pi
 
@@ -6,7 +7,7 @@ import numpy as np
 
 from gradlab.scratch import functions
 from gradlab.scratch.dense import Indices
-from gradlab.scratch.functions import absolute, exp, log_softmax, softplus, where
+from gradlab.scratch.functions import absolute, exp, log_softmax, relu, softplus, where
 from gradlab.scratch.gates import Array
 from gradlab.scratch.tensor import Tensor
 
@@ -45,6 +46,16 @@ def soft_cross_entropy(
 def binary_cross_entropy(logits: Tensor, target: Tensor | Array, reduction: str = "mean") -> Tensor:
     """-y log p - (1 - y) log(1 - p) with p = sigmoid(z), which is log(1 + eᶻ) - y z: no logarithm of a rounded 0."""
     return reduced(softplus(logits) - logits * target, reduction)
+
+
+def hinge(score: Tensor, target: Tensor | Array, reduction: str = "mean") -> Tensor:
+    """max(0, 1 - y f) for targets of ±1: nothing beyond the margin, a line below it."""
+    return reduced(relu(1 - score * target), reduction)
+
+
+def squared_hinge(score: Tensor, target: Tensor | Array, reduction: str = "mean") -> Tensor:
+    """max(0, 1 - y f)²: its slope has no jump at the margin."""
+    return reduced(relu(1 - score * target) ** 2, reduction)
 
 
 def gaussian(mean: Tensor, target: Tensor | Array, std: Tensor, reduction: str = "mean") -> Tensor:

@@ -8,6 +8,7 @@ from gradlab.tasks.evaluation import compare, evaluate, predict
 from gradlab.tasks.forecast import Forecast
 from gradlab.tasks.generative import Density, Diffusion, Generative, Reconstruct
 from gradlab.tasks.language import Language
+from gradlab.tasks.margin import Margin
 from gradlab.tasks.masked import MaskedLanguage
 from gradlab.tasks.metrics import Metric
 from gradlab.tasks.objective import Loss, Losses, Objective
@@ -29,6 +30,7 @@ __all__ = [
     "Language",
     "Loss",
     "Losses",
+    "Margin",
     "MaskedLanguage",
     "Metric",
     "Objective",

@@ -32,6 +32,8 @@ def check_plan(plan: Plan, model: nn.Module, steps: int, batch_sizes: list[int],
         )
     if plan.log == "tensorboard":
         check_installed()
+    if plan.optimizer.name == "lbfgs" and hasattr(model, "learn_without_gradients"):
+        raise GradlabError(f"{type(model).__name__} learns without gradients: leave train.optimizer=lbfgs out.")
     most = getattr(model, "learning_steps", None)
     if most is not None and steps > most:
         raise GradlabError(

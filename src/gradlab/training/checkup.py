@@ -133,7 +133,8 @@ class Checkup(Observer):
         if self.logged != step and training.pending:
             last = training.pending[-1].values()
             sizes = torch.stack(torch._foreach_norm(list(self.before.values()))).tolist() if self.before else []
-            changes = torch._foreach_sub(list(training.layers.values()), list(self.before.values()))
+            layers = list(training.layers.values())  # none, of a model that learns without gradients
+            changes = list(torch._foreach_sub(layers, list(self.before.values()))) if layers else []
             moved = torch.stack(torch._foreach_norm(changes)).tolist() if changes else []
             self.source.look(
                 step - 1,

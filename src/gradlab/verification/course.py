@@ -14,7 +14,7 @@ LAWS = _names({
         bayes prob-space-rv independence density-marginal conditional-distribution conditional-discrete-density
         gauss-mgf gauss-moments gauss-affine gauss-sum gauss-block-independence gauss-singular wick-isserlis
         gauss-ibp gauss-conditioning convergence-modes slln clt markov-chain markov-inhomogeneous
-        stochastic-kernel history-markovisation
+        stochastic-kernel history-markovisation svm
     """,
     "Information theory": """
         entropy-bounds gibbs-inequality joint-entropy conditional-entropy mutual-information kl-nonnegative
