@@ -230,6 +230,7 @@ def network(**settings):
 
 def test_a_u_net_is_the_same_by_kernels(monkeypatch, tiles, poisoned):
     tiles(4096, 0)
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     model = network().to(memory_format=torch.channels_last)
     x, time, labels, dy = torch.randn(2, 1, 7, 6), torch.rand(2), torch.tensor([0, 1]), torch.randn(2, 1, 7, 6)
     results, calls = [], []
