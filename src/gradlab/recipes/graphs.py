@@ -9,7 +9,7 @@ from gradlab.registry import Part
 def karate_gcn() -> Recipe:
     """Zachary's karate club: whom 32 members followed, from the labels of two and all friendships, by a GCN."""
     train = {"steps": 200, "batch_size": 64, "optimizer": "adam", "lr": 1e-2, "weight_decay": 5e-4, "keep": "last"}
-    model = Part("gcn", {"hidden": 16, "dropout": 0.5})
+    model = Part("gcn", {"layers": 3, "hidden": 16})
     return Recipe("karate-gcn", Part("karate", {"validation": 0.0}), model, Part("classify"), train)
 
 
