@@ -45,7 +45,8 @@ _READER_KINDS: tuple[type[Any], ...] = (
 )
 _READERS: dict[str, type[Reader]] = {kind.kind: kind for kind in _READER_KINDS}
 _PREPARATIONS: dict[str, type[Preparation]] = {
-    kind.kind: kind for kind in (Preprocessing, Context, Beginning, Lookback, GraphPreparation, Ready, Pairing, Sentences)
+    kind.kind: kind
+    for kind in (Preprocessing, Context, Beginning, Lookback, GraphPreparation, Ready, Pairing, Sentences)
 }
 
 

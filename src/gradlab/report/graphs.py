@@ -58,7 +58,9 @@ def _lines(raw: "RawGraphs", x: Numbers, y: Numbers) -> dict[str, object]:
     """All edges as one line with gaps."""
     first, second = raw.edges[:, raw.edges[0] < raw.edges[1]] if not raw.directed else raw.edges
     gaps = [None] * len(first)
-    along = ([v for ends in zip(z[first].tolist(), z[second].tolist(), gaps, strict=True) for v in ends] for z in (x, y))
+    along = (
+        [v for ends in zip(z[first].tolist(), z[second].tolist(), gaps, strict=True) for v in ends] for z in (x, y)
+    )
     xs, ys = along
     return {"x": xs, "y": ys, "mode": "lines", "line": {"color": SOFT, "width": 0.8}, "hoverinfo": "skip",
             "showlegend": False}  # fmt: skip

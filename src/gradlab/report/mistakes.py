@@ -32,7 +32,15 @@ def mistakes(run: "Run", predictions: Predictions) -> Html:
     if len(worst) == 0:
         return Html()
     shape = run.data["inputs"].get("shape")
-    draw = _graphs if run.data["inputs"].get("kind") == "graphs" else _texts if shape is None else _pictures if is_picture(shape) else _table
+    draw = (
+        _graphs
+        if run.data["inputs"].get("kind") == "graphs"
+        else _texts
+        if shape is None
+        else _pictures
+        if is_picture(shape)
+        else _table
+    )
     title = tag("h3", "The most confident mistakes")
     return tag("div", tag("figure", title, draw(run, predictions, worst)), class_="charts")
 

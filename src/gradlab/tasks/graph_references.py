@@ -25,6 +25,9 @@ class LabelPropagation(nn.Module):
     Zhou et al. 2004, Learning with local and global consistency.
     """
 
+    nodes: Tensor
+    labels: Tensor
+
     def __init__(self, nodes: Int64[Tensor, " labelled"], labels: Int64[Tensor, " labelled"], classes: int):
         super().__init__()
         self.register_buffer("nodes", nodes)

@@ -9,8 +9,8 @@ from gradlab.cli.benchmarks.cuda import cuda
 from gradlab.cli.benchmarks.decode import decode
 from gradlab.cli.benchmarks.diffusion import diffusion
 from gradlab.cli.benchmarks.doctor import doctor
-from gradlab.cli.benchmarks.language import context, language
 from gradlab.cli.benchmarks.graph import graph
+from gradlab.cli.benchmarks.language import context, language
 from gradlab.cli.benchmarks.memory import memory
 from gradlab.cli.benchmarks.seq2seq import seq2seq
 from gradlab.cli.benchmarks.steps import compile_, precision, start

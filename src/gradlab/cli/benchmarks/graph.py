@@ -19,8 +19,8 @@ def graph(
 ) -> None:
     """What a step of a two-layer graph convolutional network costs, over block models of ever more edges.
 
-    A step is forward, backward and an update on all nodes; a node has ten edges, 32 features and 32 hidden units. Beside
-    it, the same network of torch_geometric's layers, where that is installed.
+    A step is forward, backward and an update on all nodes; a node has ten edges, 32 features and 32 hidden units.
+    Beside it, the same network of torch_geometric's layers, where that is installed.
 
     Example: `gradlab bench graph --edges 1000 1000000`
 

@@ -28,7 +28,9 @@ def graph(
     path: Annotated[str, "CSV file with a row for each node, or a folder with nodes.csv and edges.csv: --data FILE"],
     edges: Annotated[str | None, "CSV file with a row for each edge; default edges.csv beside the nodes"] = None,
     target: Annotated[str | None, "column of the nodes to predict; the same on all nodes of a graph, of graphs"] = None,
-    level: Annotated[Level, "what is predicted: a column of each node, where edges are, or a column of graphs"] = "node",
+    level: Annotated[
+        Level, "what is predicted: a column of each node, where edges are, or a column of graphs"
+    ] = "node",
     node: Annotated[str | None, "column that names the nodes; default the first"] = None,
     graph: Annotated[str | None, "column that says which graph a row is of, where there are several"] = None,
     source: Annotated[str | None, "column of the node that an edge leads from; default the first"] = None,

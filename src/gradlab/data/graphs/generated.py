@@ -30,7 +30,9 @@ def karate(seed: int) -> RawGraphs:
 
     Zachary 1977, Journal of Anthropological Research 33(4).
     """
-    pairs = [(int(a), int(b)) for a, _, others in (w.partition(":") for w in _MEETINGS.split()) for b in others.split(",")]
+    pairs = [
+        (int(a), int(b)) for a, _, others in (w.partition(":") for w in _MEETINGS.split()) for b in others.split(",")
+    ]
     return RawGraphs(
         nodes=np.zeros((34, 0)),
         edges=both_ways(np.array(pairs).T),
@@ -82,9 +84,7 @@ def blocks(
     return raw if level == "node" else as_links(raw, pairs, seed)
 
 
-def _drawn(
-    generator: np.random.Generator, groups: Indices, blocks: int, inside: float, outside: float
-) -> Indices:
+def _drawn(generator: np.random.Generator, groups: Indices, blocks: int, inside: float, outside: float) -> Indices:
     """Pairs of nodes, each drawn by itself: as many as the means say, then once each."""
     nodes = len(groups)
     members = [np.flatnonzero(groups == b) for b in range(blocks)]

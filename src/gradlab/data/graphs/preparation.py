@@ -1,6 +1,6 @@
 """From graphs to splits: which nodes, edges or graphs are learned from, and what a model sees of each node."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -164,10 +164,12 @@ def _apart(raw: RawGraphs, train: Indices, seed: int) -> tuple[RawGraphs, Indice
     """
     assert raw.asked is not None
     generator = np.random.default_rng([seed, 4])
-    carry = np.concatenate([
-        generator.permutation(rows)[: int(_MESSAGES * len(rows))]
-        for rows in (train[raw.targets[train] == 0], train[raw.targets[train] == 1])
-    ])  # as many pairs without an edge are left out, so that both are as frequent as in the other splits
+    carry = np.concatenate(
+        [
+            generator.permutation(rows)[: int(_MESSAGES * len(rows))]
+            for rows in (train[raw.targets[train] == 0], train[raw.targets[train] == 1])
+        ]
+    )  # as many pairs without an edge are left out, so that both are as frequent as in the other splits
     messages = raw.asked[carry[raw.targets[carry] == 1]].T
     if not messages.shape[1]:
         raise GradlabError("There are too few edges to train on: some carry messages, others are learned from.")
@@ -214,7 +216,7 @@ def _seen(raw: RawGraphs, train: Indices) -> Indices:
     return np.concatenate([np.arange(starts[i], starts[i + 1]) for i in train])
 
 
-def _notes(raw: RawGraphs, preparation: GraphPreparation, splits: dict[str, Examples]) -> list[str]:
+def _notes(raw: RawGraphs, preparation: GraphPreparation, splits: Mapping[str, Examples]) -> list[str]:
     ways = 1 if raw.directed else 2
     size = f"{counted(len(raw.nodes), 'node')}, {counted(raw.edges.shape[1] // ways, 'edge')}"
     several = f"{len(raw.graph_sizes):,} graphs, {size} in all" if len(raw.graph_sizes) > 1 else f"one graph, {size}"

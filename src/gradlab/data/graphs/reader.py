@@ -136,12 +136,16 @@ class NodeTable:
         block = whole(records_with(str(path), columns, reader.separator, reader.encoding), columns)
         texts = dict(zip(columns, block.columns, strict=True))
         groups = np.array(texts[reader.graph] if reader.graph else [""] * len(block), dtype=str)
-        graph_names, membership = np.unique(groups, return_inverse=True)
+        names, first, codes = np.unique(groups, return_index=True, return_inverse=True)
+        by_place = np.argsort(first)  # in the order of the file
+        graph_names, membership = names[by_place], np.argsort(by_place)[codes]
         order = np.argsort(membership, kind="stable")
-        rows = TableReader(columns=reader.columns).encode(texts, lambda i: f"{path}, {block.where(i)}")
+        empty = np.zeros((len(block), 0))
+        encode = TableReader(columns=reader.columns).encode
+        rows = encode(texts, lambda i: f"{path}, {block.where(i)}") if reader.columns else empty
         table = cls(
             texts={name: [column[i] for i in order] for name, column in texts.items()},
-            values=np.asarray(rows, dtype=np.float64).reshape(len(block), len(reader.columns))[order],
+            values=rows[order],
             names=[texts[node][i] for i in order],
             membership=membership[order],
             graph_names=graph_names.tolist(),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated
 
 from jaxtyping import Float
@@ -40,7 +41,7 @@ class GraphNetwork(nn.Module):
     ):
         super().__init__()
         widths = [inputs.node_features, *[settings.hidden] * settings.layers]
-        self.layers = nn.ModuleList(layer(a, b) for a, b in zip(widths[:-1], widths[1:], strict=True))
+        self.layers = nn.ModuleList(layer(a, b) for a, b in pairwise(widths))
         self.activation = activations.build(settings.activation)
         self.dropout = Dropout(settings.dropout)
         self.pool = GraphPool(settings.pool)
@@ -55,10 +56,7 @@ class GraphNetwork(nn.Module):
 
     def forward(self, graphs: Graphs) -> Float[Tensor, "examples outputs"]:
         h = self.nodes(graphs)
-        if graphs.asked is None:
-            h = self.pool(h, graphs.graph, len(graphs))
-        else:
-            h = h[graphs.asked].prod(1)
+        h = self.pool(h, graphs.graph, len(graphs)) if graphs.asked is None else h[graphs.asked].prod(1)
         y: Tensor = self.head(self.dropout(h))
         return y
 

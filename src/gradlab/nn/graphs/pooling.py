@@ -1,6 +1,5 @@
 """One vector for each graph of a batch."""
 
-import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 

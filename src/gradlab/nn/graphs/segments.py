@@ -90,7 +90,7 @@ _known = WeakIdKeyDictionary()
 def _rows(edges: Tensor, nodes: int, receiver: int) -> tuple[Tensor, Tensor, Tensor]:
     """The order of the edges by their row, where each row begins, and the columns, as a matrix by rows has them."""
     version = edges._version, nodes
-    known = _known.get(edges)
+    known = _known.get(edges)  # type: ignore[no-untyped-call]
     if known is None or known[0] != version:
         known = _known[edges] = (version, {})
     if receiver not in known[1]:

@@ -44,7 +44,9 @@ def _call(*weights: str, **options: Callable[[Any], Any]) -> Draw:
     def draw(case: Case) -> Call:
         block, features = _layer(case)
         # Of equal largest entries each library chooses another for the gradient.
-        x, edges = _graph(case, features, distinct=getattr(block, "aggregate", "") == "max" or hasattr(block, "messages"))
+        x, edges = _graph(
+            case, features, distinct=getattr(block, "aggregate", "") == "max" or hasattr(block, "messages")
+        )
         told = {name: option(block) for name, option in options.items()}
         return Call(block, (x, edges), case.weights(block, *weights), told)
 
@@ -124,7 +126,7 @@ def _aggregated(call: Call) -> Tensor:
         warnings.simplefilter("ignore")
         from torch_geometric.utils import scatter
     x, edges = call.inputs
-    return scatter(x[edges[0]], edges[1], dim_size=len(x), reduce=call.options["aggregate"])
+    return torch.as_tensor(scatter(x[edges[0]], edges[1], dim_size=len(x), reduce=call.options["aggregate"]))
 
 
 _AGGREGATE = {"aggregate": lambda block: block.aggregate}
@@ -136,8 +138,11 @@ _ATTENTION = _call("linear.weight", "receiver", "sender", "bias", slope=lambda b
 
 def _pool(case: Case) -> Call:
     block, nodes = case.build(aggregate=case.choice("aggregate", REDUCTIONS)), case.integer("nodes", 1, 6)
-    graph = case.indices("graph", nodes, below=3).unique(return_inverse=True)[1]  # none without nodes
-    return Call(block, (case.distinct("x", nodes, case.integer("features", 1, 3)), graph), {}, {"aggregate": block.aggregate})
+    drawn = case.indices("graph", nodes, below=3)
+    graph = torch.unique(drawn, return_inverse=True)[1]  # type: ignore[no-untyped-call]  # no graph without nodes
+    return Call(
+        block, (case.distinct("x", nodes, case.integer("features", 1, 3)), graph), {}, {"aggregate": block.aggregate}
+    )
 
 
 conform(MESSAGES, _MESSAGES, twin=graphs.messages, twin_call=_twin(graphs.messages))
@@ -189,7 +194,9 @@ def a_node_hears_its_neighbours_alone(case: Case) -> float:
     x, edges = _graph(case, features)
     near = torch.eye(len(x), dtype=torch.bool)
     near[edges[1], edges[0]] = True
-    jacobian = torch.autograd.functional.jacobian(lambda z: block(z, edges), x.detach())
+    jacobian = torch.autograd.functional.jacobian(  # type: ignore[no-untyped-call]
+        lambda z: block(z, edges), x.detach()
+    )
     return float(jacobian.abs().sum((1, 3))[~near].sum())
 
 
