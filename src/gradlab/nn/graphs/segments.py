@@ -36,7 +36,7 @@ def reduce_segments(values: Tensor, index: Tensor, count: int, how: Reduce) -> T
 
 def sizes(index: Tensor, count: int) -> Int64[Tensor, " segments"]:
     """How many rows each segment has."""
-    if index.device.type == "cpu":
+    if index.device.type == "cpu" and not torch.compiler.is_compiling():
         return torch.bincount(index, minlength=count)
     return torch.zeros(count, dtype=torch.int64, device=index.device).index_add(0, index, torch.ones_like(index))
 
@@ -54,7 +54,7 @@ def neighbour_sum(
 ) -> Float[Tensor, "nodes features"]:
     """What each node receives: the sum of the weighted rows of those that send to it."""
     plain = x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and not weight.requires_grad
-    if not plain or not edges.shape[1] or torch._C._functorch.peek_interpreter_stack() is not None:
+    if torch.compiler.is_compiling() or not plain or torch._C._functorch.peek_interpreter_stack() is not None:
         return reduce_segments(weight[:, None] * x[edges[0]], edges[1], len(x), "sum")
     product: Tensor = _Product.apply(x, edges, weight.to(x.dtype))  # type: ignore[no-untyped-call]
     return product

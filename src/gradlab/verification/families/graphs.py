@@ -139,7 +139,7 @@ _ATTENTION = _call("linear.weight", "receiver", "sender", "bias", slope=lambda b
 def _pool(case: Case) -> Call:
     block, nodes = case.build(aggregate=case.choice("aggregate", REDUCTIONS)), case.integer("nodes", 1, 6)
     drawn = case.indices("graph", nodes, below=3)
-    graph = torch.unique(drawn, return_inverse=True)[1]  # type: ignore[no-untyped-call]  # no graph without nodes
+    graph = torch.unique(drawn, return_inverse=True)[1]  # no graph without nodes
     return Call(
         block, (case.distinct("x", nodes, case.integer("features", 1, 3)), graph), {}, {"aggregate": block.aggregate}
     )
