@@ -7,7 +7,15 @@ from torch import Tensor, nn
 from gradlab.errors import GradlabError
 from gradlab.nn.blocks import Family, block
 from gradlab.nn.dense import Linear
-from gradlab.nn.graphs.segments import Edges, Reduce, neighbour_sum, reduce_segments, sizes, softmax_segments
+from gradlab.nn.graphs.segments import (
+    Edges,
+    Reduce,
+    neighbour_sum,
+    reduce_segments,
+    sizes,
+    softmax_segments,
+    transformed,
+)
 from gradlab.registry import Count, NonNegative
 
 convolutions = Family("graph.{}", "in_features", "out_features")
@@ -18,7 +26,7 @@ _LETTERS = "n nodes, m edges, and d features in and e out"
 
 def check_edges(name: str, edges: Tensor, nodes: int) -> None:
     """Refuse edges to nodes that are not there: on a GPU they would end the process."""
-    if torch.compiler.is_compiling() or edges.device.type != "cpu" or not edges.numel():
+    if transformed() or edges.device.type != "cpu" or not edges.numel():
         return
     if int(edges.min()) < 0 or int(edges.max()) >= nodes:
         raise GradlabError(

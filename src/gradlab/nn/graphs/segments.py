@@ -13,6 +13,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
+_SPARSE = 4096  # edges, from which on the matrix pays
+
 Reduce = Literal["sum", "mean", "max"]
 Edges = Int64[Tensor, "2 edges"]
 """A column for each edge: the node that sends, and below it the node that receives."""
@@ -36,7 +38,7 @@ def reduce_segments(values: Tensor, index: Tensor, count: int, how: Reduce) -> T
 
 def sizes(index: Tensor, count: int) -> Int64[Tensor, " segments"]:
     """How many rows each segment has."""
-    if index.device.type == "cpu" and not torch.compiler.is_compiling():
+    if index.device.type == "cpu" and not transformed():
         return torch.bincount(index, minlength=count)
     return torch.zeros(count, dtype=torch.int64, device=index.device).index_add(0, index, torch.ones_like(index))
 
@@ -49,12 +51,17 @@ def softmax_segments(scores: Tensor, index: Tensor, count: int) -> Tensor:
     return powers / reduce_segments(powers, index, count, "sum")[index]
 
 
+def transformed() -> bool:
+    """Whether the code is compiled, or mapped or differentiated by torch.func: values are then not at hand."""
+    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None
+
+
 def neighbour_sum(
     x: Float[Tensor, "nodes features"], edges: Edges, weight: Float[Tensor, " edges"]
 ) -> Float[Tensor, "nodes features"]:
     """What each node receives: the sum of the weighted rows of those that send to it."""
     plain = x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and not weight.requires_grad
-    if torch.compiler.is_compiling() or not plain or torch._C._functorch.peek_interpreter_stack() is not None:
+    if not plain or edges.shape[1] < _SPARSE or transformed():
         return reduce_segments(weight[:, None] * x[edges[0]], edges[1], len(x), "sum")
     product: Tensor = _Product.apply(x, edges, weight.to(x.dtype))  # type: ignore[no-untyped-call]
     return product
@@ -80,7 +87,8 @@ def _multiplied(x: Tensor, edges: Tensor, weight: Tensor, receiver: int) -> Tens
     with warnings.catch_warnings():  # torch says once that such matrices may change
         warnings.filterwarnings("ignore", "Sparse CSR")
         matrix = torch.sparse_csr_tensor(offsets, columns, weight[order], (len(x), len(x)), check_invariants=False)
-        return matrix @ x
+        with torch._C.DisableTorchFunction():  # counters would take it for a product of full matrices
+            return matrix @ x
 
 
 # How edges are sorted, by the tensor that has them: a training on one graph asks for it in every step.

@@ -162,7 +162,7 @@ example(
     CONVOLUTION, SAGE, ATTENTION,
     call=lambda n, d, e: ({"in_features": d, "out_features": e}, (torch.randn(n, d), _RING)), n=5, d=4, e=3,
 )  # fmt: skip
-example(POOL, call=lambda n, d: ({}, (torch.randn(n, d), torch.tensor([0, 0, 1, 1, 1]))), n=5, d=4)
+example(POOL, call=lambda n, d: ({}, (torch.randn(n, d), torch.tensor([0, 0, 1, 1, 1]), 2)), n=5, d=4)
 
 # Laws
 
