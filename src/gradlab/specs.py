@@ -136,12 +136,16 @@ class Pair(Spec):
 
 @dataclass(frozen=True)
 class Graph(Spec):
-    """A graph: features of each node and, where there are some, of each edge."""
+    """A graph: features of each node and, where there are some, of each edge.
+
+    What is asked is of a `level`: of nodes, of edges (pairs of nodes), or of whole graphs.
+    """
 
     kind = "graphs"
 
     node_features: int
     edge_features: int = 0
+    level: str = "node"
 
     def __str__(self) -> str:
         edges = f" and {counted(self.edge_features, 'feature')} of each edge" if self.edge_features else ""

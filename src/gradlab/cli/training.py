@@ -298,7 +298,7 @@ def _initial(experiment: Experiment) -> str:
 def show_columns(screen: Console, experiment: Experiment) -> None:
     """What each column of a table was taken for."""
     reader = experiment.dataset.raw.reader
-    if reader is None or "columns" not in reader.describe():
+    if reader is None or not reader.describe().get("columns"):
         return
     columns = reader.describe()["columns"]
     rows = ([c["name"], c["kind"], c["use"], c["note"]] for c in columns[:_COLUMNS])

@@ -5,6 +5,9 @@ from gradlab.data.batch import Batch
 from gradlab.data.captions import captioned, shapes  # noqa: F401
 from gradlab.data.dataset import Dataset, load, sources
 from gradlab.data.examples import Examples
+from gradlab.data.graphs import files as graph_files  # noqa: F401
+from gradlab.data.graphs import generated as graphs_generated  # noqa: F401
+from gradlab.data.graphs.preparation import GraphPreparation
 from gradlab.data.order import permutation
 from gradlab.data.pairs import copying, dates, files  # noqa: F401
 from gradlab.data.pairs.prepare import PairedExamples, Pairing
@@ -32,6 +35,7 @@ __all__ = [
     "Dataset",
     "Epochs",
     "Examples",
+    "GraphPreparation",
     "PairedExamples",
     "Pairing",
     "Preparation",

@@ -8,12 +8,13 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from gradlab.errors import GradlabError
+from gradlab.nn.graphs.batch import Graphs
 
 _NAMES = ("inputs", "targets", "weights")
 
 Batch = dict[str, Any]
 """Tensors by name, the first axis of each being the examples. A value may be a tuple, list or dictionary of tensors.
-A tensor without axes, or what is no tensor, goes with all examples.
+A tensor without axes, or what is no tensor, goes with all examples. `Graphs` are rows of examples too.
 
 Supervised learning has `inputs`, `targets` and, where examples count differently, `weights`.
 """
@@ -66,13 +67,18 @@ def key(batch: Batch) -> tuple[Any, ...]:
 def parted(batch: Batch, parts: int) -> Iterator[Batch]:
     """The batch cut into so many parts of nearly the same size; what is not of single examples is in each."""
     leaves, structure = pytree.tree_flatten(batch)
-    cut = (leaf.tensor_split(parts) if isinstance(leaf, Tensor) and leaf.ndim else [leaf] * parts for leaf in leaves)
+    cut = (leaf.tensor_split(parts) if _has_rows(leaf) else [leaf] * parts for leaf in leaves)
     return (pytree.tree_unflatten(part, structure) for part in zip(*cut, strict=True))
+
+
+def _has_rows(leaf: Any) -> bool:
+    """Whether it is of single examples: a tensor with axes, or graphs."""
+    return bool(leaf.ndim) if isinstance(leaf, Tensor) else isinstance(leaf, Graphs)
 
 
 def moved(batch: Any, device: torch.device) -> Any:
     """The same on a device."""
-    return pytree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, Tensor) else leaf, batch)
+    return pytree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, (Tensor, Graphs)) else leaf, batch)
 
 
 def sent(tensor: Tensor, device: torch.device) -> Tensor:

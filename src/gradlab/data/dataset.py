@@ -31,7 +31,7 @@ SplitSeed = Annotated[Seed, "of the splits and of generated data"]
 
 FILES = (
     "path", "validation_file", "test_file", "source_file", "target_file", "validation_source_file",
-    "validation_target_file", "test_source_file", "test_target_file",
+    "validation_target_file", "edges", "test_source_file", "test_target_file",
 )  # fmt: skip
 """Knobs of sources that name files, wherever a run is used from."""
 

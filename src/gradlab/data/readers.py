@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gradlab.data.graphs.preparation import GraphPreparation
+from gradlab.data.graphs.reader import GraphReader
 from gradlab.data.own import Ready
 from gradlab.data.pairs.prepare import Pairing
 from gradlab.data.pairs.reader import SentenceReader
@@ -39,10 +41,12 @@ _READER_KINDS: tuple[type[Any], ...] = (
     SeriesReader,
     TextReader,
     SentenceReader,
+    GraphReader,
 )
 _READERS: dict[str, type[Reader]] = {kind.kind: kind for kind in _READER_KINDS}
 _PREPARATIONS: dict[str, type[Preparation]] = {
-    kind.kind: kind for kind in (Preprocessing, Context, Beginning, Lookback, Ready, Pairing, Sentences)
+    kind.kind: kind
+    for kind in (Preprocessing, Context, Beginning, Lookback, GraphPreparation, Ready, Pairing, Sentences)
 }
 
 

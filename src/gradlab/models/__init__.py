@@ -14,6 +14,7 @@ from gradlab.models.generative import (
     UNet,
     pca_gaussian,
 )
+from gradlab.models.graphs import GraphNetwork
 from gradlab.models.highway import highway
 from gradlab.models.language import (
     MaskedLanguageModel,
@@ -52,6 +53,7 @@ __all__ = [
     "EncoderDecoderModel",
     "GAN",
     "GaussianMixture",
+    "GraphNetwork",
     "MaskedLanguageModel",
     "NGram",
     "PCA",

@@ -42,6 +42,7 @@ from gradlab.nn.blocks import ShapeError, block, find_block
 from gradlab.nn.convolution import Conv1d, Conv2d
 from gradlab.nn.dense import Embedding, Linear
 from gradlab.nn.filters import GaussianBlur, MeanBlur, Sharpen, Sobel
+from gradlab.nn.graphs import GraphAttention, GraphConvolution, GraphPool, Graphs, GraphSAGE, MessagePassing
 from gradlab.nn.masked_convolution import GatedPixelLayer, MaskedConv2d
 from gradlab.nn.normalisation import BatchNorm, GroupNorm, LayerNorm, RMSNorm
 from gradlab.nn.perceptron import Perceptron
@@ -94,6 +95,11 @@ __all__ = [
     "GaussianAttention",
     "GaussianBlur",
     "GeneralAttention",
+    "GraphAttention",
+    "GraphConvolution",
+    "GraphPool",
+    "GraphSAGE",
+    "Graphs",
     "GroupNorm",
     "HardAttention",
     "Highway",
@@ -111,6 +117,7 @@ __all__ = [
     "MaxPool2d",
     "Maxout",
     "MeanBlur",
+    "MessagePassing",
     "MultiheadAttention",
     "PReLU",
     "Perceptron",

@@ -7,7 +7,14 @@ from pathlib import Path
 from gradlab import owners
 from gradlab.errors import GradlabError, one_line, unknown
 from gradlab.recipe import Recipe
-from gradlab.recipes import generative, pictures, sequences, tables, texts  # noqa: F401  (they enter their recipes)
+from gradlab.recipes import (  # noqa: F401  (they enter their recipes)
+    generative,
+    graphs,
+    pictures,
+    sequences,
+    tables,
+    texts,
+)
 from gradlab.recipes.book import DEFAULT, book, doc
 from gradlab.registry import shortly
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from gradlab.report.charts import CARD, HEAT, TINT, axis, chart, charts, heatmap, label, meter
 from gradlab.report.confidence import confidence_figures
+from gradlab.report.graphs import graph_figure
 from gradlab.report.markup import Html, join, quiet, section, table, tag
 from gradlab.report.mistakes import mistakes
 from gradlab.report.predictions import Predictions
@@ -31,6 +32,7 @@ def test_section(run: "Run") -> Html:
     predictions = Predictions.of(run)
     confusion = predictions.confusion()
     figures = [regions(run, predictions)] if has_regions(run) else []
+    figures += [graph_figure(run, predictions)] if run.data["inputs"].get("kind") == "graphs" else []
     figures += [_matrix(predictions.classes, confusion), _by_class(predictions.classes, confusion)]
     figures += confidence_figures(run, predictions)
     wrong = len(predictions) - int(confusion.trace())

@@ -32,7 +32,15 @@ def mistakes(run: "Run", predictions: Predictions) -> Html:
     if len(worst) == 0:
         return Html()
     shape = run.data["inputs"].get("shape")
-    draw = _texts if shape is None else _pictures if is_picture(shape) else _table
+    draw = (
+        _graphs
+        if run.data["inputs"].get("kind") == "graphs"
+        else _texts
+        if shape is None
+        else _pictures
+        if is_picture(shape)
+        else _table
+    )
     title = tag("h3", "The most confident mistakes")
     return tag("div", tag("figure", title, draw(run, predictions, worst)), class_="charts")
 
@@ -46,6 +54,16 @@ def _pictures(run: "Run", predictions: Predictions, worst: Rows) -> Html:
         below = tag("div", f"probability {probability}", class_="quiet")
         drawn.append(picture(pixels, text, f"{actual}, taken for ", predicted, below))
     return tag("div", *drawn, class_="pictures")
+
+
+def _graphs(run: "Run", predictions: Predictions, worst: Rows) -> Html:
+    """Nodes, edges or graphs by what the user calls them."""
+    from gradlab.data.graphs.preparation import names_of
+
+    shown, raw = worst[:_ROWS], run.dataset.raw
+    names = names_of(raw, predictions.rows[shown].tolist())
+    rows = [[name, *_row(predictions, i)] for i, name in zip(shown, names, strict=True)]
+    return table([raw.level, "actual", "predicted", "probability"], rows, class_="numbers")
 
 
 def _table(run: "Run", predictions: Predictions, worst: Rows) -> Html:

@@ -41,7 +41,7 @@ def _section(run: "Run", residuals: Callable[[Array, Array], Html]) -> Html:
     values = np.array([decoded["value"] for decoded in run.task.decode(predict(run.model, some.inputs))])
     actual, predicted = (_common_unit(run, v) for v in (dataset.raw.targets[some.rows], values))
     figures = [_against(actual, predicted), residuals(actual, predicted)]
-    if inputs["shape"] == [1] and not inputs["categories"] and actual.shape[1] == 1:
+    if inputs.get("shape") == [1] and not inputs["categories"] and actual.shape[1] == 1:
         figures.insert(0, _fitted(run, dataset))
     words = f"{counted(len(dataset.test), 'example')} that the training never saw"
     words += f"; the pictures show {len(some):,} of them." if len(some) < len(dataset.test) else "."

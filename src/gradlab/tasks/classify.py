@@ -13,13 +13,15 @@ from torch import Tensor, nn
 
 from gradlab.data import Examples, Targets, Wants
 from gradlab.errors import GradlabError
+from gradlab.nn.graphs import Graphs
 from gradlab.registry import Fraction
 from gradlab.tasks.calibration import calibrate
 from gradlab.tasks.constant import Constant
+from gradlab.tasks.graph_references import graph_references
 from gradlab.tasks.metrics import Metric, class_metrics, decided, viewed
 from gradlab.tasks.objective import Loss
 from gradlab.tasks.ranking import positive_class
-from gradlab.tasks.references import Reference, references
+from gradlab.tasks.references import references
 from gradlab.tasks.task import Supervised, has_targets, tasks
 from gradlab.tasks.views import Tta, Views, check_pictures
 
@@ -131,7 +133,9 @@ class Classify(Supervised):
         frequency = torch.bincount(train.targets, minlength=len(self.classes)).float() + 1e-9
         return {"majority class": Constant(torch.log(frequency / frequency.sum()))}
 
-    def references(self, train: Examples) -> dict[str, Reference]:
+    def references(self, train: Examples) -> Mapping[str, nn.Module]:
+        if isinstance(train.inputs, Graphs):
+            return graph_references(train.inputs, train.targets, len(self.classes))
         return references(train, self.targets, self.outputs)
 
     def closing(self, model: nn.Module, splits: Mapping[str, Examples]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from gradlab import parallel
 from gradlab.data import Examples, Stream
 from gradlab.data.batch import moved
+from gradlab.data.graphs.preparation import GraphExamples
 from gradlab.models.cost import Cost, parameter_cost, pass_cost
 from gradlab.nn.layout import channels_last
 from gradlab.tasks import Task
@@ -120,6 +121,8 @@ def mode_of(
 
     `steps` and `device` are those of the training, where they are not the plan's and that of the data.
     """
+    if isinstance(train, GraphExamples):  # each batch is a graph of its own, with edges of its own
+        return "eager"
     steps = steps or total_steps(train, plan)
     # Forward and, twice as much, backward. Texts of many lengths would be compiled for each of them.
     fixed = isinstance(train, Examples) and train.together and repeated_layers(model)

@@ -74,6 +74,9 @@ LAWS = _names({
         polynomial-activation-closure exp-algebra stone-weierstrass heine-cantor universal-approximation-depth
         affine-regions depth-separation
     """,
+    "Graphs": """
+        gnn
+    """,
     "Convexity": """
         convex-set convex-function jensen jensen-latent-likelihood local-is-global below-sets
     """,

@@ -1,0 +1,91 @@
+"""A drawing of a graph: its nodes by what is predicted of them, with what is wrong marked."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from gradlab.report.charts import INK, PALETTE, SOFT, axis, chart, dots, label
+from gradlab.report.markup import Html
+from gradlab.report.predictions import Predictions
+
+if TYPE_CHECKING:
+    from gradlab.data.graphs.raw import RawGraphs
+    from gradlab.run import Run
+
+Numbers = npt.NDArray[np.float64]
+
+_MOST = 400  # nodes that a drawing shows legibly
+_ROUNDS = 200
+_WRONG = "#cc3311"
+
+
+def graph_figure(run: "Run", predictions: Predictions) -> Html:
+    """The graph, where it is one of up to some hundred nodes that are asked for."""
+    raw: RawGraphs = run.dataset.raw
+    if raw.level != "node" or len(raw.nodes) > _MOST or raw.asked is None:
+        return Html()
+    x, y = place_nodes(raw.edges, len(raw.nodes)).T
+    names = raw.node_names or [str(i) for i in range(len(raw.nodes))]
+    traces = [_lines(raw, x, y)]
+    tested, known = raw.asked[predictions.rows, 0], raw.asked[run.dataset.train.rows, 0]
+    for c, name in enumerate(predictions.classes):
+        color = PALETTE[c % len(PALETTE)]
+        of = tested[predictions.predicted == c]
+        given = known[run.dataset.train.targets.numpy() == c]
+        for kind, nodes, marker in ((name, of, {"size": 10}), (f"{name}, a training label", given, _SQUARE)):
+            if len(nodes):
+                custom = [label(names[i]) for i in nodes]
+                traces.append(
+                    dots(kind, x[nodes], y[nodes], color, "%{customdata}<extra></extra>", custom=custom, **marker)
+                )
+    wrong = tested[predictions.predicted != predictions.actual]
+    if len(wrong):
+        ring = {"symbol": "circle-open", "size": 17, "line": {"width": 2.5, "color": _WRONG}}
+        traces.append(dots("wrong", x[wrong], y[wrong], _WRONG, "wrong<extra></extra>", **ring))
+    bare = {"showgrid": False, "zeroline": False, "showticklabels": False}
+    note = "Colours are predictions of test nodes; squares are labels that training had, rings mark what is wrong."
+    return chart(
+        "The graph", traces, note, height=520, showlegend=True, xaxis=axis("", **bare),
+        yaxis=axis("", scaleanchor="x", **bare),
+    )  # fmt: skip
+
+
+_SQUARE = {"symbol": "square", "size": 13, "line": {"width": 1.5, "color": INK}}
+
+
+def _lines(raw: "RawGraphs", x: Numbers, y: Numbers) -> dict[str, object]:
+    """All edges as one line with gaps."""
+    first, second = raw.edges[:, raw.edges[0] < raw.edges[1]] if not raw.directed else raw.edges
+    gaps = [None] * len(first)
+    along = (
+        [v for ends in zip(z[first].tolist(), z[second].tolist(), gaps, strict=True) for v in ends] for z in (x, y)
+    )
+    xs, ys = along
+    return {"x": xs, "y": ys, "mode": "lines", "line": {"color": SOFT, "width": 0.8}, "hoverinfo": "skip",
+            "showlegend": False}  # fmt: skip
+
+
+def place_nodes(edges: npt.NDArray[np.int64], nodes: int) -> Numbers:
+    """Where to draw nodes: neighbours attract, all repel each other, from a start by the graph's slowest waves.
+
+    Fruchterman & Reingold 1991. The start is the second and third eigenvector of the normalised Laplacian, so that the
+    drawing is a function of the graph alone.
+    """
+    adjacency = np.zeros((nodes, nodes))
+    adjacency[edges[0], edges[1]] = adjacency[edges[1], edges[0]] = 1.0
+    scale = 1 / np.sqrt(np.maximum(adjacency.sum(1), 1))
+    _, waves = np.linalg.eigh(np.eye(nodes) - scale[:, None] * adjacency * scale)
+    places = np.zeros((nodes, 2))
+    slowest = waves[:, 1:3]
+    places[:, : slowest.shape[1]] = slowest * np.sqrt(nodes)
+    places += 1e-3 * np.stack([np.cos(np.arange(nodes)), np.sin(np.arange(nodes))], axis=1)  # none on another
+    length = 1 / np.sqrt(max(1, nodes))
+    for heat in np.linspace(0.1, 0.001, _ROUNDS):
+        apart = places[:, None] - places
+        distance = np.maximum(np.linalg.norm(apart, axis=2), 1e-6)
+        pull = length**2 / distance**2 - adjacency * distance / length
+        moves = (apart * pull[..., None]).sum(1) - places * length  # a pull to the middle keeps parts together
+        steps = np.maximum(np.linalg.norm(moves, axis=1, keepdims=True), 1e-9)
+        places = places + moves / steps * np.minimum(steps, heat)
+    return places
