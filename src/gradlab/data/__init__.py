@@ -4,6 +4,7 @@ from gradlab.data import adding, arrays, bundled, generated  # noqa: F401  (they
 from gradlab.data.batch import Batch
 from gradlab.data.captions import captioned, shapes  # noqa: F401
 from gradlab.data.dataset import Dataset, load, sources
+from gradlab.data.environment import Acting, Episodes
 from gradlab.data.examples import Examples
 from gradlab.data.order import permutation
 from gradlab.data.pairs import copying, dates, files  # noqa: F401
@@ -25,12 +26,14 @@ from gradlab.data.text.texts import Beginning
 from gradlab.data.text.tokenizer import Tokenizer
 
 __all__ = [
+    "Acting",
     "ArrayReader",
     "Batch",
     "Beginning",
     "Context",
     "Dataset",
     "Epochs",
+    "Episodes",
     "Examples",
     "PairedExamples",
     "Pairing",

@@ -40,6 +40,10 @@ class Stream:
         """Before the first batch."""
         self.model = model
 
+    def planned(self, batch_size: int | str, seed: int) -> "Stream":
+        """The same in batches of a plan's size and by its seed; one whose batches come ready is left as it is."""
+        return self
+
     def to(self, device: torch.device) -> "Stream":
         """The same, its batches on a device."""
         self.device = device

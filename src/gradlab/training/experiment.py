@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from gradlab import owners, parallel
-from gradlab.data import Dataset, Examples, load, sources
+from gradlab.data import Dataset, Examples, Stream, load, sources
 from gradlab.data.dataset import FILES, split_size
 from gradlab.data.tables.leaks import Leak, find_leaks
 from gradlab.data.text.windows import WindowExamples
@@ -155,6 +155,8 @@ class Experiment:
         if isinstance(encoded["train"], WindowExamples) and encoded["train"].inputs.shape[1] >= _LONG_TEXT:
             # Minutes on the CPU. Short examples stay there, where an index that is too large is told and not fatal.
             model, encoded = model.to(device), {**encoded, "train": encoded["train"].to(device)}
+        if isinstance(encoded["train"], Stream):
+            encoded["train"] = encoded["train"].planned(plan.batch_size, plan.seed)
         train = encoded["train"]
         check_splits(task, **encoded)
         driver.fit_inputs(model, train)

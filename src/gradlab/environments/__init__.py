@@ -1,0 +1,5 @@
+"""Environments to act in: our own by name, and those of gymnasium."""
+
+from gradlab.environments.environment import Environments, Step, make, registry
+
+__all__ = ["Environments", "Step", "make", "registry"]

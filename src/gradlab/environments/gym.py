@@ -1,0 +1,184 @@
+"""Environments of gymnasium by their names: stepped here one after the other, or in processes where they are slow."""
+
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+
+from gradlab.environments.environment import Array, Environments, Step
+from gradlab.errors import GradlabError, TrainingError, one_line
+from gradlab.specs import Array as ArraySpec
+from gradlab.specs import Box, Discrete, Spec
+
+_STATES = ("state", "s", "last_u", "lastaction", "steps_beyond_terminated")
+"""What the environments below keep of an episode, beside their generator and the clock of its limit."""
+_EXACT = ("gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.")
+
+
+def installed() -> bool:
+    """Whether there is a gymnasium."""
+    return find_spec("gymnasium") is not None
+
+
+def names() -> list[str]:
+    """Of all that it knows; what is kept for compatibility with others is left out."""
+    import gymnasium
+
+    return [name for name in gymnasium.registry if not name.startswith(("phys2d/", "tabular/", "GymV"))]
+
+
+def builder(name: str) -> Callable[..., Environments]:
+    """What makes copies of the environment of that name."""
+
+    def build(num: int, workers: int = 0, render: bool = False) -> Environments:
+        one = partial(_make, name, render)
+        with _named(name):
+            return InProcess(name, num, one)
+
+    return build
+
+
+def _make(name: str, render: bool) -> Any:
+    import gymnasium
+
+    with warnings.catch_warnings():  # of gymnasium, that a newer version of an environment is there
+        warnings.simplefilter("ignore")
+        return gymnasium.make(name, render_mode="rgb_array" if render else None, disable_env_checker=True)
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """What an environment raises, told by its name."""
+    try:
+        yield
+    except GradlabError:
+        raise
+    except Exception as error:
+        raise TrainingError(f"The environment {name} failed: {type(error).__name__}: {one_line(error)}") from error
+
+
+class InProcess(Environments):
+    """Copies that are stepped one after the other: a step of classic control takes less than asking another process."""
+
+    def __init__(self, name: str, num: int, build: Callable[[], Any]):
+        self.name, self.num = name, num
+        self.copies = [build() for _ in range(num)]
+        first = self.copies[0]
+        self.observations = _observations(name, first.observation_space)
+        self.actions = _actions(name, first.action_space)
+        self.exact = type(first.unwrapped).__module__.startswith(_EXACT)
+        self._discrete = isinstance(self.actions, Discrete)
+        self._start = int(getattr(first.action_space, "start", 0))
+        self._box = None if self._discrete else first.action_space
+        self._dtype: Any = np.int64 if isinstance(self.observations, Discrete) else np.float32
+
+    def reset(self, seed: int) -> Array:
+        with _named(self.name):
+            self._last = self._array([copy.reset(seed=seed + i)[0] for i, copy in enumerate(self.copies)])
+        return self._last
+
+    def step(self, actions: Array) -> Step:
+        with _named(self.name):
+            results = [copy.step(action) for copy, action in zip(self.copies, self._actions(actions), strict=True)]
+            ended = np.array([result[2] for result in results], dtype=bool)
+            truncated = np.array([result[3] for result in results], dtype=bool)
+            rewards = np.array([result[1] for result in results], dtype=np.float64)
+            final = self._last = self._array([result[0] for result in results])
+            if (over := ended | truncated).any():
+                self._last = final.copy()
+                for i in np.flatnonzero(over):
+                    self._last[i] = self.copies[i].reset()[0]
+        return Step(self._last, rewards, ended, truncated & ~ended, final)
+
+    def _array(self, observations: list[Any]) -> Array:
+        return np.array(observations, dtype=self._dtype)
+
+    def _actions(self, actions: Array) -> Any:
+        """As the copies take them."""
+        if self._discrete:
+            return (actions + self._start).tolist() if self._start else actions.tolist()
+        return actions.astype(self._box.dtype).reshape(self.num, *self._box.shape)  # type: ignore[union-attr]
+
+    def snapshot(self) -> dict[str, Any]:
+        if not self.exact:
+            return {}
+        copies = {str(i): _state(copy) for i, copy in enumerate(self.copies)}
+        return {"copies": copies, "observed": torch.from_numpy(self._last.copy())}
+
+    def restore(self, snapshot: dict[str, Any]) -> Array:
+        self.reset(0)  # what else a copy needs before its first step
+        for i, copy in enumerate(self.copies):
+            _put_back(copy, snapshot["copies"][str(i)])
+        self._last = snapshot["observed"].numpy().copy()
+        return self._last
+
+    def render(self, copy: int = 0) -> Array | str:
+        with _named(self.name):
+            picture: Array = self.copies[copy].render()
+        return picture
+
+    def close(self) -> None:
+        for copy in self.copies:
+            copy.close()
+
+
+def _state(copy: Any) -> dict[str, Any]:
+    inner = copy.unwrapped
+    states = {name: getattr(inner, name) for name in _STATES if getattr(inner, name, None) is not None}
+    arrays = {name: torch.from_numpy(np.array(value)) for name, value in states.items()}
+    generator = json.dumps(inner.np_random.bit_generator.state)  # its whole numbers have 128 bits
+    return {"states": arrays, "generator": generator, "elapsed": getattr(_clock(copy), "_elapsed_steps", None)}
+
+
+def _put_back(copy: Any, state: Mapping[str, Any]) -> None:
+    inner = copy.unwrapped
+    inner.np_random.bit_generator.state = json.loads(state["generator"])
+    for name in _STATES:
+        if name in state["states"]:
+            value = state["states"][name].numpy()
+            setattr(inner, name, value.copy() if value.ndim else value.item())
+        elif hasattr(inner, name):
+            setattr(inner, name, None)
+    if (clock := _clock(copy)) is not None:
+        clock._elapsed_steps = state["elapsed"]
+
+
+def _clock(copy: Any) -> Any:
+    """The limit of time around an environment, if it has one."""
+    while hasattr(copy, "env"):
+        if hasattr(copy, "_elapsed_steps"):
+            return copy
+        copy = copy.env
+    return None
+
+
+def _observations(name: str, space: Any) -> Spec:
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Discrete):
+        return Discrete(int(space.n))
+    if isinstance(space, spaces.Box) and space.shape:
+        return ArraySpec.of(tuple(int(size) for size in space.shape))
+    raise GradlabError(
+        f"What is observed of {name} is {space}, which no model here reads: numbers of one shape (Box) and numbers of "
+        "states (Discrete) are. Flatten it by a wrapper of gymnasium, registered under another name."
+    )
+
+
+def _actions(name: str, space: Any) -> Discrete | Box:
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Discrete):
+        return Discrete(int(space.n))
+    if isinstance(space, spaces.Box) and np.isfinite([space.low, space.high]).all():
+        return Box(tuple(map(float, space.low.ravel())), tuple(map(float, space.high.ravel())))
+    raise GradlabError(
+        f"The actions of {name} are {space}, which no algorithm here takes: a choice (Discrete) or numbers within "
+        "finite bounds (Box) are. Wrap it, and register it under another name."
+    )
