@@ -1,7 +1,7 @@
 """Environments as data: what is acted in while training, and episodes by which a policy is judged."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 
@@ -9,7 +9,6 @@ from gradlab.data.dataset import Dataset, sources
 from gradlab.data.own import Ready, seeded
 from gradlab.data.raw import Targets
 from gradlab.environments import Environments, make, registry
-from gradlab.environments.environment import Array
 from gradlab.registry import Count, Natural, Part
 from gradlab.specs import Environment
 
@@ -55,10 +54,9 @@ class Episodes:
     def __len__(self) -> int:
         return self.count
 
-    def begin(self, most: int = 100) -> tuple[Environments, Array]:
-        """A copy for each episode, at its first step."""
-        copies = make(self.env, min(self.count, most))
-        return copies, copies.reset(self.seed)
+    def open(self, copies: int = 1, render: bool = False) -> Environments:
+        """Copies to play episode i in from the seed `seed` + i."""
+        return make(self.env, copies, render=render)
 
 
 @sources.register("environment", shared=seeded)
@@ -86,8 +84,3 @@ def environment(
         preprocessing=prepared,
         targets=Targets(),
     )
-
-
-def split_environment(split: Any) -> Environment | None:
-    """What a split acts in, where it is one of an environment."""
-    return split.spec if isinstance(split, Acting | Episodes) else None

@@ -57,6 +57,10 @@ class Stream:
         """The batch of this step (the first is 0) and of all after it."""
         raise NotImplementedError(f"{type(self).__name__} gives no batches: write `batches`.")
 
+    def figures(self) -> dict[str, float]:
+        """What a log line says beside the losses, of all that was read since the last."""
+        return {}
+
     def snapshot(self) -> dict[str, Any]:
         """What the next batch depends on beside its number and torch's generators."""
         return {}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gradlab.environments.environment import Array, Environments, Step
+from gradlab.environments.environment import Array, Environments, Step, check_step
 from gradlab.errors import GradlabError, TrainingError, one_line
 from gradlab.specs import Array as ArraySpec
 from gradlab.specs import Box, Discrete, Spec
@@ -94,7 +94,7 @@ class InProcess(Environments):
                 self._last = final.copy()
                 for i in np.flatnonzero(over):
                     self._last[i] = self.copies[i].reset()[0]
-        return Step(self._last, rewards, ended, truncated & ~ended, final)
+        return check_step(Step(self._last, rewards, ended, truncated & ~ended, final), self.name)
 
     def _array(self, observations: list[Any]) -> Array:
         return np.array(observations, dtype=self._dtype)

@@ -11,6 +11,7 @@ from gradlab.tasks.language import Language
 from gradlab.tasks.masked import MaskedLanguage
 from gradlab.tasks.metrics import Metric
 from gradlab.tasks.objective import Loss, Losses, Objective
+from gradlab.tasks.playing import PPO, Play
 from gradlab.tasks.poisson import Poisson
 from gradlab.tasks.ranking import Ranking, rankings
 from gradlab.tasks.regress import Regress
@@ -32,6 +33,8 @@ __all__ = [
     "MaskedLanguage",
     "Metric",
     "Objective",
+    "PPO",
+    "Play",
     "Poisson",
     "Ranking",
     "Reconstruct",
