@@ -7,7 +7,7 @@ from pathlib import Path
 from gradlab import owners
 from gradlab.errors import GradlabError, one_line, unknown
 from gradlab.recipe import Recipe
-from gradlab.recipes import generative, pictures, playing, sequences, tables, texts  # noqa: F401  (they enter theirs)
+from gradlab.recipes import generative, pictures, playing, sequences, tables, tabular, texts  # noqa: F401  (they enter theirs)
 from gradlab.recipes.book import DEFAULT, book, doc
 from gradlab.registry import shortly
 

@@ -2,5 +2,6 @@
 
 from gradlab.tasks.playing.play import Play
 from gradlab.tasks.playing.ppo import PPO
+from gradlab.tasks.playing.tabular import Planning, TemporalDifferences, WholeEpisodes
 
-__all__ = ["PPO", "Play"]
+__all__ = ["PPO", "Planning", "Play", "TemporalDifferences", "WholeEpisodes"]
