@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from gradlab.environments.classic import twins
 from gradlab.environments.environment import Array, Environments, Step, check_step
 from gradlab.errors import GradlabError, TrainingError, one_line
 from gradlab.specs import Array as ArraySpec
@@ -38,8 +39,10 @@ def builder(name: str) -> Callable[..., Environments]:
 
     def build(num: int, workers: int = 0, render: bool = False) -> Environments:
         one = partial(_make, name, render)
+        if name in twins and not workers and not render:
+            return twins[name](num)
         with _named(name):
-            return InProcess(name, num, one)
+            return InWorkers(name, num, one, workers) if workers else InProcess(name, num, one)
 
     return build
 
@@ -182,3 +185,35 @@ def _actions(name: str, space: Any) -> Discrete | Box:
         f"The actions of {name} are {space}, which no algorithm here takes: a choice (Discrete) or numbers within "
         "finite bounds (Box) are. Wrap it, and register it under another name."
     )
+
+
+class InWorkers(InProcess):
+    """Copies in processes of their own, by gymnasium's `AsyncVectorEnv`: for what takes longer than a message."""
+
+    def __init__(self, name: str, num: int, build: Callable[[], Any], workers: int):
+        from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+
+        super().__init__(name, 1, build)
+        self.num, self.exact = num, False
+        self.vector = AsyncVectorEnv([build] * num, autoreset_mode=AutoresetMode.SAME_STEP)
+
+    def reset(self, seed: int) -> Array:
+        with _named(self.name):
+            self._last = self._array(self.vector.reset(seed=[seed + i for i in range(self.num)])[0])
+        return self._last
+
+    def step(self, actions: Array) -> Step:
+        with _named(self.name):
+            observed, rewards, ended, truncated, info = self.vector.step(np.array(self._actions(actions)))
+        self._last = self._array(observed)
+        final = self._last.copy()
+        for i in np.flatnonzero(info.get("_final_obs", [])):
+            final[i] = info["final_obs"][i]
+        return check_step(Step(self._last, rewards, ended, truncated & ~ended, final), self.name)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {}
+
+    def close(self) -> None:
+        self.vector.close()
+        super().close()

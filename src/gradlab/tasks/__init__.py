@@ -11,7 +11,7 @@ from gradlab.tasks.language import Language
 from gradlab.tasks.masked import MaskedLanguage
 from gradlab.tasks.metrics import Metric
 from gradlab.tasks.objective import Loss, Losses, Objective
-from gradlab.tasks.playing import PPO, Play
+from gradlab.tasks.playing import A2C, DQN, PPO, SAC, Play, Reinforce
 from gradlab.tasks.poisson import Poisson
 from gradlab.tasks.ranking import Ranking, rankings
 from gradlab.tasks.regress import Regress
@@ -20,9 +20,11 @@ from gradlab.tasks.seq2seq import Seq2Seq
 from gradlab.tasks.task import Criterion, Supervised, Task, tasks
 
 __all__ = [
+    "A2C",
     "Bernoulli",
     "Classify",
     "Criterion",
+    "DQN",
     "Density",
     "Diffusion",
     "Forecast",
@@ -39,7 +41,9 @@ __all__ = [
     "Ranking",
     "Reconstruct",
     "Regress",
+    "Reinforce",
     "Reliability",
+    "SAC",
     "Seq2Seq",
     "Supervised",
     "Task",

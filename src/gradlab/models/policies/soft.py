@@ -41,13 +41,12 @@ class SoftActorCritic(Policy):
         low, high = torch.tensor(inputs.actions.low), torch.tensor(inputs.actions.high)
         self.register_buffer("low", low)
         self.register_buffer("span", (high - low) / 2)
-        size = len(low)
+        size = self.actions_size = len(low)
         self.actor = self.network(hidden, activation, 2 * size)
         self.critics = nn.ModuleList([self.network(hidden, activation, 1, beside=size) for _ in range(2)])
         self.targets = copy.deepcopy(self.critics).requires_grad_(False)
         self.log_alpha = nn.Parameter(torch.tensor(math.log(alpha)))
         self.follow = follow
-        self._pairs = list(self.targets.parameters()), list(self.critics.parameters())
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """Actions within ±1 that are drawn, and log π of each."""
@@ -82,7 +81,7 @@ class SoftActorCritic(Policy):
     @torch.no_grad()
     def advance(self, skip: Tensor | None) -> None:
         """After each update the slow copies follow a little."""
-        torch._foreach_lerp_(*self._pairs, self.follow)
+        torch._foreach_lerp_(list(self.targets.parameters()), list(self.critics.parameters()), self.follow)
 
 
 @models.register("soft-actor-critic")
