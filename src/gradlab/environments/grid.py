@@ -72,7 +72,7 @@ class GridEnvironments(TableEnvironments):
 
     def render(self, copy: int = 0) -> Any:
         """The map, with @ for where one is."""
-        return self.grid.drawn({self.grid.cells[int(self._state[copy])]: "@"})
+        return self.grid.drawn({self.grid.cells[int(self._seen[copy])]: "@"})
 
 
 @registry.register("grid")

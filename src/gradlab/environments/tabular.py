@@ -31,7 +31,7 @@ class TableEnvironments(Environments):
     def reset(self, seed: int) -> Array:
         self._generators = [np.random.default_rng(seed + copy) for copy in range(self.num)]
         self._elapsed = np.zeros(self.num, dtype=np.int64)
-        self._state = self._begun(np.zeros(self.num, dtype=np.int64), np.ones(self.num, dtype=bool))
+        self._seen = self._state = self._begun(np.zeros(self.num, dtype=np.int64), np.ones(self.num, dtype=bool))
         return self._state
 
     def step(self, actions: Array) -> Step:
@@ -45,7 +45,7 @@ class TableEnvironments(Environments):
         ended = self._final[after]
         over = ended | (self._elapsed + 1 >= self.limit)
         self._elapsed = np.where(over, 0, self._elapsed + 1)
-        self._state = self._begun(after, over)
+        self._seen, self._state = after, self._begun(after, over)
         return Step(self._state, rewards, ended, over & ~ended, after)
 
     def _begun(self, states: Array, over: Array) -> Array:
@@ -68,10 +68,12 @@ class TableEnvironments(Environments):
         self._state, self._elapsed = (snapshot[name].numpy().copy() for name in ("state", "elapsed"))
         for generator, state in zip(self._generators, json.loads(snapshot["generators"]), strict=True):
             generator.bit_generator.state = state
+        self._seen = self._state
         return self._state
 
     def render(self, copy: int = 0) -> Array | str:
-        return f"state {int(self._state[copy])} of {self.process.states}"
+        """Where the last step led, also where an episode was over there."""
+        return f"state {int(self._seen[copy])} of {self.process.states}"
 
 
 def _cumulated(probabilities: Array) -> Array:
