@@ -1,8 +1,21 @@
-"""Recipes of reinforcement learning on tables: a grid world, in which the best policy is known exactly."""
+"""Recipes of reinforcement learning on tables: bandits, and a grid world whose best policy is known exactly."""
+
+from dataclasses import replace
 
 from gradlab.recipe import Recipe
 from gradlab.recipes.book import recipe, variant
+from gradlab.recipes.playing import reinforce
 from gradlab.registry import Part
+
+
+@recipe
+def bandit_reinforce() -> Recipe:
+    """Which of ten arms pays most, by REINFORCE: a softmax of ten numbers, and every episode is one step."""
+    bandit = {"data.env": "bandit", "data.copies": 32, "data.steps": 32_000, "task.length": 1, "model.hidden": []}
+    return replace(
+        reinforce().override({**bandit, "train.lr": 0.03, "train.keep": "last", "train.evaluate_every": 100}),
+        name="bandit-reinforce",
+    )
 
 
 def _on_the_grid(name: str, model: str, task: str, **train: object) -> Recipe:
@@ -26,7 +39,8 @@ def grid_policy_iteration() -> Recipe:
 @recipe
 def grid_monte_carlo() -> Recipe:
     """The same by acting: values are mean returns of whole episodes."""
-    return _on_the_grid("grid-monte-carlo", "monte-carlo", "monte-carlo", evaluate_every=10)
+    recipe = _on_the_grid("grid-monte-carlo", "monte-carlo", "monte-carlo", evaluate_every=50)
+    return variant("grid-monte-carlo", recipe, data__steps=200_000)
 
 
 @recipe
