@@ -85,7 +85,7 @@ class CartPole(Classic):
         return generator.uniform(-0.05, 0.05, 4)
 
     def move(self, actions: Array) -> tuple[Array, Array]:
-        x, velocity, angle, turning = self.state
+        _, velocity, angle, turning = self.state
         cos, sin = np.cos(angle), np.sin(angle)
         force = np.where(actions == 1, 10.0, -10.0)
         pushed = (force + 0.05 * np.square(turning) * sin) / 1.1

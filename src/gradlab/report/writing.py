@@ -51,6 +51,12 @@ def _reconstructions(run: "Run") -> Html:
     return reconstructions_section(run)
 
 
+def _playing(run: "Run") -> Html:
+    from gradlab.report.playing import playing_section
+
+    return playing_section(run)
+
+
 sections: dict[str, Section] = {
     "classes": classification.test_section,
     "numbers": regression.test_section,
@@ -61,10 +67,11 @@ sections: dict[str, Section] = {
     "forecast": _forecast,
     "samples": _samples,
     "reconstructions": _reconstructions,
+    "playing": _playing,
 }
 """By the names that tasks have for them."""
 
-_TITLES = {"samples": "Samples", "reconstructions": "Reconstructions"}
+_TITLES = {"samples": "Samples", "reconstructions": "Reconstructions", "playing": "Playing"}
 
 
 def write_report(run: "Run") -> Path:

@@ -84,8 +84,8 @@ class RandomPolicy(Policy):
         return low + (high - low) * torch.rand(count, len(low))
 
 
-def played(model: Any, episodes: Episodes) -> tuple[Any, Any]:
-    """The sum of rewards, and the steps, of each episode."""
+def played(model: Any, episodes: Episodes, seen: list[Any] | None = None) -> tuple[Any, Any]:
+    """The sum of rewards, and the steps, of each episode; what is observed meanwhile is added to `seen`."""
     returns, lengths = np.zeros(len(episodes)), np.zeros(len(episodes))
     device = next(model.parameters(), torch.zeros(())).device
     for first in range(0, len(episodes), _TOGETHER):
@@ -93,6 +93,8 @@ def played(model: Any, episodes: Episodes) -> tuple[Any, Any]:
         copies = episodes.open(rows.stop - rows.start)
         observed, open_ones = copies.reset(episodes.seed + first), np.ones(copies.num, bool)
         for _ in range(_LONGEST):
+            if seen is not None:
+                seen.append(observed[open_ones])
             actions = model.act(torch.as_tensor(observed, device=device))
             step = copies.step(in_bounds(actions, copies.actions))
             returns[rows] += step.rewards * open_ones

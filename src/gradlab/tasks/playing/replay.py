@@ -66,7 +66,7 @@ class Replay(Stream):
         priority: float = 0.0,
         correction: float = 0.0,
     ):
-        """The first `before` steps are only remembered. With a `priority`, steps are drawn by a power of their error."""
+        """The first `before` steps are random; a `priority` is the power of the error by which steps are drawn."""
         if every % acting.copies:
             raise GradlabError(
                 f"task.every={every} steps between updates cannot be divided among data.copies={acting.copies}."
