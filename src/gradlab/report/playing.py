@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from gradlab.report.charts import HEAT, TINT, axis, chart, charts, heatmap, histogram
+from gradlab.report.grid_world import grid_figures
 from gradlab.report.markup import Html, quiet, section
 from gradlab.specs import Environment, Table
 from gradlab.tasks.evaluation import in_evaluation
@@ -29,6 +30,7 @@ def playing_section(run: "Run") -> Html:
         histogram("Returns", returns, note, xaxis=axis("sum of rewards"), yaxis=axis("episodes")),
         histogram("Lengths of episodes", lengths, "", xaxis=axis("steps"), yaxis=axis("episodes")),
         *_values(run, np.concatenate(seen)),
+        *grid_figures(run),
     ]
     words = f"{counted(len(episodes), 'episode')} from seeds that the training never had, played by greedy actions."
     return section("Playing", quiet(words), charts(*figures))

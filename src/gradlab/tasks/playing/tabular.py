@@ -1,7 +1,7 @@
 """Reinforcement learning on tables: from single steps, from whole episodes, or from the tables themselves."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import torch
 from torch import nn
@@ -22,8 +22,6 @@ Epsilon = Annotated[Probability, "how often the learner takes any action instead
 
 class Tabular(Play):
     """What all of them have in common."""
-
-    sections: ClassVar[tuple[str, ...]] = ("playing", "grid")
 
     def __init__(self, targets: Targets, discount: float):
         super().__init__(targets)
