@@ -53,7 +53,11 @@ class Broken(gymnasium.Env):
             FAULT
         return np.full(2, 0.5, np.float32), 1.0, self.steps % 7 == 0, False, {}
 
-gymnasium.register("Broken-v0", Broken)
+import gradlab as gl
+
+@gl.register.environment("broken")
+def broken(num):
+    return [Broken() for _ in range(num)]
 """
 
 
@@ -63,8 +67,8 @@ gymnasium.register("Broken-v0", Broken)
 )
 def test_an_environment_that_fails_in_the_middle_is_named(quick, tmp_path, fault, word):
     (tmp_path / "broken.py").write_text(NAN.replace("FAULT", fault))
-    ended = quick("train", "ppo", "data.env=Broken-v0", "--code", "broken.py", "--out", "run", cwd=tmp_path)
-    check_refused(ended, "Broken-v0", word, code=1)
+    ended = quick("train", "ppo", "data.env=broken", "--code", "broken.py", "--out", "run", cwd=tmp_path)
+    check_refused(ended, "broken", word, code=1)
 
 
 @pytest.mark.parametrize(
