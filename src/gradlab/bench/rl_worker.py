@@ -146,7 +146,7 @@ def _by_peer(work: dict[str, Any], seed: int) -> dict[str, Any]:
         "return": float(played(_Peer(model), experiment.splits["test"])[0].mean()),
         "seconds": seconds,
         "steps": int(model.num_timesteps),
-        "parameters": sum(p.numel() for p in model.policy.parameters() if p.requires_grad),
+        "parameters": sum(p.numel() for name, p in model.policy.named_parameters() if "target" not in name),
     }
 
 

@@ -1,15 +1,15 @@
 """Environments as data: what is acted in while training, and episodes by which a policy is judged."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import torch
 
-from gradlab.data.dataset import Dataset, sources
-from gradlab.data.own import Ready, seeded
-from gradlab.data.raw import Targets
+from gradlab.data.dataset import Dataset, SplitSeed, sources
+from gradlab.data.own import Ready
+from gradlab.data.raw import NotWanted, Targets, Wants
 from gradlab.environments import Environments, make, registry
-from gradlab.registry import Count, Natural, Part
+from gradlab.registry import Count, Part
 from gradlab.specs import Environment
 
 # Seeds of each split lie apart, so that no episode that is judged was trained on.
@@ -30,7 +30,7 @@ class Acting:
     steps: int
     """Of all copies together, in the whole training."""
     copies: int
-    workers: int = 0
+    workers: bool = False
     seed: int = 0
     device: torch.device = field(default=torch.device("cpu"))
 
@@ -59,28 +59,45 @@ class Episodes:
         return make(self.env, copies, render=render)
 
 
-@sources.register("environment", shared=seeded)
+class Splits(NamedTuple):
+    """What a training acts in, and what it is judged by."""
+
+    train: Acting
+    validation: Episodes
+    test: Episodes
+    notes: list[str]
+
+
+def acted_in(splits: Splits, wants: Wants | None = None, *, seed: SplitSeed = 0) -> Dataset:
+    """An environment as a dataset, for tasks that act."""
+    if wants != "environment":
+        raise NotWanted("is to be acted in, which this task does not do. Take task=ppo, dqn, sac, a2c or reinforce.")
+    train, validation, test, notes = splits
+    prepared = Ready(train.spec, f"environment {train.env.plain()}", notes)
+    parts = {"train": train, "validation": validation, "test": test}
+    return Dataset(**parts, raw=prepared, preprocessing=prepared, targets=Targets())
+
+
+@sources.register("environment", shared=acted_in)
 def environment(
     seed: int,
     *,
     env: Annotated[Part, registry, "one of ours, or of gymnasium's by its name there"] = Part("CartPole-v1"),  # noqa: B008
     steps: Annotated[Count, "steps in the environment that are learned from"] = 100_000,
     copies: Annotated[Count, "of the environment, which are stepped together"] = 8,
-    workers: Annotated[Natural, "processes that step slow environments; 0: this one"] = 0,
+    workers: Annotated[bool, "step each copy in a process of its own, which pays for slow environments"] = False,
     validation: Annotated[Count, "episodes by which the best weights are chosen"] = 20,
     test: Annotated[Count, "episodes of the final figures"] = 100,
-) -> Dataset:
+) -> Splits:
     """An environment to act in. Held-out episodes begin from seeds that no training has."""
+    env = Part.read(env, "data.env")
     one = make(env, 1)
     spec = Environment(one.observations, one.actions)
     one.close()
     notes = [] if one.exact else [f"{env.name} cannot be put back: a resumed run begins new episodes."]
-    prepared = Ready(spec, f"environment {env.plain()}", notes)
-    return Dataset(
-        train=Acting(env, spec, steps, copies, workers, seed),
-        validation=Episodes(env, spec, validation, 2 * _APART + 10_000 * seed % _APART),
-        test=Episodes(env, spec, test, 4 * _APART + 10_000 * seed % _APART),
-        raw=prepared,
-        preprocessing=prepared,
-        targets=Targets(),
+    return Splits(
+        Acting(env, spec, steps, copies, workers, seed),
+        Episodes(env, spec, validation, 2 * _APART + 10_000 * seed % _APART),
+        Episodes(env, spec, test, 4 * _APART + 10_000 * seed % _APART),
+        notes,
     )

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.errors import GradlabError, TrainingError, unknown
-from gradlab.registry import Part, Registry
+from gradlab.registry import Part, Registry, shortly
 from gradlab.specs import Box, Discrete, Spec
 
 Array = npt.NDArray[Any]
@@ -90,15 +90,29 @@ class EnvironmentRegistry(Registry[Environments]):
 
         return super().__getitem__(name) if name in self else gym.builder(self.spelled(name))
 
+    def build(self, part: Part, *args: Any) -> Environments:
+        """Copies, which a builder may give as a list of environments that are gymnasium's in kind."""
+        from gradlab.environments import gym
 
-registry = EnvironmentRegistry("environment", makes=Environments)
+        made: Any = super().build(part, *args)
+        if isinstance(made, list) and made and all(hasattr(one, "step") and hasattr(one, "reset") for one in made):
+            return gym.InProcess(part.name, made)
+        if not isinstance(made, Environments):
+            raise GradlabError(
+                f"The environment {part.name!r} must give an Environments or a list of gymnasium.Env, but it gave "
+                f"{shortly(made)}."
+            )
+        return made
+
+
+registry = EnvironmentRegistry("environment")
 """Builders take the number of copies; keyword-only arguments are knobs."""
 
 
-def make(part: Part | str, num: int, *, workers: int = 0, render: bool = False) -> Environments:
+def make(part: Part | str, num: int, *, workers: bool = False, render: bool = False) -> Environments:
     """Copies of the environment of that name: one of ours, or else one of gymnasium's.
 
-    With `workers` those of gymnasium are stepped in as many processes. Only what is made to `render` can be drawn.
+    With `workers` each of gymnasium's is stepped in a process of its own. Only what is made to `render` can be drawn.
     """
     part = registry.resolve(Part.read(part, "environment"), "environment")
     if part.name in registry:

@@ -37,12 +37,12 @@ def names() -> list[str]:
 def builder(name: str) -> Callable[..., Environments]:
     """What makes copies of the environment of that name."""
 
-    def build(num: int, workers: int = 0, render: bool = False) -> Environments:
+    def build(num: int, workers: bool = False, render: bool = False) -> Environments:
         one = partial(_make, name, render)
         if name in twins and not workers and not render:
             return twins[name](num)
         with _named(name):
-            return InWorkers(name, num, one, workers) if workers else InProcess(name, num, one)
+            return InWorkers(name, num, one) if workers else InProcess(name, [one() for _ in range(num)])
 
     return build
 
@@ -69,10 +69,9 @@ def _named(name: str) -> Iterator[None]:
 class InProcess(Environments):
     """Copies that are stepped one after the other: a step of classic control takes less than asking another process."""
 
-    def __init__(self, name: str, num: int, build: Callable[[], Any]):
-        self.name, self.num = name, num
-        self.copies = [build() for _ in range(num)]
-        first = self.copies[0]
+    def __init__(self, name: str, copies: list[Any]):
+        self.name, self.num, self.copies = name, len(copies), copies
+        first = copies[0]
         self.observations = _observations(name, first.observation_space)
         self.actions = _actions(name, first.action_space)
         self.exact = type(first.unwrapped).__module__.startswith(_EXACT)
@@ -188,12 +187,12 @@ def _actions(name: str, space: Any) -> Discrete | Box:
 
 
 class InWorkers(InProcess):
-    """Copies in processes of their own, by gymnasium's `AsyncVectorEnv`: for what takes longer than a message."""
+    """Copies, each in a process of its own (`AsyncVectorEnv`): for steps that take longer than a message."""
 
-    def __init__(self, name: str, num: int, build: Callable[[], Any], workers: int):
+    def __init__(self, name: str, num: int, build: Callable[[], Any]):
         from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
-        super().__init__(name, 1, build)
+        super().__init__(name, [build()])
         self.num, self.exact = num, False
         self.vector = AsyncVectorEnv([build] * num, autoreset_mode=AutoresetMode.SAME_STEP)
 

@@ -49,7 +49,7 @@ def reinforce() -> Recipe:
 @recipe
 def dqn() -> Recipe:
     """Deep Q-learning in any environment with a choice of actions: data.env=MountainCar-v0."""
-    train = {"epochs": 1, "batch_size": 64, "lr": 2.3e-3, "clip": 10.0, "evaluate_every": 2048}
+    train = {"epochs": 1, "batch_size": 64, "lr": 2.3e-3, "clip": 10.0, "evaluate_every": 1024}
     task = {"before": 1024, "every": 256, "updates": 128, "random": 0.04, "falls": 0.16}
     model = Part("q-network", {"hidden": [256, 256], "copy_every": 128})
     return Recipe("dqn", _cartpole(copies=1, steps=50_000), model, Part("dqn", task), train | _SELDOM)

@@ -30,6 +30,7 @@ class Play(Task):
     its spread over episodes `return_std`, and `episode_length`.
     """
 
+    wants = "environment"
     criterion = Criterion("return", higher_is_better=True)
     sections: ClassVar[tuple[str, ...]] = ("playing",)
     loss_floor: ClassVar[float | None] = None

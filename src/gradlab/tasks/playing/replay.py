@@ -72,7 +72,8 @@ class Replay(Stream):
                 f"task.every={every} steps between updates cannot be divided among data.copies={acting.copies}."
             )
         self.acting, self.act, self.discount, self.n_steps, self.size = acting, act, discount, steps, size
-        self.before, self.every, self.updates = -(-before // every) * every, every, updates
+        least = max(before, steps * acting.copies)  # so that there is something to draw
+        self.before, self.every, self.updates = -(-least // every) * every, every, updates
         self.priority, self.correction = priority, correction
         rounds = updates_of(acting, every, 1) - self.before // every
         if rounds < 1:
