@@ -49,11 +49,11 @@ def table(
     num: int,
     *,
     file: Annotated[
-        Path | None, "JSON with transition, rewards and perhaps start; none: a machine that wears out"
+        str | None, "JSON with transition, rewards and perhaps start; none: a machine that wears out"
     ] = None,
     noise: Annotated[NonNegative, "standard deviation of a reward around its mean"] = 0.0,
     limit: Annotated[Count, "steps after which an episode is cut off"] = 100,
 ) -> Environments:
     """A Markov decision process as tables of probabilities and rewards."""
-    process = _MACHINE if file is None else read_process(file)
+    process = _MACHINE if file is None else read_process(Path(file))
     return TableEnvironments(process, num, limit, noise)

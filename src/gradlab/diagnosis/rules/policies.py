@@ -21,14 +21,17 @@ _PRODUCTS = ("Addmm", "Mm", "Linear", "Mv", "Dot")
         "The log-probability of an action is multiplied by how much better it was than expected, and the expectation "
         "has a gradient there: the critic is then moved so that the policy's loss falls, not so that it is right."
     ),
-    evidence="A product{line} has the log-probability of actions on one side, and on the other a value with a graph.",
+    evidence=(
+        "In {products} of the products in the loss{line}, the log-probability of actions stands on one side, and on the "
+        "other a value that has a gradient."
+    ),
     remedy="advantages.detach() in the policy's loss: the critic learns from its own error alone",
 )
 def advantage_not_detached(record: Record) -> Iterator[Case]:
     for loss, graph in first_graphs(record):
-        if any(_leaks(graph, i) for i, _ in graph.named("Mul")):
-            line = f" of the loss at {loss.site}" if loss.site else ""
-            yield Case(("warning", 0.9), at("loss", loss.site), line=line)
+        if products := sum(_leaks(graph, i) for i, _ in graph.named("Mul")):
+            line = f" at {loss.site}" if loss.site else ""
+            yield Case(("warning", 0.9), at("loss", loss.site), products=products, line=line)
             return
 
 

@@ -50,11 +50,13 @@ def policy_values(process: DecisionProcess, policy: Float[Tensor, "states action
     values = torch.zeros_like(rewards)
     if not bool(going.any()):
         return values
-    return values.masked_scatter(going, _solved(process.discount, transition[going][:, going], rewards[going]))
+    solved: Tensor = _solved(process.discount, transition[going][:, going], rewards[going])
+    return values.masked_scatter(going, solved)
 
 
 def _solved(discount: float, transition: Tensor, rewards: Tensor) -> Tensor:
     matrix = torch.eye(len(rewards)).to(transition) - discount * transition
+    solution: Tensor
     solution, info = torch.linalg.solve_ex(matrix, rewards)
     # Undiscounted and without an end the matrix is singular, up to rounding.
     if int(info) or not float((matrix @ solution - rewards).detach().abs().max()) < 1e-6 * _scale(solution, rewards):

@@ -35,7 +35,8 @@ class ValueTable(Policy):
         return self.q[observations]
 
     def act(self, observations: Int[Tensor, " batch"], greedy: bool = True) -> Int[Tensor, " batch"]:
-        return self(observations).argmax(-1)
+        best: Tensor = self(observations).argmax(-1)
+        return best
 
     def value(self, observations: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
         value: Tensor = self(observations).amax(-1)

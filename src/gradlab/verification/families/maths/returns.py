@@ -145,7 +145,7 @@ def _without_its_baseline(
 
 @law("maths.returns.generalised_advantages", fault=_without_its_baseline)
 def a_baseline_changes_the_variance_and_not_the_mean(case: Case) -> float:
-    r"""$E[(r - b) \nabla \log \pi] = \nabla J$ for all b; the best b is the mean of r weighted by $|\nabla \log \pi|^2$"""
+    r"""$E[(r - b) \nabla \log \pi] = \nabla J$ for all b; the best is a mean of r weighted by $|\nabla \log \pi|^2$"""
     actions = case.integer("actions", 2, 4)
     logits, rewards = case.tensor("θ", actions).detach(), case.tensor("r", actions).detach()
     policy, ones = logits.softmax(0), torch.ones(1, actions).double()
