@@ -22,7 +22,7 @@ _PRODUCTS = ("Addmm", "Mm", "Linear", "Mv", "Dot")
         "has a gradient there: the critic is then moved so that the policy's loss falls, not so that it is right."
     ),
     evidence=(
-        "In {products} of the products in the loss{line}, the log-probability of actions stands on one side, and on the "
+        "In {products} of the products in the loss{line}, the log-probability of actions is on one side, and on the "
         "other a value that has a gradient."
     ),
     remedy="advantages.detach() in the policy's loss: the critic learns from its own error alone",
