@@ -35,7 +35,9 @@ def test_it_is_evaluated_again_to_the_same_figures(quick, tmp_path):
     assert trained.code == 0, trained.err
     ended = quick("evaluate", "run", "--json", cwd=tmp_path)
     assert ended.code == 0, ended.err
-    assert ended.json["test"] == json.loads((tmp_path / "run" / "result.json").read_text())["test"]
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert {name: ended.json[name] for name in result["test"]} == result["test"]
+    assert ended.json["baselines"] == result["baselines"]["test"]
 
 
 NAN = """

@@ -64,7 +64,8 @@ class QNetwork(Policy):
         return q
 
     def act(self, observations: Tensor, greedy: bool = True) -> Tensor:
-        return self(observations).argmax(-1)
+        best: Tensor = self(observations).argmax(-1)
+        return best
 
     def value(self, observations: Tensor) -> Tensor:
         value: Tensor = self(observations).amax(-1)

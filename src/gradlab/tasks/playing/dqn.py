@@ -53,13 +53,8 @@ class DQN(Play):
         falls: Annotated[Probability, "part of the training over which that share falls from 1"] = 0.1,
     ):
         super().__init__(targets)
-        self.discount, self.double, self.steps, self.priority, self.correction = (
-            discount,
-            double,
-            steps,
-            priority,
-            correction,
-        )
+        self.discount, self.double, self.steps = discount, double, steps
+        self.priority, self.correction = priority, correction
         self.size, self.before, self.every, self.updates = size, before, every, updates
         self.random, self.falls = random, falls
         self.replay: Replay | None = None
@@ -84,7 +79,7 @@ class DQN(Play):
         chance = max(self.random, 1 - (1 - self.random) * share / self.falls) if self.falls else self.random
         if len(observations) == 1 and torch.rand(()).item() < chance:  # no network is asked then
             return torch.randint(model.actions.count, (1,))  # type: ignore[union-attr]
-        best = model(observations).argmax(-1)
+        best: Tensor = model(observations).argmax(-1)
         if len(observations) == 1:
             return best
         anything = torch.randint_like(best, model.actions.count)  # type: ignore[union-attr]

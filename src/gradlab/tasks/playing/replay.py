@@ -121,7 +121,7 @@ class Replay(Stream):
                 self._remember(i, observed[i], actions[i], step)
 
     def _in_units(self, actions: Tensor) -> Tensor:
-        return self.model.in_units(actions) if isinstance(self.acting.spec.actions, Box) else actions
+        return self.model.in_units(actions) if isinstance(self.acting.spec.actions, Box) else actions  # type: ignore[operator]
 
     def _remember(self, i: int, observed: Any, action: Tensor, step: Any) -> None:
         """Into the memory once the next rewards are known, or the episode is over."""

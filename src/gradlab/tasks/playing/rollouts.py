@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -59,7 +60,7 @@ class Rollouts(Stream):
             if position % self.pieces == 0:
                 self.order = torch.randperm(self.rows) if self.pieces > 1 else torch.arange(self.rows)
             rest = self.order[position % self.pieces * self.batch_size :]
-            for rows in rest.split(self.batch_size):
+            for rows in torch.split(rest, self.batch_size):
                 yield {name: part[rows] for name, part in self.batch.items()} if self.pieces > 1 else self.batch
                 step += 1
 
@@ -81,7 +82,7 @@ class Rollouts(Stream):
     def _act(self) -> tuple[dict[str, Tensor], Tensor]:
         model, head, ongoing, n = self.model, self.model.head, self.ongoing, self.acting.copies
         noise = head.noise(self.length, n).to(self.device)
-        observed, outputs, values, actions, rewards, over = [], [], [], [], [], []
+        observed, outputs, values, actions, rewards, over = (list[Tensor]() for _ in range(6))
         finals: list[tuple[int, Any]] = []
         for t in range(self.length):
             x = torch.as_tensor(ongoing.observed, device=self.device)
@@ -104,7 +105,7 @@ class Rollouts(Stream):
         next_values = torch.cat([rollout["values"][1:], after[None]]) * (1 - rollout["over"])
         if finals:
             places, last = zip(*finals, strict=True)
-            seen = torch.as_tensor(_stacked(last), device=self.device)
+            seen = torch.as_tensor(np.stack(last), device=self.device)
             next_values.view(-1)[list(places)] = model.value(seen)
         return rollout, next_values
 
@@ -129,9 +130,3 @@ class Rollouts(Stream):
             self.batch = {name: part.to(self.device) for name, part in snapshot["batch"].items()}
             self.order, self.told = snapshot["order"], dict(snapshot["told"])
             self.ongoing.restore(snapshot["ongoing"], self.seed)
-
-
-def _stacked(rows: Any) -> Any:
-    import numpy as np
-
-    return np.stack(rows)
