@@ -8,7 +8,7 @@ import pytest
 from gradlab.data import Preprocessing
 from gradlab.data.text.source import Context
 from gradlab.data.text.texts import Beginning
-from gradlab.specs import Array, Environment, Graph, Pair, Picture, Series, Spec, Table, Tokens
+from gradlab.specs import Array, Discrete, Environment, Graph, Pair, Picture, Series, Spec, Table, Tokens
 
 SAID = {
     Array((2, 100)): "arrays of 2×100 numbers",
@@ -22,7 +22,7 @@ SAID = {
     ),
     Graph(7): "graphs with 7 features of each node",
     Graph(7, 1): "graphs with 7 features of each node and 1 feature of each edge",
-    Environment(Table(4), 2): "environments with 2 actions, observed as tables of 4 columns",
+    Environment(Table(4), Discrete(2)): "environments with 2 actions, observed as tables of 4 columns",
 }
 
 

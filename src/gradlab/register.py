@@ -13,6 +13,7 @@ from typing import Any
 
 from gradlab.data.dataset import sources
 from gradlab.data.own import seeded
+from gradlab.environments import registry as environments
 from gradlab.errors import GradlabError
 from gradlab.models import models
 from gradlab.recipes.book import recipe
@@ -21,7 +22,7 @@ from gradlab.tasks import tasks
 from gradlab.training.optimizers import optimizers
 from gradlab.training.schedules import schedules
 
-__all__ = ["data", "dataset", "model", "optimizer", "recipe", "schedule", "task"]
+__all__ = ["data", "dataset", "environment", "model", "optimizer", "recipe", "schedule", "task"]
 
 Builder = Callable[..., Any]
 
@@ -47,6 +48,11 @@ def dataset(name: str) -> Callable[[Builder], Builder]:
 def task(name: str) -> Callable[[Builder], Builder]:
     """A `Task`, or a function of (targets, *, knobs) that returns one."""
     return _registering("task", tasks, name, "targets")
+
+
+def environment(name: str) -> Callable[[Builder], Builder]:
+    """A function of (num, *, knobs) that returns so many copies: a list of gymnasium.Env, or an `Environments`."""
+    return _registering("environment", environments, name, "num")
 
 
 def optimizer(name: str) -> Callable[[Builder], Builder]:

@@ -153,16 +153,43 @@ class Graph(Spec):
 
 
 @dataclass(frozen=True)
+class Discrete(Spec):
+    """One of a few things, by its number from 0: the state of a small environment, or an action in one."""
+
+    kind = "numbers of states"
+
+    count: int
+
+    def __str__(self) -> str:
+        return f"numbers of {counted(self.count, 'state')}"
+
+
+@dataclass(frozen=True)
+class Box(Spec):
+    """Numbers within bounds, which is what a continuous action is."""
+
+    kind = "numbers within bounds"
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return f"{counted(len(self.low), 'number')} within bounds"
+
+
+@dataclass(frozen=True)
 class Environment(Spec):
-    """An environment to act in: at each step it is observed, and one of its actions is taken."""
+    """An environment to act in: at each step it is observed, and an action is taken."""
 
     kind = "environments"
 
     observation: Spec
-    actions: int
+    actions: Discrete | Box
 
     def __str__(self) -> str:
-        return f"environments with {counted(self.actions, 'action')}, observed as {self.observation}"
+        discrete = isinstance(self.actions, Discrete)
+        actions = counted(self.actions.count, "action") if discrete else f"actions of {self.actions}"  # type: ignore[union-attr]
+        return f"environments with {actions}, observed as {self.observation}"
 
 
 def plain(spec: Spec) -> dict[str, Any]:
@@ -177,7 +204,7 @@ def plain(spec: Spec) -> dict[str, Any]:
 
 def read(described: dict[str, Any]) -> Spec:
     """What `plain` wrote."""
-    every = (Spec, Array, Table, Picture, Series, Tokens, Pair, Graph, Environment)
+    every = (Spec, Array, Table, Picture, Series, Tokens, Pair, Graph, Discrete, Box, Environment)
     kinds: dict[str, Any] = {kind.__name__: kind for kind in every}
     values = {k: _read_value(v) for k, v in described.items() if k != "kind"}
     spec: Spec = kinds[described["kind"]](**values)

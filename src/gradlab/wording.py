@@ -125,6 +125,9 @@ _METRICS = {
     "mase": "MASE",
     "r2": "R²",
     "bits_per_byte": "bits per byte",
+    "return_std": "spread of returns",
+    "episode_length": "episode length",
+    "value_error": "value error",
 }
 
 

@@ -18,6 +18,8 @@ NEEDS = {
     "huggingface_language": ["transformers", "accelerate"],
     "skorch_search": ["skorch"],
     "keras_on_torch": ["keras"],
+    "cartpole_reinforce": ["gymnasium"],
+    "cartpole_dqn": ["gymnasium"],
 }
 
 

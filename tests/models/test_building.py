@@ -8,7 +8,7 @@ from gradlab.errors import GradlabError
 from gradlab.models import build_model, building, models
 from gradlab.models.building import taken
 from gradlab.registry import Part
-from gradlab.specs import Array, Environment, Graph, Picture, Series, Spec, Table, Tokens
+from gradlab.specs import Array, Discrete, Environment, Graph, Picture, Series, Spec, Table, Tokens
 
 INPUTS = [Table(13), Picture(3, 32, 32), Array((2, 5)), Series(9, 2), Tokens(8, 11)]
 
@@ -47,7 +47,7 @@ def test_the_error_says_what_the_model_takes_what_the_data_are_and_what_would_do
         "Take another model, such as encoder-classifier, highway, linear, mlp, softmax."
     )
     with pytest.raises(GradlabError, match=r"observed as tables of 4 columns\. Take another model\.$"):
-        build_model(Part("mlp"), Environment(Table(4), 2), 2)
+        build_model(Part("mlp"), Environment(Table(4), Discrete(2)), 2)
 
 
 def test_a_builder_that_does_not_say_takes_anything(monkeypatch):

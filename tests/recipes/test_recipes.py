@@ -3,7 +3,7 @@ import inspect
 import pytest
 import torch
 
-from gradlab.data import sources
+from gradlab.data import Stream, sources
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.recipes import DEFAULT, book, doc, find
@@ -37,7 +37,7 @@ def test_every_recipe_resolves_and_goes_through_toml_exactly(name):
 @pytest.mark.parametrize("name", [n for n in sorted(book) if "path" not in sources.schema(find(n).data.name).knobs])
 def test_every_recipe_that_brings_its_data_can_be_built(name):
     experiment = Experiment.of(find(name), torch.device("cpu"))
-    batch = experiment.dataset.train.batch(slice(0, 3))
+    batch = _first_batch(experiment)
     output = experiment.task.forward(experiment.model.eval(), batch)
     if not isinstance(output, torch.Tensor):  # losses, of which there may be several
         assert all(total.isfinite() for losses in output for total, _ in named(losses, "loss").values())
@@ -46,6 +46,15 @@ def test_every_recipe_that_brings_its_data_can_be_built(name):
     else:  # examples again
         assert output.shape == batch["inputs"].shape
     assert experiment.steps > 0
+
+
+def _first_batch(experiment):
+    """Some examples; of what acts, the first batch that comes of acting."""
+    train = experiment.splits["train"]
+    if not isinstance(train, Stream):
+        return experiment.dataset.train.batch(slice(0, 3))
+    train.start(experiment.model)
+    return next(train.batches(0))
 
 
 def test_the_default_recipe_is_in_the_book():

@@ -22,6 +22,7 @@ from gradlab.cli.filtering import filter_
 from gradlab.cli.generating import generate
 from gradlab.cli.history import compare, runs
 from gradlab.cli.output import json_alone, print_json
+from gradlab.cli.playing import play
 from gradlab.cli.probing import probe
 from gradlab.cli.pruning import prune
 from gradlab.cli.sweeping import sweep
@@ -48,6 +49,7 @@ commands: list[Callable[..., None]] = [
     evaluate,
     predict,
     generate,
+    play,
     probe,
     prune,
     doctor,

@@ -4,6 +4,7 @@ from gradlab.data import adding, arrays, bundled, generated  # noqa: F401  (they
 from gradlab.data.batch import Batch
 from gradlab.data.captions import captioned, shapes  # noqa: F401
 from gradlab.data.dataset import Dataset, load, sources
+from gradlab.data.environment import Acting, Episodes
 from gradlab.data.examples import Examples
 from gradlab.data.graphs import files as graph_files  # noqa: F401
 from gradlab.data.graphs import generated as graphs_generated  # noqa: F401
@@ -28,12 +29,14 @@ from gradlab.data.text.texts import Beginning
 from gradlab.data.text.tokenizer import Tokenizer
 
 __all__ = [
+    "Acting",
     "ArrayReader",
     "Batch",
     "Beginning",
     "Context",
     "Dataset",
     "Epochs",
+    "Episodes",
     "Examples",
     "GraphPreparation",
     "PairedExamples",

@@ -161,6 +161,8 @@ class Raw:
             return replace(self, targets=values[self.targets], classes=None)
         if wants == "series":
             raise NotWanted("holds no time series, which task=forecast learns from. Use another task, or data=series.")
+        if wants == "environment":
+            raise NotWanted("cannot be acted in. Take another task, or data=environment.")
         if wants not in (None, "classes", "numbers"):
             raise NotWanted("holds no text by itself. Use a task of its own, or data=text.")
         return self

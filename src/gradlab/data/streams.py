@@ -40,6 +40,10 @@ class Stream:
         """Before the first batch."""
         self.model = model
 
+    def planned(self, batch_size: int | str, seed: int) -> "Stream":
+        """The same in batches of a plan's size and by its seed; one whose batches come ready is left as it is."""
+        return self
+
     def to(self, device: torch.device) -> "Stream":
         """The same, its batches on a device."""
         self.device = device
@@ -52,6 +56,10 @@ class Stream:
     def batches(self, step: int) -> Iterator[Batch]:
         """The batch of this step (the first is 0) and of all after it."""
         raise NotImplementedError(f"{type(self).__name__} gives no batches: write `batches`.")
+
+    def figures(self) -> dict[str, float]:
+        """What a log line says beside the losses, of all that was read since the last."""
+        return {}
 
     def snapshot(self) -> dict[str, Any]:
         """What the next batch depends on beside its number and torch's generators."""

@@ -27,6 +27,7 @@ from gradlab.models.language import (
 from gradlab.models.linear import linear, softmax
 from gradlab.models.mlp import mlp
 from gradlab.models.ngram import NGram
+from gradlab.models.policies import ActorCritic, Policy, QNetwork, SoftActorCritic
 from gradlab.models.registry import models
 from gradlab.models.seq2seq import EncoderDecoderModel
 from gradlab.models.series import SeriesRNN, SeriesTransformer
@@ -48,6 +49,7 @@ from gradlab.models.vision import (
 )
 
 __all__ = [
+    "ActorCritic",
     "Autoencoder",
     "EncoderClassifier",
     "EncoderDecoderModel",
@@ -58,6 +60,8 @@ __all__ = [
     "NGram",
     "PCA",
     "PixelCNN",
+    "Policy",
+    "QNetwork",
     "RecurrentClassifier",
     "RecurrentLanguageModel",
     "ScoreMLP",
@@ -65,6 +69,7 @@ __all__ = [
     "SupportVectorRegression",
     "SeriesRNN",
     "SeriesTransformer",
+    "SoftActorCritic",
     "TextClassifier",
     "TransformerEncoder",
     "TransformerLanguageModel",

@@ -11,8 +11,10 @@ from gradlab.recipes import (  # noqa: F401  (they enter their recipes)
     generative,
     graphs,
     pictures,
+    playing,
     sequences,
     tables,
+    tabular,
     texts,
 )
 from gradlab.recipes.book import DEFAULT, book, doc

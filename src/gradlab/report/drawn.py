@@ -84,6 +84,27 @@ def save_pictures(path: Path, frames: Sequence[Pixels]) -> None:
     images[0].save(path, "GIF", save_all=True, append_images=images[1:], duration=times, loop=0)
 
 
+def save_animation(path: Path, frames: Sequence[Pixels]) -> None:
+    """Write a GIF of frames, however many."""
+    from PIL import Image
+
+    first, *rest = (Image.fromarray(frame) for frame in frames)
+    first.save(path, "GIF", save_all=True, append_images=rest, duration=_FRAME, loop=0)
+
+
+def text_picture(text: str, cell: int = 20) -> Pixels:
+    """Text as a picture, each sign in a cell of its own."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    rows = text.split("\n")
+    picture = Image.new("RGB", (cell * max(map(len, rows)), 2 * cell * len(rows)), "white")
+    drawing, font = ImageDraw.Draw(picture), ImageFont.load_default(size=cell)
+    for y, row in enumerate(rows):
+        for x, sign in enumerate(row):
+            drawing.text(((x + 0.5) * cell, (2 * y + 1) * cell), sign, "black", font, anchor="mm")
+    return np.asarray(picture)
+
+
 def class_counts(classes: Sequence[str], labels: npt.NDArray[Any]) -> Mapping[str, int]:
     """How many samples each class has."""
     counts = np.bincount(labels, minlength=len(classes)).tolist()

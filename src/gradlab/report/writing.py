@@ -57,6 +57,12 @@ def _margin(run: "Run") -> Html:
     return margin_section(run)
 
 
+def _playing(run: "Run") -> Html:
+    from gradlab.report.playing import playing_section
+
+    return playing_section(run)
+
+
 sections: dict[str, Section] = {
     "margin": _margin,
     "classes": classification.test_section,
@@ -68,10 +74,11 @@ sections: dict[str, Section] = {
     "forecast": _forecast,
     "samples": _samples,
     "reconstructions": _reconstructions,
+    "playing": _playing,
 }
 """By the names that tasks have for them."""
 
-_TITLES = {"margin": "Margin", "samples": "Samples", "reconstructions": "Reconstructions"}
+_TITLES = {"margin": "Margin", "samples": "Samples", "reconstructions": "Reconstructions", "playing": "Playing"}
 
 
 def write_report(run: "Run") -> Path:

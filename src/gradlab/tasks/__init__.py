@@ -12,6 +12,7 @@ from gradlab.tasks.margin import Margin
 from gradlab.tasks.masked import MaskedLanguage
 from gradlab.tasks.metrics import Metric
 from gradlab.tasks.objective import Loss, Losses, Objective
+from gradlab.tasks.playing import A2C, DQN, PPO, SAC, Play, Reinforce
 from gradlab.tasks.poisson import Poisson
 from gradlab.tasks.ranking import Ranking, rankings
 from gradlab.tasks.regress import Regress
@@ -20,9 +21,11 @@ from gradlab.tasks.seq2seq import Seq2Seq
 from gradlab.tasks.task import Criterion, Supervised, Task, tasks
 
 __all__ = [
+    "A2C",
     "Bernoulli",
     "Classify",
     "Criterion",
+    "DQN",
     "Density",
     "Diffusion",
     "Forecast",
@@ -34,11 +37,15 @@ __all__ = [
     "MaskedLanguage",
     "Metric",
     "Objective",
+    "PPO",
+    "Play",
     "Poisson",
     "Ranking",
     "Reconstruct",
     "Regress",
+    "Reinforce",
     "Reliability",
+    "SAC",
     "Seq2Seq",
     "Supervised",
     "Task",

@@ -12,15 +12,17 @@ import torch
 from torch import nn
 
 from gradlab import owners, parallel
-from gradlab.data import Dataset, Examples, load, sources
+from gradlab.data import Dataset, Examples, Stream, load, sources
 from gradlab.data.dataset import FILES, split_size
 from gradlab.data.tables.leaks import Leak, find_leaks
 from gradlab.data.text.windows import WindowExamples
+from gradlab.environments import registry as environments
 from gradlab.errors import GradlabError, is_out_of_memory, notice, one_line
 from gradlab.models import build_model, models
 from gradlab.models.cost import Cost, parameter_count
 from gradlab.owners import Code
 from gradlab.recipe import Recipe
+from gradlab.registry import Part
 from gradlab.run import Run
 from gradlab.run.folder import BRING_BACK, new_path
 from gradlab.run.start import Start
@@ -155,6 +157,8 @@ class Experiment:
         if isinstance(encoded["train"], WindowExamples) and encoded["train"].inputs.shape[1] >= _LONG_TEXT:
             # Minutes on the CPU. Short examples stay there, where an index that is too large is told and not fatal.
             model, encoded = model.to(device), {**encoded, "train": encoded["train"].to(device)}
+        if isinstance(encoded["train"], Stream):
+            encoded["train"] = encoded["train"].planned(plan.batch_size, plan.seed)
         train = encoded["train"]
         check_splits(task, **encoded)
         driver.fit_inputs(model, train)
@@ -267,6 +271,7 @@ def codes_of(recipe: Recipe) -> list[Code]:
     """The files of one's own from which parts of a recipe come."""
     used = [(sources, recipe.data), (models, recipe.model), (tasks, recipe.task)]
     used += [(optimizers, recipe.train["optimizer"]), (schedules, recipe.train["schedule"])]
+    used += [(environments, part) for part in recipe.data.values.values() if isinstance(part, Part)]
     owner = {registry.owner(part.name) for registry, part in used}
     codes = [code for path, code in owners.loaded.items() if path in owner]
     if len({code.path.name for code in codes}) < len(codes):

@@ -286,6 +286,7 @@ class Training:
         check_losses(with_sum(means), self.model, self.task, self.train, f"training, step {self.progress.step}")
         figures = {
             **with_sum(means),
+            **self.stream.figures(),
             "lr": self.lr(self.progress.step - 1),
             "gradient_norm": gradient_norm(self.step),
             "update_ratio": dict(zip(self.layers, self._ratios(before), strict=True)),

@@ -473,6 +473,21 @@ def _(wrong):
     return replace(record, losses=[critic, generator], optimizers=[record.optimizers[0], other], loss_calls=[])
 
 
+@of("advantage_not_detached")
+def _(wrong):
+    nodes = [
+        Node(name="Mean", inputs=[1], shape=()),
+        Node(name="Mul", inputs=[2, 5] if wrong else [2], shape=(16,)),
+        Node(name="Gather", inputs=[3], shape=(16, 1)),
+        Node(name="LogSoftmax", inputs=[4], shape=(16, 4)),
+        Node(name="Addmm", inputs=[7], shape=(16, 4), module="actor"),
+        Node(name="Sub", inputs=[6], shape=(16, 1)),
+        Node(name="Addmm", inputs=[7], shape=(16, 1), module="critic"),
+        Node(name="AccumulateGrad", inputs=[], parameter="net.0.weight", shape=(8, 8)),
+    ]
+    return training(FALLING, nodes=nodes)
+
+
 @of("vae_posterior_collapse")
 def _(wrong):
     nodes = [

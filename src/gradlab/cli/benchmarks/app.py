@@ -12,6 +12,7 @@ from gradlab.cli.benchmarks.doctor import doctor
 from gradlab.cli.benchmarks.graph import graph
 from gradlab.cli.benchmarks.language import context, language
 from gradlab.cli.benchmarks.memory import memory
+from gradlab.cli.benchmarks.rl import rl
 from gradlab.cli.benchmarks.seq2seq import seq2seq
 from gradlab.cli.benchmarks.steps import compile_, precision, start
 from gradlab.cli.benchmarks.tables import tables
@@ -39,6 +40,7 @@ bench = cyclopts.App(
     - `gradlab bench vae`: a variational autoencoder beside the usual loop
     - `gradlab bench diffusion`: samples beside a pipeline of diffusers; of a run, how good they are in fewer steps
     - `gradlab bench graph`: what a step over a graph costs, by its edges
+    - `gradlab bench rl`: PPO, DQN and SAC beside Stable-Baselines3
     - `gradlab bench memory`: how long an RNN, an LSTM, a GRU and a transformer remember
     - `gradlab bench tables`: a table by default beside scikit-learn's methods, over folds
     - `gradlab bench cuda`: attention, training, long contexts and writing on a GPU
@@ -52,6 +54,6 @@ bench = cyclopts.App(
 
 bench.default(train)
 commands: list[Any] = [train, start, attention, context, decode, vision, cuda]
-commands += [language, seq2seq, vae, diffusion, memory, graph, compile_, tables, precision, doctor]
+commands += [language, seq2seq, vae, diffusion, rl, memory, graph, compile_, tables, precision, doctor]
 for order, command in enumerate(commands):
     bench.command(command, sort_key=order)

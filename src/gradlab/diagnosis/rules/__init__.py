@@ -14,6 +14,7 @@ from gradlab.diagnosis.rules import (
     losses,
     modes,
     outcomes,
+    policies,
     probed,
     rates,
     signals,
@@ -24,7 +25,7 @@ from gradlab.diagnosis.rules.base import for_script, judge, rules
 
 FILES = (
     *(affine, brakes, classes, clearing, generative, growth, inputs, labels, leakage, loading),
-    *(losses, modes, outcomes, probed, rates, signals, starts, wiring),
+    *(losses, modes, outcomes, policies, probed, rates, signals, starts, wiring),
 )
 
 __all__ = ["FILES", "for_script", "judge", "rules"]

@@ -1,0 +1,128 @@
+"""Reinforcement learning beside Stable-Baselines3: returns on unseen episodes, and the time of the training."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from gradlab.bench.arena import Progress
+from gradlab.bench.beside import start
+from gradlab.bench.processes import WorkerFailed
+from gradlab.errors import GradlabError, unknown
+
+SEEDS = 5
+_WORKER = "gradlab.bench.rl_worker"
+_GRADLAB, _PEER = "gradlab", "Stable-Baselines3"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RLCase:
+    """A recipe of ours, the same for the peer, and the return that is to be reached."""
+
+    recipe: str
+    goal: float
+    algorithm: str
+    settings: Mapping[str, Any]
+    """Of the peer's class: those of the recipe in its words. Networks are `net_arch` there."""
+
+
+_PPO = {"n_steps": 128, "batch_size": 256, "n_epochs": 10, "lr": 1e-3, "falls": True, "net_arch": [64, 64]}
+CASES = {
+    "cartpole-ppo": RLCase(recipe="cartpole-ppo", goal=475, algorithm="PPO", settings=_PPO),
+    "cartpole-dqn": RLCase(
+        recipe="cartpole-dqn",
+        goal=475,
+        algorithm="DQN",
+        settings={
+            "lr": 2.3e-3,
+            "batch_size": 64,
+            "buffer_size": 50_000,
+            "learning_starts": 1024,
+            "target_update_interval": 256,  # in steps of the environment, after which 128 updates are made
+            "train_freq": 256,
+            "gradient_steps": 128,
+            "exploration_fraction": 0.16,
+            "exploration_final_eps": 0.04,
+            "net_arch": [256, 256],
+        },
+    ),
+    "acrobot-ppo": RLCase(recipe="acrobot-ppo", goal=-100, algorithm="PPO", settings=_PPO),
+    "pendulum-sac": RLCase(
+        recipe="pendulum-sac",
+        goal=-200,
+        algorithm="SAC",
+        settings={"lr": 1e-3, "buffer_size": 25_000, "batch_size": 256, "net_arch": [64, 64]},
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RLRow:
+    """One contestant: figures of each seed."""
+
+    title: str
+    returns: list[float]
+    """Means over 100 unseen episodes, by the best weights."""
+    seconds: list[float]
+    """Of the training without its evaluations."""
+    ratio: float
+    """The median over seeds of its time beside the peer's with the same seed."""
+    parameters: int
+    """That are trained."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RLCompared:
+    """Both on one case."""
+
+    title: str
+    steps: int
+    goal: float
+    seeds: int
+    device: str
+    versions: str
+    rows: list[RLRow]
+
+
+def check_rl(names: Sequence[str], seeds: int) -> None:
+    for name in names:
+        if name not in CASES:
+            raise unknown("case", name, CASES)
+    if seeds < 1:
+        raise GradlabError(f"--seeds {seeds}: at least one seed is needed.")
+
+
+def bench_rl(name: str, progress: Progress, seeds: int = SEEDS) -> RLCompared:
+    """Both learn the same, each in a process of its own; they take turns, seed by seed."""
+    case, answers = CASES[name], dict[str, list[dict[str, Any]]]()
+    work = {"recipe": case.recipe, "algorithm": case.algorithm, "settings": dict(case.settings)}
+    with ExitStack() as stack:
+        started = {
+            title: start(_WORKER, title, stack, progress, {**work, "peer": title == _PEER})
+            for title in (_PEER, _GRADLAB)
+        }
+        for seed in range(seeds):
+            for title, (worker, _) in started.items():
+                progress(f"{name}: {title}, seed {seed}")
+                try:
+                    answers.setdefault(title, []).append(worker.ask({"seed": seed}))
+                except WorkerFailed as error:
+                    raise GradlabError(f"{title} failed: {error}") from None
+    steps = {one["steps"] for found in answers.values() for one in found}
+    if len(steps) > 1:
+        raise GradlabError(f"The contestants took other numbers of steps, {steps}, and cannot be compared.")
+    rows = [
+        RLRow(
+            title=title,
+            returns=[one["return"] for one in found],
+            seconds=[one["seconds"] for one in found],
+            ratio=statistics.median(
+                one["seconds"] / peer["seconds"] for one, peer in zip(found, answers[_PEER], strict=True)
+            ),
+            parameters=found[0]["parameters"],
+        )
+        for title, found in answers.items()
+    ]
+    about = started[_GRADLAB][1]
+    return RLCompared(title=name, steps=steps.pop(), goal=case.goal, seeds=seeds, rows=rows, **about)

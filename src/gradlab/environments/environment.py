@@ -1,0 +1,134 @@
+"""Copies of an environment that are stepped together: what acts in them sees arrays with a row for each copy."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gradlab.errors import GradlabError, TrainingError, unknown
+from gradlab.registry import Part, Registry, shortly
+from gradlab.specs import Box, Discrete, Spec
+
+Array = npt.NDArray[Any]
+
+
+class Step(NamedTuple):
+    """What an action in each copy led to.
+
+    A copy whose episode is over has begun the next one: `observations` has its first observation, while the last one of
+    the episode that is over is in `final_observations`, which are otherwise the same rows. An episode is over because
+    it `ended`, after which there is no reward to be had, or because it was `truncated`, as by a limit of time: what
+    would have come then is not 0, and must be estimated.
+    """
+
+    observations: Array
+    rewards: Array
+    ended: Array
+    truncated: Array
+    final_observations: Array
+
+    @property
+    def over(self) -> Array:
+        """Which episodes are."""
+        over: Array = self.ended | self.truncated
+        return over
+
+
+class Environments:
+    """So many copies of one environment, each with a generator of its own."""
+
+    num: int
+    """Copies."""
+    observations: Spec
+    """What is observed of one: an array of numbers, or the number of a state (`Discrete`)."""
+    actions: Discrete | Box
+    """What can be done in one."""
+    exact: bool = False
+    """Whether `restore` puts it back bit for bit."""
+
+    def reset(self, seed: int) -> Array:
+        """Begin an episode in each copy, copy i with the generator of seed + i; the first observations."""
+        raise NotImplementedError
+
+    def step(self, actions: Array) -> Step:
+        """Take an action in each copy; episodes that are over begin anew."""
+        raise NotImplementedError
+
+    def snapshot(self) -> dict[str, Any]:
+        """What the next steps depend on, as numbers, text and tensors; where it is not `exact`, nothing."""
+        return {}
+
+    def restore(self, snapshot: dict[str, Any]) -> Array:
+        """Stand where the snapshot was taken; what is observed there. Only where it is `exact`."""
+        raise NotImplementedError
+
+    def render(self, copy: int = 0) -> Array | str:
+        """One copy as an RGB picture, (height, width, 3) of bytes, or as text."""
+        raise GradlabError(f"{type(self).__name__} cannot be drawn.")
+
+    def close(self) -> None:
+        """Let go of processes and windows."""
+
+
+class EnvironmentRegistry(Registry[Environments]):
+    """Our own by name, with their knobs; a name that is none of ours may be one of gymnasium's, which have none."""
+
+    def spelled(self, name: str) -> str:
+        from gradlab.environments import gym
+
+        if name in self:
+            return super().spelled(name)
+        if not gym.installed():
+            message = str(unknown(self.kind, name, self))
+            raise GradlabError(f"{message} Those of gymnasium need the extra rl: pip install 'gradlab[rl]'")
+        if name not in (names := gym.names()):
+            raise unknown(self.kind, name, [*self, *names])
+        return name
+
+    def __getitem__(self, name: str) -> Any:
+        from gradlab.environments import gym
+
+        return super().__getitem__(name) if name in self else gym.builder(self.spelled(name))
+
+    def build(self, part: Part, *args: Any) -> Environments:
+        """Copies, which a builder may give as a list of environments that are gymnasium's in kind."""
+        from gradlab.environments import gym
+
+        made: Any = super().build(part, *args)
+        if isinstance(made, list) and made and all(hasattr(one, "step") and hasattr(one, "reset") for one in made):
+            return gym.InProcess(part.name, made)
+        if not isinstance(made, Environments):
+            raise GradlabError(
+                f"The environment {part.name!r} must give an Environments or a list of gymnasium.Env, but it gave "
+                f"{shortly(made)}."
+            )
+        return made
+
+
+registry = EnvironmentRegistry("environment")
+"""Builders take the number of copies; keyword-only arguments are knobs."""
+
+
+def make(part: Part | str, num: int, *, workers: bool = False, render: bool = False) -> Environments:
+    """Copies of the environment of that name: one of ours, or else one of gymnasium's.
+
+    With `workers` each of gymnasium's is stepped in a process of its own. Only what is made to `render` can be drawn.
+    """
+    part = registry.resolve(Part.read(part, "environment"), "environment")
+    if part.name in registry:
+        return registry.build(part, num)
+    made: Environments = registry[part.name](num, workers, render)
+    return made
+
+
+def check_step(step: Step, name: str) -> Step:
+    """Refuse an environment that gives numbers that are none."""
+    if not np.isfinite(step.rewards).all():
+        raise TrainingError(f"The environment {name} gave a reward that is no finite number. Mend the environment.")
+    if step.final_observations.dtype.kind == "f" and not (
+        np.isfinite(step.final_observations).all() and np.isfinite(step.observations).all()
+    ):
+        raise TrainingError(
+            f"The environment {name} gave an observation with NaN or infinity in it. Mend the environment."
+        )
+    return step

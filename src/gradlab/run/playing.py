@@ -1,0 +1,71 @@
+"""A trained policy at play: episode after episode, with what is seen of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gradlab.data import Episodes
+from gradlab.environments.environment import Array
+from gradlab.errors import GradlabError
+from gradlab.models.policies import Policy
+from gradlab.models.policies.policy import in_bounds
+from gradlab.nn.modes import evaluating
+
+if TYPE_CHECKING:
+    from gradlab.run.folder import Run
+
+_LONGEST = 100_000  # steps of an episode that has no limit of its own
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One step of an episode: what was seen before it, and the sum of rewards and the steps after it.
+
+    Where an episode is over, environments that are drawn as text show its end too.
+    """
+
+    episode: int
+    frames: list[Array | str]
+    total: float
+    length: int
+    over: bool
+
+
+def check_acts(run: "Run") -> Policy:
+    """The policy of a run, refused where its model does not act."""
+    split = run.dataset.test
+    if not isinstance(split, Episodes) or not isinstance(run.model, Policy):
+        use = run.task.use
+        advice = f"Use it by gradlab {use}." if use else "See its report.html."
+        raise GradlabError(f"{run.path} is of task={run.recipe.task.name}, whose model does not act. {advice}")
+    return run.model
+
+
+@torch.no_grad()
+def moments(run: "Run", episodes: int, seed: int, render: bool) -> Iterator[Moment]:
+    """Greedy episodes, each from a seed of its own that no training has; by default those of the test split.
+
+    With `render` each moment has a frame: a picture, or text.
+    """
+    policy, split = check_acts(run), run.dataset.test
+    assert isinstance(split, Episodes)
+    device = next((p.device for p in policy.parameters()), torch.device("cpu"))
+    copy: Any = split.open(1, render=render)
+    try:
+        with evaluating(policy):
+            for episode in range(episodes):
+                observed, total = copy.reset(split.seed + seed + episode), 0.0
+                for length in range(1, _LONGEST + 1):
+                    frames = [copy.render()] if render else []
+                    step = copy.step(in_bounds(policy.act(torch.as_tensor(observed, device=device)), copy.actions))
+                    observed, total = step.observations, total + float(step.rewards[0])
+                    over = bool(step.over[0]) or length == _LONGEST
+                    if over and frames and isinstance(frames[0], str):
+                        frames.append(copy.render())
+                    yield Moment(episode, frames, total, length, over)
+                    if over:
+                        break
+    finally:
+        copy.close()

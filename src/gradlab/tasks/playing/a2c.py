@@ -1,0 +1,62 @@
+"""Advantage actor-critic."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from torch import Tensor
+
+from gradlab.data import Acting, Batch, Targets
+from gradlab.maths.returns import generalised_advantages, policy_gradient
+from gradlab.models.policies import ActorCritic
+from gradlab.tasks.objective import Loss, Objective
+from gradlab.tasks.playing.play import Discount, Play
+from gradlab.tasks.playing.ppo import Decay, Entropy, Length, Value
+from gradlab.tasks.playing.rollouts import Rollouts
+from gradlab.tasks.task import tasks
+
+
+@tasks.register("a2c")
+class A2C(Play):
+    r"""One step up the gradient of the return after a few steps in each copy (Mnih et al. 2016, arXiv:1602.01783).
+
+    $$ \ell = -\log \pi(a \mid s) \, A + c_v (V - R)^2 - c_e H(\pi) $$
+
+    A are generalised advantages and R = A + V; with λ = 1 they are those of n steps.
+    """
+
+    model_kind = ActorCritic
+    model_name: ClassVar[str] = "actor-critic"
+
+    def __init__(
+        self,
+        targets: Targets,
+        *,
+        discount: Discount = 0.99,
+        decay: Decay = 1.0,
+        length: Length = 8,
+        value: Value = 0.5,
+        entropy: Entropy = 0.0,
+    ):
+        super().__init__(targets)
+        self.discount, self.decay, self.length, self.value, self.entropy = discount, decay, length, value, entropy
+
+    def stream(self, acting: Acting) -> Rollouts:
+        return Rollouts(acting, self.credit, length=self.length)
+
+    def credit(self, rollout: Batch, next_values: Tensor) -> dict[str, Tensor]:
+        values, over = rollout["values"], rollout["over"]
+        advantages = generalised_advantages(rollout["rewards"], values, next_values, over, self.discount, self.decay)
+        return {"advantages": advantages, "returns": advantages + values}
+
+    def objectives(self) -> Mapping[str, Objective]:
+        return {"loss": Objective(loss=self.loss)}
+
+    def loss(self, model: ActorCritic, batch: Batch) -> Mapping[str, Loss]:
+        outputs, values = model(batch["observations"])
+        log_probs, entropy = model.head.log_prob(outputs, batch["actions"])
+        error, count = (values - batch["returns"]).square().sum(), len(values)
+        losses: dict[str, Loss] = {
+            "policy": (policy_gradient(log_probs, batch["advantages"]), count),
+            "value": (self.value * error, count),
+        }
+        return losses | ({"bonus": (-self.entropy * entropy.sum(), count)} if self.entropy else {})

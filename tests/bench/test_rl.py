@@ -1,0 +1,54 @@
+"""`gradlab bench rl`: both learn the same number of steps by networks of one size, judged in the same episodes."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from gradlab.bench.rl import CASES, RLCase, RLCompared, RLRow, bench_rl, check_rl
+from gradlab.cli.benchmarks.rl import show_rl
+from gradlab.errors import GradlabError
+
+SHORT = {"n_steps": 128, "batch_size": 256, "n_epochs": 1, "lr": 1e-3, "falls": True, "net_arch": [64, 64]}
+
+
+@pytest.mark.slow
+def test_both_do_the_same_work(monkeypatch, tmp_path):
+    pytest.importorskip("stable_baselines3")
+    recipe = tmp_path / "short.toml"
+    from gradlab.recipes import find
+
+    short = find("cartpole-ppo").override({"data.steps": 2048, "task.passes": 1, "train.evaluate_every": 4})
+    recipe.write_text(short.to_toml())
+    monkeypatch.setitem(CASES, "short", RLCase(recipe=str(recipe), goal=475, algorithm="PPO", settings=SHORT))
+    found = bench_rl("short", lambda _: None, seeds=1)
+    assert found.steps == 2048
+    peer, ours = found.rows
+    assert peer.parameters == ours.parameters
+    assert peer.ratio == 1
+    assert all(value > 5 for row in found.rows for value in row.returns)
+
+
+def test_the_table_counts_the_seeds_that_reach_the_goal():
+    rows = [
+        RLRow(title=title, returns=returns, seconds=[2.0, 4.0], ratio=ratio, parameters=9155)
+        for title, returns, ratio in (("Stable-Baselines3", [500.0, 474.0], 1.0), ("gradlab", [500.0, 475.0], 0.4))
+    ]
+    about = {
+        "title": "cartpole-ppo",
+        "steps": 99_328,
+        "goal": 475,
+        "seeds": 2,
+        "device": "CPU",
+        "versions": "gradlab 1",
+    }
+    screen = Console(file=io.StringIO(), width=120)
+    show_rl(screen, [RLCompared(rows=rows, **about)])
+    text = screen.file.getvalue()
+    for words in ("0.40", "1 of 2", "2 of 2", "500, 474", "99,328 steps"):
+        assert words in text
+
+
+def test_an_unknown_case_is_answered_with_the_closest():
+    with pytest.raises(GradlabError, match="cartpole-ppo"):
+        check_rl(["cartpole-pp"], 1)
