@@ -155,7 +155,8 @@ def pointwise(conv: nn.Module, x: Tensor, extra: Tensor) -> Tensor:
         return y
     bias = conv.bias + extra
     if not x.is_contiguous(memory_format=torch.channels_last):
-        return conv._conv_forward(x, conv.weight, bias)
+    y = F.linear(x.permute(0, 2, 3, 1), conv.weight.flatten(1), bias)
+    return y.permute(0, 3, 1, 2)
     return F.linear(x.permute(0, 2, 3, 1), conv.weight.flatten(1), bias).permute(0, 3, 1, 2)
 
 

@@ -107,7 +107,7 @@ class UNet(nn.Module):
         self._go_up(widths, seen)
         self.sizes = [part.outputs for part in self.modules() if isinstance(part, ResidualBlock)]  # in order of use
         self.offsets = Linear(self.told, sum(self.sizes))  # those of all blocks in one product
-        self.register_load_state_dict_pre_hook(_from_older)
+        self.register_load_state_dict_pre_hook(_from_older)  # type: ignore[no-untyped-call]
         self.norm, self.activation = _norm(widths[0]), SiLU()
         self.last = Conv2d(widths[0], inputs.channels, 3, padding=1)
         nn.init.zeros_(self.last.weight)
