@@ -3,7 +3,7 @@ import inspect
 import pytest
 import torch
 
-from gradlab.data import sources
+from gradlab.data import Stream, sources
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.recipes import DEFAULT, book, doc, find
@@ -37,7 +37,12 @@ def test_every_recipe_resolves_and_goes_through_toml_exactly(name):
 @pytest.mark.parametrize("name", [n for n in sorted(book) if "path" not in sources.schema(find(n).data.name).knobs])
 def test_every_recipe_that_brings_its_data_can_be_built(name):
     experiment = Experiment.of(find(name), torch.device("cpu"))
-    batch = experiment.dataset.train.batch(slice(0, 3))
+    train = experiment.splits["train"]
+    if isinstance(train, Stream):  # it acts
+        train.start(experiment.model)
+        batch = next(train.batches(0))
+    else:
+        batch = experiment.dataset.train.batch(slice(0, 3))
     output = experiment.task.forward(experiment.model.eval(), batch)
     if not isinstance(output, torch.Tensor):  # losses, of which there may be several
         assert all(total.isfinite() for losses in output for total, _ in named(losses, "loss").values())
