@@ -8,20 +8,17 @@ from rich.console import Console
 from gradlab.bench.rl import CASES, RLCase, RLCompared, RLRow, bench_rl, check_rl
 from gradlab.cli.benchmarks.rl import show_rl
 from gradlab.errors import GradlabError
+from gradlab.recipes import find
 
 SHORT = {"n_steps": 128, "batch_size": 256, "n_epochs": 1, "lr": 1e-3, "falls": True, "net_arch": [64, 64]}
 
 
 @pytest.mark.slow
-def test_both_do_the_same_work(monkeypatch, tmp_path):
+def test_both_do_the_same_work(monkeypatch):
     pytest.importorskip("stable_baselines3")
-    recipe = tmp_path / "short.toml"
-    from gradlab.recipes import find
-
     short = find("cartpole-ppo").override({"data.steps": 2048, "task.passes": 1, "train.evaluate_every": 4})
-    recipe.write_text(short.to_toml())
-    monkeypatch.setitem(CASES, "short", RLCase(recipe=str(recipe), goal=475, algorithm="PPO", settings=SHORT))
-    found = bench_rl("short", lambda _: None, seeds=1)
+    monkeypatch.setitem(CASES, "cartpole-ppo", RLCase(goal=475, algorithm="PPO", settings=SHORT))
+    found = bench_rl(short, lambda _: None, seeds=1)
     assert found.steps == 2048
     peer, ours = found.rows
     assert peer.parameters == ours.parameters

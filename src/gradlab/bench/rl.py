@@ -10,6 +10,7 @@ from gradlab.bench.arena import Progress
 from gradlab.bench.beside import start
 from gradlab.bench.processes import WorkerFailed
 from gradlab.errors import GradlabError, unknown
+from gradlab.recipe import Recipe
 
 SEEDS = 5
 _WORKER = "gradlab.bench.rl_worker"
@@ -18,9 +19,8 @@ _GRADLAB, _PEER = "gradlab", "Stable-Baselines3"
 
 @dataclass(frozen=True, kw_only=True)
 class RLCase:
-    """A recipe of ours, the same for the peer, and the return that is to be reached."""
+    """What the recipe of its name is to reach, and the same for the peer."""
 
-    recipe: str
     goal: float
     algorithm: str
     settings: Mapping[str, Any]
@@ -29,9 +29,8 @@ class RLCase:
 
 _PPO = {"n_steps": 128, "batch_size": 256, "n_epochs": 10, "lr": 1e-3, "falls": True, "net_arch": [64, 64]}
 CASES = {
-    "cartpole-ppo": RLCase(recipe="cartpole-ppo", goal=475, algorithm="PPO", settings=_PPO),
+    "cartpole-ppo": RLCase(goal=475, algorithm="PPO", settings=_PPO),
     "cartpole-dqn": RLCase(
-        recipe="cartpole-dqn",
         goal=475,
         algorithm="DQN",
         settings={
@@ -47,9 +46,8 @@ CASES = {
             "net_arch": [256, 256],
         },
     ),
-    "acrobot-ppo": RLCase(recipe="acrobot-ppo", goal=-100, algorithm="PPO", settings=_PPO),
+    "acrobot-ppo": RLCase(goal=-100, algorithm="PPO", settings=_PPO),
     "pendulum-sac": RLCase(
-        recipe="pendulum-sac",
         goal=-200,
         algorithm="SAC",
         settings={"lr": 1e-3, "buffer_size": 25_000, "batch_size": 256, "net_arch": [64, 64]},
@@ -93,10 +91,10 @@ def check_rl(names: Sequence[str], seeds: int) -> None:
         raise GradlabError(f"--seeds {seeds}: at least one seed is needed.")
 
 
-def bench_rl(name: str, progress: Progress, seeds: int = SEEDS) -> RLCompared:
-    """Both learn the same, each in a process of its own; they take turns, seed by seed."""
-    case, answers = CASES[name], dict[str, list[dict[str, Any]]]()
-    work = {"recipe": case.recipe, "algorithm": case.algorithm, "settings": dict(case.settings)}
+def bench_rl(recipe: Recipe, progress: Progress, seeds: int = SEEDS) -> RLCompared:
+    """Both learn the recipe of a case, each in a process of its own; they take turns, seed by seed."""
+    case, answers = CASES[recipe.name], dict[str, list[dict[str, Any]]]()
+    work = {"recipe": recipe.to_toml(), "algorithm": case.algorithm, "settings": dict(case.settings)}
     with ExitStack() as stack:
         started = {
             title: start(_WORKER, title, stack, progress, {**work, "peer": title == _PEER})
@@ -104,7 +102,7 @@ def bench_rl(name: str, progress: Progress, seeds: int = SEEDS) -> RLCompared:
         }
         for seed in range(seeds):
             for title, (worker, _) in started.items():
-                progress(f"{name}: {title}, seed {seed}")
+                progress(f"{recipe.name}: {title}, seed {seed}")
                 try:
                     answers.setdefault(title, []).append(worker.ask({"seed": seed}))
                 except WorkerFailed as error:
@@ -125,4 +123,4 @@ def bench_rl(name: str, progress: Progress, seeds: int = SEEDS) -> RLCompared:
         for title, found in answers.items()
     ]
     about = started[_GRADLAB][1]
-    return RLCompared(title=name, steps=steps.pop(), goal=case.goal, seeds=seeds, rows=rows, **about)
+    return RLCompared(title=recipe.name, steps=steps.pop(), goal=case.goal, seeds=seeds, rows=rows, **about)

@@ -39,10 +39,10 @@ def _about() -> dict[str, str]:
 def _experiment(work: dict[str, Any], seed: int) -> Any:
     import torch
 
-    from gradlab.recipes import find
+    from gradlab.recipe import Recipe
     from gradlab.training.experiment import Experiment
 
-    recipe = find(work["recipe"]).override({"train.seed": seed, "train.threads": 1})
+    recipe = Recipe.from_toml(work["recipe"], "the recipe").override({"train.seed": seed, "train.threads": 1})
     return Experiment.of(recipe, torch.device("cpu"))
 
 

@@ -26,8 +26,10 @@ def rl(*cases: str, seeds: int = SEEDS, output: Output = OUTPUT) -> None:
     seeds
         Trainings of each.
     """
+    from gradlab.recipes import find
+
     check_rl(cases, seeds)
-    output.show((bench_rl(name, progress, seeds) for name in cases or CASES), show_rl)
+    output.show((bench_rl(find(name), progress, seeds) for name in cases or CASES), show_rl)
 
 
 def show_rl(screen: Console, results: Iterable[RLCompared]) -> None:
