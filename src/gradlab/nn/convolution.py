@@ -155,8 +155,8 @@ def pointwise(conv: nn.Module, x: Tensor, extra: Tensor) -> Tensor:
         return y
     bias = conv.bias + extra
     if not x.is_contiguous(memory_format=torch.channels_last):
-        y = conv._conv_forward(x, conv.weight, bias)
-        return y
+        mapped: Tensor = conv._conv_forward(x, conv.weight, bias)
+        return mapped
     return F.linear(x.permute(0, 2, 3, 1), conv.weight.flatten(1), bias).permute(0, 3, 1, 2)
 
 
