@@ -128,6 +128,7 @@ _METRICS = {
     "return_std": "spread of returns",
     "episode_length": "episode length",
     "value_error": "value error",
+    "kl": "KL of the update",
 }
 
 

@@ -50,7 +50,7 @@ class Rollouts(Stream):
 
     def start(self, model: Any) -> None:
         self.model = model
-        self.ongoing = Ongoing(self.acting.open())
+        self.ongoing = Ongoing(self.acting)
 
     def batches(self, step: int) -> Iterator[Batch]:
         while True:
@@ -110,13 +110,17 @@ class Rollouts(Stream):
         return rollout, next_values
 
     def figures(self) -> dict[str, float]:
-        """How far the policy has moved from the one that acted is the mean of log π_old − log π."""
+        """How far the policy has moved from the one that acted: the mean of ρ − 1 − log ρ, ρ = π / π_old.
+
+        The mean of −log ρ is the same on average, but of a sample it can be negative.
+        """
         told = {**self.ongoing.figures(), **self.told}
         if self.batch:
             with torch.no_grad():
                 outputs, _ = self.model(self.batch["observations"])
                 log_probs, _ = self.model.head.log_prob(outputs, self.batch["actions"])
-                told["kl"] = (self.batch["log_probs"] - log_probs).mean().item()
+                log_ratio = log_probs - self.batch["log_probs"]
+                told["kl"] = (log_ratio.exp() - 1 - log_ratio).mean().item()
         return told
 
     def snapshot(self) -> dict[str, Any]:
