@@ -88,7 +88,7 @@ def test_what_cannot_be_put_back_goes_on_with_new_episodes_and_says_so(quick, tm
     kill_after(tmp_path / "run", 4, "train", *command, "--out", "run", cwd=tmp_path)
     ended = quick("resume", "run", "--code", "own.py", cwd=tmp_path)
     assert ended.code == 0, ended.err
-    assert "broken cannot be put back: a resumed run begins new episodes." in ended.out
+    assert "broken cannot be put back to where it stood: new episodes begin." in ended.err
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from gradlab.data import Acting, Episodes, Stream, Targets
 from gradlab.environments.environment import check_observations, check_step
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, notice
 from gradlab.models.policies import Policy
 from gradlab.models.policies.policy import in_bounds
 from gradlab.registry import Probability
@@ -146,12 +146,13 @@ class Ongoing:
         return {"environments": self.environments.snapshot(), "over": over, "sums": sums.clone()}
 
     def restore(self, snapshot: Mapping[str, Any], seed: int) -> None:
-        """Where copies cannot be put back, new episodes begin."""
+        """Where copies cannot be put back, new episodes begin, which is told."""
         self.over = [(total, length) for total, length in snapshot["over"].tolist()]
         if self.environments.exact:
             self.observed = self.environments.restore(snapshot["environments"])
             self.sums, self.lengths = (row.numpy().copy() for row in snapshot["sums"])
         else:
+            notice(f"{self.name} cannot be put back to where it stood: new episodes begin.")
             self.begin(seed)
 
 
