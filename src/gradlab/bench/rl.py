@@ -130,4 +130,5 @@ def bench_rl(recipe: Recipe, progress: Progress, seeds: int = SEEDS) -> RLCompar
 
 
 def _ratio(found: Sequence[Mapping[str, Any]], peer: Sequence[Mapping[str, Any]], clock: str) -> float:
-    return statistics.median(one[clock] / other[clock] for one, other in zip(found, peer, strict=True))
+    ratio: float = statistics.median(one[clock] / other[clock] for one, other in zip(found, peer, strict=True))
+    return ratio
