@@ -84,6 +84,19 @@ def test_a_run_is_evaluated_used_and_reported(quick: ForkServer, folder: Path) -
     assert quick("report", "run", cwd=folder).code == 0
 
 
+def test_graphs_are_looked_at_before_training(quick: ForkServer, tmp_path: Path) -> None:
+    club = quick("data", "show", "karate", "--plain", cwd=tmp_path)
+    assert "karate: one graph, 34 nodes, 78 edges" in club.out
+    assert "1 to 17 edges lead to a node, 4.6 on average" in club.out
+    page = (tmp_path / "karate-data.html").read_text()
+    assert "The graph" in page
+    assert '"text": ["0", "1", "2"' in page  # names beside nodes
+    put_folders(tmp_path / "many")
+    shown = quick("data", "show", "graph", "--data", "many", *SHAPES[:2], "--json", cwd=tmp_path).json
+    assert (shown["graphs"], shown["nodes"], shown["edges"]) == (30, 180, 165)
+    assert shown["classes"] == {"ring": 15, "star": 15}
+
+
 @pytest.mark.parametrize("level", ["edge", "graph"])
 def test_edges_and_whole_graphs_are_learned(quick: ForkServer, tmp_path: Path, level: str) -> None:
     train = ["train", "blocks-gcn", f"data.level={level}", "data.labels=none", "data.nodes=60", "data.graphs=40"]
