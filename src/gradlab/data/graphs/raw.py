@@ -43,7 +43,7 @@ class RawGraphs:
     @property
     def num_edges(self) -> int:
         """Each counted once, in whatever directions it leads."""
-        return self.edges.shape[1] // (1 if self.directed else 2)
+        return int(self.edges.shape[1]) // (1 if self.directed else 2)
 
     @property
     def degrees(self) -> Indices:
