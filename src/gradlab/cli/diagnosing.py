@@ -27,6 +27,7 @@ def doctor(
     module: Annotated[bool, Parameter(name=_MODULE, show_default=False)] = False,
     steps: int | None = None,
     deep: Annotated[bool, Parameter(show_default=False)] = False,
+    live: Annotated[bool, Parameter(show_default=False)] = False,
     json_file: Annotated[str | None, Parameter(name="--json")] = None,
     html: str | None = None,
     exit_code: Literal["findings", "script"] = "findings",
@@ -38,6 +39,7 @@ def doctor(
     - `gradlab doctor train.py --epochs 3`: options of the doctor come before the script, what follows is the script's
     - `gradlab doctor --steps 500 train.py`: stop it after 500 steps of its optimisers
     - `gradlab doctor --html doctor.html --json doctor.json train.py`
+    - `gradlab doctor --live train.py`: a line as soon as something is certainly wrong, while the script still runs
     - `gradlab doctor -m package.train --epochs 3`: a module, as `python -m` runs it
 
     The script prints and computes what it does without the doctor. The verdict follows on stderr. The exit code is 3 if
@@ -55,8 +57,10 @@ def doctor(
         Stop the script after so many optimiser steps; that counts as a good end.
     deep
         Take the time for all checks after the script's end: overfit one batch, compare learning rates, and others.
+    live
+        Tell the first finding that is certain in a line on stderr while the script runs; the report follows as without.
     json_file
-        Write verdict and findings to this file.
+        Write verdict and findings to this file; docs/doctor.md has its schema.
     html
         Write a page with plots to this file.
     exit_code
@@ -70,7 +74,7 @@ def doctor(
     figures = None if json_file is None else _writable("--json", json_file)
     page = None if html is None else _writable("--html", html)
     stderr = sys.stderr  # the script may put another one in its place
-    outcome = run(script, arguments, module=module, steps=steps, deep=deep)
+    outcome = run(script, arguments, module=module, steps=steps, deep=deep, live=live)
     verdict, of_the_script = outcome.verdict, exit_code == "script"
     if figures is not None:
         _write(figures, json_text(verdict.as_json()) + "\n")

@@ -31,14 +31,23 @@ class Doctor:
     3
     """
 
-    def __init__(self, *, steps: int | None = None, deep: bool = False, tell: bool = True):
+    def __init__(self, *, steps: int | None = None, deep: bool = False, tell: bool = True, live: bool = False):
         self.deep, self.tell = deep, tell
         self._watch = Watch(steps, keeping=deep)
+        if live:
+            from gradlab.diagnosis.live import Live
+
+            self._watch.listener = Live(self._watch).look
         self._verdict: Verdict | None = None
 
     @property
     def record(self) -> Record:
         return self._watch.record
+
+    @property
+    def done(self) -> bool:
+        """Whether it has made up its mind."""
+        return self._verdict is not None
 
     @property
     def verdict(self) -> Verdict:
@@ -60,10 +69,14 @@ class Doctor:
             self._watch.notes += probe(self.record, self.deep)
         self._verdict = self._judge()
         if self.tell:
-            from gradlab.diagnosis.telling import tell
-
-            tell(self._verdict, self.record, sys.stderr)
+            self.say()
         return kind is not None and issubclass(kind, Enough)
+
+    def say(self) -> None:
+        """Tell the verdict on stderr."""
+        from gradlab.diagnosis.telling import tell
+
+        tell(self.verdict, self.record, sys.stderr)
 
     def _judge(self) -> Verdict:
         record = self.record

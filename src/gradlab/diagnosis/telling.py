@@ -41,7 +41,7 @@ def tell(verdict: Verdict, record: "Record | None" = None, stream: TextIO | None
         for part in _parts(verdict, record, min(_BARS, console.width // 2)):
             console.print(part)
     lines = (line.rstrip() for line in written.get().splitlines())
-    stream.write(_encodable("\n".join(lines) + "\n", stream))
+    stream.write(encodable("\n".join(lines) + "\n", stream))
     stream.flush()
 
 
@@ -57,7 +57,8 @@ def _console(stream: TextIO) -> Console:
     )
 
 
-def _encodable(text: str, stream: TextIO) -> str:
+def encodable(text: str, stream: TextIO) -> str:
+    """What a stream can take of a text."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
@@ -104,7 +105,7 @@ def _in_full(place: int, finding: Finding, bars: int) -> RenderableType:
 
 def _rows(finding: Finding, bars: int) -> Iterator[tuple[str, Text]]:
     if finding.where:
-        yield "where", Text(_from_here(finding.where))
+        yield "where", Text(from_here(finding.where))
     if finding.since_step >= 0:
         yield "since", Text("the first step" if finding.since_step == 0 else f"step {finding.since_step:,}")
     if finding.evidence:
@@ -144,13 +145,13 @@ def _grid(rows: Iterable[tuple[Text, Text]]) -> Table:
 
 
 def _follows(finding: Finding) -> tuple[Text, Text]:
-    where = f", {_from_here(finding.where)}" if finding.where else ""
+    where = f", {from_here(finding.where)}" if finding.where else ""
     text = f"{sentence(finding.title or finding.evidence)}{where}; it goes with {finding.follows_from}."
     return Text(finding.slug, "bold"), Text(text)
 
 
 def _short(finding: Finding) -> tuple[Text, Text]:
-    said = " · ".join(text for text in (sentence(finding.title), _from_here(finding.where), finding.evidence) if text)
+    said = " · ".join(text for text in (sentence(finding.title), from_here(finding.where), finding.evidence) if text)
     text = Text.assemble((finding.slug, "bold"), "  ", _inline(said))
     return Text(finding.severity, _STYLES[finding.severity]), text
 
@@ -246,7 +247,7 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _from_here(where: str) -> str:
+def from_here(where: str) -> str:
     """Paths below the working folder without it."""
     try:
         return where.replace(f"{os.getcwd()}{os.sep}", "")
