@@ -1,6 +1,7 @@
 """The verdict as people read it in a terminal."""
 
 import ast
+import io
 import math
 import os
 import re
@@ -35,14 +36,22 @@ def tell(verdict: Verdict, record: "Record | None" = None, stream: TextIO | None
     if stream is None or getattr(stream, "closed", False):
         return
     console = _console(stream)
-    with console.capture() as written:
-        console.print()
-        console.print(Rule(Text("gradlab doctor", "bold"), align="left", style="dim"))
-        for part in _parts(verdict, record, min(_BARS, console.width // 2)):
-            console.print(part)
-    lines = (line.rstrip() for line in written.get().splitlines())
-    stream.write(encodable("\n".join(lines) + "\n", stream))
+    head = [Text(), Rule(Text("gradlab doctor", "bold"), align="left", style="dim")]
+    text = _text(console, [*head, *_parts(verdict, record, min(_BARS, console.width // 2))])
+    stream.write(encodable(text, stream))
     stream.flush()
+
+
+def as_text(verdict: Verdict, record: "Record | None" = None) -> str:
+    """The same without colours, from the sentence of the verdict on."""
+    return _text(_console(io.StringIO()), _parts(verdict, record, _BARS))
+
+
+def _text(console: Console, parts: Iterable[RenderableType]) -> str:
+    with console.capture() as written:
+        for part in parts:
+            console.print(part)
+    return "\n".join(line.rstrip() for line in written.get().splitlines()) + "\n"
 
 
 def _console(stream: TextIO) -> Console:
