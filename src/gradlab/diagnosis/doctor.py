@@ -8,6 +8,7 @@ from typing import Self
 
 from gradlab.diagnosis.finding import Verdict
 from gradlab.diagnosis.probing import probe
+from gradlab.diagnosis.ranks import together
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.rules import judge
 from gradlab.diagnosis.watching import Enough, Watch
@@ -65,7 +66,8 @@ class Doctor:
     ) -> bool:
         """An end after as many steps as were asked for is a good end; whatever else was raised goes on."""
         self._watch.__exit__(kind, error, trace)
-        if self.record.steps >= 20 and (kind is None or issubclass(kind, (Enough, Exception, SystemExit))):
+        ended = kind is None or issubclass(kind, (Enough, Exception, SystemExit))
+        if self.record.steps >= 20 and ended and not together():
             self._watch.notes += probe(self.record, self.deep)
         self._verdict = self._judge()
         if self.tell:

@@ -15,7 +15,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from gradlab.diagnosis.finding import Finding, Severity, Verdict
+from gradlab.diagnosis.finding import Finding, Severity, Verdict, ranks_in_words
 from gradlab.diagnosis.series import Series
 from gradlab.wording import counted, duration, number, sparkline
 
@@ -115,6 +115,8 @@ def _in_full(place: int, finding: Finding, bars: int) -> RenderableType:
 def _rows(finding: Finding, bars: int) -> Iterator[tuple[str, Text]]:
     if finding.where:
         yield "where", Text(from_here(finding.where))
+    if finding.ranks:
+        yield "on", Text(ranks_in_words(finding.ranks))
     if finding.since_step >= 0:
         yield "since", Text("the first step" if finding.since_step == 0 else f"step {finding.since_step:,}")
     if finding.evidence:
