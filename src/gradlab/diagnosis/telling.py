@@ -36,7 +36,7 @@ def tell(verdict: Verdict, record: "Record | None" = None, stream: TextIO | None
     if stream is None or getattr(stream, "closed", False):
         return
     console = _console(stream)
-    head = [Text(), Rule(Text("gradlab doctor", "bold"), align="left", style="dim")]
+    head: list[RenderableType] = [Text(), Rule(Text("gradlab doctor", "bold"), align="left", style="dim")]
     text = _text(console, [*head, *_parts(verdict, record, min(_BARS, console.width // 2))])
     stream.write(encodable(text, stream))
     stream.flush()
