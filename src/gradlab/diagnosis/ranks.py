@@ -87,7 +87,7 @@ def _store() -> Any:
     """That of torchrun's agent; None where another launcher has started the processes."""
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return None
-    from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]  (public all the same)
+    from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]  # public all the same
 
     try:
         store = TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False, timeout=_CONNECT)
