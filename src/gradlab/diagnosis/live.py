@@ -18,7 +18,7 @@ _PLAIN, _SOON, _LATE = 0.95, 1.5, 4.0
 
 
 class Live:
-    """Judges at looks what was seen so far, as if the training ended there, for at most a fiftieth of its time.
+    """Judges at looks what was seen so far, as if the training ended there, in a fiftieth of its time.
 
     An error is sure once it was found again after half as many steps more. One that rests on the course of the
     training, which may yet turn, has a lower confidence, and must last for four times as many. The record is not

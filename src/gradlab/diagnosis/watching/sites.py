@@ -38,7 +38,9 @@ _PACKAGES = {"site-packages", "dist-packages"}
 
 @lru_cache(maxsize=4096)
 def _rank(file: str) -> int:
-    """0: the user's; 1: of an installed package; 2: of torch, the doctor's, or of Python itself."""
+    """0: the user's; 1: of an installed package; 2: of torch, the doctor's, or of Python itself; 3: beyond a script."""
+    if file == SCRIPT:
+        return 3
     if file.startswith((OURS, _TORCH, "<frozen ")):
         return 2
     if file.startswith(_INSTALLED) or not _PACKAGES.isdisjoint(Path(file).parts):
@@ -73,13 +75,17 @@ def _frames() -> Iterator[FrameType]:
 
 def user_frame() -> FrameType | None:
     """The nearest frame of the user's code; of a package that trains for the user, if there is none."""
+    frame: FrameType | None = sys._getframe(1)
     nearest = None
-    for frame in _frames():
-        rank = _rank_of(frame)
-        if rank == 0:
+    while frame is not None:  # `_frames` written out, as every step comes here
+        rank = _rank(frame.f_code.co_filename)
+        if rank == 0 and is_users(frame):
             return frame
-        if rank == 1 and nearest is None:
+        if rank == 3:
+            break
+        if rank < 2 and nearest is None:
             nearest = frame
+        frame = frame.f_back
     return nearest
 
 
