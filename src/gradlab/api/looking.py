@@ -24,7 +24,7 @@ from gradlab.registry import Part
 from gradlab.run import Run
 
 if TYPE_CHECKING:
-    from gradlab.diagnosis.doctor import Doctor
+    from gradlab.report.diagnosis import ShownDoctor
     from gradlab.report.inside import Probe
     from gradlab.verification import Verification
 
@@ -107,19 +107,20 @@ def probe(
     return Probe(**vars(inspect_run(load_run(what, data=data), inputs, split, examples)))
 
 
-def doctor(*, steps: int | None = None, deep: bool = False, tell: bool = True) -> "Doctor":
+def doctor(*, steps: int | None = None, deep: bool = False, tell: bool = True, live: bool = False) -> "ShownDoctor":
     """Watch whatever PyTorch code trains inside of a `with` block, and say what is wrong with the training.
 
         with gl.doctor() as d:
             my_own_training_loop()
         d.verdict.findings
 
-    After the block the verdict is told on stderr, unless `tell` is off. `steps` ends the block after so many optimiser
-    steps; `deep` takes the time for all probes.
+    After the block the verdict is told on stderr, in a notebook as a page below the cell, unless `tell` is off;
+    `d.to_html("doctor.html")` writes the page. `steps` ends the block after so many optimiser steps; `deep` takes the
+    time for all probes; `live` tells the first certain finding in a line on stderr while the training still runs.
     """
-    from gradlab.diagnosis.doctor import Doctor
+    from gradlab.report.diagnosis import ShownDoctor
 
-    return Doctor(steps=steps, deep=deep, tell=tell)
+    return ShownDoctor(steps=steps, deep=deep, tell=tell, live=live)
 
 
 def verify(

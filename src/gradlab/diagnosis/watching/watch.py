@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
 from types import FrameType
 from typing import Any, Self
 
@@ -62,6 +63,8 @@ class Watch:
         self.updates = Updates(self)
         self.backwards = Backwards(self)
         self.patches = Patches(self)
+        self.listener: Callable[[], None] | None = None
+        """Called after each step that was looked at."""
         self.judged_step: dict[str, int] = {}
         self._thread = threading.get_ident()
         self._turn: list[int] = []
@@ -131,7 +134,7 @@ class Watch:
         now = time.perf_counter()
         if self._working_since is not None:
             self.record.worked.add(self.step, now - self._working_since)
-        self._idle_since, self._working_since = now, None
+        self._idle_since, self._working_since, looked = now, None, self.looking
         self.step += 1
         self.calls.stack.clear()
         self.roots.next_step()
@@ -147,6 +150,10 @@ class Watch:
                     series.add(self.step, share)
             if len(looks) & (len(looks) - 1) == 0:  # more and more rarely; at the end a model may be gone
                 self.parameters.look_for_changes()
+        if looked and self.listener is not None:
+            began = time.thread_time()
+            self.listener()
+            self.pace.looks -= time.thread_time() - began  # of looks there are as many as without it
 
     def backward_begins(self, loss: Tensor, accumulates: bool = True) -> None:
         if not self.updates.stepped:
@@ -188,11 +195,21 @@ class Watch:
         self.parameters.loaded(module)
 
     def _finish(self) -> None:
-        record = self.record
+        self.parameters.look_for_changes()
+        self._complete(self.record)
+
+    def so_far(self) -> Record:
+        """What the record would be if the training ended here; the record itself stays as it is."""
+        parameters = {name: replace(parameter) for name, parameter in self.record.parameters.items()}
+        record = replace(self.record, parameters=parameters, optimizers=[])
+        self._complete(record)
+        return record
+
+    def _complete(self, record: Record) -> None:
+        """What is only known when no further step comes."""
         record.seconds, record.own_seconds = time.perf_counter() - self.began, self.pace.own
         record.steps = self.step
-        self.updates.name_all()
-        self.parameters.look_for_changes()
+        self.updates.name_all(record)
         record.shared = self.roots.shared()
 
 
