@@ -23,7 +23,7 @@ def the_likelihood_of_gumbels_parameters() -> Figure:
     nll = gumbel_nll(x, location[None, :, None], scale[:, None, None]).mean(-1)
     best, start = fit_gumbel(x), torch.tensor([0.1, 1.6], dtype=torch.float64)
     path = torch.stack(
-        [torch.stack([x.mean() + x.std() * b / a, x.std() / a]) for a, b in gumbel_path(x, Gumbel(*start)).path]
+        [torch.stack([x.mean() + x.std() * b / a, x.std() / a]) for a, b in gumbel_path(x, Gumbel(*start)).points]
     )
     contours = {"start": float(nll.min()), "end": float(nll.min()) + 1, "size": 0.05, "showlines": True}
     surface: dict[str, Any] = {
