@@ -91,6 +91,11 @@ class Normal:
         return root
 
     def log_density(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch"]:
+        r"""The logarithm of the density.
+
+        $$ \log p(x) = -\tfrac12 (x - \mu)^\top \Sigma^{-1} (x - \mu) - \tfrac12 \log \det \Sigma
+           - \tfrac{d}{2} \log 2\pi $$
+        """
         lower, apart = self._cholesky, (x - self.mean)[..., None]
         whitened: Tensor = torch.linalg.solve_triangular(lower, apart, upper=False).squeeze(-1)
         log_det = lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
