@@ -33,9 +33,10 @@ class Preprocessing(Preparation):
 
     `standardise` takes the training mean and standard deviation, `scale` the training minimum and range; images have
     one pair per channel, tables one per column. A constant column has scale 1. Of columns in `logs` x is the logarithm
-    of what the table has, so that a linear model counts factors there and not differences. Missing numbers (NaN) are filled with
-    the training mean, and a column says so for each column that had some in training. A date is a number, of days, and
-    has further columns for its parts. A category that training did not have has no code: its columns are all zero.
+    of what the table has, so that a linear model counts factors there and not differences. Missing numbers (NaN) are
+    filled with the training mean, and a column says so for each column that had some in training. A date is a number,
+    of days, and has further columns for its parts. A category that training did not have has no code: its columns are
+    all zero.
 
     Columns with many categories are not one-hot but `embedded`: they come last, as whole numbers, for which the model
     learns vectors. 0 stands for a category that training did not have, or only once.
