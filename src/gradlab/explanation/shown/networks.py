@@ -35,7 +35,7 @@ def from_even_to_certain() -> Figure:
         "yaxis": axis("weight", range=[0, 1.1]),
         "showlegend": False,
         "sliders": [slider("temperature ", [f"{t:g}" for t in temperatures], range(len(temperatures)), start)],
-        "margin": WITH_SLIDER,
+        "margin": WITH_SLIDER | {"t": 12},
     }
     return Figure("Softmax at a temperature", traces, note, layout)
 

@@ -48,8 +48,17 @@ class Normal:
         covariance = self.covariance.detach()
         scale = float(covariance.abs().max()) if covariance.numel() else 0.0
         limit = 1e3 * self.dim * torch.finfo(covariance.dtype).eps * scale
-        if not float((covariance - covariance.mT).abs().max()) <= limit:
-            raise GradlabError("Normal: the covariance is not symmetric, or has entries that are no numbers.")
+        if bool((wrong := ~covariance.isfinite()).any()):
+            *_, i, j = wrong.nonzero()[0].tolist()
+            raise GradlabError(f"Normal: the entry {i}, {j} of the covariance is no number.")
+        if bool((wrong := (covariance - covariance.mT).abs() > limit).any()):
+            place = wrong.nonzero()[0].tolist()
+            *_, i, j = place
+            value, mirrored = float(covariance[tuple(place)]), float(covariance.mT[tuple(place)])
+            raise GradlabError(
+                f"Normal: the covariance is not symmetric: its entry {i}, {j} is {value:g}, and {j}, {i} is "
+                f"{mirrored:g}."
+            )
         smallest = float(torch.linalg.eigvalsh(covariance).min())
         if smallest < -limit:
             what = f"its smallest eigenvalue is {smallest:g}, and a variance is never negative"
