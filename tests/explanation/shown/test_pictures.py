@@ -73,4 +73,4 @@ def test_an_order_of_pixels_is_worth_something_to_convolutions_alone():
     dense, convolution, dense_permuted, permuted = (np.array(errors) for errors in mistakes().values())
     assert (convolution < dense - 0.1).all()
     assert (permuted > convolution + 0.2).all()
-    assert np.abs(dense - dense_permuted).max() < 0.06
+    assert np.abs(dense - dense_permuted).max() < 0.1

@@ -66,13 +66,13 @@ def order_of_the_pixels() -> Figure:
         drawn = line(name, _SIZES, errors, color, "%{x} examples: %{y:.1%}<extra></extra>")
         traces.append(drawn | {"mode": "lines+markers", "line": {"color": color, "width": 2.5, "dash": dash}})
     layout = {
-        "xaxis": axis("training examples", **log_scale(_SIZES)),
+        "xaxis": axis("training examples", **{**log_scale(_SIZES), "tickvals": _SIZES, "ticktext": _SIZES}),
         "yaxis": axis("mistakes on 300 other digits", tickformat=".0%", rangemode="tozero"),
         "margin": {"l": 56, "r": 16, "t": 50, "b": 44},
     }
     note = (
-        "Handwritten digits of 8×8 pixels somewhere in a field of 12×12, and the same with all pixels in another order, "
-        "one for all pictures. Dense layers do not know which pixels are neighbours: the order is nothing to them, and "
+        "Handwritten digits of 8×8 pixels somewhere in a field of 12×12, and the same with all pixels in another "
+        "order, one for all pictures. Dense layers do not know which pixels are neighbours: the order is nothing to them, and "
         "each place is learned alone. Convolutions of about as many weights take neighbours for granted and know a "
         "digit wherever it is, unless the order is lost."
     )
