@@ -42,7 +42,8 @@ def project(x: Float[Tensor, "*batch n"], onto: Float[Tensor, "n k"]) -> Float[T
         raise GradlabError(
             f"project: vectors of {x.shape[-1]} entries need a matrix with as many rows, got {tuple(onto.shape)}."
         )
-    return x @ (onto @ torch.linalg.pinv(onto)).mT
+    projection: Tensor = onto @ torch.linalg.pinv(onto)
+    return x @ projection.mT
 
 
 @takes_arrays
@@ -59,7 +60,8 @@ def signed_distance(
     length = normal.norm()
     if not bool(length > 0):
         raise GradlabError("signed_distance: a normal of length 0 belongs to no hyperplane.")
-    return (x @ normal + offset) / length
+    distance: Tensor = (x @ normal + offset) / length
+    return distance
 
 
 @takes_arrays
@@ -76,4 +78,5 @@ def volume(vectors: Float[Tensor, "*batch n k"]) -> Float[Tensor, "*batch"]:
     n, k = vectors.shape[-2:]
     if k > n:
         return vectors.new_zeros(vectors.shape[:-2])
-    return torch.linalg.svdvals(vectors).prod(-1)
+    stretched: Tensor = torch.linalg.svdvals(vectors)
+    return stretched.prod(-1)

@@ -1,5 +1,7 @@
 """A picture of what an architecture takes for granted: neighbours of a pixel mean something to a convolution alone."""
 
+from functools import cache
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -40,6 +42,7 @@ def _field(picture: Tensor, draw: torch.Generator) -> Tensor:
     return F.pad(picture, (left, room - left, top, room - top))
 
 
+@cache
 def mistakes() -> dict[str, list[float]]:
     """By model and by what is done to the pixels, for each number of training examples."""
     raw, draw = digits(0), torch.Generator().manual_seed(0)
@@ -72,8 +75,8 @@ def order_of_the_pixels() -> Figure:
     }
     note = (
         "Handwritten digits of 8×8 pixels somewhere in a field of 12×12, and the same with all pixels in another "
-        "order, one for all pictures. Dense layers do not know which pixels are neighbours: the order is nothing to them, and "
-        "each place is learned alone. Convolutions of about as many weights take neighbours for granted and know a "
-        "digit wherever it is, unless the order is lost."
+        "order, one for all pictures. Dense layers do not know which pixels are neighbours: the order is nothing to "
+        "them, and each place is learned alone. Convolutions of about as many weights take neighbours for granted and "
+        "know a digit wherever it is, unless the order is lost."
     )
     return Figure("What an architecture takes for granted", traces, note, layout)

@@ -70,7 +70,8 @@ def _step(gradient: Tensor, hessian: Tensor) -> Tensor:
     curvatures, axes = torch.linalg.eigh(hessian)
     sizes = curvatures.abs()
     sizes = sizes.clamp(min=max(float(sizes.max()) * _FLATTEST, 1e-300))
-    return axes @ (axes.T @ gradient / sizes)
+    step: Tensor = axes @ (axes.T @ gradient / sizes)
+    return step
 
 
 def _length(f: Objective, x: Tensor, value: Tensor, step: Tensor, gain: float) -> tuple[float, Tensor]:
