@@ -85,7 +85,7 @@ def function_page(function: FunctionExplanation) -> Html:
     used = tag("div", _python(function.example), class_="code")
     peers = tag("p", f"Equal to {', '.join(function.peers)}.") if function.peers else ""
     sections = [
-        section("Use it", used) if function.example else "",
+        section("Use it", used) if function.example else Html(""),
         _laws(function.laws),
         section("The code", peers, tag("div", _code(function.code), class_="beside")),
     ]

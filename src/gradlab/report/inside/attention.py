@@ -13,7 +13,7 @@ from gradlab.report.pictures import picture, signed
 from gradlab.report.sliders import slider
 
 _LAYERS, _HEADS, _PLACES = 12, 16, 64  # that are drawn
-_ABOVE = {"y": 1, "yanchor": "bottom", "pad": {"b": 8, "l": 0, "r": 0}}
+_ABOVE: dict[str, Any] = {"y": 1, "yanchor": "bottom", "pad": {"b": 8, "l": 0, "r": 0}}
 _CROWDED = 40  # places whose names need smaller letters
 
 

@@ -45,10 +45,10 @@ class Bfgs(ClosureOptimizer):
 
     def _place(self, x: Tensor, gradient: Tensor | None = None) -> None:
         sizes = [value.numel() for value in self.values]
-        for value, part in zip(self.values, x.split(sizes), strict=True):
+        for value, part in zip(self.values, torch.split(x, sizes), strict=True):
             value.copy_(part.reshape(value.shape))
         if gradient is not None:
-            for p, part in zip(self.parameters.tensors, gradient.split(sizes), strict=True):
+            for p, part in zip(self.parameters.tensors, torch.split(gradient, sizes), strict=True):
                 p.grad = part.reshape(p.shape).clone()
 
     def _gradient(self) -> Tensor:

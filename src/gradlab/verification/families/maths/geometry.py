@@ -17,7 +17,8 @@ subject(VOLUME)(geometry.volume)
 
 
 def _rotation(case: Case, n: int) -> Tensor:
-    return torch.linalg.qr(case.tensor("Q", n, n).detach())[0]
+    rotation: Tensor = torch.linalg.qr(case.tensor("Q", n, n).detach())[0]
+    return rotation
 
 
 @law(ANGLE, fault=lambda x, y: (x * y).sum(-1).clamp(-1, 1).arccos(), tolerance=1e-7)
