@@ -181,7 +181,7 @@ def test_a_model_that_is_told_no_time_is_refused():
 
 
 def test_classes_need_data_that_have_them():
-    with pytest.raises(GradlabError, match="needs examples with classes.*data=images"):
+    with pytest.raises(GradlabError, match=r"needs examples with classes.*data=images"):
         Diffusion(NONE, conditional=True)
 
 
