@@ -212,14 +212,17 @@ def _finite(model: nn.Module) -> bool:
 
 
 def compare(models: Mapping[str, nn.Module], task: "Task", split: Any) -> dict[str, dict[str, float]]:
-    """Loss and every metric of several models on the same split, by name; examples are read each by itself."""
+    """Loss and every metric of several models on the same split, by name; examples are read each by itself.
+
+    A model of which nothing can be said is left out: one that only draws, where there are too few examples beside it.
+    """
     if isinstance(split, Examples):
         models, split = {name: model.to(split.device) for name, model in models.items()}, split.apart()
     figures = {}
     for name, model in models.items():
         with in_evaluation(model):
             figures[name] = task.evaluate_baseline(model, split)
-    return figures
+    return {name: found for name, found in figures.items() if found}
 
 
 def _figures(task: "Task", loss: float, totals: Mapping[Sums, Tensor]) -> dict[str, float]:
