@@ -23,6 +23,7 @@ from gradlab.diagnosis.watching.modules import Modules
 from gradlab.diagnosis.watching.pace import Pace
 from gradlab.diagnosis.watching.parameters import ParameterNames
 from gradlab.diagnosis.watching.patches import Patches
+from gradlab.diagnosis.watching.reinforced import Reinforced
 from gradlab.diagnosis.watching.roots import Roots
 from gradlab.diagnosis.watching.sites import is_users, site_of
 from gradlab.diagnosis.watching.updates import Updates, tensors_of
@@ -61,6 +62,7 @@ class Watch:
         self.loss_calls = LossCalls(self)
         self.updates = Updates(self)
         self.backwards = Backwards(self)
+        self.reinforced = Reinforced(self)
         self.patches = Patches(self)
         self.judged_step: dict[str, int] = {}
         self._thread = threading.get_ident()
@@ -76,6 +78,7 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.reinforced.close()
         self.patches.take_out()
         self.safely(self._finish)
 
@@ -136,6 +139,7 @@ class Watch:
         self.calls.stack.clear()
         self.roots.next_step()
         self.looking = self.pace.due(self.step, together)
+        self.reinforced.next_step()
         looks = self.record.looks
         if self.looking and len(looks) < 10_000:
             looks.append(self.step)
@@ -194,6 +198,7 @@ class Watch:
         self.updates.name_all()
         self.parameters.look_for_changes()
         record.shared = self.roots.shared()
+        self.reinforced.finish()
 
 
 def _transforming() -> bool:
