@@ -1,8 +1,9 @@
 """Values that rest on values of next states: ends that are none, and target networks that stand still or run along."""
 
 from collections.abc import Iterator
+from typing import Any
 
-from gradlab.diagnosis.finding import Measure, Spot
+from gradlab.diagnosis.finding import Spot
 from gradlab.diagnosis.record import Bootstrap, Record
 from gradlab.diagnosis.rules.base import Case, Rule, at
 
@@ -131,5 +132,5 @@ def _place(one: Bootstrap) -> tuple[Spot]:
     return (at("loss", one.site),)
 
 
-def _networks(one: Bootstrap) -> dict[str, Measure]:
+def _networks(one: Bootstrap) -> dict[str, Any]:
     return {"online": one.online, "target": one.target, "discount": one.discount, "looks": one.compared}

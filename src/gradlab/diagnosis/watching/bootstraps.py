@@ -208,7 +208,7 @@ def _values(calls: list[Given], rows: int) -> list[Values]:
         Values((*a.roots, *b.roots), a.inputs, torch.minimum(a.each, b.each))
         for i, a in enumerate(plain)
         for b in plain[i + 1 :]
-        if a.roots != b.roots and a.inputs.shape == b.inputs.shape
+        if a.roots != b.roots and _equal(a.inputs, b.inputs)
     ]
     return plain + smaller[:_VALUES]
 

@@ -73,8 +73,8 @@ class Policies:
         """By the call they are of."""
         self._greedy: dict[int, list[int]] = {}
         """Most probable actions that left torch, by call."""
-        self._places: dict[bytes, tuple[Act, int] | None] = {}
-        """In which act each state was met; None for one that was met several times."""
+        self._places: dict[bytes, list[tuple[Act, int]]] = {}
+        """In which acts each state was met."""
         self._inside: list[tuple[Tensor, Tensor]] = []
         self._learnt: dict[bytes, None] = {}
         self._again = False
@@ -142,7 +142,7 @@ class Policies:
             self._drawn.clear()
         act = self.acts[given.number] = Act(given.number, states, rows.argmax(1).tolist())
         for row, state in enumerate(states):
-            self._places[state] = None if state in self._places else (act, row)
+            self._places.setdefault(state, []).append((act, row))
         return act
 
     def _left(self, tensor: Tensor, *_: Any) -> None:
@@ -223,20 +223,26 @@ class Policies:
         actions = index.reshape(-1).tolist()
         if number is None:
             return
-        act = self.acts.get(number)
-        if act is not None:
-            if len(act.states) == len(actions):
-                yield act, None, actions
-            return
+        own = self.acts.get(number)
         given = next((g for g in self.given.calls if g.number == number), None)
-        if given is None or _rows(given.inputs, len(actions)) is None:
+        states = own.states if own else [] if given is None else _prints(given.inputs, len(actions))
+        if len(states) != len(actions):
             return
-        places = [self._places.get(state) for state in _prints(given.inputs, len(actions))]
-        met = [(place, action) for place, action in zip(places, actions, strict=True) if place is not None]
-        if len(met) < 0.9 * len(actions):
-            return
-        for (one, row), action in met:
-            yield one, [row], [action]
+        met = [(place, action) for s, action in zip(states, actions, strict=True) if (place := self._place(s))]
+        if len(met) >= 0.9 * len(actions) and not any(act is own for (act, _), _ in met):
+            for (act, row), action in met:
+                yield act, [row], [action]
+        elif own is not None:
+            yield own, None, actions
+
+    def _place(self, state: bytes) -> tuple[Act, int] | None:
+        """The only act in a state, or the only one by which something was done there; None if that is not clear."""
+        all_of_them = self._places.get(state, [])
+        done = [place for place in all_of_them if self._left_torch(place[0])] or all_of_them
+        return done[0] if len(done) == 1 else None
+
+    def _left_torch(self, act: Act) -> bool:
+        return bool(act.done) or act.number in self._greedy
 
     def _source(self, node: Any) -> int | None:
         waiting, known = [node], {node}
@@ -294,7 +300,7 @@ def _scores(operations: list[Any]) -> list[tuple[Any, Tensor]]:
             weighed = True
     if factors and not weighed:
         values = torch.cat([f.cpu() for f in factors])
-        weighed = len(values.unique()) > 1 and not bool(((values == 0) | (values == 1)).all())
+        weighed = bool(values.amin() < values.amax()) and not bool(((values == 0) | (values == 1)).all())
     return list(found.items()) if weighed else []
 
 
@@ -369,5 +375,4 @@ def _rows(inputs: Tensor, count: int) -> Tensor | None:
 
 def _prints(inputs: Tensor, count: int) -> list[bytes]:
     rows = _rows(inputs, count)
-    assert rows is not None
-    return [row.tobytes() for row in rows[:, :_WIDE].contiguous().cpu().numpy()]
+    return [] if rows is None else [row.tobytes() for row in rows[:, :_WIDE].contiguous().cpu().numpy()]
