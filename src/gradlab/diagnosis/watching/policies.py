@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gradlab.diagnosis.watching.reinforced import Given, Reinforced
     from gradlab.diagnosis.watching.watch import Watch
 
-_ACTS, _WIDE, _RETURNS = 20_000, 4096, 16
+_ACTS, _WIDE, _RETURNS, _UNCLEAR = 20_000, 4096, 16, 3
 _MOVES = frozenset(
     {
         *("View", "UnsafeView", "Reshape", "ReshapeAlias", "Squeeze", "Unsqueeze", "Expand", "Permute", "Transpose"),
@@ -142,7 +142,9 @@ class Policies:
             self._drawn.clear()
         act = self.acts[given.number] = Act(given.number, states, rows.argmax(1).tolist())
         for row, state in enumerate(states):
-            self._places.setdefault(state, []).append((act, row))
+            places = self._places.setdefault(state, [])
+            if len(places) < _UNCLEAR:
+                places.append((act, row))
         return act
 
     def _left(self, tensor: Tensor, *_: Any) -> None:
