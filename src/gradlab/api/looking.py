@@ -10,6 +10,8 @@ from torch import nn
 from gradlab.api.runs import load_run
 from gradlab.data import Raw, sources
 from gradlab.data.dataset import prepare as prepare_data
+from gradlab.data.graphs.overview import GraphOverview
+from gradlab.data.graphs.raw import RawGraphs
 from gradlab.data.overview import Overview
 from gradlab.data.pairs.raw import Pairs
 from gradlab.data.series.overview import SeriesOverview
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 def look_at_data(
     source: str, values: Mapping[str, Any], page: Path | None = None, title: str = ""
-) -> Overview | SeriesOverview | TextOverview:
+) -> Overview | SeriesOverview | TextOverview | GraphOverview:
     """Figures of a source of data, and a page to look at it if one is named."""
     resolved = sources.resolve(Part(source, dict(values)), "data")
     raw = sources.build(resolved, resolved.values.get("seed", 0))
@@ -50,6 +52,13 @@ def look_at_data(
 
             write_series_page(title or source, raw, series, page)
         return series
+    if isinstance(raw, RawGraphs):
+        graphs = GraphOverview.of(raw)
+        if page is not None:
+            from gradlab.report.graph_page import write_graph_page
+
+            write_graph_page(title or source, raw, graphs, page)
+        return graphs
     if not isinstance(raw, Raw):
         raise GradlabError(f"data={source} is {type(raw).__name__}, which `gradlab data show` cannot look at.")
     view = None

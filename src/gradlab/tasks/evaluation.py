@@ -81,7 +81,7 @@ def _generators(device: torch.device) -> list[torch.Generator]:
 
 def predict(model: nn.Module, inputs: Column, rows: int = _ROWS) -> Tensor:
     """Model outputs for all inputs, in evaluation mode, on the device of the inputs."""
-    rows = at_once(inputs, rows)
+    rows = at_once(rows, inputs)
     parts = (inputs[start : start + rows] for start in range(0, max(1, len(inputs)), rows))
     with inference(model):
         return torch.cat([model(sent(part, device_of(model))).to(part.device) for part in parts])
