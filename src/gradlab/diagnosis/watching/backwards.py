@@ -54,6 +54,7 @@ class Backwards:
                 watch.record.not_finite = self._origin(loss, step)
         calls = watch.roots.trained()
         watch.modules.trained()
+        watch.reinforced.backward(calls)
         if watch.looking:
             self._look(one, loss, calls)
         watch.roots.fed = set()
@@ -99,6 +100,7 @@ class Backwards:
             outputs = {call.shown[0]: call.shown[1] for call in calls if call.shown is not None}
             for number, pair in enumerate(islice(by_hand.pairs(loss, outputs), _TERMS)):
                 watch.loss_calls.by_hand(number, pair, one.site, calls)
+        watch.reinforced.look(one, operations)
         if len(operations) <= 5000:
             seen = graph.read(step, operations, self.name, watch.calls.makers, readable)
             one.last_graph = seen

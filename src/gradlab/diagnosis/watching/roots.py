@@ -82,6 +82,8 @@ class Roots:
         if module in self._lazy:
             self._lazy.pop(module)
             self._enter(root, module)
+        if watch.looking or watch.reinforced.following:
+            watch.reinforced.called(root, args, kwargs, output)
         tracked = first is None or first_tensor(output, lambda t: t.requires_grad) is not None
         if watch.looking:
             self.origins.called_with(root, inputs)

@@ -24,6 +24,7 @@ from gradlab.diagnosis.watching.modules import Modules
 from gradlab.diagnosis.watching.pace import Pace
 from gradlab.diagnosis.watching.parameters import ParameterNames
 from gradlab.diagnosis.watching.patches import Patches
+from gradlab.diagnosis.watching.reinforced import Reinforced
 from gradlab.diagnosis.watching.roots import Roots
 from gradlab.diagnosis.watching.sites import is_users, site_of
 from gradlab.diagnosis.watching.updates import Updates, tensors_of
@@ -62,6 +63,7 @@ class Watch:
         self.loss_calls = LossCalls(self)
         self.updates = Updates(self)
         self.backwards = Backwards(self)
+        self.reinforced = Reinforced(self)
         self.patches = Patches(self)
         self.listener: Callable[[], None] | None = None
         """Called after each step that was looked at."""
@@ -79,6 +81,7 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.reinforced.close()
         self.patches.take_out()
         self.safely(self._finish)
 
@@ -139,6 +142,7 @@ class Watch:
         self.calls.stack.clear()
         self.roots.next_step()
         self.looking = self.pace.due(self.step, together)
+        self.reinforced.next_step()
         looks = self.record.looks
         if self.looking and len(looks) < 10_000:
             looks.append(self.step)
@@ -211,6 +215,7 @@ class Watch:
         record.steps = self.step
         self.updates.name_all(record)
         record.shared = self.roots.shared()
+        self.reinforced.finish()
 
 
 def _transforming() -> bool:
