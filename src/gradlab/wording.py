@@ -125,10 +125,16 @@ _METRICS = {
     "mase": "MASE",
     "r2": "R²",
     "bits_per_byte": "bits per byte",
+    "bits_per_dim": "bits per dimension",
+    "elbo": "ELBO",
+    "kl": "KL",
+    "nll": "NLL",
+    "psnr": "PSNR",
+    "frechet": "Fréchet distance",
+    "sliced_wasserstein": "sliced Wasserstein",
     "return_std": "spread of returns",
     "episode_length": "episode length",
     "value_error": "value error",
-    "kl": "KL of the update",
 }
 
 

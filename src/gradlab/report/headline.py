@@ -11,8 +11,12 @@ if TYPE_CHECKING:
     from gradlab.run import Run
 
 _APART = ("ece",)  # a guess that never changes is well calibrated: beside such a baseline the figure says nothing
-_NEITHER = ("coverage", "return_std", "episode_length")  # of which neither more nor less is better
-_BESIDE = {"_se": "standard error", "_real": "real examples", "_real_se": "their standard error"}  # of a figure
+_NEITHER = ("coverage", "episode_length", "kl", "return_std")  # of which neither more nor less is better
+_BESIDE = {
+    "_se": "standard error", "_real": "real examples", "_real_se": "their standard error",
+    "_error": "standard error", "_draws_error": "of the draws alone",
+    "_variance_closed": "variance of a draw", "_variance_drawn": "with the KL drawn",
+}  # fmt: skip
 _ENDS = {"patience": "It stopped early, when the validation loss had long ceased to fall."}
 
 
