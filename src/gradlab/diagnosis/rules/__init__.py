@@ -2,9 +2,11 @@
 
 from gradlab.diagnosis.rules import (
     affine,
+    axes,
     brakes,
     classes,
     clearing,
+    directions,
     generative,
     growth,
     inputs,
@@ -19,13 +21,14 @@ from gradlab.diagnosis.rules import (
     rates,
     signals,
     starts,
+    targets,
     wiring,
 )
 from gradlab.diagnosis.rules.base import for_script, judge, rules
 
 FILES = (
-    *(affine, brakes, classes, clearing, generative, growth, inputs, labels, leakage, loading),
-    *(losses, modes, outcomes, policies, probed, rates, signals, starts, wiring),
+    *(affine, axes, brakes, classes, clearing, directions, generative, growth, inputs, labels, leakage, loading),
+    *(losses, modes, outcomes, policies, probed, rates, signals, starts, targets, wiring),
 )
 
 __all__ = ["FILES", "for_script", "judge", "rules"]

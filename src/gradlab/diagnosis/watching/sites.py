@@ -58,6 +58,11 @@ def site_of(frame: FrameType) -> Site:
     return Site(_short(frame.f_code.co_filename), frame.f_lineno)
 
 
+def users_site(file: str, line: int) -> Site | None:
+    """A line, if it is of the user's own code."""
+    return Site(_short(file), line) if _rank(file) == 0 else None
+
+
 @lru_cache(maxsize=4096)
 def _short(file: str) -> str:
     """Relative to where the user is, if that is shorter."""
