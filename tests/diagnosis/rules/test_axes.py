@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 from trainings import adam, batches, fit, found, grave, groups, mlp, rings, sgd, slope, watching
 
-from gradlab.diagnosis.rules.axes import mixes
+from gradlab.diagnosis.shapes import mixes
 
 
 class Pooled(nn.Module):
@@ -68,6 +68,23 @@ def test_a_view_in_place_of_a_transpose(view):
 )
 def test_only_views_that_give_axes_another_order_mix(before, after, wrong):
     assert mixes(before, after) is wrong
+
+
+def test_heads_of_the_size_of_a_batch_are_no_mix():
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lift, self.attention, self.out = nn.Linear(5, 32), nn.MultiheadAttention(32, 4), nn.Linear(32, 3)
+
+        def forward(self, x):
+            h = self.lift(x.transpose(0, 1))
+            return self.out(self.attention(h, h, h)[0].mean(0))
+
+    assert mixes((6, 8, 32), (6, 32, 8))  # (time, batch, width) as (time, batch * heads, width of a head)
+    x, y = torch.randn(128, 6, 5), torch.arange(128) % 3
+    with watching() as doctor:
+        fit(Encoder(), F.cross_entropy, x, y, rows=8)
+    assert grave(doctor, "view_mixes_axes") == []
 
 
 @pytest.mark.parametrize("wrong", [True, False])

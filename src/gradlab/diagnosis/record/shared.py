@@ -27,6 +27,8 @@ class Shared:
     """Whether nearly all training rows were among them."""
     judged: int = 0
     """Different rows that it was judged on."""
+    asked: int = 0
+    """Rows of all evaluations, each as often as it came."""
     neighbours: int = 0
     """Of rows that were not trained on: those that overlap with one that was in all but a moment; of so many."""
     compared: int = 0

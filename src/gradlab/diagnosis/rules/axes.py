@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Iterator
-from itertools import accumulate, combinations
-from operator import mul
 
 from gradlab.diagnosis.finding import Spot
 from gradlab.diagnosis.record import Graph, Loss, Node, Record
 from gradlab.diagnosis.rules.base import Case, Rule, at
 from gradlab.diagnosis.rules.chains import VIEWS, first_graphs, is_product, sources
+from gradlab.diagnosis.shapes import in_order, mixes
 
 _VIEWED = ("View", "UnsafeView", "_UnsafeView", "ReshapeAlias")
 
@@ -66,7 +65,7 @@ def _of_one(node: Node) -> bool:
 def view_mixes_axes(record: Record) -> Iterator[Case]:
     for loss, graph in first_graphs(record):
         for index, node in graph.named(*_VIEWED):
-            if not mixes(node.before, node.shape):
+            if not _mixed(record, graph, index):
                 continue
             first = node.before[0] == node.shape[0]
             yield Case(
@@ -82,56 +81,23 @@ def view_mixes_axes(record: Record) -> Iterator[Case]:
             return
 
 
+def _mixed(record: Record, graph: Graph, index: int) -> bool:
+    """Whether a view mixes axes, and not by sizes that happen to be equal."""
+    before, after = graph.nodes[index].before, graph.nodes[index].shape
+    if not mixes(before, after):
+        return False
+    told = record.probed.views.get((before, after))
+    # Of a view outside of the model: what a convolution gives has its classes along axis 1, and the loss the last.
+    classes = len(before) > 2 and after == (math.prod(before) // before[1], before[1]) and _into_loss(graph, index)
+    return told if told is not None else classes or not in_order(before, after)
+
+
+def _into_loss(graph: Graph, index: int) -> bool:
+    losses = graph.named("LogSoftmax", "NllLoss")
+    return any(index in graph.nodes[i].inputs for i, _ in losses)
+
+
 def _made_by(graph: Graph, index: int) -> Iterator[str]:
     """The module whose output is viewed."""
     makers = (node.module for _, node in sources(graph, index, VIEWS | {"Relu", "Tanh", "Gelu", "Add"}))
     yield from (f"of what {module} gives" for module in list(filter(None, makers))[:1])
-
-
-def mixes(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
-    """Whether a view gives axes another order. To split an axis and to join neighbours is what views are for.
-
-    >>> mixes((32, 16, 24), (32, 24, 16)), mixes((2, 8, 20), (8, 40)), mixes((8, 10, 12), (8, 3, 10, 4))
-    (True, True, True)
-    >>> mixes((8, 10, 12), (80, 12)), mixes((8, 10, 12), (8, 10, 3, 4)), mixes((8, 10, 12), (8, 5, 24))
-    (False, False, False)
-    """
-    return any(_regrouped(a, b) or _split_in_front(a, b) for a, b in _crossing(before, after))
-
-
-def _crossing(before: tuple[int, ...], after: tuple[int, ...]) -> Iterator[tuple[list[int], list[int]]]:
-    """Parts of two shapes with as many numbers, in which neither axis is a whole number of the other's neighbours."""
-    sides = [[n for n in shape if n > 1] for shape in (before, after)]
-    ends = [list(accumulate(side, mul)) for side in sides]
-    common = sorted(set(ends[0]) & set(ends[1]))
-    starts = [0, 0]
-    for end in common:
-        stops = [e.index(end) + 1 for e in ends]
-        one, other = (side[a:b] for side, a, b in zip(sides, starts, stops, strict=True))
-        if len(one) > 1 and len(other) > 1:
-            yield one, other
-        starts = stops
-
-
-def _regrouped(before: list[int], after: list[int]) -> bool:
-    """Whether each axis of the result is a product of whole axes, every one of them used once."""
-    if not after:
-        return not before
-    for count in range(1, len(before) + 1):
-        for chosen in combinations(range(len(before)), count):
-            product = 1
-            for i in chosen:
-                product *= before[i]
-            rest = [n for i, n in enumerate(before) if i not in chosen]
-            if product == after[0] and _regrouped(rest, after[1:]):
-                return True
-    return False
-
-
-def _split_in_front(before: list[int], after: list[int]) -> bool:
-    """Whether the last axis is split, and its first part stands before the one it comes after: heads before places."""
-    if len(before) < 2 or len(after) < 3:
-        return False
-    places, width = before[-2:]
-    heads, then, size = after[-3:]
-    return places == then != heads and heads * size == width and before[:-2] == after[:-3]

@@ -99,7 +99,8 @@ def _taken_over(one: Shared) -> Case | None:
 def _only_training_rows(record: Record, one: Shared) -> Case | None:
     """A part of the training rows that figures are made of, again and again, and never others."""
     figures = record.figures >= 2 or any(not j.training and j.count >= 2 for j in record.loss_calls)
-    whole = one.batches or one.clear or one.all_there or one.stream
+    # Rows that are drawn anew each time are a look at the training error.
+    whole = one.batches or one.clear or one.all_there or one.stream or one.asked < 2 * one.judged
     part = one.judged >= _FEW and 0.05 * one.trained <= one.judged <= 0.5 * one.trained
     if whole or not part or not figures or not one.continuous or one.last_known < 0.97 or one.known < 3:
         return None

@@ -8,6 +8,8 @@ from torch import Tensor
 from gradlab.diagnosis.record import COUNTED, Graph, Node
 
 _MARK = "gradlab: first seen at step"
+VIEWED = ("View", "UnsafeView", "_UnsafeView", "ReshapeAlias")
+"""Operations that give the same numbers other axes."""
 
 
 def nodes_of(loss: Tensor, most: int = COUNTED) -> list[Any]:
@@ -63,7 +65,7 @@ def read(
             one.shape = tuple(node.variable.shape)
         else:
             one.dim, one.axes = axis(node), _moved(node, name, len(one.shape))
-            one.before = _viewed(node, name)
+            one.before = viewed(node) if name in VIEWED else ()
             if saves and name == "Mul" and len(one.inputs) == 1 and len(operations) <= 2000:
                 factor = saved(node, "_saved_other", "_saved_self")
                 one.other = None if factor is None else tuple(factor.shape)
@@ -71,10 +73,8 @@ def read(
     return Graph(step=step, nodes=nodes)
 
 
-def _viewed(node: Any, name: str) -> tuple[int, ...]:
+def viewed(node: Any) -> tuple[int, ...]:
     """The shape of what a view was made of."""
-    if name not in ("View", "UnsafeView", "_UnsafeView", "ReshapeAlias"):
-        return ()
     sizes = getattr(node, "_saved_self_sym_sizes", None)
     return tuple(int(size) for size in sizes) if sizes else ()
 

@@ -94,7 +94,7 @@ class Rows:
             else:
                 seen.batches, seen.rows, seen.shared = seen.batches + 1, seen.rows + len(batch), seen.shared + count
         evaluated = {one for batch in self.batches for one in batch}
-        seen.judged = len(evaluated)
+        seen.judged, seen.asked = len(evaluated), sum(map(len, self.batches))
         seen.neighbours, seen.compared = self._neighbours, self._compared
         seen.first_known, seen.last_known, seen.returned = self._taken_over()
         seen.all_there = len(trained & evaluated) > 0.95 * len(trained)

@@ -74,7 +74,7 @@ def _short(file: str) -> str:
 
 
 def name_in(frame: FrameType | None, wanted: Any) -> str | None:
-    """What a frame's variables call an object: `net`, `self.net`, `layers[2]`, `params["w1"]`."""
+    """What a frame's variables call an object: `net`, `self.net`, `layers[2]`, `layers[2][0]`, `params["w1"]`."""
     if frame is None:
         return None
     for name, value in _variables(frame):
@@ -85,11 +85,18 @@ def name_in(frame: FrameType | None, wanted: Any) -> str | None:
             for i, item in enumerate(value):
                 if item is wanted:
                     return f"{name}[{i}]"
+                if isinstance(item, (list, tuple)) and len(item) <= _PAIR:
+                    for j, inner in enumerate(item):
+                        if inner is wanted:
+                            return f"{name}[{i}][{j}]"
         elif isinstance(value, dict) and len(value) <= 200:
             for key, item in value.items():
                 if item is wanted:
                     return f"{name}[{key!r}]"
     return None
+
+
+_PAIR = 8  # weights and biases of a layer, not the rows of a table
 
 
 def _locals(frame: FrameType) -> dict[str, Any]:
