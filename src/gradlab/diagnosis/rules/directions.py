@@ -1,6 +1,7 @@
 """Steps that go nowhere, or uphill."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from gradlab.diagnosis.finding import Spot
 from gradlab.diagnosis.progress import without_aim
@@ -77,7 +78,7 @@ def uphill_steps(record: Record) -> Iterator[Case]:
         yield _case(values, "What is sent back is the loss with its sign turned", at("backward()", loss.site), *place)
 
 
-def _case(values: Series, what: str, *place: Spot, **measured: float) -> Case:
+def _case(values: Series, what: str, *place: Spot, **measured: Any) -> Case:
     evidence = f"{what}; the loss went from {{start}} to {{end}}."
     start, end = values.first, values.tail()
     return Case(("error", 0.95), *place, series=values, evidence=evidence, start=start, end=end, **measured)

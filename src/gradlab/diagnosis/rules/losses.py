@@ -160,7 +160,8 @@ def _wrong_axis(record: Record, graph: Graph, index: int) -> float:
             return 0.9
     # Each example has a target, and its weights should not depend on the other examples, whichever axis has them.
     rows = {j.target_shape[0] for j in calls} & _rows(record)
-    if shape.count(shape[dim]) == 1 and shape[dim] in rows and not _assigned(graph, index):
+    of_rows = [i for i, size in enumerate(shape) if size in rows]
+    if of_rows == [dim] and not _assigned(graph, index):
         return 0.9
     # Attention: weights (…, queries, keys) are multiplied with values; they must sum to 1 over the keys. Shares of
     # clusters, which a layer gives along the last axis, are summed over the members.
