@@ -74,7 +74,7 @@ def lr_too_high(record: Record) -> Iterator[Case]:
         worst = max(weights, key=lambda p: max(_jumps(p), default=0.0))
         ratio = max(ratio, *_jumps(worst), 0.0)
     # A loss that falls, and is no number in the next step, has met a root or a logarithm of zero: no rate mends that.
-    sudden = loss.not_finite is not None and loss.values.largest <= 3 * loss.values.first
+    sudden = loss.not_finite is not None and loss.values.largest <= 3 * loss.values.first and not record.logged
     if not ratio > (10 if sudden else LONG):
         return
     where, rate = _rate(record)
