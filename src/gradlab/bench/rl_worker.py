@@ -122,7 +122,7 @@ def _by_peer(work: dict[str, Any], seed: int) -> dict[str, Any]:
         **settings,
     )
 
-    class Judge(BaseCallback):
+    class Judge(BaseCallback):  # type: ignore[misc, unused-ignore]  # only typed where it is installed
         """As often as ours is judged; the best weights are kept."""
 
         every, spent = steps * plan.evaluate_every // experiment.steps // acting.copies, 0.0
