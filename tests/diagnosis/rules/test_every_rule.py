@@ -549,7 +549,7 @@ def _(wrong):
 @of("view_mixes_axes")
 def _(wrong):
     nodes = graph("Mean", "View", "Convolution")
-    nodes[1].before, nodes[1].shape = (16, 8, 24), (16, 24, 8) if wrong else (16, 192)
+    nodes[1].before, nodes[1].shape = (16, 10, 24), (16, 24, 10) if wrong else (16, 240)
     return training(FALLING, nodes=nodes)
 
 
