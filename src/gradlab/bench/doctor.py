@@ -4,7 +4,7 @@ import difflib
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ class CorpusPart:
 
 
 def bench_doctor(
-    corpus: Path,
+    corpus: Path | Mapping[str, Path],
     progress: Progress,
     *,
     only: Sequence[str] = (),
@@ -103,12 +103,14 @@ def bench_doctor(
     seconds: float = 120.0,
     identity: bool = False,
 ) -> list[CorpusPart]:
-    """Run every script of a corpus in all its forms, each in a process of its own."""
+    """Run every script of a corpus, or of several by their titles, in all its forms, each in a process of its own."""
     if jobs < 1:
         raise GradlabError(f"--jobs must be at least 1, got {jobs}.")
     if seconds <= 0:
         raise GradlabError(f"--seconds must be positive, got {seconds:g}.")
-    chosen = _chosen(read_corpus(corpus), only)
+    corpora = {"": corpus} if isinstance(corpus, Path) else corpus
+    titles = {script: title for title, folder in corpora.items() for script in read_corpus(folder)}
+    chosen = _chosen(list(titles), only)
     chosen = [s for s in chosen if held_out == "too" or s.held_out == (held_out == "only")]
     if not chosen:
         raise GradlabError(f"Of the scripts asked for, none is left with --held-out {held_out}.")
@@ -119,8 +121,13 @@ def bench_doctor(
             outcomes = [told(o) for o in pool.map(lambda one: practice.examine(*one, identity=identity), asked)]
         except WorkerFailed as error:
             raise GradlabError(f"The doctor could not be started: {error}") from None
-    parts = [("Families in use", False), ("Families held out", True)]
-    return [score(title, part) for title, aside in parts if (part := [o for o in outcomes if o.held_out == aside])]
+    of = [titles[script] for script, _ in asked]
+    return [
+        score(f"{title}: families {which}" if title else f"Families {which}", part)
+        for title in corpora
+        for which, aside in (("in use", False), ("held out", True))
+        if (part := [o for o, theirs in zip(outcomes, of, strict=True) if theirs == title and o.held_out == aside])
+    ]
 
 
 def _chosen(scripts: Sequence[Script], only: Iterable[str]) -> list[Script]:

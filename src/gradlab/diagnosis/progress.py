@@ -35,7 +35,10 @@ def stuck(record: Record, loss: Loss | None = None) -> bool:
     start, end = min(loss.start, max(loss.values.first, 0.3 * loss.start)), loss.end
     if not (math.isfinite(start) and math.isfinite(end)):
         return True
-    if start > 0 and loss.values.largest > _SHOT_UP * start and end > 0.5 * start:
+    # A first batch may be easy by chance: to shoot up is to be far above a constant prediction, where that is known.
+    share = left(record, loss) if _constant(record) else 0.0
+    high = max(start, end / share) if share > 0 else start
+    if high > 0 and loss.values.largest > _SHOT_UP * high and end > 0.5 * high:
         return True
     return left(record, loss) > _SAME if _constant(record) else start > 0 and end > 0.9 * start
 

@@ -590,6 +590,52 @@ def _(wrong):
     return training(FALLING, probed=Probed(slopes=[slope] if wrong else []))
 
 
+# -- axes, directions, targets -----------------------------------------------------------------------------------------
+
+
+@of("softmax_of_one")
+def _(wrong):
+    nodes = graph("BinaryCrossEntropy", "Softmax", "Addmm")
+    nodes[1].dim, nodes[1].shape, nodes[2].shape = 1, (16, 1 if wrong else 2), (16, 1 if wrong else 2)
+    return training(FALLING, nodes=nodes)
+
+
+@of("view_mixes_axes")
+def _(wrong):
+    nodes = graph("Mean", "View", "Convolution")
+    nodes[1].before, nodes[1].shape = (16, 10, 24), (16, 24, 10) if wrong else (16, 240)
+    return training(FALLING, nodes=nodes)
+
+
+@of("rate_not_positive")
+def _(wrong):
+    record = failed()
+    record.optimizers[0].rate = series([0.1 - 0.004 * i if wrong else 0.1 for i in range(40)])
+    return record
+
+
+@of("uphill_steps")
+def _(wrong):
+    record = training([1.1**n for n in range(40)])
+    record.optimizers[0].uphill = series([0.5 if wrong else -0.5] * 20)
+    return record
+
+
+@of("constant_target")
+def _(wrong):
+    record = training(FALLING, nodes=graph("NllLoss", "LogSoftmax", "Addmm"))
+    record.loss_calls[0].targets = Counter({0: 200} if wrong else {0: 190, 1: 10})
+    return record
+
+
+@of("target_scale")
+def _(wrong):
+    record = training(FALLING)
+    record.loss_calls[0].kind = "binary_cross_entropy_with_logits"
+    record.loss_calls[0].target_low, record.loss_calls[0].target_high = 0.0, 1 / 255 if wrong else 1.0
+    return record
+
+
 # -- the tests ---------------------------------------------------------------------------------------------------------
 
 

@@ -12,9 +12,14 @@ from gradlab.cli.benchmarks.output import OUTPUT, Output, Rounds, figure, progre
 from gradlab.cli.output import table
 from gradlab.wording import counted
 
+_CORPORA = {
+    "Written to be judged": Path("tests/diagnosis/corpus"),
+    "As people met them": Path("tests/diagnosis/met"),
+}
+
 
 def doctor(
-    corpus: Path = Path("tests/diagnosis/corpus"),
+    corpus: Path | None = None,
     /,
     *,
     only: Sequence[str] = (),
@@ -36,7 +41,7 @@ def doctor(
     Parameters
     ----------
     corpus
-        A folder of scripts.
+        A folder of scripts; without one, both that come with gradlab's source.
     only
         A script, a family or a fault; can be given several times.
     held_out
@@ -54,7 +59,7 @@ def doctor(
         output.show(bench_doctor_overhead(rounds, progress), show_overhead)
         return
     options: dict[str, Any] = {"only": only, "held_out": held_out, "jobs": jobs, "seconds": seconds}
-    output.show(bench_doctor(corpus, progress, **options, identity=identity), show_doctor)
+    output.show(bench_doctor(corpus or _CORPORA, progress, **options, identity=identity), show_doctor)
 
 
 def show_doctor(screen: Console, results: Sequence[CorpusPart]) -> None:

@@ -38,6 +38,8 @@ def cuts(record: Record, replay: Replay, deadline: float) -> None:
             after = _seen(replay, model)
             if theirs and all(torch.equal(a, b) for a, b in zip(before, after, strict=True)):
                 record.probed.unused |= {start + name for name in theirs}
+            else:
+                record.probed.cut |= {start + name for name in theirs}
             before = after
 
 

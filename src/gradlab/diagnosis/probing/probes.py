@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from gradlab.diagnosis.probing.cuts import cuts
 from gradlab.diagnosis.probing.firsts import first_loss
+from gradlab.diagnosis.probing.lines import lines
 from gradlab.diagnosis.probing.mixing import mixing
 from gradlab.diagnosis.probing.modes import modes
 from gradlab.diagnosis.probing.rates import rates
@@ -38,9 +39,9 @@ def probe(record: Record, deep: bool) -> list[str]:
     faults: list[str] = []
     deadline = time.thread_time() + max(_LEAST, _SHARE * record.seconds)
     main = [c for c in record.captures if c.root.trained >= 5]
-    probes: list[Probe] = [cuts, leak, by_time, by_heart]
+    probes: list[Probe] = [lines, cuts, leak, mixing, by_time, by_heart]
     if deep:
-        probes += [first_loss, mixing, modes, slopes, rates]
+        probes += [first_loss, modes, slopes, rates]
     with _unheard():
         for capture in main[:2]:
             replay = Replay(capture, deep)
@@ -109,10 +110,11 @@ def _predicts_next(record: Record, replay: Replay, sequence: Tensor) -> bool:
             rows = target.reshape(shape)
             # With all of them as input, target t is input t + 1.
             before = rows[:, : length - 1]
-            same = before == sequence.to(rows.device)[:, 1 : 1 + before.shape[1]]
-            if not rows.is_floating_point():  # padding is the same everywhere
-                same = same[before != torch.mode(before.reshape(-1)).values]
-            if same.numel() and float(same.float().mean()) > 0.8:
+            here = sequence.to(rows.device)
+            counted = before != torch.mode(before.reshape(-1)).values  # padding is the same everywhere
+            same = (before == here[:, 1 : 1 + before.shape[1]])[counted]
+            copied = (before == here[:, : before.shape[1]])[counted]  # what is to be rebuilt may be seen
+            if same.numel() and float(same.float().mean()) > max(0.8, float(copied.float().mean())):
                 return True
     return False
 

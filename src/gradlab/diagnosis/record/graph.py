@@ -23,6 +23,8 @@ class Node:
     """The axis it works along, where it has one."""
     axes: tuple[int, ...] = ()
     """Of what moves axes: which axis of its input each one of its result is."""
+    before: tuple[int, ...] = ()
+    """Of a view: the shape of its input."""
     other: tuple[int, ...] | None = None
     """Of a product with something that has no graph: the shape of that."""
     parameter: str | None = None

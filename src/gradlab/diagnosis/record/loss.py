@@ -71,6 +71,9 @@ class LossCall:
     batch_labels: list[list[int]] = field(default_factory=list)
     """The labels of consecutive batches from the first step on (at most 40 batches of at most 512)."""
     input_low: float = math.inf
+    target_low: float = math.inf
+    target_high: float = -math.inf
+    """Of the targets that are real numbers, in all looks."""
     rows_sum_to_one: bool = True
     """Whether in all looks the inputs lay in [0, 1] and summed to 1 along the class axis."""
     constant_loss: float = math.nan

@@ -51,6 +51,8 @@ class Parameter:
     """Norm of the values."""
     update: Series = field(default_factory=Series)
     """Norm of one step's change, divided by the norm of the values."""
+    taken: set[int] = field(default_factory=set)
+    """The looks at which its value was taken out of it as a number, with gradients on."""
     # At the end:
     used: int = 0
     """Looks in which its module ran, in a root's call with gradients on."""

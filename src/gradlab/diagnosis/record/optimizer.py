@@ -38,6 +38,8 @@ class OptimizerRecord:
     """Backward passes whose gradients were summed for a step."""
     gradient: Series = field(default_factory=Series)
     """Global norm of the gradient it was given."""
+    uphill: Series = field(default_factory=Series)
+    """The cosine between a step and the gradient it was made of: below zero downhill."""
     leftover: Series = field(default_factory=Series)
     """Global norm of what was already in the gradients when the backward pass began."""
     decay: Series = field(default_factory=Series)

@@ -81,6 +81,12 @@ class Probed:
     """The loss of one batch after a few steps at several rates, infinite where it shot up."""
     rate: tuple[float, float, int] | None = None
     """Of the same: the script's own rate, the loss before any step, and the number of steps."""
+    lines: dict[tuple[str, tuple[int, ...], int | None], Site] = field(default_factory=dict)
+    """Where in the model operations are called, by name, shape of the result, and axis."""
+    views: dict[tuple[tuple[int, ...], tuple[int, ...]], bool] = field(default_factory=dict)
+    """Views of the model whose sizes look as if axes were mixed, by both shapes: whether they do with another batch."""
+    cut: set[str] = field(default_factory=set)
+    """Parameters that no gradient reaches, although they change what the loss is made of."""
     unused: set[str] = field(default_factory=set)
     """Parameters that change nothing of what the loss is made of."""
     first_loss: tuple[float, float, str] | None = None

@@ -25,6 +25,18 @@ class Shared:
     """Batches of nothing but training rows."""
     all_there: bool = False
     """Whether nearly all training rows were among them."""
+    judged: int = 0
+    """Different rows that it was judged on."""
+    asked: int = 0
+    """Rows of all evaluations, each as often as it came."""
+    neighbours: int = 0
+    """Of rows that were not trained on: those that overlap with one that was in all but a moment; of so many."""
+    compared: int = 0
+    first_known: float = 0.0
+    last_known: float = 0.0
+    """The share of rows that had been trained on at the first and at the last evaluation,"""
+    returned: float = 0.0
+    """and of those that were new, the share that was trained on later."""
     by_chance: float = 0.0
     """The share of training rows that there would be if all were drawn alike, by how often rows meet in a batch."""
     stream: bool = False

@@ -51,10 +51,14 @@ class Record:
     hand_checked: int = 0
     """Updates by hand, and those after which the next backward pass found the old gradients still there."""
     hand_stale: int = 0
+    hand_uphill: Series = field(default_factory=Series)
+    """The cosine between an update by hand and the gradient it was made of: below zero downhill."""
     losses: list[Loss] = field(default_factory=list)
     loss_calls: list[LossCall] = field(default_factory=list)
     readings: dict[Site, Series] = field(default_factory=dict)
     """Numbers that the script took out of tensors after a root had run with gradients off: figures of evaluations."""
+    figures: int = 0
+    """How many numbers that was."""
     optimizers: list[OptimizerRecord] = field(default_factory=list)
     parameters: dict[str, Parameter] = field(default_factory=dict)
     modules: dict[str, Module] = field(default_factory=dict)
@@ -104,5 +108,9 @@ class Record:
         return max(self.optimizers, key=lambda optimizer: optimizer.steps, default=None)
 
     def trained_weights(self) -> list[Parameter]:
-        """Matrices and kernels that an optimiser has, from input to loss as far as the order is known."""
-        return [p for p in self.parameters.values() if p.optimizer is not None and len(p.shape) >= 2]
+        """Matrices and kernels that an optimiser has, from input to loss as far as the order is known; without any
+        optimiser, those that are updated by hand."""
+        weights = [p for p in self.parameters.values() if len(p.shape) >= 2]
+        if not self.optimizers:
+            return [p for p in weights if p.changed and p.reached]
+        return [p for p in weights if p.optimizer is not None]

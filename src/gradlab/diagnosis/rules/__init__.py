@@ -3,10 +3,12 @@
 from gradlab.diagnosis.rules import (
     actions,
     affine,
+    axes,
     bootstraps,
     brakes,
     classes,
     clearing,
+    directions,
     generative,
     growth,
     inputs,
@@ -21,13 +23,14 @@ from gradlab.diagnosis.rules import (
     rates,
     signals,
     starts,
+    targets,
     wiring,
 )
 from gradlab.diagnosis.rules.base import for_script, judge, rules
 
 FILES = (
-    *(actions, affine, bootstraps, brakes, classes, clearing, generative, growth, inputs),
-    *(labels, leakage, loading, losses, modes, outcomes, policies, probed, rates, signals, starts, wiring),
+    *(actions, affine, axes, bootstraps, brakes, classes, clearing, directions, generative, growth, inputs),
+    *(labels, leakage, loading, losses, modes, outcomes, policies, probed, rates, signals, starts, targets, wiring),
 )
 
 __all__ = ["FILES", "for_script", "judge", "rules"]

@@ -96,6 +96,13 @@ def summed_away(graph: Graph, index: int, axis: int) -> bool | None:
     return None
 
 
+def is_product(graph: Graph, index: int) -> bool:
+    """Whether a node is made of a product of two tensors, neither of them a weight, as the scores of attention are."""
+    through = VIEWS | {"Mul", "Div", "MaskedFill", "Where", "Add"}
+    products = [node for _, node in sources(graph, index, through) if node.name in _PRODUCTS]
+    return any(len(n.inputs) >= 2 and not any(_weight(graph, j) for j in n.inputs[-2:]) for n in products)
+
+
 def _followed(node: Node, shape: tuple[int, ...], axis: int) -> int | None:
     """Where an axis of a node's input is in its result."""
     if node.axes:
@@ -108,7 +115,8 @@ def _followed(node: Node, shape: tuple[int, ...], axis: int) -> int | None:
     if len(alike) == 1:
         return alike[0]
     # Joined with others into the batch of a product of matrices, it is somewhere in there.
-    return 0 if axis < len(shape) - 2 and len(node.shape) == 3 and node.shape[-2:] == shape[-2:] else None
+    joined = (math.prod(shape[:end]) for end in range(axis + 1, len(shape)))
+    return 0 if len(node.shape) == 3 and node.shape[0] in joined else None
 
 
 def _weight(graph: Graph, index: int) -> bool:

@@ -6,6 +6,8 @@ from gradlab.diagnosis.progress import self_made
 from gradlab.diagnosis.record import Record, Shared
 from gradlab.diagnosis.rules.base import Case, Rule, named
 
+_FEW = 100  # rows: less are looked at, not measured
+
 
 @Rule(
     slug="target_leak",
@@ -45,6 +47,10 @@ def data_leak(record: Record) -> Iterator[Case]:
     if self_made(record):  # what an agent acts on, it learns from
         return
     for one in record.shared:
+        other = _neighbours(one) or _taken_over(one) or _only_training_rows(record, one)
+        if other is not None:
+            yield other
+            return
         # Everything, looked at batch by batch: all that was trained on is there, and never by itself.
         everything = one.all_there and not one.known
         # Rows of a few whole numbers meet by chance; real numbers do not.
@@ -53,6 +59,63 @@ def data_leak(record: Record) -> Iterator[Case]:
         if one.shared >= 20 and one.shared >= 0.05 * one.rows and not everything and not meet:
             yield _leak(one)
             return
+
+
+def _neighbours(one: Shared) -> Case | None:
+    """Windows that were cut out of a series first and split at random then: nearly all have a neighbour in training."""
+    if one.neighbours < 20 or one.neighbours < 0.5 * one.compared:
+        return None
+    return Case(
+        ("error", 0.92),
+        "rows of the evaluation",
+        evidence=(
+            "{neighbours:,} of {compared:,} rows that were not trained on are those of training rows moved by one "
+            "place: all of their numbers but one moment were there in training."
+        ),
+        remedy="split the series by time (or by person, by recording) first, then cut each part into windows",
+        neighbours=one.neighbours,
+        compared=one.compared,
+    )
+
+
+def _taken_over(one: Shared) -> Case | None:
+    """Held-out rows that one model was trained on later: a split drawn anew, or folds that share a model."""
+    if one.first_known > 0.3 or one.last_known < 0.5 or one.returned < 0.8 or one.judged < 20:
+        return None
+    return Case(
+        ("error", 0.92),
+        "rows of the evaluation",
+        evidence=(
+            "At the first evaluation {first_known:.0%} of the rows had been trained on, at the last {last_known:.0%}; "
+            "{returned:.0%} of the rows that were new at first were trained on later."
+        ),
+        remedy="split once, before the first epoch; in each fold begin with a fresh model and optimiser",
+        first_known=one.first_known,
+        last_known=one.last_known,
+        returned=one.returned,
+    )
+
+
+def _only_training_rows(record: Record, one: Shared) -> Case | None:
+    """A part of the training rows that figures are made of, again and again, and never others."""
+    figures = record.figures >= 2 or any(not j.training and j.count >= 2 for j in record.loss_calls)
+    # Rows that are drawn anew each time are a look at the training error.
+    whole = one.batches or one.clear or one.all_there or one.stream or one.asked < 2 * one.judged
+    part = one.judged >= _FEW and 0.05 * one.trained <= one.judged <= 0.5 * one.trained
+    if whole or not part or not figures or not one.continuous or one.last_known < 0.97 or one.known < 3:
+        return None
+    return Case(
+        ("warning", 0.75),
+        "rows of the evaluation",
+        evidence=(
+            "All {judged:,} rows that the model was evaluated on, in {batches} batches, are among the {trained:,} that "
+            "it was trained on; it was never evaluated on others."
+        ),
+        remedy="train_set = Subset(data, the rows that are not in the validation set)",
+        judged=one.judged,
+        batches=one.known,
+        trained=one.trained,
+    )
 
 
 def _leak(one: Shared) -> Case:

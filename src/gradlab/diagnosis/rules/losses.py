@@ -8,7 +8,7 @@ from typing import Any
 from gradlab.diagnosis.progress import MOST, poor, stuck
 from gradlab.diagnosis.record import Graph, Loss, Node, Record, Site
 from gradlab.diagnosis.rules.base import Case, Rule, at, course
-from gradlab.diagnosis.rules.chains import VIEWS, first_graphs, sources, summed_away, towards_loss
+from gradlab.diagnosis.rules.chains import VIEWS, first_graphs, is_product, sources, summed_away, towards_loss
 
 _CLASS_LOSSES = ("NllLoss", "NllLoss2D", "NllLossNd")
 _LOSSES = {"MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss"}
@@ -158,17 +158,25 @@ def _wrong_axis(record: Record, graph: Graph, index: int) -> float:
             return 0.96
         if _likelihood(record, graph, index):
             return 0.9
-    # Of more axes: each example has a target, and its weights should not depend on the other examples.
+    # Each example has a target, and its weights should not depend on the other examples, whichever axis has them.
     rows = {j.target_shape[0] for j in calls} & _rows(record)
-    if len(shape) > 2 and dim == 0 and shape[0] in rows and shape[0] not in shape[1:]:
+    of_rows = [i for i, size in enumerate(shape) if size in rows]
+    if of_rows == [dim] and not _assigned(graph, index):
         return 0.9
-    # Attention: weights (…, queries, keys) are multiplied with values; they must sum to 1 over the keys.
-    return 0.9 if dim != len(shape) - 1 and summed_away(graph, index, dim) is False else 0.0
+    # Attention: weights (…, queries, keys) are multiplied with values; they must sum to 1 over the keys. Shares of
+    # clusters, which a layer gives along the last axis, are summed over the members.
+    attention = dim != len(shape) - 1 or is_product(graph, index)
+    return 0.9 if attention and summed_away(graph, index, dim) is False else 0.0
+
+
+def _assigned(graph: Graph, index: int) -> bool:
+    """Whether nothing of a batch is in a softmax: one of weights alone, such as a mixture of layers."""
+    return all(node.name == "AccumulateGrad" for _, node in sources(graph, index, VIEWS | {"Mul", "Div"}))
 
 
 def _rows(record: Record) -> set[int]:
-    """How many rows the inputs of roots have."""
-    return {inputs.shape[0] for root in record.roots for inputs in root.inputs if inputs.shape}
+    """How many rows the inputs of roots have; where time comes first, it is the second axis."""
+    return {size for root in record.roots for inputs in root.inputs for size in inputs.shape[:2]}
 
 
 def _likelihood(record: Record, graph: Graph, index: int) -> bool:
@@ -240,6 +248,9 @@ def target_broadcast(record: Record) -> Iterator[Case]:
         for index, node in graph.named("Sub", "Rsub", "Expand", "Mul"):
             if _every_with_every(graph, index, poor(record, MOST)):
                 x = graph.nodes[node.inputs[0]].shape
+                if node.name == "Mul":
+                    yield _weighed(loss.site, x, node)
+                    return
                 yield _broadcast(0.95, loss.site, x, (x[0],) if len(x) == 2 else (x[0], 1), str(node.shape))
                 return
 
@@ -250,6 +261,22 @@ def _broadcast(sure: float, site: Site | None, x: tuple[int, ...], y: tuple[int,
         remedy = "loss = F.mse_loss(prediction.squeeze(-1), target)  # both (N,)"
     place = at("loss", site)
     return Case(("error", sure), place, remedy=remedy, predictions=x, targets=y, differences=differences)
+
+
+def _weighed(site: Site | None, x: tuple[int, ...], node: Node) -> Case:
+    """Logarithms of probabilities, each times the weights of all rows: advantages, returns, gains."""
+    return Case(
+        ("error", 0.95),
+        at("loss", site),
+        evidence=(
+            "Log-probabilities of shape {predictions} are multiplied by weights of shape {targets}, which makes "
+            "{differences}: each counts with the weights of all rows, not with its own."
+        ),
+        remedy="advantage = returns - values.squeeze(-1)  # (N,), as the log-probabilities are; never (N, 1) with (N,)",
+        predictions=x,
+        targets=node.other or (),
+        differences=str(node.shape),
+    )
 
 
 def _stretched(x: tuple[int, ...], y: tuple[int, ...]) -> bool:
@@ -270,8 +297,11 @@ def _every_with_every(graph: Graph, index: int, failed: bool) -> bool:
     after = [graph.nodes[i] for i in towards_loss(graph, index)]
     if node.name == "Expand":  # in one of torch's losses
         return bool(after) and all(n.name in _LOSSES | _ONE_BY_ONE for n in after) and after[0].name != "Mul"
-    if node.name == "Mul" and (node.other is None or math.prod(node.other) != rows or not _logarithm(graph, index)):
-        return False
+    if node.name == "Mul":
+        # How well each went, as one number for each row; or already one for all pairs, by a difference before.
+        weighed = node.other is not None and math.prod(node.other) in (rows, rows * rows)
+        if not weighed or not _logarithm(graph, index):
+            return False
     pairs = any(n.shape == node.shape and _pairs(graph, n) for n in graph.nodes)
     straight = all(n.name in _RESIDUAL or (failed and n.shape in (node.shape, ())) for n in after)
     return before.name != "Unsqueeze" and not pairs and straight
@@ -279,12 +309,13 @@ def _every_with_every(graph: Graph, index: int, failed: bool) -> bool:
 
 def _pairs(graph: Graph, node: Node) -> bool:
     """Whether all pairs are meant: of two tensors of the model's that are both smaller, or with a weight for each."""
-    if node.name == "Mul" and node.other == node.shape:
+    if node.name == "Mul" and node.other == node.shape == graph.nodes[node.inputs[0]].shape:
         return True
     both = node.name in ("Sub", "Add") and len(node.inputs) == 2
     return both and all(graph.nodes[i].shape != node.shape for i in node.inputs)
 
 
 def _logarithm(graph: Graph, index: int) -> bool:
-    through = VIEWS | _BOUNDS | {"Neg"}
-    return any(node.name in ("Log", "LogSigmoid", "Log1P") for _, node in sources(graph, index, through))
+    through = VIEWS | _BOUNDS | {"Neg", "Sub"}
+    logarithms = ("Log", "LogSigmoid", "Log1P", "LogSoftmax", "Logsumexp")
+    return any(node.name in logarithms for _, node in sources(graph, index, through))

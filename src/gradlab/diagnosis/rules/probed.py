@@ -19,6 +19,7 @@ _MIXED = 1e-3
         "only other rows of the batch do"
     ),
     remedy="no view, reshape, softmax, mean or recurrence along axis 0; move axes with permute or transpose",
+    follows="view_mixes_axes wrong_softmax_dim",
 )
 def batch_mixing(record: Record) -> Iterator[Case]:
     for mixed in record.probed.mixing:

@@ -59,7 +59,7 @@ def _one_digit(rate: float) -> float:
     remedy="lr={suggested:g}  # now {rate:g}",
     follows=(
         "missing_zero_grad unscaled_accumulation unnormalized_input init_too_large exploding_gradient "
-        "weight_decay_too_strong target_broadcast double_log"
+        "weight_decay_too_strong target_broadcast double_log rate_not_positive uphill_steps target_scale"
     ),
 )
 def lr_too_high(record: Record) -> Iterator[Case]:
@@ -73,7 +73,9 @@ def lr_too_high(record: Record) -> Iterator[Case]:
         # It has shot up: the growth may have taken some steps.
         worst = max(weights, key=lambda p: max(_jumps(p), default=0.0))
         ratio = max(ratio, *_jumps(worst), 0.0)
-    if not ratio > LONG:
+    # A loss that falls, and is no number in the next step, has met a root or a logarithm of zero: no rate mends that.
+    sudden = loss.not_finite is not None and loss.values.largest <= 3 * loss.values.first and not record.logged
+    if not ratio > (10 if sudden else LONG):
         return
     where, rate = _rate(record)
     yield Case(
@@ -104,7 +106,8 @@ def lr_too_high(record: Record) -> Iterator[Case]:
     remedy="lr={suggested:g}  # now {rate:g}",
     follows=(
         "clipping_always_binds lr_decayed_to_zero fp16_underflow vanishing_gradient dead_relu init_too_small "
-        "step_before_backward broken_graph double_log init_too_large unnormalized_input"
+        "step_before_backward broken_graph double_log init_too_large unnormalized_input rate_not_positive "
+        "softmax_of_one target_scale"
     ),
 )
 def lr_too_low(record: Record) -> Iterator[Case]:
@@ -144,6 +147,7 @@ def lr_too_low(record: Record) -> Iterator[Case]:
         "of the steps changed next to nothing, at a loss of {end}."
     ),
     remedy="scheduler.step()  # once per epoch, not per batch; or a gamma / T_max counted in steps",
+    follows="rate_not_positive",
 )
 def lr_decayed_to_zero(record: Record) -> Iterator[Case]:
     loss = record.main

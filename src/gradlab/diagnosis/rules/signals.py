@@ -25,7 +25,7 @@ _CAUSES = "lr_too_high unnormalized_input init_too_large missing_zero_grad unsca
     ),
     remedy="nn.init.zeros_(layer.bias)  # biases at 0 and He's weights; else a lower rate, or nn.LeakyReLU()",
     topic="activation.relu",
-    follows=f"{_CAUSES} weight_decay_too_strong saturated_init",
+    follows=f"{_CAUSES} weight_decay_too_strong saturated_init nan_loss target_scale",
 )
 def dead_relu(record: Record) -> Iterator[Case]:
     layers = [a for a in record.activations if a.kind == "relu" and a.hidden and len(a.dead) >= LOOKS and a.units > 1]
@@ -54,7 +54,7 @@ def dead_relu(record: Record) -> Iterator[Case]:
     evidence="{first:.0%} of {layer} lay at its rails at first, {last:.0%} at the end.",
     remedy="a lower rate, and standardised inputs",
     topic="activation.tanh",
-    follows=f"{_CAUSES} saturated_init exploding_gradient",
+    follows=f"{_CAUSES} saturated_init exploding_gradient nan_loss",
 )
 def saturated_activation(record: Record) -> Iterator[Case]:
     if not stuck(record):
@@ -78,7 +78,10 @@ def saturated_activation(record: Record) -> Iterator[Case]:
         "much)."
     ),
     remedy="nn.ReLU() instead of sigmoids, residual connections (x + f(x)), or normalisation between the layers",
-    follows="init_too_small dead_relu weight_decay_too_strong constant_init fp16_underflow lr_too_high",
+    follows=(
+        "init_too_small dead_relu weight_decay_too_strong constant_init fp16_underflow lr_too_high batch_mixing "
+        "unshuffled_data softmax_of_one"
+    ),
 )
 def vanishing_gradient(record: Record) -> Iterator[Case]:
     over_time = list(_over_time(record))
@@ -140,7 +143,10 @@ def _ends(series: Series) -> float:
         "{start}."
     ),
     remedy="torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # between backward() and step()",
-    follows="unnormalized_input missing_zero_grad unscaled_accumulation init_too_large target_broadcast",
+    follows=(
+        "unnormalized_input missing_zero_grad unscaled_accumulation init_too_large target_broadcast rate_not_positive "
+        "uphill_steps target_scale"
+    ),
 )
 def exploding_gradient(record: Record) -> Iterator[Case]:
     loss, optimizer = record.main, record.optimizer
@@ -176,7 +182,7 @@ def exploding_gradient(record: Record) -> Iterator[Case]:
     meaning="NaN and infinity spread through every weight with the next step; nothing after it counts.",
     evidence="{what}",
     remedy="torch.log(x.clamp(min=1e-8))  # guard logarithms, roots and divisions; never mask a whole row",
-    follows=f"{_CAUSES} exploding_gradient double_log fp16_underflow",
+    follows=f"{_CAUSES} exploding_gradient double_log fp16_underflow rate_not_positive uphill_steps",
 )
 def nan_loss(record: Record) -> Iterator[Case]:
     seen, bad = record.not_finite, next((loss for loss in record.losses if loss.not_finite is not None), None)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import MOST, constant_loss, poor, stuck
 from gradlab.diagnosis.record import Parameter, Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, course, named
+from gradlab.diagnosis.rules.base import LOOKS, Case, Grade, Rule, at, course, named
 from gradlab.diagnosis.rules.signals import SATURATED
 
 _NOT_BY_FAN = ("Embedding", "EmbeddingBag", "LayerNorm", "BatchNorm1d", "BatchNorm2d", "GroupNorm", "RMSNorm")
@@ -76,8 +76,11 @@ def init_too_large(record: Record) -> Iterator[Case]:
     first, constant = loss.values.first, constant_loss(record)
     known = math.isfinite(constant)
     harm = stuck(record) or first > (5 * constant if known else 20 * max(loss.end, 1e-3))
+    # Of a model without modules little is known; that most of its loss was to be unlearnt tells enough.
+    unlearnt = not record.optimizers and first > 5 * max(loss.end, 1e-3)
+    rest: Grade = ("warning", 0.75) if unlearnt else ("note", 0.4)
     yield Case(
-        ("error", min(0.93, 0.7 + 0.1 * math.log10(_gain(worst) / 1.4))) if harm else ("note", 0.4),
+        ("error", min(0.93, 0.7 + 0.1 * math.log10(_gain(worst) / 1.4))) if harm else rest,
         worst.name,
         series=loss.values,
         besides=", that of a constant prediction is {constant}." if known else ".",

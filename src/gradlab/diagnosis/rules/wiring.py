@@ -110,6 +110,7 @@ def broken_graph(record: Record) -> Iterator[Case]:
     unreached = [p for p in record.parameters.values() if p.requires_grad and p.used and not p.reached]
     # Whole layers: a bias or a norm that is not used by its module is no cut.
     weights = [p for p in unreached if p.owner != "Tensor" and _first_values(p) and len(p.shape) >= 2]
+    yield from _as_numbers(record, {_module(p) for p in weights})
     if not weights or record.steps < 3:
         return
     lost = [p for p in weights if p.name not in record.probed.unused]
@@ -131,6 +132,31 @@ def broken_graph(record: Record) -> Iterator[Case]:
         losses=sum(loss.count for loss in record.losses),
         module=lost[-1].name.rpartition(".")[0],
     )
+
+
+def _as_numbers(record: Record, told: set[str]) -> Iterator[Case]:
+    """Parameters to be learnt that the loss sees as plain numbers: by `.item()`, or by a copy inside of the model."""
+    wanted = [p for p in record.parameters.values() if p.optimizer is not None and p.requires_grad and not p.reached]
+    small = [p for p in wanted if len(p.shape) < 2 and _first_values(p) and _module(p) not in told]
+    lost = [p for p in small if len(p.taken) >= LOOKS or p.name in record.probed.cut]
+    if not lost or record.steps < LOOKS:
+        return
+    looks = max(len(p.taken) for p in lost)
+    yield Case(
+        ("error", 0.93),
+        _names(lost),
+        evidence=(
+            "The optimiser has {parameters} ({numbers} numbers), but no loss depends on them"
+            + (": their value was taken out as a number in {looks} of the steps looked at." if looks else ".")
+        ),
+        remedy="loss = torch.exp(-s) * loss + s  # with the parameter itself: no .item(), float() or .detach()",
+        **_sizes(lost),
+        looks=looks,
+    )
+
+
+def _module(parameter: Parameter) -> str:
+    return parameter.name.rpartition(".")[0]
 
 
 _SOME = 0.005  # of the numbers: more than a bias somewhere

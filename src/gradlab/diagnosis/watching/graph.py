@@ -8,15 +8,17 @@ from torch import Tensor
 from gradlab.diagnosis.record import COUNTED, Graph, Node
 
 _MARK = "gradlab: first seen at step"
+VIEWED = ("View", "UnsafeView", "_UnsafeView", "ReshapeAlias")
+"""Operations that give the same numbers other axes."""
 
 
-def nodes_of(loss: Tensor) -> list[Any]:
+def nodes_of(loss: Tensor, most: int = COUNTED) -> list[Any]:
     """Autograd's own nodes, from the loss towards its leaves, each once."""
     if loss.grad_fn is None:
         return []
     operations, known = [loss.grad_fn], {loss.grad_fn: 0}
     for node in operations:
-        if len(operations) >= COUNTED:
+        if len(operations) >= most:
             break
         for source, _ in node.next_functions:
             if source is not None and source not in known:
@@ -55,7 +57,7 @@ def read(
         one = Node(
             name=name,
             inputs=[number[source] for source, _ in node.next_functions if source is not None and source in number],
-            shape=_shape(node),
+            shape=shape_of(node),
             module=makers.get(node),
         )
         if name == "struct torch::autograd::AccumulateGrad" or hasattr(node, "variable"):
@@ -63,6 +65,7 @@ def read(
             one.shape = tuple(node.variable.shape)
         else:
             one.dim, one.axes = axis(node), _moved(node, name, len(one.shape))
+            one.before = viewed(node) if name in VIEWED else ()
             if saves and name == "Mul" and len(one.inputs) == 1 and len(operations) <= 2000:
                 factor = saved(node, "_saved_other", "_saved_self")
                 one.other = None if factor is None else tuple(factor.shape)
@@ -70,7 +73,13 @@ def read(
     return Graph(step=step, nodes=nodes)
 
 
-def _shape(node: Any) -> tuple[int, ...]:
+def viewed(node: Any) -> tuple[int, ...]:
+    """The shape of what a view was made of."""
+    sizes = getattr(node, "_saved_self_sym_sizes", None)
+    return tuple(int(size) for size in sizes) if sizes else ()
+
+
+def shape_of(node: Any) -> tuple[int, ...]:
     try:
         return tuple(node._input_metadata[0].shape)
     except (AttributeError, IndexError, RuntimeError):

@@ -126,6 +126,9 @@ class LossCalls:
         if x.numel() == 0 or not x.is_floating_point():
             return one
         one.input_low = min(one.input_low, float(x.amin()))
+        if y.is_floating_point() and y.numel():
+            low, high = torch.aminmax(y)
+            one.target_low, one.target_high = min(one.target_low, float(low)), max(one.target_high, float(high))
         if kind in _OF_CLASSES and x.ndim >= 2 and not y.is_floating_point():
             self._classes(one, x, y, int(options.get("ignore_index", -100)))
         elif kind in _BINARY and x.shape == y.shape:

@@ -127,6 +127,12 @@ class ParameterNames:
             else:
                 self.record.parameters[name].asked = True
 
+    def taken(self, leaf: Tensor, step: int) -> None:
+        """Its value is used as a number, which has no gradient."""
+        name = self._names.get(leaf)
+        if name is not None:
+            self.record.parameters[name].taken.add(step)
+
     def look_for_changes(self) -> None:
         """Mark each that has changed."""
         for name, before in self._sample.items():

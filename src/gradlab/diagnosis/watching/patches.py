@@ -46,6 +46,8 @@ class Patches:
         self._replace(torch.Tensor, "item", self._item)
         self._replace(torch.autograd, "backward", self._autograd_backward)
         self._replace(torch.autograd, "grad", self._autograd_grad)
+        for name in ("grad", "grad_and_value"):
+            self._replace(torch.func, name, watch.functional.wrapped)
         self._replace(optimizers.Optimizer, "__init__", self._optimizer)
         for name in LOSSES:
             self._replace(F, name, functools.partial(watch.loss_calls.wrapped, name))
@@ -159,6 +161,8 @@ class Patches:
             value = function(tensor)
             if watch.calls.judging and not torch.compiler.is_compiling():
                 watch.safely(watch.read, sys._getframe(1), value)
+            elif watch.looking and tensor.requires_grad and not torch.compiler.is_compiling():
+                watch.safely(watch.taken, tensor)
             return value
 
         return item

@@ -1,12 +1,17 @@
 """Rows by their fingerprints: which of those a model is judged on it was trained on."""
 
+import math
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from gradlab.diagnosis.record import Shared
 
-_WIDTH, _MOST = 1024, 50_000
+_WIDTH, _MOST, _SHORTEST = 1024, 50_000, 8
+_MANY = 16.0  # e to that power: ten million different rows
+_EPOCH, _SELDOM = 5, 8  # batches without a new row, after which one in so many is looked at
 
 
 class Rows:
@@ -19,29 +24,59 @@ class Rows:
         self.continuous = False
         self.values = 0
         self._weights = np.random.default_rng(0).integers(1, 2**63, _WIDTH, dtype=np.uint64) * 2 + 1
-        self._idle = 0
+        self._idle = self._calls = 0
         self.again: set[int] = set()
         """Rows that it was trained on more than once."""
+        self._moved: set[int] = set()
+        """What is left of rows that it was trained on without their first or their last moment."""
+        self._known: list[int] = []
+        """Of each batch that it was judged on, how many rows it had been trained on by then,"""
+        self._neighbours = self._compared = 0
+        """and of all others, how many are the next moment of a row that it was trained on; of so many."""
 
     def train(self, batch: Tensor) -> None:
-        if self._idle >= 5 or len(self.trained) >= _MOST:
+        self._calls += 1
+        # Folds and new splits bring new rows long after the first epoch.
+        if (self._idle >= _EPOCH and self._calls % _SELDOM) or len(self.trained) >= _MOST:
             return
-        prints = self._prints(batch)
+        prints = self._whole(batch)
         known = self.trained.intersection(prints)
         self.again |= known
         before = len(self.trained)
         self.trained.update(prints)
+        if len(self.trained) > before and self.continuous:
+            for pieces in self._pieces(batch):
+                self._moved.update(piece for part in pieces for piece in part if piece is not None)
         # Once all of several batches were known, the first epoch is over.
         self._idle = self._idle + 1 if len(self.trained) == before else 0
 
     @property
     def endless(self) -> bool:
         """Whether new rows came all the time."""
-        return self._idle < 5
+        return self._idle < _EPOCH
 
     def judge(self, batch: Tensor) -> None:
         if len(self.batches) < 500:
-            self.batches.append(self._prints(batch))
+            prints = self._whole(batch)
+            self.batches.append(prints)
+            new = [row not in self.trained for row in prints]
+            self._known.append(len(new) - sum(new))
+            self._overlap(batch, new)
+
+    def _overlap(self, batch: Tensor, new: list[bool]) -> None:
+        """Count rows whose neighbours in time it was trained on; along the axis on which there are most."""
+        if not self._moved:
+            return
+        most, of = 0, 0
+        for early, late in self._pieces(batch):
+            varied = [fresh and one is not None for fresh, one in zip(new, early, strict=True)]
+            near = sum(
+                v and (one in self._moved or other in self._moved)
+                for v, one, other in zip(varied, early, late, strict=True)
+            )
+            most, of = max((most, of), (near, sum(varied)))
+        self._neighbours += most
+        self._compared += of
 
     def compared(self, trained: set[int], again: set[int]) -> Shared:
         """Batches that it was judged on with rows that were trained on.
@@ -59,6 +94,9 @@ class Rows:
             else:
                 seen.batches, seen.rows, seen.shared = seen.batches + 1, seen.rows + len(batch), seen.shared + count
         evaluated = {one for batch in self.batches for one in batch}
+        seen.judged, seen.asked = len(evaluated), sum(map(len, self.batches))
+        seen.neighbours, seen.compared = self._neighbours, self._compared
+        seen.first_known, seen.last_known, seen.returned = self._taken_over()
         seen.all_there = len(trained & evaluated) > 0.95 * len(trained)
         seen.again = len(again & evaluated) / len(again) if len(again) >= 20 else 0.0
         # How often two rows of one batch are the same tells how often one is the same as any of so many others; with
@@ -68,15 +106,46 @@ class Rows:
         seen.by_chance = min(1.0, len(trained) * (twice + 3) / max(1, pairs))
         return seen
 
+    def _taken_over(self) -> tuple[float, float, float]:
+        """The share of rows that were known when first judged on, and when last; and, of those that were new at first,
+        the share that it was trained on later."""
+        shares = [known / max(1, len(batch)) for known, batch in zip(self._known, self.batches, strict=True)]
+        if len(shares) < 2:
+            return 0.0, 0.0, 0.0
+        new = {row for batch, share in zip(self.batches, shares, strict=True) if share < 0.3 for row in batch}
+        later = len(new & self.trained) / len(new) if len(new) >= 20 else 0.0
+        return shares[0], shares[-1], later
+
+    def _pieces(self, batch: Tensor) -> Iterator[tuple[list[int | None], list[int | None]]]:
+        """Rows without their last and without their first moment, by each axis that may be time; None for a row in
+        which little changes from moment to moment, as in padding and flags: such pieces meet by chance."""
+        if batch.ndim not in (2, 3):
+            return
+        for axis in {1, batch.ndim - 1}:
+            length = batch.shape[axis]
+            if length < _SHORTEST:
+                continue
+            early, late = batch.narrow(axis, 0, length - 1), batch.narrow(axis, 1, length - 1)
+            varied = ((early != late).reshape(len(batch), -1).float().mean(1) > 0.5).tolist()
+            both = (self._prints(part.contiguous()) for part in (early, late))
+            first, second = ([p if v else None for p, v in zip(part, varied, strict=True)] for part in both)
+            yield first, second
+
+    def _whole(self, batch: Tensor) -> list[int]:
+        self.values = min(_WIDTH, batch[0].numel()) if len(batch) else 0
+        if not self.continuous and batch.is_floating_point():
+            some = batch.detach()[:64]
+            # A few levels in a few columns are met again by chance, whole numbers or not.
+            combinations = self.values * math.log(max(2, min(len(torch.unique(some)), 1000)))
+            self.continuous = bool((some != some.round()).any()) and combinations > _MANY
+        return self._prints(batch)
+
     def _prints(self, batch: Tensor) -> list[int]:
         flat = batch.detach().reshape(len(batch), -1)
         if flat.device.type != "cpu" or flat.dtype not in _AS_INTEGERS:
             flat = flat.cpu() if flat.dtype in _AS_INTEGERS else flat.float().cpu()
         if flat.shape[1] > _WIDTH:
             flat = flat[:, :: flat.shape[1] // _WIDTH + 1]
-        self.values = flat.shape[1]
-        if not self.continuous and flat.is_floating_point():
-            self.continuous = bool((flat[:8] != flat[:8].round()).any())
         numbers = flat.contiguous().numpy().view(_AS_INTEGERS[flat.dtype]).reshape(len(flat), -1).astype(np.uint64)
         weights = self._weights[: numbers.shape[1]]
         found: list[int] = (numbers * weights).sum(axis=1, dtype=np.uint64).tolist()

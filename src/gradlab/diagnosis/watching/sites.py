@@ -103,6 +103,11 @@ def site_of(frame: FrameType) -> Site:
     return Site(_short(frame.f_code.co_filename), frame.f_lineno)
 
 
+def users_site(file: str, line: int) -> Site | None:
+    """A line, if it is of the user's own code."""
+    return Site(_short(file), line) if _rank(file) == 0 else None
+
+
 @lru_cache(maxsize=4096)
 def _short(file: str) -> str:
     """Relative to where the user is, if that is shorter."""
@@ -120,7 +125,7 @@ def module_name(module: nn.Module) -> str | None:
 
 
 def name_in(frame: FrameType | None, wanted: Any) -> str | None:
-    """What a frame's variables call an object: `net`, `self.net`, `layers[2]`, `params["w1"]`."""
+    """What a frame's variables call an object: `net`, `self.net`, `layers[2]`, `layers[2][0]`, `params["w1"]`."""
     if frame is None:
         return None
     for name, value in _variables(frame):
@@ -131,6 +136,10 @@ def name_in(frame: FrameType | None, wanted: Any) -> str | None:
             for i, item in enumerate(value):
                 if item is wanted:
                     return f"{name}[{i}]"
+                if isinstance(item, (list, tuple)) and len(item) <= _PAIR:
+                    for j, inner in enumerate(item):
+                        if inner is wanted:
+                            return f"{name}[{i}][{j}]"
         elif isinstance(value, dict) and len(value) <= 200:
             for key, item in value.items():
                 if item is wanted:
@@ -139,6 +148,7 @@ def name_in(frame: FrameType | None, wanted: Any) -> str | None:
 
 
 _FRAMES = 8  # of the user's, from the nearest: a deep recursion is no place to look for names
+_PAIR = 8  # weights and biases of a layer, not the rows of a table
 
 
 def _locals(frame: FrameType) -> dict[str, Any]:

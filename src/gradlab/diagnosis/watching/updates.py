@@ -16,7 +16,7 @@ from gradlab.diagnosis.watching.sites import caller
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
 
-_ALWAYS, _SMALL, _COPIED = 60, 3, 50_000_000
+_ALWAYS, _SMALL, _COPIED, _BY_HAND = 60, 3, 50_000_000, 2_000_000
 
 
 class _Watched:
@@ -55,6 +55,8 @@ class Updates:
         self.clippings: dict[tuple[Site | None, float], Clipping] = {}
         self.stepped = False
         self._last: dict[str, Tensor] = {}
+        self._gradients: dict[str, Tensor] = {}
+        """Those of the last backward pass, where updates are made by hand."""
 
     def made(self, optimizer: Any) -> None:
         self.sites[optimizer] = caller()
@@ -142,7 +144,7 @@ class Updates:
 
     def _look(self, one: _Watched, optimizer: Any) -> None:
         step, seen = self.watch.step, one.seen
-        squares, decays, rests = 0.0, 0.0, 0.0
+        squares, decays, rests, along, lengths = 0.0, 0.0, 0.0, 0.0, 0.0
         groups = {id(t): group for group in optimizer.param_groups for t in group["params"]}
         for tensor, name in zip(tensors_of(optimizer), one.names, strict=True):
             record, before = self.watch.record.parameters.get(name), one.before.get(name)
@@ -158,6 +160,8 @@ class Updates:
                 gradient = float(torch.linalg.vector_norm(tensor.grad.detach().float()))
                 record.gradient.add(step, gradient)
                 squares += gradient * gradient
+                along += float(((tensor.detach() - before).float() * tensor.grad.detach().float()).sum())
+                lengths += change * change
             group = groups.get(id(tensor), {})
             decay = float(group.get("weight_decay") or 0.0)
             if decay:
@@ -166,6 +170,8 @@ class Updates:
                 whole = change if decoupled else gradient
                 decays, rests = decays + part * part, rests + whole * whole
         seen.gradient.add(step, math.sqrt(squares))
+        if squares and lengths:
+            seen.uphill.add(step, along / math.sqrt(squares * lengths))
         if decays:
             seen.decay.add(step, math.sqrt(decays / rests) if rests else math.inf)
 
@@ -187,6 +193,11 @@ class Updates:
                     one.clean, one.summed = True, 1
 
     def backward_ended(self) -> None:
+        if self.watch.looking and not self.stepped:
+            given = [(n, t.grad) for n, t in self.watch.parameters.living() if t.grad is not None]
+            dense = [(n, g.detach()) for n, g in given if not g.is_sparse]
+            few = sum(g.numel() for _, g in dense) <= _BY_HAND
+            self._gradients = {n: g.clone() for n, g in dense} if few else {}
         for one in self.watched.facts():
             if (one.seen.steps < _ALWAYS or self.watch.looking) and not one.given:
                 one.given = any(t.grad is not None and bool(t.grad.detach().any()) for t in one.few())
@@ -209,7 +220,9 @@ class Updates:
             for leaf, gradient in zip(leaves, gradients, strict=True):
                 if isinstance(gradient, Tensor):
                     norm = float(torch.linalg.vector_norm(gradient.detach().float()))
-                    self.watch.record.parameters[self.watch.parameters.name(leaf)].gradient.add(self.watch.step, norm)
+                    name = self.watch.parameters.name(leaf)
+                    self.watch.record.parameters[name].gradient.add(self.watch.step, norm)
+                    self._gradients[name] = gradient.detach().clone()
 
     # -- updates by hand --------------------------------------------------------------------------------------------
 
@@ -217,6 +230,7 @@ class Updates:
         """Whether leaves have changed since this was last asked, without any optimiser."""
         record, parameters = self.watch.record, self.watch.parameters
         changed = left = False
+        along, lengths, squares = 0.0, 0.0, 0.0
         for name, tensor in parameters.living():
             one = record.parameters[name]
             before = self._last.get(name)
@@ -224,15 +238,23 @@ class Updates:
             if before is not None and before.shape == now.shape and one.requires_grad and now.is_floating_point():
                 change = float(torch.linalg.vector_norm((now - before).float()))
                 size = float(torch.linalg.vector_norm(before.float()))
-                changed = changed or change > 0
-                left = left or (change > 0 and tensor.grad is not None and bool(tensor.grad.detach().any()))
-                one.changed = one.changed or change > 0
+                moved = change != 0  # also to where nothing is a number
+                changed = changed or moved
+                left = left or (moved and tensor.grad is not None and bool(tensor.grad.detach().any()))
+                one.changed = one.changed or moved
+                gradient = self._gradients.get(name)
+                if change > 0 and gradient is not None and gradient.shape == now.shape:
+                    along += float(((now - before).float() * gradient.float()).sum())
+                    lengths, squares = lengths + change * change, squares + float(gradient.float().square().sum())
                 if change > 0 and self.watch.looking:
                     one.weight.add(self.watch.step, size)
                     one.update.add(self.watch.step, change / size if size > 0 else math.inf)
+        if lengths and squares:
+            record.hand_uphill.add(self.watch.step, along / math.sqrt(lengths * squares))
+        self._gradients = {}
         record.hand_checked += changed
         record.hand_stale += left
-        small = sum(t.numel() for _, t in parameters.living()) <= 2_000_000
+        small = sum(t.numel() for _, t in parameters.living()) <= _BY_HAND
         self._last = {n: t.detach().clone() for n, t in parameters.living()} if small else {}
         return changed
 

@@ -19,6 +19,7 @@ from gradlab.diagnosis.series import Series
 from gradlab.diagnosis.watching import graph
 from gradlab.diagnosis.watching.backwards import Backwards
 from gradlab.diagnosis.watching.calls import Calls
+from gradlab.diagnosis.watching.functional import Functional
 from gradlab.diagnosis.watching.loss_calls import LossCalls
 from gradlab.diagnosis.watching.modules import Modules
 from gradlab.diagnosis.watching.pace import Pace
@@ -30,6 +31,7 @@ from gradlab.diagnosis.watching.sites import is_users, site_of
 from gradlab.diagnosis.watching.updates import Updates, tensors_of
 
 _READINGS = 64  # lines of a script
+_SHORT = 10  # operations from a parameter to a number that stands for it
 
 
 class Enough(BaseException):
@@ -64,6 +66,7 @@ class Watch:
         self.updates = Updates(self)
         self.backwards = Backwards(self)
         self.reinforced = Reinforced(self)
+        self.functional = Functional(self)
         self.patches = Patches(self)
         self.listener: Callable[[], None] | None = None
         """Called after each step that was looked at."""
@@ -170,6 +173,9 @@ class Watch:
             for node in graph.nodes_of(loss):
                 if isinstance(leaf := getattr(node, "variable", None), Tensor):
                     self.backwards.name(leaf)
+        self.updated_by_hand()
+
+    def updated_by_hand(self) -> None:
         if self.updates.by_hand():
             self._advance(1)
 
@@ -179,10 +185,18 @@ class Watch:
 
     def read(self, frame: FrameType, value: Any) -> None:
         """The script itself takes a number out of a tensor, in an evaluation."""
+        self.record.figures += 1
         if is_users(frame) and isinstance(value, float):
             site, readings = site_of(frame), self.record.readings
             if site in readings or len(readings) < _READINGS:
                 readings.setdefault(site, Series()).add(self.step, value)
+
+    def taken(self, tensor: Tensor) -> None:
+        """In training, the script takes a number out of what is made of a single parameter."""
+        nodes = graph.nodes_of(tensor, _SHORT)
+        leaves = [tensor] if tensor.is_leaf else [node.variable for node in nodes if hasattr(node, "variable")]
+        if len(leaves) == 1 and len(nodes) < _SHORT:
+            self.parameters.taken(leaves[0], self.step)
 
     # -- circumstances --------------------------------------------------------------------------------------------
 
