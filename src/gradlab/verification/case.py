@@ -6,13 +6,15 @@ Hypothesis draws; what it draws first is the simplest. When a case fails, it loo
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from gradlab.verification.subject import Incomparable, Subject
+from gradlab.verification.calls import called_like
+from gradlab.verification.subject import Incomparable, Subject, find_subject
 
 T = TypeVar("T")
 Sizes = list[int]
@@ -58,7 +60,7 @@ class Case:
         return self._draw(name, st.integers(round(100 * low), round(100 * high)).map(lambda i: i / 100))
 
     def _draw(self, name: str, strategy: st.SearchStrategy[T]) -> T:
-        fixed = self.subject.fixed
+        fixed = self.subject.drawn_as
         value: T = fixed[name] if name in fixed else self._data.draw(strategy)
         self.drawn[name] = value
         return value
@@ -135,16 +137,33 @@ class Case:
 
     def build(self, **settings: Any) -> Any:
         """The block, here, with random parameters: a fresh one could hide a mistake by a gain of 1, a bias of 0."""
+        for name in settings.keys() & self.subject.drawn_as.keys():
+            needed, fixed = settings[name], self.subject.drawn_as[name]
+            if fixed is not None and needed != fixed:  # None is whatever the block makes of it
+                raise Incomparable(f"it is about {name}={needed}, and {name}={fixed} is fixed")
         with torch.random.fork_rng(devices=()), torch.device("cpu"):
             torch.default_generator.manual_seed(self._seed)  # torch.manual_seed looks at every device, which takes time
             block = self.subject.build(settings)
+        if not self.subject.is_ours:
+            block = self._as_ours_is_called(block)
         if isinstance(block, nn.Module):
             block.to(self.place.device, self.place.dtype)
             if not self.subject.keeps_weights:
                 with torch.no_grad():
                     for name, parameter in block.named_parameters():
                         parameter.copy_(0.7 * self._normal(name, tuple(parameter.shape)))
+            if self.subject.drawn_as.get("dropout"):
+                block.eval()  # what is compared is what it computes, and not what it drops
             self.drawn |= {f"its {name}": value.detach().clone() for name, value in block.named_parameters()}
+        return block
+
+    def _as_ours_is_called(self, block: Any) -> Any:
+        """A user's module or function, which takes the calls of a check as far as its signature has words for them."""
+        ours = find_subject(self.subject.name)
+        if not isinstance(ours, type):
+            return called_like(ours, block, self.subject.made)
+        if isinstance(block, nn.Module):
+            block.forward = called_like(partial(ours.forward, None), block.forward, self.subject.made)
         return block
 
     def weights(self, block: nn.Module, *names: str) -> dict[str, nn.Parameter]:

@@ -2,10 +2,10 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from math import inf
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 
 from gradlab.errors import GradlabError, unknown
 from gradlab.nn.blocks import blocks
+from gradlab.verification.calls import DoesNotFit, Ranks, Refused
 from gradlab.verification.case import Case
 from gradlab.verification.checks import KINDS, Check, Kind, checks
 from gradlab.verification.place import HOME, Place
 from gradlab.verification.subject import CannotBuild, Incomparable, Subject, subjects
 
 CASES = 50
+_CONTROLS = 15  # cases in which our own block shows whether a check can be passed
+RAISES = "it raises"
 NO_TWIN = "it has no twin with which its numbers could be compared"
 
 
@@ -35,11 +38,14 @@ class CheckResult:
     reason: str = ""
     example: dict[str, Any] = field(default_factory=dict)
     """What was drawn for the smallest case that fails."""
+    note: str = ""
+    """What else is to be said of a check that holds."""
 
     def row(self) -> list[str]:
         """Kind, name, cases, worst error and outcome, for a table."""
         worst = "–" if self.worst_error is None else f"{self.worst_error:.0e}" if self.worst_error else "0"
-        outcome = {True: "holds", False: "BROKEN", None: f"skipped: {self.reason}"}[self.passed]
+        outcome = {True: "holds", False: "BROKEN", None: f"not made: {self.reason}"}[self.passed]
+        outcome += f" {self.note}" if self.passed and self.note else ""
         return [self.kind, self.name, str(self.cases), worst, outcome]
 
     def details(self) -> list[str]:
@@ -56,7 +62,10 @@ class CheckResult:
         }
 
 
-@dataclass(frozen=True)
+Verdict = Literal["agrees", "broken", "undecided"]
+
+
+@dataclass(frozen=True, repr=False)
 class Verification:
     """The results of all checks of a block, on it or on what is said to be like it."""
 
@@ -73,20 +82,53 @@ class Verification:
     def broken(self) -> list[CheckResult]:
         return [result for result in self.results if result.passed is False]
 
+    @property
+    def compared(self) -> list[str]:
+        """The kinds of judges that know its values, and with which they were compared: twin, peer."""
+        return [kind for kind in ("twin", "peer") if any(r.kind == kind and r.passed and r.cases for r in self.results)]
+
+    @property
+    def verdict(self) -> Verdict:
+        return "broken" if self.broken else "agrees" if self.compared else "undecided"
+
+    def __bool__(self) -> bool:
+        """For `assert gl.verify(...)`: nothing is broken, and something was compared."""
+        return self.verdict == "agrees"
+
+    @property
+    def conclusion(self) -> str:
+        """The verdict in one line."""
+        if self.broken:
+            first, *others = self.broken
+            more = f", and {len(others)} more" if others else ""
+            return f"broken: {first.kind} {first.name} ({first.reason}){more}"
+        if self.compared:
+            rounded = any(result.note for result in self.results if result.passed)
+            return f"agrees with {' and '.join(self.compared)}{' to float32' if rounded else ''}"
+        reasons = dict.fromkeys(result.reason for result in self.results if result.kind != "law" and result.reason)
+        return f"undecided: no value was compared, because {'; '.join(reasons) or 'no case could be made'}"
+
     def plain(self) -> dict[str, Any]:
         return {
             "block": self.block,
             "subject": self.subject,
+            "verdict": self.verdict,
+            "conclusion": self.conclusion,
             "passed": self.passed,
             "checks": [result.plain() for result in self.results],
         }
+
+    def __repr__(self) -> str:
+        """Short, since pytest shows no more than this of `assert gl.verify(...)`."""
+        like = f" like {self.block}" if self.subject != self.block else ""
+        return f"<{self.subject}{like} {self.conclusion}>"
 
     def __str__(self) -> str:
         rows = [result.row() for result in self.results]
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
         details = [line for result in self.broken for line in ("", result.name, *result.details())]
-        return "\n".join([self.subject, *(line.rstrip() for line in lines), *details])
+        return "\n".join([self.subject, *(line.rstrip() for line in lines), *details, "", self.conclusion])
 
 
 Watch = Callable[[Check], None]
@@ -112,12 +154,16 @@ def verify_like(
     watch: Watch = lambda check: None,
     place: Place = HOME,
 ) -> Verification:
-    """Run all checks of a block on a user's class, function or module. If none applies, that is an error."""
-    verification = verify_block(Subject.like(like, implementation, values, place), title, cases, watch)
-    if all(result.passed is None for result in verification.results):
-        reasons = dict.fromkeys(result.reason for result in verification.results)
-        raise GradlabError(f"{title} cannot be compared with {like}: {'; '.join(reasons)}.")
-    return verification
+    """Run all checks of a block on a user's class, function or module."""
+    subject = Subject.like(like, implementation, values, place)
+    verification = verify_block(subject, title, cases, watch)
+    if subject.made:
+        return verification
+    for result in verification.results:
+        if "cannot be built" in result.reason and not any(r.cases for r in verification.results):
+            raise GradlabError(result.reason)
+    raised = [replace(r, passed=False) if r.reason.startswith(RAISES) else r for r in verification.results]
+    return replace(verification, results=raised)  # it answers to no call at all, so that is what is wrong with it
 
 
 def block_names(words: Sequence[str]) -> list[str]:
@@ -142,11 +188,15 @@ def run_check(check: Check, subject: Subject, cases: int = CASES, *, smallest: b
         return _skipped(check, f"{check.needs} is not installed (pip install 'gradlab[judges]')")
     check = check.at(subject.place)
     try:
-        trial = _Trial(check, subject).run(min(cases, check.most_cases or cases), shrink=smallest)
+        trial = _Trial(check, subject).run(min(cases, check.most_cases or cases))
+        if trial.reason and (why := _of_no_consequence(check, subject)):
+            return _skipped(check, why)
         if trial.reason and smallest:
-            trial.reason, trial.drawn = _smallest(check, subject) or (trial.reason, trial.drawn)
-    except Incomparable as why:
+            trial = _smallest(check, subject) or _Trial(check, subject).run(cases, shrink=True)
+    except (Incomparable, CannotBuild) as why:
         return _skipped(check, str(why))
+    if not trial.errors and not trial.reason:
+        return _skipped(check, trial.unmade)
     worst = max(trial.errors, key=lambda error: inf if error != error else error, default=None)
     drawn = trial.drawn if trial.reason else {}
     passed = not trial.reason
@@ -157,25 +207,46 @@ def _skipped(check: Check, reason: str) -> CheckResult:
     return CheckResult(check.kind, check.name, 0, None, None, check.tolerance, reason)
 
 
-def _smallest(check: Check, subject: Subject) -> tuple[str, dict[str, Any]] | None:
+def _of_no_consequence(check: Check, subject: Subject) -> str:
+    """Why a check that fails says nothing of the subject: our own block, with what is fixed, does not pass it either."""
+    control = subject.control
+    if subject.is_ours or not control.fixed:
+        return ""
+    try:
+        trial = _Trial(check, control).run(_CONTROLS)
+        reason = trial.reason or ("" if trial.errors else trial.unmade)
+    except (Incomparable, GradlabError) as error:
+        reason = str(error)
+    told = ", ".join(f"{key}={value}" for key, value in control.fixed.items() if key not in subject.assumed)
+    return (
+        f"our own {subject.name} with {told or 'these settings'} does not pass it either ({reason})" if reason else ""
+    )
+
+
+def _smallest(check: Check, subject: Subject) -> "_Trial | None":
     """Why and where a check fails, looked for among small cases first: shrinking a large one rarely ends there."""
     for room in (0, 1, 2):
-        trial = _Trial(check, subject, room).run(CASES)
+        trial = _Trial(check, subject, room).run(CASES, shrink=True)
         if trial.reason:
-            return trial.reason, trial.drawn
+            return trial
     return None
 
 
 class _Trial:
-    """Many cases of one check, up to the first that fails, which is then made smaller while it still does."""
+    """Many cases of one check, up to the first that fails, which is then made smaller while it still does.
+
+    A user's module may raise on what it is not meant for, tensors of two axes or of four. A case in which it raises is
+    not made, unless it has answered to tensors of the same ranks before.
+    """
 
     def __init__(self, check: Check, subject: Subject, room: int | None = None):
         self.check, self.subject, self.room = check, subject, room
         self.errors: list[float] = []
         self.drawn: dict[str, Any] = {}
-        self.reason = ""
+        self.reason = self.unmade = ""
+        self.refused: set[Ranks] = set()
 
-    def run(self, cases: int, *, shrink: bool = True) -> Self:
+    def run(self, cases: int, *, shrink: bool = False) -> Self:
         every_case = settings(
             max_examples=cases,
             derandomize=True,  # the same cases each time
@@ -190,11 +261,13 @@ class _Trial:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 every_case()
+                if self.refused & self.subject.made:  # it has answered to such tensors, but only later
+                    every_case()
         except (CannotBuild, Incomparable):
             raise
-        except Broken as broken:
+        except (Broken, Refused) as broken:
             self.reason = str(broken)
-        except Exception as error:  # a user's module may raise anything
+        except Exception as error:  # of a check that meets what it does not expect
             if "not implemented for" in str(error) and self.subject.place != HOME:  # as PyTorch says it
                 raise Incomparable(" ".join(str(error).split())) from error
             self.reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
@@ -203,7 +276,17 @@ class _Trial:
     def _case(self, data: st.DataObject) -> None:
         case = Case(data, self.subject, self.room)
         try:
-            error = self.check.error(case)
+            with case.seeded():
+                error = self.check.error(case)
+        except DoesNotFit as why:
+            self.unmade = str(why)
+            return
+        except Refused as why:
+            if why.ranks in self.subject.made:
+                raise
+            self.refused.add(why.ranks)
+            self.unmade = f"{RAISES} {why}"
+            return
         finally:
             self.drawn = case.drawn
         self.errors.append(error)

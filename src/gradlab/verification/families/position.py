@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from gradlab.nn import position as ours
 from gradlab.scratch import position
+from gradlab.verification.calls import accepts
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, Fault, conform, example, law, peer
 from gradlab.verification.comparing import difference
@@ -50,7 +51,15 @@ def _buckets(case: Case, most: int = 12) -> dict[str, Any]:
 def vectors(case: Case) -> Tensor:
     """(…, length, d) with an even d."""
     batch = case.sizes(2, (0, 2))
-    return case.tensor("x", *batch, case.integer("length", 1, 6), case.integer("dim", 2, 8, multiple_of=2))
+    return case.tensor(
+        "x", *batch, case.integer("length", 1, min(6, _longest(case))), case.integer("dim", 2, 8, multiple_of=2)
+    )
+
+
+def _longest(case: Case) -> int:
+    """Offset and length together, where positions end."""
+    longest: int = case.subject.drawn_as.get("max_length", LONGEST)
+    return longest
 
 
 def lengths(case: Case) -> tuple[int, int]:
@@ -62,9 +71,11 @@ def lengths(case: Case) -> tuple[int, int]:
 
 def _at_offset(most: int, *weights: str) -> Draw:
     def draw(case: Case) -> Call:
-        x, offset = vectors(case), case.integer("offset", 0, most)
+        x = vectors(case)
         block = build(case, x.shape[-1], layouts=True)
-        options = {name: case.drawn[name] for name in case.drawn if name in ("offset", "base", "layout")}
+        room = _longest(case) - x.shape[-2] if case.subject.name == "position.learned" else most
+        offset = case.integer("offset", 0, min(most, room)) if accepts(block, "offset") else 0
+        options = {name: case.drawn[name] for name in case.drawn if name in ("base", "layout")} | {"offset": offset}
         return Call(lambda x: block(x, offset), (x,), case.weights(block, *weights), options)
 
     return draw
