@@ -76,9 +76,16 @@ def test_without_a_mask_the_laws_about_masks_are_not_made():
 def test_weights_that_cannot_be_found_are_told():
     checked = results("Unnamed")
     assert checked[TWIN].passed is None
-    assert checked[TWIN].reason.startswith(
-        "it has no parameter q_proj.weight, nor one of another usual name; its own are"
-    )
+    assert checked[TWIN].reason.startswith("it has no parameter in_proj_weight, in_proj_bias, out_proj.weight")
+    assert checked[TWIN].reason.endswith("layers.3.weight, layers.3.bias; say in_proj_weight=NAME")
+
+
+def test_weights_that_are_told_are_taken():
+    parts = {f"in_proj_{kind}": "+".join(f"layers.{i}.{kind}" for i in range(3)) for kind in ("weight", "bias")}
+    after = {f"out_proj.{kind}": f"layers.3.{kind}" for kind in ("weight", "bias")}
+    subject = Subject.like("attention.multihead", import_object(f"{FILE}:Unnamed"), parts | after)
+    (twin,) = (check for check in checks["attention.multihead"] if check.kind == "twin")
+    assert run_check(twin, subject, 5, smallest=False).passed is False  # it gives its input back
 
 
 def test_a_module_that_is_built_keeps_its_weights():
@@ -90,12 +97,11 @@ def test_a_module_that_is_built_keeps_its_weights():
     assert module.q_proj.weight.equal(before)
 
 
-def test_a_bias_that_only_some_have_cannot_be_arranged():
+def test_a_bias_that_only_some_have_is_0_for_the_others():
     module = import_object(f"{FILE}:Attention")(4, 2)
     module.k_proj = nn.Linear(4, 4, bias=False)
     checked = results(module, embed_dim=4)
-    assert checked[TWIN].passed is None
-    assert "some have a bias, and some have none" in checked[TWIN].reason
+    assert {TWIN, PEER} <= outcomes(checked, True)
 
 
 def test_a_function_can_be_like_scaled_dot_attention():

@@ -1,14 +1,14 @@
-"""A user's module called as a check calls a block of ours: by its signature, and never blamed for what it does not take."""
+"""A user's module, called as a check calls a block of ours: by its signature, as far as that has words for it."""
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, partial, wraps
 from typing import Any, get_origin
 
 from torch import Tensor
 
 from gradlab.printable import printable
-from gradlab.verification.subject import Incomparable
+from gradlab.verification.incomparable import Incomparable
 
 Ranks = tuple[int, ...]
 """How many axes each tensor of a call has."""
@@ -41,9 +41,15 @@ class Refused(Exception):
         self.ranks = ranks
 
 
-def called_like(ours: Callable[..., Any], theirs: Callable[..., Any], made: set[Ranks]) -> Callable[..., Any]:
-    """`theirs`, to be called with the arguments of `ours`; the ranks of calls that succeed are added to `made`."""
-    mine, own = inspect.signature(ours), inspect.signature(theirs)
+@cache
+def signature_of(block: Callable[..., Any]) -> inspect.Signature:
+    """How a block of ours is called: a class, as its modules are."""
+    return inspect.signature(partial(block.forward, None) if isinstance(block, type) else block)  # type: ignore[attr-defined]
+
+
+def called_like(mine: inspect.Signature, theirs: Callable[..., Any], made: set[Ranks]) -> Callable[..., Any]:
+    """`theirs`, to be called with our arguments; the ranks of calls that succeed are added to `made`."""
+    own = inspect.signature(theirs)
 
     @wraps(theirs)
     def call(*args: Any, **options: Any) -> Any:
@@ -64,7 +70,7 @@ def called_like(ours: Callable[..., Any], theirs: Callable[..., Any], made: set[
 def _bound(
     mine: inspect.Signature, own: inspect.Signature, args: tuple[Any, ...], options: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The call in the words of the user's signature; what cannot be said in them makes the check one that is not made."""
+    """The call in the words of the user's signature; where it has none for it, the check is not made."""
     names = [name for name, parameter in mine.parameters.items() if parameter.kind is not parameter.VAR_POSITIONAL]
     first = [value for name, value in zip(names, args, strict=False) if name not in OTHER_NAMES]
     rest = {name: value for name, value in zip(names, args, strict=False) if name in OTHER_NAMES}

@@ -4,16 +4,16 @@ Hypothesis draws; what it draws first is the simplest. When a case fails, it loo
 """
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, TypeVar
 
 import torch
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from gradlab.verification.calls import called_like
+from gradlab.verification.calls import called_like, signature_of
+from gradlab.verification.parameters import take
 from gradlab.verification.subject import Incomparable, Subject, find_subject
 
 T = TypeVar("T")
@@ -32,6 +32,8 @@ class Case:
         self.subject, self.place = subject, subject.place
         self.room = room
         self.drawn: dict[str, Any] = {}
+        self._settings: Mapping[str, Any] = {}
+        self._leaves: dict[nn.Module, dict[str, nn.Parameter]] = {}
         self._data = data
         self._digits = data.draw(st.sampled_from(DIGITS))
         self._seed = data.draw(st.integers(0, 2**16))
@@ -144,6 +146,7 @@ class Case:
         with torch.random.fork_rng(devices=()), torch.device("cpu"):
             torch.default_generator.manual_seed(self._seed)  # torch.manual_seed looks at every device, which takes time
             block = self.subject.build(settings)
+        self._settings = settings
         if not self.subject.is_ours:
             block = self._as_ours_is_called(block)
         if isinstance(block, nn.Module):
@@ -161,17 +164,31 @@ class Case:
         """A user's module or function, which takes the calls of a check as far as its signature has words for them."""
         ours = find_subject(self.subject.name)
         if not isinstance(ours, type):
-            return called_like(ours, block, self.subject.made)
+            return called_like(signature_of(ours), block, self.subject.made)
         if isinstance(block, nn.Module):
-            block.forward = called_like(partial(ours.forward, None), block.forward, self.subject.made)
+            block.forward = called_like(signature_of(ours), block.forward, self.subject.made)
         return block
 
     def weights(self, block: nn.Module, *names: str) -> dict[str, nn.Parameter]:
         """The parameters of these names, in this order. A user's module without one of them cannot be compared."""
         own = dict(block.named_parameters())
+        if not self.subject.is_ours and (self.subject.pairs or any(name not in own for name in names)):
+            own = self._taken(block)
         if missing := [name for name in names if name not in own]:
             raise Incomparable(f"it has no parameter {', '.join(missing)}; its own are {', '.join(own) or 'none'}")
         return {name: own[name] for name in names}
+
+    def parameter_names(self, block: nn.Module) -> list[str]:
+        """Those that our own block would have."""
+        return [*self.subject.shapes(self._settings)] if not self.subject.is_ours else [*dict(block.named_parameters())]
+
+    def _taken(self, block: nn.Module) -> dict[str, nn.Parameter]:
+        """The user's parameters by the names of ours, once for each block."""
+        if block not in self._leaves:
+            shapes = self.subject.shapes(self._settings)
+            sources = {name: source for name, source in self.subject.sources.items() if name in shapes}
+            self._leaves[block] = take(block, sources, shapes)
+        return self._leaves[block]
 
     def weight(self, block: nn.Module, name: str = "weight") -> nn.Parameter:
         return self.weights(block, name)[name]

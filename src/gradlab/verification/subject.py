@@ -4,15 +4,18 @@ import copy
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
+import torch
 from torch import nn
 
 from gradlab.errors import GradlabError, one_line
 from gradlab.nn.blocks import find_block, settings_of
 from gradlab.verification.aliases import their_names
 from gradlab.verification.conditions import PLAIN, Condition
+from gradlab.verification.incomparable import Incomparable as Incomparable
+from gradlab.verification.parameters import SIZES, Shapes, Source, find, turned_alike
 from gradlab.verification.place import HOME, Place
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -40,10 +43,6 @@ def find_subject(name: str) -> Callable[..., Any]:
 
 class CannotBuild(GradlabError):
     """A user's class that does not take the values it is built with."""
-
-
-class Incomparable(Exception):
-    """A check does not apply to this subject; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -107,19 +106,36 @@ class Subject:
         """Whether its parameters are the user's own, and not to be drawn."""
         return isinstance(self.implementation, nn.Module)
 
-    @property
+    @cached_property
     def drawn_as(self) -> Mapping[str, Any]:
         """The fixed values of what a check draws: those that only its constructor knows are none of them."""
         block = find_subject(self.name)
         theirs = {} if isinstance(self.implementation, nn.Module) else _own_settings(self.implementation)
         return {key: value for key, value in self.fixed.items() if key in settings_of(block) or key not in theirs}
 
-    @property
+    @cached_property
     def control(self) -> "Subject":
         """Our own block, with what the user has fixed: a check that it does not pass says nothing of the user's."""
         known = settings_of(find_subject(self.name))
         fixed = {key: value for key, value in self.drawn_as.items() if key in known}
         return replace(Subject.block(self.name, self.place), fixed=fixed, condition=self.condition)
+
+    def shapes(self, settings: Mapping[str, Any]) -> Shapes:
+        """Those of the parameters that our own block has with these settings."""
+        known = {key: value for key, value in self.drawn_as.items() if key in settings_of(find_subject(self.name))}
+        with torch.device("meta"):
+            ours = find_subject(self.name)(**{**known, **settings})
+        return {name: parameter.shape for name, parameter in ours.named_parameters()}
+
+    @cached_property
+    def sources(self) -> Mapping[str, Source]:
+        """Where our parameters are in the user's module: found at sizes that differ, so that shapes tell them apart."""
+        settings = {**SIZES.get(self.name, {}), **self.drawn_as}
+        known = {key: value for key, value in settings.items() if key in settings_of(find_subject(self.name))}
+        module, ours = self.build(known), self.shapes(known)
+        theirs = {name: parameter.shape for name, parameter in module.named_parameters()}
+        layers = [f"{path}.weight" for path, layer in module.named_modules() if isinstance(layer, nn.Linear)]
+        return turned_alike(find(self.name, ours, theirs, self.pairs), ours, layers)
 
     def build(self, settings: Mapping[str, Any]) -> Any:
         """The thing to call, built with these settings as far as its constructor knows them."""

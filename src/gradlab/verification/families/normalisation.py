@@ -71,7 +71,12 @@ def _running(case: Case, block: nn.Module) -> list[Tensor]:
     mean, variance = buffers["running_mean"], buffers["running_var"]
     mean.copy_(case.tensor("running mean", *mean.shape).detach())
     variance.copy_(case.positive("running variance", *variance.shape).detach())
-    return [mean, variance]
+    return _read(block)
+
+
+def _read(block: nn.Module) -> list[Tensor]:
+    """The running statistics as they are now: a call may have put other tensors in their place."""
+    return [dict(block.named_buffers())[name].reshape(-1) for name in ("running_mean", "running_var")]
 
 
 # Twins, peers and examples
@@ -121,11 +126,13 @@ def _at_test(case: Case) -> Call:
 
 def _statistics(case: Case) -> Call:
     (x, settings), momentum = _batch(case), case.real("momentum", 0, 1)
+    if momentum is None:
+        raise Incomparable("it is about a momentum, and has none: its mean is over all batches")
     block = case.build(**settings, momentum=momentum).train()
     running = _running(case, block)
     options = dict(zip(("mean", "variance"), (array(values.clone()) for values in running), strict=True))
     block(x.detach())
-    return Call(lambda x: running, (x,), options={**options, "momentum": momentum})
+    return Call(lambda x: _read(block), (x,), options={**options, "momentum": momentum})
 
 
 def _steps(block: nn.Module, x: Tensor) -> list[Tensor]:

@@ -12,7 +12,7 @@ from gradlab import scratch
 from gradlab.nn.attention import MultiheadAttention, ScaledDotAttention, causal_mask
 from gradlab.nn.attention.cache import KeyValueCache
 from gradlab.nn.blocks import settings_of
-from gradlab.scratch import attention, functions
+from gradlab.scratch import attention
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Fault, conform, example, law, peer
 from gradlab.verification.comparing import array, difference, gradients
@@ -100,14 +100,14 @@ def _mask(case: Case, seen: Tokens) -> Tensor | None:
 
 def _call(case: Case) -> Call:
     seen = tokens(case, grouped=True)
-    mask, maps = _mask(case, seen), Projections(seen.block)
+    mask, maps = _mask(case, seen), Projections(case, seen.block)
     options = {"seen": seen, "maps": maps, "mask": array(mask)}
     return Call(lambda *leaves: seen(mask), (*seen.leaves, *maps.leaves), options=options)
 
 
 def _twin(*leaves: scratch.Tensor, seen: Tokens, maps: Projections, mask: Any) -> scratch.Tensor:
     inputs, weights = leaves[: len(seen.leaves)], leaves[len(seen.leaves) :]
-    in_weight, in_bias, out_weight, out_bias = maps.arranged(weights, functions.concatenate)
+    in_weight, in_bias, out_weight, out_bias = maps.arranged([*weights])
     assert in_weight is not None
     assert out_weight is not None
     tokens = inputs[0], inputs[-1], inputs[-1]
@@ -121,12 +121,12 @@ conform(BLOCK, _call, twin=attention.multi_head, twin_call=_twin, fault=in_turn)
 @peer(BLOCK, "torch.nn.MultiheadAttention")
 def torchs(case: Case) -> float:
     seen = tokens(case)
-    mask, maps = _mask(case, seen), Projections(seen.block)
+    mask, maps = _mask(case, seen), Projections(case, seen.block)
     theirs = nn.MultiheadAttention(seen.queries.shape[-1], seen.heads, batch_first=True).double()
     inputs = (seen.queries, seen.memory, seen.memory)
     options = {"attn_mask": None if mask is None else ~mask, "average_attn_weights": False}  # there, true is hidden
     wanted, shares = torch.func.functional_call(theirs, maps.packed(), inputs, options)
-    leaves = [*seen.leaves, *maps.leaves]
+    leaves = [x for x in (*seen.leaves, *maps.leaves) if x.requires_grad]
     error = difference(seen(mask), wanted, leaves)
     if isinstance(seen.block, MultiheadAttention) and hasattr(seen.block.attention, "weights"):
         error = max(error, difference(seen.block.weights(seen.queries, seen.memory, mask), shares, leaves))
@@ -136,7 +136,7 @@ def torchs(case: Case) -> float:
 @peer(BLOCK, "torch.nn.functional.scaled_dot_product_attention")
 def torchs_grouped_queries(case: Case) -> float:
     seen = tokens(case, grouped=True)
-    mask, maps = _mask(case, seen), Projections(seen.block)
+    mask, maps = _mask(case, seen), Projections(case, seen.block)
     weight, bias, out_weight, out_bias = maps.packed().values()
     features = out_weight.shape[1]
     rows = [features, *[(len(weight) - features) // 2] * 2]
@@ -203,7 +203,7 @@ def the_order_of_keys_is_nothing(case: Case) -> float:
 def each_head_adds_its_own_part(case: Case) -> float:
     """Y = Σₐ softmax(Qₐ Kₐᵀ / √(d/h)) Vₐ Wᴼₐ + b, each head with its own features"""
     seen = tokens(case, 2)
-    weight, bias, out_weight, total = Projections(seen.block).packed().values()
+    weight, bias, out_weight, total = Projections(case, seen.block).packed().values()
     d = seen.queries.shape[-1]
     for own in torch.arange(d).chunk(seen.heads):
         q, k, v = (
@@ -245,7 +245,7 @@ def a_query_that_may_look_nowhere_gets_the_bias(case: Case) -> float:
     mask = case.mask("mask", seen.queries.shape[1], seen.memory.shape[1])
     mask[0] = False
     result = seen(mask)[:, 0]
-    wanted = Projections(seen.block).packed()["out_proj.bias"].expand_as(result)
+    wanted = Projections(case, seen.block).packed()["out_proj.bias"].expand_as(result)
     return difference((result, *gradients(result, seen.leaves)), (wanted, *map(torch.zeros_like, seen.leaves)))
 
 
