@@ -93,7 +93,7 @@ def test_a_module_that_raises_is_wrong():
 def test_what_is_raised_on_tensors_that_it_does_not_take_is_not_held_against_it():
     class OfThreeAxes(nn.Module):
         def forward(self, x):
-            batch, steps, features = x.shape
+            _batch, _steps, _features = x.shape
             return torch.relu(x)
 
     class OfShortOnes(nn.Module):

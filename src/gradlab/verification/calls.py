@@ -3,12 +3,16 @@
 import inspect
 from collections.abc import Callable
 from functools import cache, partial, wraps
-from typing import Any, get_origin
+from typing import Any, Literal, get_origin
 
+import torch
 from torch import Tensor
 
 from gradlab.printable import printable
 from gradlab.verification.incomparable import Incomparable
+
+MaskForm = Literal["visible", "hidden", "added"]
+"""Whether true says what may be looked at, or what is hidden, or the mask is added to the scores."""
 
 Ranks = tuple[int, ...]
 """How many axes each tensor of a call has."""
@@ -47,13 +51,20 @@ def signature_of(block: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(partial(block.forward, None) if isinstance(block, type) else block)  # type: ignore[attr-defined]
 
 
-def called_like(mine: inspect.Signature, theirs: Callable[..., Any], made: set[Ranks]) -> Callable[..., Any]:
+def called_like(
+    mine: inspect.Signature, theirs: Callable[..., Any], made: set[Ranks], mask: MaskForm = "visible"
+) -> Callable[..., Any]:
     """`theirs`, to be called with our arguments; the ranks of calls that succeed are added to `made`."""
-    own = inspect.signature(theirs)
+    try:
+        own = inspect.signature(theirs)
+    except ValueError:  # torch.tanh and its like have none
+        own = inspect.signature(lambda *args: None)
 
     @wraps(theirs)
     def call(*args: Any, **options: Any) -> Any:
         args, options = _bound(mine, own, args, options)
+        if mask != "visible":
+            options = {name: _in_form(mask, value) if "mask" in name else value for name, value in options.items()}
         ranks = tuple(value.ndim for value in (*args, *options.values()) if isinstance(value, Tensor))
         try:
             result = theirs(*args, **options)
@@ -96,6 +107,12 @@ def _bound(
         takes = ", ".join(own.parameters) or "nothing"
         raise DoesNotFit(f"it is called with {takes}, which this check does not fit ({error})") from error
     return tuple(first), said
+
+
+def _in_form(form: MaskForm, mask: Any) -> Any:
+    if not isinstance(mask, Tensor) or form == "visible":
+        return mask
+    return ~mask if form == "hidden" else torch.zeros(mask.shape).masked_fill(~mask, -torch.inf)
 
 
 def _is_default(parameter: inspect.Parameter, value: Any) -> bool:

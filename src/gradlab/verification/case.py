@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from gradlab.verification.calls import called_like, signature_of
+from gradlab.verification.conditions import SIZES_OF_BATCHES
 from gradlab.verification.parameters import take
 from gradlab.verification.subject import Incomparable, Subject, find_subject
 
@@ -64,6 +65,8 @@ class Case:
     def _draw(self, name: str, strategy: st.SearchStrategy[T]) -> T:
         fixed = self.subject.drawn_as
         value: T = fixed[name] if name in fixed else self._data.draw(strategy)
+        if self.subject.condition.empty and name in SIZES_OF_BATCHES:
+            value = 0  # type: ignore[assignment]
         self.drawn[name] = value
         return value
 
@@ -75,7 +78,12 @@ class Case:
         for kink in away_from:
             near = (values - kink).abs() < 0.01
             values = torch.where(near, kink + 0.5, values)
-        return self._leaf(name, values)
+        if numbers := self.subject.condition.numbers:
+            generator = self.generator(f"{name}, which are special")
+            special = torch.tensor(numbers, dtype=values.dtype)[torch.randint(len(numbers), shape, generator=generator)]
+            values = torch.where(torch.rand(shape, generator=generator) < 0.3, special, values)
+        leaf = self._leaf(name, values)
+        return leaf if self.subject.condition.smooth else leaf.detach()
 
     def distinct(self, name: str, *shape: int) -> Tensor:
         """Numbers of which no two are closer than 0.1: without ties, where a largest one is looked for."""
@@ -125,7 +133,10 @@ class Case:
         return self._keep(name, values.to(self.place.dtype)).requires_grad_()
 
     def _keep(self, name: str, value: Tensor) -> Tensor:
-        self.drawn[name] = value = value.to(self.place.device)
+        value = value.to(self.place.device)
+        if self.subject.condition.strided and value.ndim:
+            value = torch.stack([value, value], -1)[..., 0]
+        self.drawn[name] = value
         return value
 
     @property
@@ -150,6 +161,8 @@ class Case:
         if not self.subject.is_ours:
             block = self._as_ours_is_called(block)
         if isinstance(block, nn.Module):
+            block.forward = self.subject.condition.of(block, block.forward)
+        if isinstance(block, nn.Module):
             block.to(self.place.device, self.place.dtype)
             if not self.subject.keeps_weights:
                 with torch.no_grad():
@@ -166,21 +179,28 @@ class Case:
         if not isinstance(ours, type):
             return called_like(signature_of(ours), block, self.subject.made)
         if isinstance(block, nn.Module):
-            block.forward = called_like(signature_of(ours), block.forward, self.subject.made)
+            block.forward = called_like(signature_of(ours), block.forward, self.subject.made, self.subject.mask)
         return block
 
     def weights(self, block: nn.Module, *names: str) -> dict[str, nn.Parameter]:
         """The parameters of these names, in this order. A user's module without one of them cannot be compared."""
         own = dict(block.named_parameters())
-        if not self.subject.is_ours and (self.subject.pairs or any(name not in own for name in names)):
-            own = self._taken(block)
+        if self.subject.foreign and names:
+            try:
+                own |= self._taken(block)
+            except Incomparable:
+                if any(name not in own for name in names):
+                    raise
         if missing := [name for name in names if name not in own]:
             raise Incomparable(f"it has no parameter {', '.join(missing)}; its own are {', '.join(own) or 'none'}")
         return {name: own[name] for name in names}
 
+    def all_weights(self, block: nn.Module) -> dict[str, nn.Parameter]:
+        return self.weights(block, *self.parameter_names(block))
+
     def parameter_names(self, block: nn.Module) -> list[str]:
         """Those that our own block would have."""
-        return [*self.subject.shapes(self._settings)] if not self.subject.is_ours else [*dict(block.named_parameters())]
+        return [*self.subject.shapes(self._settings)] if self.subject.foreign else [*dict(block.named_parameters())]
 
     def _taken(self, block: nn.Module) -> dict[str, nn.Parameter]:
         """The user's parameters by the names of ours, once for each block."""

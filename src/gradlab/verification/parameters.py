@@ -62,7 +62,11 @@ class Source:
     """Whether the user's is transposed."""
 
     def __str__(self) -> str:
-        return " + ".join(part or "0" for part in self.parts) + (" transposed" if self.turned else "") if self.parts else "none"
+        return (
+            " + ".join(part or "0" for part in self.parts) + (" transposed" if self.turned else "")
+            if self.parts
+            else "none"
+        )
 
 
 def find(block: str, ours: Shapes, theirs: Shapes, pairs: Mapping[str, str]) -> dict[str, Source]:
@@ -81,10 +85,11 @@ def find(block: str, ours: Shapes, theirs: Shapes, pairs: Mapping[str, str]) -> 
         if wanted not in found and (source := _by_shape(shape, ours, theirs, found)):
             found[wanted] = source
     missing = [wanted for wanted in ours if wanted not in found]
-    if (free := _free(theirs, found)) and missing or [name for name in missing if len(ours[name]) > 1]:
+    if ((free := _free(theirs, found)) and missing) or [name for name in missing if len(ours[name]) > 1]:
         told = f"{missing[0]}=NAME"
         own = ", ".join(free or theirs) or "none"
-        raise Incomparable(f"it has no parameter {', '.join(missing)}, by any usual name; its own are {own}; say {told}")
+        lost = ", ".join(missing)
+        raise Incomparable(f"it has no parameter {lost}, by any usual name; its own are {own}; say {told}")
     return found | {wanted: Source(()) for wanted in missing}
 
 
@@ -94,8 +99,8 @@ def _by_name(block: str, wanted: str, shape: torch.Size, theirs: Shapes, found: 
         here = tuple(name for name in names if name in free)
         if len(here) == len(names) and (source := _source(here, shape, theirs)):
             return source
-        if here and "bias" in wanted and sum(theirs[here[0]]) * len(names) == sum(shape):  # some have a bias
-            return Source(tuple(name if name in here else "" for name in names))
+        if here and wanted.endswith("in_proj_bias") and sum(theirs[here[0]]) * len(names) == sum(shape):
+            return Source(tuple(name if name in here else "" for name in names))  # some of the three have a bias
     return None
 
 
@@ -120,9 +125,9 @@ def _source(names: Sequence[str], shape: torch.Size, theirs: Shapes) -> Source |
         rows = [own[::-1] if turned else own for own in shapes]
         if len(rows) == 1 and _without_ones(rows[0]) == _without_ones(shape):
             return Source(tuple(names), turned)
-        if len(rows) > 1 and all(len(row) == len(shape) and row[1:] == shape[1:] for row in rows):
-            if sum(row[0] for row in rows) == shape[0]:
-                return Source(tuple(names), turned)
+        alike = all(len(row) == len(shape) and row[1:] == shape[1:] for row in rows)
+        if len(rows) > 1 and alike and sum(row[0] for row in rows) == shape[0]:
+            return Source(tuple(names), turned)
     return None
 
 

@@ -31,7 +31,16 @@ ENDINGS = {
     "weight": "weight gamma g gain scale w W alpha a a_2 kernel slope weights table emb pe",
     "bias": "bias beta b shift b_2 beta_",
 }
-PACKED = "in_proj_{} in_proj.{} qkv.{} qkv_proj.{} to_qkv.{} c_attn.{} Wqkv.{} query_key_value.{}".split()
+PACKED = [
+    "in_proj_{}",
+    "in_proj.{}",
+    "qkv.{}",
+    "qkv_proj.{}",
+    "to_qkv.{}",
+    "c_attn.{}",
+    "Wqkv.{}",
+    "query_key_value.{}",
+]
 USUAL = "{q}_proj {query} {query}_proj {query}s W_{q} W_{Q} w_{q} w{q} W{Q} to_{q} {q}_linear {q} fc_{q} self.{query} "
 USUAL += "{query}_linear lin_{q} w_{q}s W_{query} linear_{q}"
 QKV = ("query", "key", "value")

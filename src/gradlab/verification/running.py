@@ -2,9 +2,10 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from math import inf
+from math import inf, isfinite
+from statistics import median
 from typing import Any, Literal, Self
 
 import torch
@@ -13,13 +14,18 @@ from hypothesis import strategies as st
 
 from gradlab.errors import GradlabError, unknown
 from gradlab.nn.blocks import blocks
+from gradlab.printable import printable
 from gradlab.verification.calls import DoesNotFit, Ranks, Refused
 from gradlab.verification.case import Case
 from gradlab.verification.checks import KINDS, Check, Kind, checks
+from gradlab.verification.conditions import CONDITIONS, PLAIN
 from gradlab.verification.place import HOME, Place
 from gradlab.verification.subject import CannotBuild, Incomparable, Subject, subjects
 
 CASES = 50
+FLOAT32, AMPLIFIED = 5e-7, 1e-4  # what a module in float64 is off by that goes through float32: mostly, and at worst
+_LINES, _NUMBERS, _WIDTH = 24, 48, 100  # of a case that is shown: lines, numbers of a tensor, letters of a text
+_AGAIN = 6  # cases under each condition
 _CONTROLS = 15  # cases in which our own block shows whether a check can be passed
 RAISES = "it raises"
 NO_TWIN = "it has no twin with which its numbers could be compared"
@@ -49,16 +55,18 @@ class CheckResult:
         return [self.kind, self.name, str(self.cases), worst, outcome]
 
     def details(self) -> list[str]:
-        """What is wrong, and the smallest case in which it is, line by line."""
-        return [self.reason, *(f"{name} = {_short(value)}" for name, value in self.example.items())]
+        """What is wrong, and the smallest case in which it is, line by line, on at most a screen."""
+        lines = [f"{name} = {_short(value)}" for name, value in self.example.items()]
+        more = [f"… and {len(lines) - _LINES} more"] if len(lines) > _LINES else []
+        return [self.reason, *lines[:_LINES], *more]
 
     def plain(self) -> dict[str, Any]:
         """For JSON, which has neither tensors nor infinities."""
         worst = self.worst_error
         return {
-            **asdict(self),
+            **{key: getattr(self, key) for key in ("kind", "name", "cases", "passed", "tolerance", "reason", "note")},
             "worst_error": worst if worst is None or worst < inf else None,
-            "example": {k: v.tolist() if isinstance(v, torch.Tensor) else v for k, v in self.example.items()},
+            "example": {name: _jsonable(value) for name, value in self.example.items()},
         }
 
 
@@ -157,6 +165,8 @@ def verify_like(
     """Run all checks of a block on a user's class, function or module."""
     subject = Subject.like(like, implementation, values, place)
     verification = verify_block(subject, title, cases, watch)
+    if any(result.kind == "twin" and result.passed for result in verification.results):
+        verification.results.extend(run_conditions(subject, watch))
     if subject.made:
         return verification
     for result in verification.results:
@@ -186,9 +196,13 @@ def run_check(check: Check, subject: Subject, cases: int = CASES, *, smallest: b
     """The result of a check on a subject. A case that fails is shown in its smallest form, if that is wanted."""
     if check.needs and find_spec(check.needs) is None:
         return _skipped(check, f"{check.needs} is not installed (pip install 'gradlab[judges]')")
-    check = check.at(subject.place)
+    check, note = check.at(subject.place), ""
     try:
         trial = _Trial(check, subject).run(min(cases, check.most_cases or cases))
+        if trial.reason and subject.place == HOME and not subject.is_ours and _is_rounding(trial, check):
+            rounded = _Trial(replace(check, tolerance=AMPLIFIED), subject).run(min(cases, check.most_cases or cases))
+            if not rounded.reason and median(rounded.errors) <= FLOAT32:
+                trial, note = rounded, "to float32"
         if trial.reason and (why := _of_no_consequence(check, subject)):
             return _skipped(check, why)
         if trial.reason and smallest:
@@ -200,7 +214,37 @@ def run_check(check: Check, subject: Subject, cases: int = CASES, *, smallest: b
     worst = max(trial.errors, key=lambda error: inf if error != error else error, default=None)
     drawn = trial.drawn if trial.reason else {}
     passed = not trial.reason
-    return CheckResult(check.kind, check.name, len(trial.errors), worst, passed, check.tolerance, trial.reason, drawn)
+    return CheckResult(
+        check.kind, check.name, len(trial.errors), worst, passed, check.tolerance, trial.reason, drawn, note
+    )
+
+
+def _is_rounding(trial: "_Trial", check: Check) -> bool:
+    """Whether what is off looks like a number of float32 on the way, and the check is one of equality."""
+    return check.tolerance <= FLOAT32 and trial.errors != [] and trial.errors[-1] <= AMPLIFIED
+
+
+def run_conditions(subject: Subject, watch: Watch = lambda check: None) -> list[CheckResult]:
+    """The first twin of a user's module under each condition: in one result if all hold, and else what is broken."""
+    twins = [check for check in checks[subject.name] if check.kind == "twin" and not check.most_cases]
+    if not twins or subject.is_ours or subject.place != HOME:
+        return []
+    twin, held, results = twins[0], dict[str, int](), list[CheckResult]()
+    for condition in CONDITIONS:
+        place = Place(dtype=condition.dtype) if condition.dtype else HOME
+        check = replace(twin, name=f"{twin.name}, {condition.name}", roundings=4 * twin.roundings)
+        watch(check)
+        result = run_check(check, replace(subject, condition=condition, place=place, made=set()), _AGAIN)
+        if result.passed is False and not result.reason.startswith(("off", "shape")) and condition.empty:
+            continue
+        if result.passed is False:
+            results.append(result)
+        elif result.passed:
+            held[condition.name] = result.cases
+    if held:
+        name = f"{twin.name}, {', '.join(held)}"
+        results.append(CheckResult("twin", name, sum(held.values()), None, True, twin.tolerance))
+    return results
 
 
 def _skipped(check: Check, reason: str) -> CheckResult:
@@ -210,7 +254,7 @@ def _skipped(check: Check, reason: str) -> CheckResult:
 def _of_no_consequence(check: Check, subject: Subject) -> str:
     """Why a check that fails says nothing of the subject: our own block, with what is fixed, does not pass it either."""
     control = subject.control
-    if subject.is_ours or not control.fixed:
+    if subject.is_ours or not (control.fixed or control.condition != PLAIN):
         return ""
     try:
         trial = _Trial(check, control).run(_CONTROLS)
@@ -270,6 +314,8 @@ class _Trial:
         except Exception as error:  # of a check that meets what it does not expect
             if "not implemented for" in str(error) and self.subject.place != HOME:  # as PyTorch says it
                 raise Incomparable(" ".join(str(error).split())) from error
+            if self.subject.foreign and isinstance(error, AttributeError):
+                raise Incomparable(f"it is made of other parts ({error})") from error
             self.reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         return self
 
@@ -299,13 +345,28 @@ class Broken(AssertionError):
 
 
 def _short(value: Any) -> str:
-    """A drawn value in one line: numbers to four digits.
+    """A drawn value in one line: numbers to four digits, and of many the shape alone.
 
-    >>> _short(torch.tensor([[1.0, 0.12345]])), _short(3)
-    ('[[1, 0.1235]]', '3')
+    >>> _short(torch.tensor([[1.0, 0.12345]])), _short(3), _short(torch.zeros(9, 9))
+    ('[[1, 0.1235]]', '3', '9 × 9 numbers from 0 to 0')
     """
+    if isinstance(value, torch.Tensor) and value.numel() > _NUMBERS:
+        wide = value.detach().double()
+        shape = " × ".join(map(str, value.shape))
+        return f"{shape} numbers from {wide.min().item():.4g} to {wide.max().item():.4g}"
     if isinstance(value, torch.Tensor):
         return _short(value.tolist())
     if isinstance(value, list):
         return f"[{', '.join(map(_short, value))}]"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else printable(str(value), _WIDTH)
+
+
+def _jsonable(value: Any) -> Any:
+    """What JSON has of it: numbers that are finite, text, lists of such; of anything else, its text."""
+    if isinstance(value, torch.Tensor):
+        return _jsonable(value.detach().tolist())
+    if isinstance(value, list | tuple):
+        return [_jsonable(part) for part in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    return value if value is None or isinstance(value, bool | int | str) else printable(str(value), _WIDTH)

@@ -3,9 +3,9 @@
 import copy
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import torch
 from torch import nn
@@ -13,6 +13,7 @@ from torch import nn
 from gradlab.errors import GradlabError, one_line
 from gradlab.nn.blocks import find_block, settings_of
 from gradlab.verification.aliases import their_names
+from gradlab.verification.calls import MaskForm
 from gradlab.verification.conditions import PLAIN, Condition
 from gradlab.verification.incomparable import Incomparable as Incomparable
 from gradlab.verification.parameters import SIZES, Shapes, Source, find, turned_alike
@@ -64,6 +65,12 @@ class Subject:
     """Settings that it does not take, and which are therefore fixed at the block's defaults."""
 
     condition: Condition = PLAIN
+    foreign: bool = False
+    """Whether a user wrote it, who may have other conventions where no value is the right one."""
+
+    mask: MaskForm = "visible"
+    """What a mask of it says."""
+
     made: set[tuple[int, ...]] = field(default_factory=set, compare=False)
     """The ranks of the calls that it has answered."""
 
@@ -82,12 +89,14 @@ class Subject:
         if isinstance(block, type) and _is_a_call(implementation, block):
             implementation = partial(AsModule, implementation)
         theirs = _own_settings(implementation)
+        values, mask = _mask_form(implementation, values, {*ours, *theirs})
         pairs = {key: value for key, value in values.items() if _is_a_pair(key, value, {*ours, *theirs})}
         told = {key: value for key, value in values.items() if key not in pairs}
         if isinstance(implementation, nn.Module):
             if isinstance(block, type) and (sizes := [key for key in told if key not in ours]):
                 raise GradlabError(f"{name} has no setting {', '.join(sizes)}, and this module is built already.")
-            return cls(name, implementation, _attributes(implementation, block) | told, place, pairs)
+            fixed = _attributes(implementation, block) | told
+            return cls(name, implementation, fixed, place, pairs, foreign=True, mask=mask)
         names = their_names(ours, theirs)
         said = {setting: told[own] for setting, own in names.items() if own in told and setting not in told}
         defaults = (
@@ -95,7 +104,8 @@ class Subject:
         )
         open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in theirs.values())
         assumed = {} if open_ended else {k: v for k, v in defaults.items() if k not in {*names, *told, *said}}
-        return cls(name, implementation, {**assumed, **said, **told}, place, pairs, (*assumed,))
+        fixed = {**assumed, **said, **told}
+        return cls(name, implementation, fixed, place, pairs, (*assumed,), foreign=True, mask=mask)
 
     @property
     def is_ours(self) -> bool:
@@ -114,11 +124,16 @@ class Subject:
         return {key: value for key, value in self.fixed.items() if key in settings_of(block) or key not in theirs}
 
     @cached_property
+    def names(self) -> Mapping[str, str]:
+        """What its constructor calls our settings."""
+        return their_names(settings_of(find_subject(self.name)), _own_settings(self.implementation))
+
+    @cached_property
     def control(self) -> "Subject":
         """Our own block, with what the user has fixed: a check that it does not pass says nothing of the user's."""
         known = settings_of(find_subject(self.name))
         fixed = {key: value for key, value in self.drawn_as.items() if key in known}
-        return replace(Subject.block(self.name, self.place), fixed=fixed, condition=self.condition)
+        return Subject(self.name, find_subject(self.name), fixed, self.place, condition=self.condition)
 
     def shapes(self, settings: Mapping[str, Any]) -> Shapes:
         """Those of the parameters that our own block has with these settings."""
@@ -207,6 +222,20 @@ def _own_settings(implementation: Any) -> Mapping[str, inspect.Parameter]:
             return {}
         return {name: p for name, p in parameters.items() if p.default is not p.empty}
     return settings_of(implementation)
+
+
+def _mask_form(
+    implementation: Any, values: Mapping[str, Any], settings: Collection[str]
+) -> tuple[Mapping[str, Any], MaskForm]:
+    """`mask=hidden` among the values says what a mask says; of torch's modules it is known."""
+    kind = implementation if isinstance(implementation, type) else type(implementation)
+    form: Any = "hidden" if issubclass(kind, nn.MultiheadAttention | nn.TransformerEncoderLayer) else "visible"
+    if "mask" in values and "mask" not in settings:
+        form = values["mask"]
+        values = {key: value for key, value in values.items() if key != "mask"}
+    if form not in get_args(MaskForm):
+        raise GradlabError(f"mask={form} is no way to mask. Valid: mask={', mask='.join(get_args(MaskForm))}.")
+    return values, form
 
 
 def _is_a_pair(key: str, value: Any, settings: Collection[str]) -> bool:

@@ -140,13 +140,13 @@ def stretching_the_input_stretches_the_output(case: Case) -> float:
     return difference(relu(a * x), a * relu(x))
 
 
-@law("activation.relu", fault=wrong(lambda x: x * (x >= 0).to(x) + x.abs().sqrt() * 0))
+@law("activation.relu", fault=wrong(lambda x: torch.maximum(x, torch.zeros_like(x))))
 def the_slope_at_zero_is_zero(case: Case) -> float:
     """f'(0) = 0; of a user's, as of max(x, 0) in PyTorch, any slope from 0 to 1 is one of the kink"""
     x = torch.zeros(case.integer("size", 1, 3), dtype=torch.float64, requires_grad=True)
     f = case.build()
     slopes = gradients(f(x), [x])[0] / cotangent(x)
-    return float(slopes.abs().max()) if case.subject.is_ours else max(excess(slopes, 1.0), excess(-slopes, 0.0))
+    return max(excess(slopes, 1.0), excess(-slopes, 0.0)) if case.subject.foreign else float(slopes.abs().max())
 
 
 @law("activation.sigmoid", id="sigmoid", fault=wrong(lambda x: torch.sigmoid(x.abs())))

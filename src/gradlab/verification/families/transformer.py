@@ -118,6 +118,8 @@ def _call(case: Case, block: Any, call: Any, inputs: Sequence[Tensor], names: di
 def _encoder(case: Case) -> Call:
     block, x = layer(case)
     mask, names = key_mask(case, x), {name: _torch_name(name, False) for name in LAYER}
+    if case.subject.foreign:  # whose masks have axes of their own
+        return _call(case, block, lambda x: block(x), (x,), names, mask=torch.ones_like(mask))
     return _call(case, block, lambda x: block(x, mask[:, None]), (x,), names, mask=mask)
 
 

@@ -1,9 +1,13 @@
 """The weights of multi-head attention, as they lie in torch.nn."""
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from torch import Tensor, nn
 
 from gradlab.verification.case import Case
 
+T = TypeVar("T")
 NAMES = ("in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias")
 
 
@@ -19,7 +23,7 @@ class Projections:
         """What is there, each once: a bias that is none is no leaf, but 0."""
         return [*self._known.values()]
 
-    def arranged(self, values: list[Tensor]) -> list[Tensor | None]:
+    def arranged(self, values: Sequence[T]) -> list[T | None]:
         """Values in the order of `leaves` as weight and bias before the heads, weight and bias after them."""
         by_name = dict(zip(self._known, values, strict=True))
         return [by_name.get(name) for name in NAMES]
