@@ -1,4 +1,4 @@
-"""A user may fix any setting: our own blocks, subclassed and with each setting fixed, and torch's modules are accepted."""
+"""A user may fix any setting: our own blocks with each setting fixed, and torch's modules, are accepted."""
 
 import typing
 from typing import Any, Literal, get_args, get_origin
@@ -42,9 +42,28 @@ def subclass(name: str) -> type:
 FIXED = [pytest.param(name, values, id=f"{name}-{values}") for name in CLASSES for values in options(name)]
 
 
-def accepted(implementation: Any, like: str, values: dict[str, Any], cases: int) -> str:
+TORCHS = [
+    (nn.GELU, "activation.gelu", {"approximate": "tanh"}),
+    (nn.LayerNorm, "norm.layer", {}),
+    (nn.RMSNorm, "norm.rms", {"eps": 1e-6}),
+    (nn.BatchNorm1d, "norm.batch", {}),
+    (nn.MultiheadAttention, "attention.multihead", {"batch_first": True}),
+    (nn.LSTM, "recurrent.lstm", {}),
+    (nn.GRUCell, "recurrent.gru_cell", {}),
+    (nn.Embedding, "dense.embedding", {}),
+    (nn.Dropout, "regularisation.dropout", {}),
+    (torch.tanh, "activation.tanh", {}),
+]
+
+
+def accepted(implementation: Any, like: str, values: dict[str, Any], cases: int) -> None:
     verification = verify_like(implementation, like, values, "mine", cases)
     assert verification.verdict == "agrees", str(verification)
+
+
+@pytest.mark.parametrize(("module", "like", "values"), TORCHS)
+def test_what_torch_has_is_accepted(module: Any, like: str, values: dict[str, Any]) -> None:
+    accepted(module, like, values, 4)
 
 
 @pytest.mark.parametrize("name", CLASSES)

@@ -168,6 +168,9 @@ def _print(screen: Console, verification: Verification) -> None:
     rows = (result.row() for result in verification.results)
     like = f", like {verification.block}" if verification.subject != verification.block else ""
     screen.print(table("kind", "check", "cases", "worst error", "", rows=rows, title=f"{verification.subject}{like}"))
+    if verification.mapping:
+        pairs = ", ".join(f"{name} = {source}" for name, source in verification.mapping.items())
+        screen.print(Text(f"parameters: {pairs}", "dim"))
     for result in verification.broken:
         first, *lines = result.details()
         screen.print(Text.assemble((f"{result.kind} broken: {result.name}", "bold red"), f"  ({first})"))

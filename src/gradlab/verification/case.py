@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from gradlab.verification.calls import called_like, signature_of
 from gradlab.verification.conditions import SIZES_OF_BATCHES
 from gradlab.verification.parameters import take
-from gradlab.verification.subject import Incomparable, Subject, find_subject
+from gradlab.verification.subject import CannotBuild, Incomparable, Subject, find_subject
 
 T = TypeVar("T")
 Sizes = list[int]
@@ -188,7 +188,7 @@ class Case:
         if self.subject.foreign and names:
             try:
                 own |= self._taken(block)
-            except Incomparable:
+            except (Incomparable, CannotBuild):
                 if any(name not in own for name in names):
                     raise
         if missing := [name for name in names if name not in own]:
@@ -206,7 +206,7 @@ class Case:
         """The user's parameters by the names of ours, once for each block."""
         if block not in self._leaves:
             shapes = self.subject.shapes(self._settings)
-            sources = {name: source for name, source in self.subject.sources.items() if name in shapes}
+            sources = {name: s for name, s in self.subject.sources(self._settings).items() if name in shapes}
             self._leaves[block] = take(block, sources, shapes)
         return self._leaves[block]
 

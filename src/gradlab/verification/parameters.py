@@ -149,7 +149,7 @@ def take(module: nn.Module, sources: Mapping[str, Source], ours: Shapes) -> dict
         first = next((own[part] for part in source.parts if part), None)
         parts = [own[part] if part else torch.zeros_like(first) for part in source.parts if first is not None]
         if len(parts) == 1 and not source.turned and parts[0].shape == ours[name]:
-            leaves[name] = parts[0]
+            leaves[name] = own[source.parts[0]]
             continue
         if parts:
             value = torch.cat([part.detach().T if source.turned else part.detach() for part in parts])
@@ -172,7 +172,7 @@ def _with_parts(
     def call(*args: Any, **options: Any) -> Any:
         for source, leaf, shapes in ties:
             rows = [shape[-1] if source.turned else shape[0] if shape else 1 for shape in shapes]
-            pieces = leaf.split(rows) if len(shapes) > 1 else [leaf]
+            pieces = torch.split(leaf, rows) if len(shapes) > 1 else [leaf]
             for name, piece, shape in zip(source.parts, pieces, shapes, strict=True):
                 if not name:
                     continue

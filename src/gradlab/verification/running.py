@@ -5,29 +5,35 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from math import inf, isfinite
+from pathlib import Path
 from statistics import median
+from tempfile import gettempdir
 from typing import Any, Literal, Self
 
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from gradlab.errors import GradlabError, unknown
 from gradlab.nn.blocks import blocks
-from gradlab.printable import printable
+from gradlab.printable import listed, printable
 from gradlab.verification.calls import DoesNotFit, Ranks, Refused
 from gradlab.verification.case import Case
 from gradlab.verification.checks import KINDS, Check, Kind, checks
 from gradlab.verification.conditions import CONDITIONS, PLAIN
+from gradlab.verification.loose import NAME, loose_tensors
+from gradlab.verification.parameters import Source
 from gradlab.verification.place import HOME, Place
-from gradlab.verification.subject import CannotBuild, Incomparable, Subject, subjects
+from gradlab.verification.subject import CannotBuild, Incomparable, Subject, find_subject, subjects
 
 CASES = 50
 FLOAT32, AMPLIFIED = 5e-7, 1e-4  # what a module in float64 is off by that goes through float32: mostly, and at worst
+_HOME_OF_HYPOTHESIS = Path(gettempdir()) / "gradlab-hypothesis"
 _LINES, _NUMBERS, _WIDTH = 24, 48, 100  # of a case that is shown: lines, numbers of a tensor, letters of a text
 _AGAIN = 6  # cases under each condition
 _CONTROLS = 15  # cases in which our own block shows whether a check can be passed
-RAISES = "it raises"
+RAISES, ROUNDED = "it raises", "to float32"
 NO_TWIN = "it has no twin with which its numbers could be compared"
 
 
@@ -80,6 +86,8 @@ class Verification:
     block: str
     subject: str
     results: list[CheckResult]
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    """Our parameters, and which of the user's they are."""
 
     @property
     def passed(self) -> bool:
@@ -111,8 +119,8 @@ class Verification:
             more = f", and {len(others)} more" if others else ""
             return f"broken: {first.kind} {first.name} ({first.reason}){more}"
         if self.compared:
-            rounded = any(result.note for result in self.results if result.passed)
-            return f"agrees with {' and '.join(self.compared)}{' to float32' if rounded else ''}"
+            rounded = any(result.note == ROUNDED for result in self.results if result.passed)
+            return f"agrees with {' and '.join(self.compared)}{f' {ROUNDED}' if rounded else ''}"
         reasons = dict.fromkeys(result.reason for result in self.results if result.kind != "law" and result.reason)
         return f"undecided: no value was compared, because {'; '.join(reasons) or 'no case could be made'}"
 
@@ -123,6 +131,7 @@ class Verification:
             "verdict": self.verdict,
             "conclusion": self.conclusion,
             "passed": self.passed,
+            "parameters": dict(self.mapping),
             "checks": [result.plain() for result in self.results],
         }
 
@@ -136,7 +145,8 @@ class Verification:
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
         details = [line for result in self.broken for line in ("", result.name, *result.details())]
-        return "\n".join([self.subject, *(line.rstrip() for line in lines), *details, "", self.conclusion])
+        mapping = [f"{name} = {source}" for name, source in self.mapping.items()]
+        return "\n".join([self.subject, *(line.rstrip() for line in lines), *mapping, *details, "", self.conclusion])
 
 
 Watch = Callable[[Check], None]
@@ -165,6 +175,8 @@ def verify_like(
     """Run all checks of a block on a user's class, function or module."""
     subject = Subject.like(like, implementation, values, place)
     verification = verify_block(subject, title, cases, watch)
+    verification = replace(verification, mapping=_mapping(subject))
+    verification.results.extend(_loose(subject))
     if any(result.kind == "twin" and result.passed for result in verification.results):
         verification.results.extend(run_conditions(subject, watch))
     if subject.made:
@@ -174,6 +186,28 @@ def verify_like(
             raise GradlabError(result.reason)
     raised = [replace(r, passed=False) if r.reason.startswith(RAISES) else r for r in verification.results]
     return replace(verification, results=raised)  # it answers to no call at all, so that is what is wrong with it
+
+
+def _mapping(subject: Subject) -> dict[str, str]:
+    """Which of its own parameters are ours, where a check has looked for them."""
+    longest: Mapping[str, Source] = max(subject.found.values(), key=len, default={})
+    return {name: str(source) for name, source in longest.items()}
+
+
+def _loose(subject: Subject) -> list[CheckResult]:
+    """A finding where the user's module has tensors that are not registered."""
+    if not isinstance(find_subject(subject.name), type):
+        return []
+    try:
+        module = subject.build(subject.example)
+    except (Incomparable, GradlabError):
+        return []
+    found = dict(loose_tensors(module))
+    wrong = [f"{name} {why}" for name, why in found.items() if why]
+    if not found:
+        return []
+    told = f"{listed([*found], 3)} neither parameter nor buffer: it stays behind when the module moves or is saved"
+    return [CheckResult("law", NAME, 1, None, not wrong, 0.0, "; ".join(wrong), note="" if wrong else f"({told})")]
 
 
 def block_names(words: Sequence[str]) -> list[str]:
@@ -202,7 +236,7 @@ def run_check(check: Check, subject: Subject, cases: int = CASES, *, smallest: b
         if trial.reason and subject.place == HOME and not subject.is_ours and _is_rounding(trial, check):
             rounded = _Trial(replace(check, tolerance=AMPLIFIED), subject).run(min(cases, check.most_cases or cases))
             if not rounded.reason and median(rounded.errors) <= FLOAT32:
-                trial, note = rounded, "to float32"
+                trial, note = rounded, ROUNDED
         if trial.reason and (why := _of_no_consequence(check, subject)):
             return _skipped(check, why)
         if trial.reason and smallest:
@@ -252,7 +286,7 @@ def _skipped(check: Check, reason: str) -> CheckResult:
 
 
 def _of_no_consequence(check: Check, subject: Subject) -> str:
-    """Why a check that fails says nothing of the subject: our own block, with what is fixed, does not pass it either."""
+    """Why a check that fails says nothing of the subject: our own block with what is fixed does not pass it either."""
     control = subject.control
     if subject.is_ours or not (control.fixed or control.condition != PLAIN):
         return ""
@@ -301,6 +335,7 @@ class _Trial:
             report_multiple_bugs=False,
             print_blob=False,
         )(given(st.data())(self._case))
+        set_hypothesis_home_dir(_HOME_OF_HYPOTHESIS)  # which else leaves a folder where the user works
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -317,6 +352,8 @@ class _Trial:
             if self.subject.foreign and isinstance(error, AttributeError):
                 raise Incomparable(f"it is made of other parts ({error})") from error
             self.reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        finally:
+            set_hypothesis_home_dir(None)
         return self
 
     def _case(self, data: st.DataObject) -> None:

@@ -74,6 +74,9 @@ class Subject:
     made: set[tuple[int, ...]] = field(default_factory=set, compare=False)
     """The ranks of the calls that it has answered."""
 
+    found: dict[tuple[tuple[str, Any], ...], Mapping[str, Source]] = field(default_factory=dict, compare=False)
+    """Where our parameters are in it, by those settings that are no sizes."""
+
     @classmethod
     def block(cls, name: str, place: Place = HOME) -> "Subject":
         return cls(name, find_subject(name), place=place)
@@ -142,15 +145,23 @@ class Subject:
             ours = find_subject(self.name)(**{**known, **settings})
         return {name: parameter.shape for name, parameter in ours.named_parameters()}
 
-    @cached_property
-    def sources(self) -> Mapping[str, Source]:
-        """Where our parameters are in the user's module: found at sizes that differ, so that shapes tell them apart."""
+    @property
+    def example(self) -> dict[str, Any]:
+        """Settings with sizes that differ, as far as they are not fixed."""
         settings = {**SIZES.get(self.name, {}), **self.drawn_as}
-        known = {key: value for key, value in settings.items() if key in settings_of(find_subject(self.name))}
-        module, ours = self.build(known), self.shapes(known)
-        theirs = {name: parameter.shape for name, parameter in module.named_parameters()}
-        layers = [f"{path}.weight" for path, layer in module.named_modules() if isinstance(layer, nn.Linear)]
-        return turned_alike(find(self.name, ours, theirs, self.pairs), ours, layers)
+        return {key: value for key, value in settings.items() if key in settings_of(find_subject(self.name))}
+
+    def sources(self, settings: Mapping[str, Any]) -> Mapping[str, Source]:
+        """Where our parameters are in the user's module: found at sizes that differ, so that shapes tell them apart."""
+        sizes = SIZES.get(self.name, {})
+        kept = {key: v for key, v in settings.items() if isinstance(v, bool | int | str) and key not in sizes}
+        key = (*sorted(kept.items()),)
+        if key not in self.found:
+            module, ours = self.build({**self.example, **kept}), self.shapes({**self.example, **kept})
+            theirs = {name: parameter.shape for name, parameter in module.named_parameters()}
+            layers = [f"{path}.weight" for path, layer in module.named_modules() if isinstance(layer, nn.Linear)]
+            self.found[key] = turned_alike(find(self.name, ours, theirs, self.pairs), ours, layers)
+        return self.found[key]
 
     def build(self, settings: Mapping[str, Any]) -> Any:
         """The thing to call, built with these settings as far as its constructor knows them."""
