@@ -1,4 +1,4 @@
-"""Tensors of a module that are neither its parameters nor its buffers: what moves, saves or trains it passes them by."""
+"""Tensors of a module that are neither its parameters nor its buffers: what moves or trains it passes them by."""
 
 from collections.abc import Iterator
 from typing import Any

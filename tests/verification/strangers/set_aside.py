@@ -65,7 +65,7 @@ STRANGERS = [
         "dense.embedding",
         ("self.lut(x)", "self.lut(x) * self.lut.embedding_dim ** 0.5"),
     ),
-    stranger("set_aside_modules:mish_free_elu", "activation.elu", ("torch.exp(x) - 1", "torch.exp(x)")),
+    stranger("set_aside_modules:mish_free_elu", "activation.elu", ("max=0)) - 1", "max=0))")),
     stranger(
         "set_aside_modules:label_cross_entropy",
         "loss.cross_entropy",
@@ -76,10 +76,13 @@ STRANGERS = [
     stranger(
         "set_aside_modules:bce",
         "loss.binary_cross_entropy",
-        ("torch.log1p(torch.exp(-logits.abs()))", "torch.log(torch.exp(-logits))"),
+        ("F.softplus(logits)", "F.softplus(-logits)"),
         ("- logits * targets", "+ logits * targets"),
     ),
     stranger(
-        "set_aside_modules:kl_divergence", "divergence.kl", ("p * (p.log()", "q * (p.log()"), ("- q.log()", "+ q.log()")
+        "set_aside_modules:kl_divergence",
+        "divergence.kl",
+        ("torch.xlogy(p, p)", "torch.xlogy(q, p)"),
+        ("- torch.xlogy", "+ torch.xlogy"),
     ),
 ]

@@ -162,7 +162,7 @@ class TokenEmbedding(nn.Module):
 
 
 def mish_free_elu(x, alpha=1.0):
-    return torch.where(x > 0, x, alpha * (torch.exp(x) - 1))
+    return torch.where(x > 0, x, alpha * (torch.exp(torch.clamp(x, max=0)) - 1))
 
 
 def label_cross_entropy(input, target):
@@ -170,9 +170,9 @@ def label_cross_entropy(input, target):
 
 
 def bce(logits, targets, reduction="mean"):
-    loss = torch.clamp(logits, min=0) - logits * targets + torch.log1p(torch.exp(-logits.abs()))
+    loss = F.softplus(logits) - logits * targets
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
 def kl_divergence(p, q):
-    return (p * (p.log() - q.log())).sum(-1)
+    return (torch.xlogy(p, p) - torch.xlogy(p, q)).sum(-1)

@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+import set_aside
 from cases import STRANGERS, Stranger
 
 from gradlab.verification import running
 
 SAMPLE = {"swish", "HFRMSNorm", "TimmAttention", "TutorialLSTMCell", "SpatialDropout", "LlamaRotary"}
+"""Those of every day."""
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +27,7 @@ def rows(*, wrong: bool) -> list[Any]:
             id=f"{stranger.where}-{i}",
             marks=() if stranger.where.partition(":")[2] in SAMPLE else pytest.mark.slow,
         )
-        for stranger in STRANGERS
+        for stranger in [*STRANGERS, *set_aside.STRANGERS]
         for i, change in enumerate(stranger.faults if wrong else [None])
     ]
 

@@ -123,9 +123,8 @@ def _twin(*leaves: scratch.Tensor, seen: Tokens, maps: Projections, mask: Any) -
     assert in_weight is not None
     assert out_weight is not None
     by_tensor = dict(zip(map(id, seen.leaves), inputs, strict=True))
-    return attention.multi_head(
-        *(by_tensor[id(x)] for x in seen.inputs), seen.heads, in_weight, in_bias, out_weight, out_bias, mask
-    )
+    queries, keys, values = (by_tensor[id(x)] for x in seen.inputs)
+    return attention.multi_head(queries, keys, values, seen.heads, in_weight, in_bias, out_weight, out_bias, mask)
 
 
 in_turn = Fault(spread=lambda self, x: x.repeat(1, self.num_heads // self.num_key_value_heads, 1, 1))
