@@ -4,6 +4,8 @@ import typing
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
+import torch
+from torch import nn
 
 from gradlab.nn.blocks import blocks, settings_of
 from gradlab.verification import examples

@@ -172,7 +172,3 @@ def label_cross_entropy(input, target):
 def bce(logits, targets, reduction="mean"):
     loss = F.softplus(logits) - logits * targets
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
-
-
-def kl_divergence(p, q):
-    return (torch.xlogy(p, p) - torch.xlogy(p, q)).sum(-1)
