@@ -56,7 +56,7 @@ def grid(seed: int, *, episodes: Annotated[int, "played in each step"] = 32):
     return gl.Dataset.of(Episodes(episodes), *judged, spec=specs.Table(2 * SIDE))
 
 
-@gl.register.task("reinforce")
+@gl.register.task("policy-gradient")
 class Reinforce(gl.Task):
     outputs, criterion = len(MOVES), gl.Criterion("return", higher_is_better=True)
 
@@ -77,4 +77,4 @@ class Reinforce(gl.Task):
 
 @gl.register.recipe
 def gridworld():
-    return gl.Recipe("gridworld", "grid", "mlp", "reinforce", {"steps": 200, "lr": 1e-2})
+    return gl.Recipe("gridworld", "grid", "mlp", "policy-gradient", {"steps": 200, "lr": 1e-2})

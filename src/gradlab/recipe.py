@@ -46,6 +46,11 @@ class Recipe:
         if not isinstance(self.train, Mapping):
             raise GradlabError(f"{self.name}: train must be a dictionary such as {{'lr': 0.01}}, got {self.train!r}.")
 
+    @property
+    def data_name(self) -> str:
+        """What is learned from: an environment by its own name, other data by that of their source."""
+        return Part.read(self.data.values.get("env") or self.data, "data.env").name
+
     def override(self, changes: Mapping[str, Any]) -> "Recipe":
         """A variant: `{"train.lr": 0.01, "model": "lenet", "train.optimizer.momentum": 0.9}`.
 

@@ -22,13 +22,15 @@ def test_both_do_the_same_work(monkeypatch):
     assert found.steps == 2048
     peer, ours = found.rows
     assert peer.parameters == ours.parameters
-    assert peer.ratio == 1
+    assert peer.ratio == peer.cpu_ratio == 1
+    assert all(0 < row.cpu_seconds[0] <= 1.1 * row.seconds[0] for row in found.rows)
     assert all(value > 5 for row in found.rows for value in row.returns)
 
 
 def test_the_table_counts_the_seeds_that_reach_the_goal():
+    same = {"seconds": [2.0, 4.0], "cpu_seconds": [1.0, 3.0], "cpu_ratio": 0.3, "parameters": 9155}
     rows = [
-        RLRow(title=title, returns=returns, seconds=[2.0, 4.0], ratio=ratio, parameters=9155)
+        RLRow(title=title, returns=returns, ratio=ratio, **same)
         for title, returns, ratio in (("Stable-Baselines3", [500.0, 474.0], 1.0), ("gradlab", [500.0, 475.0], 0.4))
     ]
     about = {
@@ -42,7 +44,7 @@ def test_the_table_counts_the_seeds_that_reach_the_goal():
     screen = Console(file=io.StringIO(), width=120)
     show_rl(screen, [RLCompared(rows=rows, **about)])
     text = screen.file.getvalue()
-    for words in ("0.40", "1 of 2", "2 of 2", "500, 474", "99,328 steps"):
+    for words in ("0.40", "0.30", "1 of 2", "2 of 2", "500, 474", "99,328 steps"):
         assert words in text
 
 

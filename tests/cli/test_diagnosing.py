@@ -102,6 +102,17 @@ def test_a_fault_is_named_and_is_the_exit_code(quick: ForkServer, folder: Path) 
     assert [Path(spot["file"]).name for spot in first["place"]] == ["faulty.py"]
 
 
+def test_a_live_line_comes_before_the_report_and_changes_nothing_else(quick: ForkServer, folder: Path) -> None:
+    (folder / "train.py").write_text(FAULTY + "print('the end', file=sys.stderr)\n")
+    lively, plain = (quick("doctor", *option, "train.py", cwd=folder) for option in (["--live"], []))
+    first, rest = lively.err.split("\n", 1)
+    assert first.startswith("gradlab doctor, step ")
+    assert first.endswith("gradients are never cleared; SGD made at train.py:10 (missing_zero_grad)")
+    assert rest.startswith("the end\n")
+    assert rest.partition("Watched ")[0] == plain.err.partition("Watched ")[0]
+    assert (lively.code, lively.out) == (plain.code, plain.out)
+
+
 @pytest.mark.parametrize(
     ("end", "options", "code"),
     [
@@ -323,6 +334,7 @@ def test_help_shows_the_options_and_where_they_stand(quick: ForkServer, tmp_path
     for words in (
         "--steps",
         "--deep",
+        "--live",
         "--json",
         "--html",
         "--exit-code",

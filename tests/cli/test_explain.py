@@ -145,7 +145,7 @@ def test_a_picture_is_written_as_a_page(quick: ForkServer, tmp_path: Path) -> No
         (["activation.gleu"], "Did you mean 'activation.gelu'"),
         (["lstn"], "Did you mean 'recurrent.lstm'"),
         (["cross-entropy"], "'divergence.cross_entropy' or 'loss.cross_entropy'"),
-        (["qqqqqq"], "There is no block 'qqqqqq'"),
+        (["qqqqqq"], "There is no name 'qqqqqq'"),
         (["activation.gelu", "--html", "no/such/folder.html"], "no/such/folder.html cannot be written"),
     ],
 )

@@ -243,7 +243,7 @@ def test_tasks_and_data_that_do_not_fit_are_told(quick: ForkServer, tmp_path: Pa
 def test_a_language_model_does_not_predict_and_others_do_not_write(quick: ForkServer, run: Path, folder: Path) -> None:
     check_refused(quick("predict", "gpt", "1,2", cwd=folder), "use gradlab generate")
     assert quick("train", "iris-softmax", "--out", "iris", "--json", cwd=folder).code == 0
-    check_refused(quick("generate", "iris", "--prompt", "a", cwd=folder), "is no language model")
+    check_refused(quick("generate", "iris", "--prompt", "a", cwd=folder), "neither writes nor draws")
 
 
 def test_unknown_characters_of_a_prompt_are_told(quick: ForkServer, folder: Path) -> None:

@@ -46,6 +46,8 @@ def test_what_is_seen_is_written_as_a_gif(folder):
 def test_the_report_has_the_policy_and_its_values(folder):
     page = (folder / "run" / "report.html").read_text()
     assert "the greedy action in it" in page
+    assert "grid</b> for 200 steps" in page
+    assert "Gradient norm" not in page  # it has none
 
 
 @pytest.mark.parametrize(("model", "task"), [("sarsa", "temporal-difference"), ("monte-carlo", "monte-carlo")])

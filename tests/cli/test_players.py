@@ -51,7 +51,10 @@ def test_a_run_has_its_figures_a_report_and_the_same_evaluation_again(
     assert (tmp_path / "run" / "report.html").is_file()
     again = quick("evaluate", "run", "--json", cwd=tmp_path)
     assert again.code == 0, again.err
-    assert {name: again.json[name] for name in figures} == {name: result["test"][name] for name in figures}
+    # Evaluated with all threads there are, a training with as many as it needs: sums differ in their last bit.
+    assert {name: again.json[name] for name in figures} == pytest.approx(
+        {name: result["test"][name] for name in figures}, rel=1e-12
+    )
 
 
 def test_independent_pixels_are_the_baseline(quick: ForkServer, tmp_path: Path) -> None:

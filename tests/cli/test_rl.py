@@ -4,6 +4,7 @@ import json
 
 import pytest
 from cli_helpers import check_refused, check_same, kill_after, lines
+from PIL import Image
 
 SMALL = {
     "ppo": ["train", "ppo", "data.steps=8192", "train.evaluate_every=80", "train.checkpoint_every=30"],
@@ -38,6 +39,13 @@ def test_it_is_evaluated_again_to_the_same_figures(quick, tmp_path):
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert {name: ended.json[name] for name in result["test"]} == result["test"]
     assert ended.json["baselines"] == result["baselines"]["test"]
+    played = quick("play", "run", "--episodes", "1", "--out", "pole.gif", "--json", cwd=tmp_path)
+    assert played.code == 0, played.err
+    with Image.open(tmp_path / "pole.gif") as picture:
+        assert 1 < picture.n_frames <= played.json["lengths"][0]
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "CartPole-v1</b> for 320 steps" in page
+    assert "epoch %{x" not in page
 
 
 NAN = """
@@ -73,6 +81,16 @@ def test_an_environment_that_fails_in_the_middle_is_named(quick, tmp_path, fault
     check_refused(ended, "broken", word, code=1)
 
 
+def test_what_cannot_be_put_back_goes_on_with_new_episodes_and_says_so(quick, tmp_path):
+    (tmp_path / "own.py").write_text(NAN.replace("FAULT", "pass"))
+    few = ["train.log_every=1", "train.checkpoint_every=1", "data.validation=2", "data.test=2"]
+    command = ["a2c", "data.env=broken", "data.steps=12800", *few, "--code", "own.py"]
+    kill_after(tmp_path / "run", 4, "train", *command, "--out", "run", cwd=tmp_path)
+    ended = quick("resume", "run", "--code", "own.py", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    assert "broken cannot be put back to where it stood: new episodes begin." in ended.err
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -82,6 +100,7 @@ def test_an_environment_that_fails_in_the_middle_is_named(quick, tmp_path, fault
         (["ppo", "data.env=Blackjack-v1"], ["Blackjack-v1", "Tuple"]),
         (["ppo", "task.discount=1.5"], ["task.discount"]),
         (["ppo", "task.discount=-0.1"], ["task.discount"]),
+        (["dqn", "task.discount=nan"], ["task.discount"]),
         (["ppo", "data.steps=100"], ["data.steps"]),
         (["ppo", "model=mlp"], ["mlp", "environments"]),
         (["ppo", "model=q-network"], ["actor-critic"]),

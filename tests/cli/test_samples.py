@@ -140,6 +140,10 @@ def test_ways_between_noises_and_the_way_from_noise(quick: ForkServer, folder: P
         assert animation.n_frames == 6
     ended = quick("generate", "moons", "--trajectory", "--out", "way.npz", "-n", 4, *CODE, cwd=folder)
     assert np.load(folder / "way.npz")["x"].shape == (10, 4, 2)
+    ended = quick("generate", "moons", "--trajectory", "--out", "many.npz", "-n", 300, *CODE, cwd=folder)
+    many = np.load(folder / "many.npz")["x"]  # more than are drawn at once
+    assert many.shape == (10, 300, 2)
+    assert not np.array_equal(many[:, :44], many[:, 256:])
     assert quick("generate", "moons", "--trajectory", "--out", "points.gif", *CODE, cwd=folder).code == 0
     assert quick("generate", "moons", "--interpolate", *CODE, cwd=folder).code == 0
 
@@ -155,6 +159,11 @@ def test_ways_between_noises_and_the_way_from_noise(quick: ForkServer, folder: P
         ("digits", ["--no-stream"], ["leave out --no-stream"]),
         ("digits", ["-n", "0"], ["-n 0", "at least one"]),
         ("digits", ["-n", "20000"], ["--out FILE.npz"]),
+        ("digits", ["-n", str(10**15), "--out", "a.npz"], ["GB left", "Ask for fewer"]),
+        ("digits", ["--steps", "0"], ["--steps 0", "at least one"]),
+        ("moons", ["--guidance", "-1"], ["--guidance -1", "from 0 on"]),
+        ("moons", ["--guidance", "nan"], ["--guidance nan"]),
+        ("digits", ["--seed", "-1"], ["--seed -1", "from 0 on"]),
         ("digits", ["--out", "a.jpg"], [".png, .npz"]),
         ("digits", ["--out", "a.gif"], [".gif is for --trajectory"]),
         ("digits", ["--out", "nowhere/a.png"], ["nowhere/a.png cannot be written"]),
@@ -176,11 +185,11 @@ def test_options_that_a_kind_of_model_does_not_know_are_refused(quick: ForkServe
     assert quick("train", "drawn-moons", "--out", "run", *CODE, cwd=tmp_path).code == 0
     for option in (["--steps", 5], ["--sampler", "ddim"], ["--guidance", 2]):
         check_refused(quick("generate", "run", *option, *CODE, cwd=tmp_path), f"without {option[0]}")
-    check_refused(quick("generate", "run", "--trajectory", *CODE, cwd=tmp_path), "in one step")
+    check_refused(quick("generate", "run", "--trajectory", *CODE, cwd=tmp_path), "step by step")
 
 
 def test_other_runs_are_told_how_they_are_used(quick: ForkServer, folder: Path, iris: Path) -> None:
-    check_refused(quick("generate", iris, "-n", 3, cwd=folder), "is no language model")
+    check_refused(quick("generate", iris, "-n", 3, cwd=folder), "neither writes nor draws", "gradlab predict")
     check_refused(quick("predict", "moons", "1,2", *CODE, cwd=folder), "gradlab generate moons")
     check_refused(quick("generate", "nothing", "-n", 3, cwd=folder), "nothing is not a folder")
 

@@ -9,7 +9,9 @@ def raw(name, seed=0, **values):
     return sources.build(sources.resolve(Part(name, values), "data"), seed)
 
 
-@pytest.mark.parametrize("name", ["moons", "circles", "spirals", "ring", "linear", "polynomial", "counts"])
+@pytest.mark.parametrize(
+    "name", ["moons", "circles", "spirals", "ring", "linear", "polynomial", "counts", "tiny-pictures"]
+)
 def test_as_many_examples_as_asked_for_and_a_pure_function_of_the_seed(name):
     a, b, c = raw(name, 1, examples=40), raw(name, 1, examples=40), raw(name, 2, examples=40)
     assert len(a.inputs) == 40
@@ -21,6 +23,13 @@ def test_circles_without_noise_lie_on_radii_one_and_a_half():
     radius = np.linalg.norm(data.inputs, axis=1)
     np.testing.assert_allclose(radius, np.where(data.targets == 0, 1.0, 0.5))
     assert data.classes == ["outer", "inner"]
+
+
+def test_pictures_of_four_pixels_are_told_apart_without_noise():
+    data = raw("tiny-pictures", examples=30, noise=0)
+    assert data.inputs.shape == (30, 1, 2, 2)
+    assert len(np.unique(data.inputs.reshape(30, 4), axis=0)) == len(data.classes) == 3
+    assert np.bincount(data.targets).tolist() == [10, 10, 10]
 
 
 def test_the_upper_moon_is_above_the_lower_one():

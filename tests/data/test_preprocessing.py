@@ -3,9 +3,10 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 
 from gradlab.data import Preprocessing
 from gradlab.errors import GradlabError
@@ -47,6 +48,48 @@ def test_a_constant_column_has_scale_one_as_in_scikit_learn(method, value):
     fitted = Preprocessing.fit(train, method, ["constant"], [])
     assert fitted.scale == [1.0] == SCALERS[method]().fit(train).scale_.tolist()
     np.testing.assert_allclose(fitted(train).numpy(), 0, atol=1e-6)
+
+
+LOGARITHMS = {"standardise": StandardScaler, "scale": MinMaxScaler, "none": lambda: FunctionTransformer()}
+
+
+@pytest.mark.parametrize("method", LOGARITHMS)
+def test_logarithms_are_taken_first_and_can_be_undone(method, rng):
+    train, new = rng.lognormal(3, 2, (40, 3)), rng.lognormal(3, 2, (10, 3))
+    judge = LOGARITHMS[method]().fit(np.log(train[:, [1]]))
+    fitted = Preprocessing.fit(train, method, names(3), [], logs=["x1"])
+    prepared = fitted(new, torch.float64)
+    np.testing.assert_allclose(prepared[:, [1]].numpy(), judge.transform(np.log(new[:, [1]])), rtol=1e-9, atol=1e-9)
+    plain = Preprocessing.fit(train, method, names(3), [])(new, torch.float64)
+    assert torch.equal(prepared[:, [0, 2]], plain[:, [0, 2]])
+    np.testing.assert_allclose(fitted.inverse(prepared), new, rtol=1e-9)
+
+
+def test_a_missing_number_is_filled_with_the_mean_of_the_logarithms():
+    train = np.array([[1.0], [np.e**2], [np.nan]])
+    fitted = Preprocessing.fit(train, "none", ["size"], [], missing=True, logs=["size"])
+    np.testing.assert_allclose(fitted(train).numpy(), [[0, 0], [2, 0], [1, 1]], atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [0.0, -2.5])
+def test_what_has_no_logarithm_is_named_by_row_and_column(value):
+    train = np.ones((5, 2))
+    fitted = Preprocessing.fit(train, "standardise", ["size", "price"], [], logs=["price"])
+    train[3, 0] = train[3, 1] = train[4, 1] = value
+    says = f"The data hold {value:g} in row 3, column 'price' (1 more like it), which has no logarithm"
+    for ask in (fitted, lambda x: Preprocessing.fit(x, "scale", ["size", "price"], [], rows=[0], logs=["price"])):
+        with pytest.raises(GradlabError) as caught:
+            ask(train)
+        assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("log", "says"),
+    [("prize", "There is no column 'prize'. Did you mean 'price'"), ("kind", "has categories"), ("day", "has dates")],
+)
+def test_columns_without_logarithms_are_refused(log, says):
+    with pytest.raises(GradlabError, match=says):
+        Preprocessing.fit(np.ones((3, 3)), "none", ["price", "kind", "day"], ["kind"], dates=["day"], logs=[log])
 
 
 def test_none_leaves_the_numbers_alone(rng):
@@ -127,3 +170,5 @@ def test_it_survives_json_exactly(rng):
     x = rng.integers(0, 3, (20, 3)) / 7
     fitted = Preprocessing.fit(x, "standardise", ["a", "b", "c"], ["b"])
     assert Preprocessing(**json.loads(json.dumps(asdict(fitted)))) == fitted
+    fitted = Preprocessing.fit(1 + x, "standardise", ["a", "b", "c"], ["b"], logs=["c"])
+    assert Preprocessing.read_back(json.loads(json.dumps(fitted.describe())), {}, str) == fitted

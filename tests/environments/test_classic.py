@@ -56,3 +56,25 @@ def test_copies_differ_and_a_seed_repeats():
     rows = make("CartPole-v1", 3).reset(5)
     assert len(np.unique(rows, axis=0)) == 3
     assert np.array_equal(make("CartPole-v1", 2).reset(6), rows[1:])
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "inked", "blank"),
+    [
+        ("CartPole-v1", [0.0, 0, np.pi / 2, 0], (0.5, -0.7), (0.0, 0.0)),  # the pole lies to the right
+        ("CartPole-v1", [0.0, 0, 0.0, 0], (0.0, 0.0), (0.5, -0.7)),
+        ("Acrobot-v1", [np.pi / 2, 0.0, 0, 0], (1.5, 0.0), (0.5, -0.5)),  # both links to the right
+        ("Acrobot-v1", [np.pi / 2, np.pi / 2, 0, 0], (1.0, 0.5), (1.5, 0.0)),  # the second one upwards
+        ("Pendulum-v1", [np.pi / 2, 0], (-0.5, 0.0), (0.0, 0.5)),
+        ("Pendulum-v1", [0.0, 0], (0.0, 0.5), (-0.5, 0.0)),
+    ],
+)
+def test_a_copy_is_drawn_as_it_stands(name, state, inked, blank):
+    copies = make(name, 2, render=True)
+    copies.reset(0)
+    copies.state[:, 1] = state
+    picture = copies.render(1)
+    height, width, _ = picture.shape
+    unit = height / 2 / {"CartPole-v1": 1.8, "Acrobot-v1": 2.3, "Pendulum-v1": 1.4}[name]
+    seen = [picture[round(height / 2 - unit * y), round(width / 2 + unit * x)].tolist() for x, y in (inked, blank)]
+    assert seen[0] != [255, 255, 255] == seen[1]

@@ -9,9 +9,9 @@ from torch import nn
 import gradlab as gl
 from gradlab.errors import GradlabError
 from gradlab.maths.glm import fit_glm
+from gradlab.maths.optimisation.newton import newton
 from gradlab.maths.probability import fit_gumbel
 from gradlab.maths.probability.exponential_family import BERNOULLI, EXPONENTIAL, GAMMA, NORMAL, POISSON, categorical
-from gradlab.maths.probability.newton import newton
 from gradlab.maths.separation import endless_direction
 from gradlab.nn import losses
 

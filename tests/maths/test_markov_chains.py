@@ -26,7 +26,7 @@ COLUMNS = [[0.9, 0.5], [0.1, 0.5]]
     ("build", "message"),
     [
         (lambda: MarkovChain([[0.5, 0.5], [0.3, 0.6]]), "row 1 sums to 0.9"),
-        (lambda: MarkovChain([[1.5, -0.5], [0.3, 0.7]]), "row 0 has the entry -0.5"),
+        (lambda: MarkovChain([[1.5, -0.5], [0.3, 0.7]]), "row 0 has -0.5 in column 1"),
         (
             lambda: MarkovChain(COLUMNS),
             "row 0 sums to 1.4; each row must be a distribution over the next state. Its columns do sum to 1:",
@@ -34,7 +34,7 @@ COLUMNS = [[0.9, 0.5], [0.1, 0.5]]
         (lambda: MarkovChain([[1.0, 0.0]]), "must be a square matrix"),
         (lambda: MarkovChain(torch.eye(2)), "it has 2 stationary laws, on the states [0] and [1]"),
         (lambda: MarkovChain(torch.eye(2), 2), "states are 0 to 1, it cannot start in 2"),
-        (lambda: MarkovChain(torch.eye(2), [0.5, 0.6]), "2 probabilities that sum to 1"),
+        (lambda: MarkovChain(torch.eye(2), [0.5, 0.6]), "start: probabilities must sum to 1, and these sum to 1.1"),
         (lambda: MarkovChain(torch.full((10, 10), 0.1), 0).table(9), "a table of 10^10 paths is too large"),
         (
             lambda: law_after(torch.tensor([0.5, 0.5]), [torch.eye(2), torch.ones(2, 2)]),

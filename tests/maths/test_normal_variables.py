@@ -26,8 +26,11 @@ from gradlab.maths.probability.convergence import sweep
     ("build", "message"),
     [
         (lambda: Normal([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]]), "its smallest eigenvalue is -1"),
-        (lambda: Normal([0.0, 0.0], [[1.0, 0.5], [0.2, 1.0]]), "not symmetric"),
-        (lambda: Normal([0.0, 0.0], [[1.0, float("nan")], [float("nan"), 1.0]]), "not symmetric, or has entries that"),
+        (lambda: Normal([0.0, 0.0], [[1.0, 0.5], [0.2, 1.0]]), "not symmetric: its entry 0, 1 is 0.5, and 1, 0 is 0.2"),
+        (
+            lambda: Normal([0.0, 0.0], [[1.0, float("nan")], [float("nan"), 1.0]]),
+            "the entry 0, 1 of the covariance",
+        ),
         (lambda: Normal([0.0, 0.0], [[1.0]]), "a mean of 2 entries needs a covariance of (2, 2), got (1, 1)"),
         (lambda: Normal([0.0]), "a covariance or a root of one, and not both"),
         (lambda: Normal([0.0], [[1.0]], root=[[1.0]]), "and not both"),

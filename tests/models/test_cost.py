@@ -13,8 +13,9 @@ from gradlab.models import build_model, cost, lenet, mlp, models
 from gradlab.models.building import taken
 from gradlab.models.cost import forward_flops, parameter_count, pass_cost, pass_flops
 from gradlab.nn.blocks import blocks
+from gradlab.nn.graphs import Graphs
 from gradlab.registry import Part
-from gradlab.specs import Pair, Picture, Series, Table, Tokens
+from gradlab.specs import Box, Discrete, Environment, Graph, Pair, Picture, Series, Table, Tokens
 from gradlab.verification import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore:TF32 acceleration")  # which `mkldnn.flags` tells
@@ -173,13 +174,25 @@ def test_so_are_those_of_every_model_of_pairs(name):
     assert pass_flops(model, lambda: model(x, target)) == torch_flops(lambda: model(x, target))
 
 
+def example_of(name):
+    """What a model takes, and two examples of it."""
+    if taken(name) == (Graph,):
+        edges = torch.tensor([[1, 2, 0, 3], [0, 0, 1, 2]])  # sorted by who receives
+        return Graph(13), Graphs(torch.randn(4, 13), edges, torch.tensor([4]), torch.tensor([[0], [3]]))
+    if taken(name) == (Environment,):
+        if "tabular" in models[name].__module__:
+            return Environment(Discrete(5), Discrete(3)), torch.tensor([4, 1])
+        actions = Box((-1.0,), (1.0,)) if name == "soft-actor-critic" else Discrete(3)
+        return Environment(Table(13), actions), torch.randn(2, 13)
+    specs = Table(13), Picture(1, 28, 28), Series(9, 2), Tokens(8, 11)
+    spec = next(spec for spec in specs if isinstance(spec, taken(name)))
+    return spec, torch.randint(11, (2, 8)) if isinstance(spec, Tokens) else torch.randn(2, *spec.shape)
+
+
 @pytest.mark.parametrize("name", [name for name in models if not of_pairs(name)])
 def test_so_are_those_of_every_model(name):
-    spec = next(
-        spec for spec in (Table(13), Picture(1, 28, 28), Series(9, 2), Tokens(8, 11)) if isinstance(spec, taken(name))
-    )
+    spec, inputs = example_of(name)
     model = build_model(Part(name), spec, 11).eval()
-    inputs = torch.randint(11, (2, 8)) if isinstance(spec, Tokens) else torch.randn(2, *spec.shape)
     told = [torch.rand(2)] if name in ("score-mlp", "unet") else []  # the time of noisy examples
     assert pass_flops(model, lambda: model(inputs, *told)) == torch_flops(lambda: model(inputs, *told))
 

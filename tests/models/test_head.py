@@ -25,6 +25,7 @@ INPUTS = {
     specs.Picture: specs.Picture(3, 32, 32),
     specs.Series: specs.Series(9, 2),
     specs.Tokens: specs.Tokens(8, 12),
+    specs.Graph: specs.Graph(6),
 }
 
 
@@ -44,9 +45,11 @@ def of_the_outputs(name, inputs=None):
 PAIRS = {name for name in models if taken(name) == (specs.Pair,)}  # likewise
 # Examples again, or what they are drawn from: no outputs that a task asks for.
 GENERATIVE = {name for name in models if models[name].__module__.startswith("gradlab.models.generative.")}
+ACTING = {name for name in models if taken(name) == (specs.Environment,)}  # outputs are those of the environment
+WITHOUT_GRADIENTS = {"support-vector-classifier", "support-vector-regressor"}  # all they learn lies in buffers
 
 
-@pytest.mark.parametrize("name", sorted(set(models) - LANGUAGE - PAIRS - GENERATIVE))
+@pytest.mark.parametrize("name", sorted(set(models) - LANGUAGE - PAIRS - GENERATIVE - ACTING - WITHOUT_GRADIENTS))
 def test_the_head_is_what_depends_on_the_number_of_outputs(name):
     model = built(name, 3)
     head = head_of(model)

@@ -61,6 +61,11 @@ def test_a_logarithmic_scale_has_few_ticks_around_its_values(values: Any, ticks:
     assert len(scale["tickvals"]) <= 12
 
 
+@pytest.mark.parametrize("values", [[0.31, 0.36], [0.5, 1.5], [2.0]])
+def test_a_logarithmic_scale_without_such_ticks_leaves_them_to_the_page(values: list[float]) -> None:
+    assert draw.log_scale(values) == {"type": "log"}
+
+
 def test_a_scale_spans_the_values_alone() -> None:
     assert draw.scale([1.0, 2.0, float("nan")]) == {}
     assert draw.scale([-1.0, 2.0]) == {}

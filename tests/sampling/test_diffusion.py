@@ -221,4 +221,6 @@ def test_a_recorded_network_says_what_the_network_does_and_follows_its_weights(n
         said = recording(x, 0.3)
         wanted = model(x, x.new_full((2,), 0.3), labels)
     assert said.abs().max() > 0.1
-    torch.testing.assert_close(said, wanted, rtol=0, atol=0)
+    # Narrow biases that are added to each other are rounded once more.
+    rounding = 2**-7 * wanted.abs().max().item() if narrow else 0
+    torch.testing.assert_close(said, wanted, rtol=0, atol=rounding)

@@ -11,6 +11,7 @@ from gradlab.training.fit import fit
 CPU = torch.device("cpu")
 ONE_STEP = {"train.steps": 1, "train.batch_size": "full", "train.threads": 1}
 KNOBS = {"task.label_smoothing": 0.3, "task.class_weights": "balanced"}
+PLAYING = ("a2c", "dqn", "monte-carlo", "planning", "ppo", "reinforce", "sac", "temporal-difference")
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "lbfgs"])
@@ -42,6 +43,7 @@ def test_balanced_weights_come_from_the_training_split():
 
 def test_every_task_says_what_it_learns_from():
     assert {name: getattr(tasks[name], "wants", None) for name in tasks} == {
+        **dict.fromkeys(PLAYING, "environment"),
         "auto": None,
         "bernoulli": "classes",
         "classify": "classes",
@@ -50,6 +52,7 @@ def test_every_task_says_what_it_learns_from():
         "forecast": "series",
         "gan": None,
         "language": "tokens",
+        "margin": "classes",
         "masked": "masked",
         "pixelcnn": None,
         "poisson": "numbers",

@@ -10,7 +10,7 @@ from gradlab.run.checkpoint import read, write
 from gradlab.tasks import Objective, Task
 from gradlab.training.magnitude import magnitude_masks
 from gradlab.training.observers import Observer
-from gradlab.training.optimizers import optimizers
+from gradlab.training.optimizers import SEARCHING, optimizers
 
 
 def network(seed=0):
@@ -60,7 +60,7 @@ EXTRAS = {
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
-@pytest.mark.parametrize("rule", sorted(set(optimizers.names()) - {"lbfgs"}))
+@pytest.mark.parametrize("rule", sorted(set(optimizers) - SEARCHING))
 def test_pruned_weights_are_zero_in_every_step(make_training, run, rule, extra):
     model = network()
     masks = pruned(model)
@@ -74,11 +74,12 @@ def test_pruned_weights_are_zero_in_every_step(make_training, run, rule, extra):
     assert watch.moved
 
 
-def test_lbfgs_moves_no_pruned_weight(make_training, run):
+@pytest.mark.parametrize("name", sorted(SEARCHING))
+def test_a_search_moves_no_pruned_weight(make_training, run, name):
     model = network()
     masks = pruned(model)
     watch = EveryStep(masks)
-    plan = {"optimizer": "lbfgs", "batch_size": "full", "lr": 1.0, "weight_decay": 0.01, "epochs": 3}
+    plan = {"optimizer": name, "batch_size": "full", "lr": 1.0, "weight_decay": 0.01, "epochs": 3}
     run(make_training(model=model, masks=masks, observers=[watch], **plan))
     assert watch.moved
 

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
+from gradlab.errors import GradlabError
+from gradlab.maths.optimisation.bfgs import bfgs as maths_bfgs
 from gradlab.registry import Part
 from gradlab.run.checkpoint import copied, flatten, unflatten
-from gradlab.training.optimizers import Parameters, optimizers
+from gradlab.training.optimizers import SEARCHING, Parameters, optimizers
 
 X, Y = torch.randn(40, 4, generator=torch.Generator().manual_seed(1)), torch.arange(40) % 3
 DECAY = 0.05
@@ -168,7 +170,7 @@ def test_a_rule_that_torch_has_fused_is_that_of_torch_to_the_bit(name, decay_all
 
 
 def test_every_rule_has_a_judge():
-    assert {rule for rule, *_ in JUDGES.values()} == set(optimizers) - {"lbfgs"}
+    assert {rule for rule, *_ in JUDGES.values()} == set(optimizers) - SEARCHING
 
 
 @pytest.mark.parametrize("name", sorted(JUDGES))
@@ -365,7 +367,9 @@ def test_state_that_went_through_json_continues_to_the_bit(name):
 def test_lbfgs_is_that_of_torch_optim_on_the_penalised_loss():
     mine, other = Net(), Net()
     optimizer = build("lbfgs", Parameters(mine, DECAY), history=5, iterations=4)
-    judge = torch.optim.LBFGS(other.parameters(), lr=0.7, max_iter=4, history_size=5, line_search_fn="strong_wolfe")
+    judge = torch.optim.LBFGS(
+        other.parameters(), lr=0.7, max_iter=4, max_eval=25, history_size=5, line_search_fn="strong_wolfe"
+    )
 
     def closure():
         judge.zero_grad()
@@ -381,15 +385,73 @@ def test_lbfgs_is_that_of_torch_optim_on_the_penalised_loss():
     assert gap(mine, other) < 1e-7
 
 
+def curved(model):
+    """A loss whose minimum, where all weights are 1, lies in a narrow valley."""
+    x = torch.cat([p.flatten() for p in model.parameters()])
+    return (1 - x[:-1]).square().sum() + 100 * (x[1:] - x[:-1].square()).square().sum()
+
+
+@pytest.mark.parametrize("name", sorted(SEARCHING))
+@pytest.mark.parametrize("iterations", [1, 2, 20])
+def test_however_few_iterations_a_step_has_a_search_arrives(name, iterations):
+    model = nn.Linear(2, 1).double()
+    nn.init.zeros_(model.weight)
+    optimizer = build(name, Parameters(model), iterations=iterations)
+    for _ in range(100 // iterations):
+        optimizer.minimise(lambda: curved(model), 1.0)
+    for p in model.parameters():
+        torch.testing.assert_close(p.detach(), torch.ones_like(p), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("decay", [0.0, DECAY])
+def test_bfgs_is_that_of_the_mathematics_on_the_penalised_loss(decay):
+    model = nn.Linear(2, 1).double()
+    start = torch.cat([p.detach().flatten() for p in model.parameters()])
+    optimizer = build("bfgs", Parameters(model, decay), iterations=3)
+    for _ in range(3):
+        optimizer.minimise(lambda: curved(model), 1.0)
+
+    def penalised(x):
+        value = (1 - x[:-1]).square().sum() + 100 * (x[1:] - x[:-1].square()).square().sum()
+        return value + decay / 2 * x[:2].square().sum()
+
+    path, inverse = maths_bfgs(penalised, start, steps=9)
+    here = torch.cat([p.detach().flatten() for p in model.parameters()])
+    torch.testing.assert_close(here, path.points[-1], rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(optimizer.inverse, inverse, rtol=1e-8, atol=1e-8)
+    slopes = torch.cat([p.grad.flatten() for p in model.parameters()])
+    torch.testing.assert_close(slopes, path.gradients[-1], rtol=1e-6, atol=1e-8)
+
+
+def test_bfgs_refuses_a_model_whose_matrix_does_not_fit_into_memory():
+    with torch.device("meta"):
+        large = nn.Linear(3000, 3000)
+    says = r"bfgs keeps a matrix of 9,003,000 × 9,003,000 numbers .* GB .* Take train.optimizer=lbfgs"
+    with pytest.raises(GradlabError, match=says):
+        build("bfgs", Parameters(large))
+
+
+def test_at_a_minimum_bfgs_stays():
+    model = nn.Linear(2, 1)
+    for p in model.parameters():
+        nn.init.ones_(p)
+    optimizer = build("bfgs", Parameters(model))
+    looks = []
+    optimizer.minimise(lambda: (looks.append(1), curved(model))[1], 1.0)
+    assert len(looks) == 1
+    assert all((p == 1).all() and (p.grad == 0).all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("name", sorted(SEARCHING))
 @pytest.mark.parametrize("steps", [0, 1, 3])
-def test_the_state_of_lbfgs_goes_through_json_and_continues_to_the_bit(steps):
+def test_the_state_of_a_search_goes_through_json_and_continues_to_the_bit(name, steps):
     first = Net()
-    optimizer = build("lbfgs", Parameters(first, DECAY), history=3, iterations=2)
+    optimizer = build(name, Parameters(first, DECAY), iterations=2)
     for _ in range(steps):
         optimizer.minimise(lambda: loss(first), 1.0)
     second = Net()
     second.load_state_dict(first.state_dict())
-    resumed = build("lbfgs", Parameters(second, DECAY), history=3, iterations=2)
+    resumed = build(name, Parameters(second, DECAY), iterations=2)
     resumed.restore(through_json(optimizer.snapshot()))
     for _ in range(3):
         optimizer.minimise(lambda: loss(first), 1.0)

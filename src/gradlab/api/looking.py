@@ -10,6 +10,8 @@ from torch import nn
 from gradlab.api.runs import load_run
 from gradlab.data import Raw, sources
 from gradlab.data.dataset import prepare as prepare_data
+from gradlab.data.graphs.overview import GraphOverview
+from gradlab.data.graphs.raw import RawGraphs
 from gradlab.data.overview import Overview
 from gradlab.data.pairs.raw import Pairs
 from gradlab.data.series.overview import SeriesOverview
@@ -22,14 +24,14 @@ from gradlab.registry import Part
 from gradlab.run import Run
 
 if TYPE_CHECKING:
-    from gradlab.diagnosis.doctor import Doctor
+    from gradlab.report.diagnosis import ShownDoctor
     from gradlab.report.inside import Probe
     from gradlab.verification import Verification
 
 
 def look_at_data(
     source: str, values: Mapping[str, Any], page: Path | None = None, title: str = ""
-) -> Overview | SeriesOverview | TextOverview:
+) -> Overview | SeriesOverview | TextOverview | GraphOverview:
     """Figures of a source of data, and a page to look at it if one is named."""
     resolved = sources.resolve(Part(source, dict(values)), "data")
     raw = sources.build(resolved, resolved.values.get("seed", 0))
@@ -50,6 +52,13 @@ def look_at_data(
 
             write_series_page(title or source, raw, series, page)
         return series
+    if isinstance(raw, RawGraphs):
+        graphs = GraphOverview.of(raw)
+        if page is not None:
+            from gradlab.report.graph_page import write_graph_page
+
+            write_graph_page(title or source, raw, graphs, page)
+        return graphs
     if not isinstance(raw, Raw):
         raise GradlabError(f"data={source} is {type(raw).__name__}, which `gradlab data show` cannot look at.")
     view = None
@@ -98,19 +107,20 @@ def probe(
     return Probe(**vars(inspect_run(load_run(what, data=data), inputs, split, examples)))
 
 
-def doctor(*, steps: int | None = None, deep: bool = False, tell: bool = True) -> "Doctor":
+def doctor(*, steps: int | None = None, deep: bool = False, tell: bool = True, live: bool = False) -> "ShownDoctor":
     """Watch whatever PyTorch code trains inside of a `with` block, and say what is wrong with the training.
 
         with gl.doctor() as d:
             my_own_training_loop()
         d.verdict.findings
 
-    After the block the verdict is told on stderr, unless `tell` is off. `steps` ends the block after so many optimiser
-    steps; `deep` takes the time for all probes.
+    After the block the verdict is told on stderr, in a notebook as a page below the cell, unless `tell` is off;
+    `d.to_html("doctor.html")` writes the page. `steps` ends the block after so many optimiser steps; `deep` takes the
+    time for all probes; `live` tells the first certain finding in a line on stderr while the training still runs.
     """
-    from gradlab.diagnosis.doctor import Doctor
+    from gradlab.report.diagnosis import ShownDoctor
 
-    return Doctor(steps=steps, deep=deep, tell=tell)
+    return ShownDoctor(steps=steps, deep=deep, tell=tell, live=live)
 
 
 def verify(

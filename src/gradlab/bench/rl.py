@@ -64,8 +64,11 @@ class RLRow:
     """Means over 100 unseen episodes, by the best weights."""
     seconds: list[float]
     """Of the training without its evaluations."""
+    cpu_seconds: list[float]
+    """The same by the clock of its process, which does not count the time that others use the machine."""
     ratio: float
     """The median over seeds of its time beside the peer's with the same seed."""
+    cpu_ratio: float
     parameters: int
     """That are trained."""
 
@@ -115,12 +118,17 @@ def bench_rl(recipe: Recipe, progress: Progress, seeds: int = SEEDS) -> RLCompar
             title=title,
             returns=[one["return"] for one in found],
             seconds=[one["seconds"] for one in found],
-            ratio=statistics.median(
-                one["seconds"] / peer["seconds"] for one, peer in zip(found, answers[_PEER], strict=True)
-            ),
+            cpu_seconds=[one["cpu_seconds"] for one in found],
+            ratio=_ratio(found, answers[_PEER], "seconds"),
+            cpu_ratio=_ratio(found, answers[_PEER], "cpu_seconds"),
             parameters=found[0]["parameters"],
         )
         for title, found in answers.items()
     ]
     about = started[_GRADLAB][1]
     return RLCompared(title=recipe.name, steps=steps.pop(), goal=case.goal, seeds=seeds, rows=rows, **about)
+
+
+def _ratio(found: Sequence[Mapping[str, Any]], peer: Sequence[Mapping[str, Any]], clock: str) -> float:
+    ratio: float = statistics.median(one[clock] / other[clock] for one, other in zip(found, peer, strict=True))
+    return ratio

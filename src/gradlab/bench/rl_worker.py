@@ -51,28 +51,43 @@ def _by_gradlab(work: dict[str, Any], seed: int) -> dict[str, Any]:
     from gradlab.training import driver
 
     experiment = _experiment(work, seed)
-    splits, judging = experiment.splits, 0.0
+    splits, judging = experiment.splits, Clock()
     parts = experiment.model, experiment.task, splits["train"], splits["validation"], experiment.plan
     with driver.training(*parts, threads=1) as training:
         judge = training._evaluate
 
         def timed() -> None:
-            nonlocal judging
-            began = time.perf_counter()
-            judge()
-            judging += time.perf_counter() - began
+            with judging:
+                judge()
 
         training._evaluate = timed  # type: ignore[method-assign]
-        began = time.perf_counter()
-        training.run()
-        seconds = time.perf_counter() - began - judging
+        with Clock() as whole:
+            training.run()
     figures = evaluate(experiment.model, experiment.task, splits["test"])
     return {
         "return": figures["return"],
-        "seconds": seconds,
+        **_times(whole, judging),
         "steps": _steps(splits["train"]),
         "parameters": sum(p.numel() for p in experiment.model.parameters() if p.requires_grad),
     }
+
+
+class Clock:
+    """Wall and CPU time spent within it, in seconds."""
+
+    wall = cpu = 0.0
+
+    def __enter__(self) -> "Clock":
+        self._began = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wall += time.perf_counter() - self._began[0]
+        self.cpu += time.process_time() - self._began[1]
+
+
+def _times(whole: Clock, judging: Clock) -> dict[str, float]:
+    return {"seconds": whole.wall - judging.wall, "cpu_seconds": whole.cpu - judging.cpu}
 
 
 def _steps(stream: Any) -> int:
@@ -122,29 +137,27 @@ def _by_peer(work: dict[str, Any], seed: int) -> dict[str, Any]:
         **settings,
     )
 
-    class Judge(BaseCallback):
+    class Judge(BaseCallback):  # type: ignore[misc, unused-ignore]  # only typed where it is installed
         """As often as ours is judged; the best weights are kept."""
 
-        every, spent = steps * plan.evaluate_every // experiment.steps // acting.copies, 0.0
+        every, spent = steps * plan.evaluate_every // experiment.steps // acting.copies, Clock()
         best, weights = -float("inf"), copy.deepcopy(model.policy.state_dict())
 
         def _on_step(self) -> bool:
             if self.n_calls % self.every == 0 or self.num_timesteps >= steps:
-                began = time.perf_counter()
-                found = played(_Peer(self.model), experiment.splits["validation"])[0].mean()
-                if found > self.best:
-                    self.best, self.weights = found, copy.deepcopy(self.model.policy.state_dict())
-                self.spent += time.perf_counter() - began
+                with self.spent:
+                    found = played(_Peer(self.model), experiment.splits["validation"])[0].mean()
+                    if found > self.best:
+                        self.best, self.weights = found, copy.deepcopy(self.model.policy.state_dict())
             return True
 
     judge = Judge()
-    began = time.perf_counter()
-    model.learn(steps, callback=judge)
-    seconds = time.perf_counter() - began - judge.spent
+    with Clock() as whole:
+        model.learn(steps, callback=judge)
     model.policy.load_state_dict(judge.weights)
     return {
         "return": float(played(_Peer(model), experiment.splits["test"])[0].mean()),
-        "seconds": seconds,
+        **_times(whole, judge.spent),
         "steps": int(model.num_timesteps),
         "parameters": sum(p.numel() for name, p in model.policy.named_parameters() if "target" not in name),
     }

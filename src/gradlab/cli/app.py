@@ -86,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _run(arguments: list[str]) -> None:
     try:
         _check_processes(arguments)
-        with parallel.joined():
+        # Under the doctor a script makes a group of its processes itself, or none.
+        with nullcontext() if arguments[:1] == ["doctor"] else parallel.joined():
             app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.UnknownOptionError as error:
         fail(f"{error}\n{_as_knob(error.token.keyword or error.token.value, arguments) or _help(error)}", 2)
@@ -158,11 +159,12 @@ def _logged(error: Exception, arguments: Sequence[str]) -> str:
 
 def _check_processes(arguments: Sequence[str]) -> None:
     """Under torchrun only one training at a time is shared, and only the first process prints."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or arguments[:1] == ["doctor"]:
         return
     if arguments[:1] not in (["train"], ["resume"]):
         raise GradlabError(
-            f"`gradlab {' '.join(arguments[:1])}` runs in one process: leave out torchrun. It is for train and resume."
+            f"`gradlab {' '.join(arguments[:1])}` runs in one process: leave out torchrun. It is for train, resume and "
+            "doctor."
         )
     study = next((text for text in arguments if text.split("=")[0] in _STUDIES), None)
     if study is not None:

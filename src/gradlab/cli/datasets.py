@@ -1,6 +1,6 @@
 """`gradlab data`: what there is to learn from, and fetching what is public."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +16,7 @@ from gradlab.printable import printable
 from gradlab.wording import counted, quantity
 
 if TYPE_CHECKING:
+    from gradlab.data.graphs.overview import GraphOverview
     from gradlab.data.overview import Feature, Overview
     from gradlab.data.series.overview import SeriesOverview
     from gradlab.data.text.overview import TextOverview
@@ -133,6 +134,7 @@ def show(
     - `gradlab data show images --data FOLDER --out pictures.html`
     - `gradlab data show digits --augment rotate=15 cutout=3`: pictures before and after
     - `gradlab data show text --data book.txt tokenizer=word`
+    - `gradlab data show graph --data nodes.csv edges=edges.csv target=team`
     - `gradlab data show series --data sales.csv time=day target=sold horizon=14`
 
     Parameters
@@ -150,6 +152,7 @@ def show(
     """
     from gradlab.api import look_at_data
     from gradlab.cli.training import read_overrides
+    from gradlab.data.graphs.overview import GraphOverview
     from gradlab.data.series.overview import SeriesOverview
     from gradlab.data.text.overview import TextOverview
     from gradlab.registry import Part
@@ -167,6 +170,8 @@ def show(
     screen = console(plain)
     if isinstance(overview, TextOverview):
         show_text(screen, name, overview)
+    elif isinstance(overview, GraphOverview):
+        show_graphs(screen, name, overview)
     elif isinstance(overview, SeriesOverview):
         show_series(screen, name, overview)
     else:
@@ -181,17 +186,36 @@ def show_overview(screen: Console, name: str, overview: "Overview") -> None:
     say(screen, "source", f"{name}: {overview.examples:,} examples of shape {shape} ({overview.dtype}){own}")
     for note in overview.notes:
         say(screen, "note", note)
-    if overview.classes:
-        most = max(overview.classes.values())
-        bars = ([c, f"{n:,}", "█" * max(1, round(24 * n / most))] for c, n in list(overview.classes.items())[:_SHOWN])
-        screen.print(table("class", "examples", "", rows=bars))
-        if len(overview.classes) > _SHOWN:
-            screen.print(f"… {len(overview.classes) - _SHOWN:,} more classes")
-    features = [*overview.features[:_SHOWN], *([overview.target] if overview.target else [])]
-    rows = ([f.name, f.kind, *_spread(f), f"{f.missing:,}"] for f in features)
-    screen.print(table("", "kind", "least", "mean", "most", "missing", rows=rows))
+    _show_classes(screen, overview.classes)
+    _show_features(screen, [*overview.features[:_SHOWN], *([overview.target] if overview.target else [])])
     if len(overview.features) > _SHOWN:
         screen.print(f"… {len(overview.features) - _SHOWN:,} more columns; the page has them all.")
+
+
+def _show_classes(screen: Console, classes: Mapping[str, int]) -> None:
+    if not classes:
+        return
+    most = max(classes.values())
+    bars = ([c, f"{n:,}", "█" * max(1, round(24 * n / most))] for c, n in list(classes.items())[:_SHOWN])
+    screen.print(table("class", "examples", "", rows=bars))
+    if len(classes) > _SHOWN:
+        screen.print(f"… {len(classes) - _SHOWN:,} more classes")
+
+
+def _show_features(screen: Console, features: "Sequence[Feature]") -> None:
+    rows = ([f.name, f.kind, *_spread(f), f"{f.missing:,}"] for f in features)
+    screen.print(table("", "kind", "least", "mean", "most", "missing", rows=rows))
+
+
+def show_graphs(screen: Console, name: str, overview: "GraphOverview") -> None:
+    """The figures of graphs."""
+    say(screen, "source", f"{name}: {overview.size}")
+    say(screen, "degrees", overview.spread)
+    for note in overview.notes:
+        say(screen, "note", note)
+    _show_classes(screen, overview.classes)
+    if overview.features:
+        _show_features(screen, overview.features[:_SHOWN])
 
 
 def show_series(screen: Console, name: str, overview: "SeriesOverview") -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
@@ -27,6 +28,7 @@ def doctor(
     module: Annotated[bool, Parameter(name=_MODULE, show_default=False)] = False,
     steps: int | None = None,
     deep: Annotated[bool, Parameter(show_default=False)] = False,
+    live: Annotated[bool, Parameter(show_default=False)] = False,
     json_file: Annotated[str | None, Parameter(name="--json")] = None,
     html: str | None = None,
     exit_code: Literal["findings", "script"] = "findings",
@@ -38,7 +40,9 @@ def doctor(
     - `gradlab doctor train.py --epochs 3`: options of the doctor come before the script, what follows is the script's
     - `gradlab doctor --steps 500 train.py`: stop it after 500 steps of its optimisers
     - `gradlab doctor --html doctor.html --json doctor.json train.py`
+    - `gradlab doctor --live train.py`: a line as soon as something is certainly wrong, while the script still runs
     - `gradlab doctor -m package.train --epochs 3`: a module, as `python -m` runs it
+    - `torchrun --nproc-per-node 2 -m gradlab doctor train.py`: several processes, one report
 
     The script prints and computes what it does without the doctor. The verdict follows on stderr. The exit code is 3 if
     something is certainly wrong, else that of the script; 2 if there was no training to look at.
@@ -55,13 +59,16 @@ def doctor(
         Stop the script after so many optimiser steps; that counts as a good end.
     deep
         Take the time for all checks after the script's end: overfit one batch, compare learning rates, and others.
+    live
+        Tell the first finding that is certain in a line on stderr while the script runs; the report follows as without.
     json_file
-        Write verdict and findings to this file.
+        Write verdict and findings to this file; docs/doctor.md has its schema.
     html
         Write a page with plots to this file.
     exit_code
         What the exit code tells: the findings, or always how the script itself ended.
     """
+    from gradlab.diagnosis import ranks
     from gradlab.diagnosis.script import run
     from gradlab.diagnosis.telling import tell
 
@@ -70,15 +77,23 @@ def doctor(
     figures = None if json_file is None else _writable("--json", json_file)
     page = None if html is None else _writable("--html", html)
     stderr = sys.stderr  # the script may put another one in its place
-    outcome = run(script, arguments, module=module, steps=steps, deep=deep)
-    verdict, of_the_script = outcome.verdict, exit_code == "script"
-    if figures is not None:
+    outcome = run(script, arguments, module=module, steps=steps, deep=deep, live=live and not ranks.rank())
+    group, of_the_script = ranks.Ranks(), exit_code == "script"
+    if ranks.count() > 1:
+        shared = group.verdict(outcome.verdict, outcome.failure is not None)
+        if shared is None:
+            sys.exit(outcome.code)  # the first rank tells it
+        outcome = replace(outcome, verdict=shared)
+    verdict, first = outcome.verdict, ranks.rank() == 0
+    if figures is not None and first:
         _write(figures, json_text(verdict.as_json()) + "\n")
     if verdict.refusal is not None:
+        group.told()
         _refuse(outcome, script, of_the_script)
     tell(verdict, outcome.record, stderr)
-    if page is not None:
+    if page is not None and first:
         _draw(outcome, page, Path(script).name)
+    group.told()
     sys.exit(3 if verdict.worst == "error" and not of_the_script else outcome.code)
 
 
@@ -126,7 +141,9 @@ def _refuse(outcome: Outcome, script: str, of_the_script: bool) -> NoReturn:
 
 def _draw(outcome: Outcome, path: Path, name: str) -> None:
     """The page; where it cannot be drawn, which would be our fault, verdict and exit code are as they were."""
-    assert outcome.record is not None, "what was trained was watched"
+    if outcome.record is None:
+        notice("there is no page: the first rank has trained nothing.")
+        return
     try:
         from gradlab.report.diagnosis import page_of
 

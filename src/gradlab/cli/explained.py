@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from gradlab.explanation.cnn import Cnn
     from gradlab.explanation.docstring import Docstring
     from gradlab.explanation.law import LawExplanation
+    from gradlab.explanation.mathematics import FunctionExplanation
     from gradlab.explanation.part import PartExplanation
     from gradlab.explanation.walk import Walk
     from gradlab.explanation.worked import Grid
 
-    Subject = Autodiff | Cnn | Explanation | LawExplanation | PartExplanation | Walk
+    Subject = Autodiff | Cnn | Explanation | FunctionExplanation | LawExplanation | PartExplanation | Walk
 
 _TWO_COLUMNS = 150  # characters of a terminal in which two pieces of code stand beside one another
 
@@ -33,6 +34,7 @@ def show(screen: Console, subject: Subject) -> None:
     from gradlab.explanation.block import Explanation
     from gradlab.explanation.cnn import Cnn
     from gradlab.explanation.law import LawExplanation
+    from gradlab.explanation.mathematics import FunctionExplanation
     from gradlab.explanation.part import PartExplanation
     from gradlab.explanation.walk import Walk
 
@@ -49,6 +51,8 @@ def show(screen: Console, subject: Subject) -> None:
             _show_walk(screen, subject)
         case LawExplanation():
             _show_law(screen, subject)
+        case FunctionExplanation():
+            _show_function(screen, subject)
 
 
 def _show_doc(screen: Console, name: str, doc: Docstring) -> None:
@@ -91,6 +95,20 @@ def _show_block(screen: Console, subject: Explanation) -> None:
     if subject.laws:
         screen.print(table("law", "", rows=([name, sentence(formula)] for name, formula in subject.laws.items())))
     _show_code(screen, [subject.code, *subject.twins])
+
+
+def _show_function(screen: Console, subject: FunctionExplanation) -> None:
+    from gradlab.explanation.equations import sentence
+
+    _show_doc(screen, subject.name, subject.doc)
+    if subject.peers:
+        say(screen, "equal to", ", ".join(subject.peers))
+    if subject.example:
+        screen.print(Text(subject.example), soft_wrap=True)
+    if subject.laws:
+        screen.print(table("law", "", rows=([name, sentence(formula)] for name, formula in subject.laws.items())))
+    screen.print()
+    _show_code(screen, [subject.code])
 
 
 def _show_walk(screen: Console, walk: Walk) -> None:

@@ -29,8 +29,9 @@ def explain(
 ) -> None:
     """Explain a building block: its equation, shapes, cost and laws, and its code beside its readable twin.
 
-    Optimisers, schedules and metrics are explained too, each by its equation, its knobs and its code; laws of the
-    course by what states them, and worked examples step by step, with values.
+    Optimisers, schedules and metrics are explained too, each by its equation, its knobs and its code; functions of
+    gradlab.maths by equation, laws and code; laws of the course by what states them, and worked examples step by step,
+    with values.
 
     Examples to copy:
 
@@ -40,6 +41,7 @@ def explain(
     - `gradlab explain optimizer.adam`
     - `gradlab explain attention.multihead`
     - `gradlab explain norm.batch --html batch.html`: a page to open in a browser
+    - `gradlab explain maths.isserlis`: a function of gradlab.maths; `gradlab explain maths`: all of them
     - `gradlab explain jensen`: a law; `gradlab explain multiply-gate`: a worked example
     - `gradlab explain jensen --show jensen.html`: an interactive picture, or a still one (.png)
     - `gradlab explain autodiff`: how derivatives are found, on the graph of one neuron
@@ -48,7 +50,8 @@ def explain(
     Parameters
     ----------
     name
-        A block, an optimiser, a schedule, a metric, a law, a worked example, a picture, `autodiff` or `cnn`.
+        A block, an optimiser, a schedule, a metric, a function of maths, a law, a worked example, a picture, `autodiff`
+        or `cnn`.
     html
         Write a web page to this file.
     show
@@ -78,12 +81,13 @@ def explain(
 def _has_text(name: str) -> bool:
     """Whether there is more to it than a picture."""
     from gradlab.explanation.law import law_summaries
-    from gradlab.explanation.names import WALKS
+    from gradlab.explanation.mathematics import functions
     from gradlab.explanation.part import parts
     from gradlab.explanation.walk import walks
+    from gradlab.explanation.words import WALKS
     from gradlab.nn.blocks import blocks
 
-    return any(name in known for known in (blocks, parts(), WALKS, walks(), law_summaries()))
+    return any(name in known for known in (blocks, parts(), WALKS, walks(), law_summaries(), functions()))
 
 
 def _draw(name: str, show: str | None, plain: bool, as_json: bool) -> None:
@@ -103,9 +107,10 @@ def _subject(name: str) -> Subject:
     from gradlab.explanation.block import Explanation
     from gradlab.explanation.cnn import Cnn
     from gradlab.explanation.law import LawExplanation
-    from gradlab.explanation.names import AUTODIFF, CNN
+    from gradlab.explanation.mathematics import FunctionExplanation, functions
     from gradlab.explanation.part import PartExplanation, parts
     from gradlab.explanation.walk import Walk, walks
+    from gradlab.explanation.words import AUTODIFF, CNN
     from gradlab.verification.course import LAWS
 
     long: dict[str, Callable[[], Autodiff | Cnn]] = {AUTODIFF: Autodiff.of_a_neuron, CNN: Cnn.of_digits}
@@ -115,6 +120,8 @@ def _subject(name: str) -> Subject:
         return Walk.of(name)
     if name in LAWS:
         return LawExplanation.of(name)
+    if name in functions():
+        return FunctionExplanation.of(name)
     return PartExplanation.of(name) if name in parts() else Explanation.of(name)
 
 
@@ -124,6 +131,7 @@ def _page(subject: Subject) -> str:
     from gradlab.explanation.block import Explanation
     from gradlab.explanation.cnn import Cnn
     from gradlab.explanation.law import LawExplanation
+    from gradlab.explanation.mathematics import FunctionExplanation
     from gradlab.explanation.part import PartExplanation
     from gradlab.explanation.walk import Walk
 
@@ -140,6 +148,8 @@ def _page(subject: Subject) -> str:
             return pages.walk_page(subject)
         case LawExplanation():
             return pages.law_page(subject)
+        case FunctionExplanation():
+            return pages.function_page(subject)
 
 
 def _list(listed: dict[str, dict[str, str]], plain: bool, as_json: bool) -> None:

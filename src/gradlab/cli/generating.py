@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from gradlab.cli.files import read_text
 from gradlab.cli.output import console, print_json
-from gradlab.cli.samples import Asked, draw_samples
+from gradlab.cli.samples import Drawing, draw_samples
 from gradlab.cli.training import CodeFiles, Json, Plain, load_code
 from gradlab.errors import GradlabError, notice
 from gradlab.printable import printable
@@ -24,29 +24,52 @@ if TYPE_CHECKING:
 _LENGTH = 200  # tokens that are written unless told
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Writing:
+    """The options of a model that writes."""
+
+    prompt: Annotated[str | None, Parameter(help="What the text begins with.")] = None
+    prompt_file: Annotated[str | None, Parameter(help="A file that it begins with.")] = None
+    max_tokens: Annotated[
+        int | None,
+        Parameter(
+            help="How many tokens to write; default 200. Of a text longer than its context the model sees the last "
+            "tokens."
+        ),
+    ] = None
+    beam: Annotated[int | None, Parameter(help="Search for the most probable text with so many beams.")] = None
+    n_best: Annotated[int, Parameter(help="How many texts of a beam search are shown.")] = 1
+    temperature: Annotated[
+        float | None,
+        Parameter(help="Above 1 more daring, below 1 more careful, 0 always the most probable token."),
+    ] = None
+    top_k: Annotated[int | None, Parameter(help="Draw from so many most probable tokens.")] = None
+    top_p: Annotated[
+        float | None, Parameter(help="Draw from the most probable tokens that together have this probability.")
+    ] = None
+    stream: Annotated[bool, Parameter(negative="--no-stream", help="Show the text while it is written.")] = True
+    tree: Annotated[
+        bool, Parameter(show_default=False, help="Draw the beam search as a tree with log-probabilities.")
+    ] = False
+
+    @property
+    def chances(self) -> dict[str, float]:
+        """What was said of how tokens are drawn."""
+        asked = {"temperature": self.temperature, "top_k": self.top_k, "top_p": self.top_p}
+        return {name: value for name, value in asked.items() if value is not None}
+
+
+_WRITING, _DRAWING = Writing(), Drawing()
+
+
 def generate(
     run: str,
     /,
     *,
-    prompt: str | None = None,
-    prompt_file: str | None = None,
-    max_tokens: int | None = None,
-    beam: int | None = None,
-    n_best: int = 1,
-    temperature: float | None = None,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    count: Annotated[int | None, Parameter(name=["-n", "--count"])] = None,
-    out: str | None = None,
-    class_name: Annotated[str | None, Parameter(name="--class")] = None,
-    guidance: float | None = None,
-    steps: int | None = None,
-    sampler: str | None = None,
-    interpolate: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    trajectory: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    writing: Writing = _WRITING,
+    drawing: Drawing = _DRAWING,
     seed: int = 0,
-    stream: Annotated[bool, Parameter(negative="--no-stream")] = True,
-    tree: Annotated[bool, Parameter(show_default=False)] = False,
     code: CodeFiles = None,
     plain: Plain = False,
     as_json: Json = False,
@@ -75,95 +98,32 @@ def generate(
     run
         The folder of a run that writes or draws, or one of Hugging Face with config.json, model.safetensors and
         tokenizer.json, of a GPT-2 or a Llama.
-    prompt
-        What the text begins with.
-    prompt_file
-        A file that it begins with.
-    max_tokens
-        How many tokens to write; default 200. Of a text longer than its context the model sees the last tokens.
-    beam
-        Search for the most probable text with so many beams.
-    n_best
-        How many texts of a beam search are shown.
-    temperature
-        Above 1 more daring, below 1 more careful, 0 always the most probable token.
-    top_k
-        Draw from so many most probable tokens.
-    top_p
-        Draw from the most probable tokens that together have this probability.
-    count
-        How many samples are drawn; default 64, with --interpolate and --trajectory 8 rows.
-    out
-        The file of samples: .png shows them, .npz holds the arrays x (in the units of the data) and y (classes); with
-        --trajectory .gif too. Default samples.png, interpolation.png or trajectory.png in the run folder, which is
-        .npz where samples are neither pictures nor points in the plane.
-    class_name
-        Draw samples of one class, from a model that was told classes.
-    guidance
-        How much the class counts: 1 as trained, more for more typical samples.
-    steps
-        Of a sampler that takes many.
-    sampler
-        How a diffusion model is sampled: ddpm, ddim or dpm.
-    interpolate
-        Walk along the sphere between two noises, one way in each row.
-    trajectory
-        Show samples on their way from noise.
     seed
         The same seed writes the same text, and draws the same samples.
-    stream
-        Show the text while it is written.
-    tree
-        Draw the beam search as a tree with log-probabilities.
     """
-    from gradlab.cli.writer import open_writer
-
     load_code(code)
-    drawing = {
-        "-n": count, "--out": out, "--class": class_name, "--guidance": guidance, "--steps": steps,
-        "--sampler": sampler, "--interpolate": interpolate or None, "--trajectory": trajectory or None,
-    }  # fmt: skip
-    writing = {
-        "--prompt": prompt, "--prompt-file": prompt_file, "--max-tokens": max_tokens, "--beam": beam,
-        "--n-best": None if n_best == 1 else n_best, "--temperature": temperature, "--top-k": top_k, "--top-p": top_p,
-        "--no-stream": None if stream else True, "--tree": tree or None,
-    }  # fmt: skip
     if (opened := _drawing_run(Path(run))) is not None:
         _refuse(writing, f"{run} draws examples and writes no text")
-        wish = {"class_name": class_name, "guidance": guidance, "steps": steps, "sampler": sampler, "seed": seed}
-        asked = Asked(
-            count=count,
-            out=out,
-            interpolate=interpolate,
-            trajectory=trajectory,
-            wish=wish,
-            plain=plain,
-            as_json=as_json,
-        )
-        draw_samples(opened, asked)
+        draw_samples(opened, drawing, seed=seed, plain=plain, as_json=as_json)
         return
+    from gradlab.cli.writer import open_writer
+
     writer = open_writer(Path(run))
     _refuse(drawing, f"{run} writes text and draws no examples")
-    text = _prompt(prompt, prompt_file)
+    text = _prompt(writing.prompt, writing.prompt_file)
     tokens = writer.encode(text)
-    length = _LENGTH if max_tokens is None else max_tokens
     limit = getattr(writer.model, "limit", None)
     if limit is not None and len(tokens) > limit:
         notice(f"The prompt has {len(tokens)} tokens, and the model sees at most {limit} at a time: the last of them.")
-    if beam is not None:
-        if temperature is not None or top_k is not None or top_p is not None:
-            raise GradlabError("A beam search draws nothing: leave out --temperature, --top-k and --top-p.")
-        _search(writer, tokens, length, beam, n_best, tree, plain, as_json, text)
+    if writing.beam is not None:
+        _search(writer, tokens, writing, plain, as_json, text)
         return
-    if tree or n_best != 1:
-        raise GradlabError(f"{'--tree' if tree else '--n-best'} is of a beam search: give --beam K too.")
-    if temperature is None and top_k is None and top_p is None:
-        temperature = 1.0
-    options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    written, count = _write(writer, tokens, length, options, text, shown=stream and not as_json)
+    if writing.tree or writing.n_best != 1:
+        raise GradlabError(f"{'--tree' if writing.tree else '--n-best'} is of a beam search: give --beam K too.")
+    written, count = _write(writer, tokens, writing, seed, text, shown=writing.stream and not as_json)
     if as_json:
         print_json({"run": run, "prompt": text, "texts": [{"text": written, "tokens": count}]})
-    elif not stream:
+    elif not writing.stream:
         _print(f"{text}{written}\n")
 
 
@@ -180,10 +140,12 @@ def _drawing_run(folder: Path) -> Run | None:
     return run if isinstance(run.task, Generative) else None
 
 
-def _refuse(options: Mapping[str, object], why: str) -> None:
+def _refuse(options: Writing | Drawing, why: str) -> None:
     """Options of the other kind of model are no mistake to be passed over."""
-    for option, value in options.items():
-        if value is not None:
+    named = {"count": "-n", "class_name": "--class", "stream": "--no-stream"}
+    for field in fields(options):
+        if getattr(options, field.name) != field.default:
+            option = named.get(field.name, f"--{field.name.replace('_', '-')}")
             raise GradlabError(f"{why}: leave out {option}.")
 
 
@@ -195,9 +157,7 @@ def _prompt(prompt: str | None, file: str | None) -> str:
     return prompt if prompt is not None else "\n"
 
 
-def _write(
-    writer: Writer, tokens: list[int], length: int, options: dict[str, Any], text: str, shown: bool
-) -> tuple[str, int]:
+def _write(writer: Writer, tokens: list[int], writing: Writing, seed: int, text: str, shown: bool) -> tuple[str, int]:
     """The text after the prompt, shown as it is written, and of how many tokens it is."""
     import torch
 
@@ -205,8 +165,9 @@ def _write(
 
     decoding = writer.decoding(tokens, text)
     parts = []
-    options = {"allowed": writer.allowed, "eos": writer.eos or None, **options}
-    columns = stream(writer.model, torch.tensor([tokens]), length, **options)
+    chance = writing.chances or {"temperature": 1.0}
+    options: dict[str, Any] = {"allowed": writer.allowed, "eos": writer.eos or None, "seed": seed, **chance}
+    columns = stream(writer.model, torch.tensor([tokens]), _length(writing), **options)
     if shown:
         _print(text)
     for column in columns:
@@ -219,45 +180,43 @@ def _write(
     return "".join(parts), len(parts) - 1
 
 
-def _search(
-    writer: Writer,
-    tokens: list[int],
-    length: int,
-    size: int,
-    n_best: int,
-    tree: bool,
-    plain: bool,
-    as_json: bool,
-    text: str,
-) -> None:
+def _length(writing: Writing) -> int:
+    return _LENGTH if writing.max_tokens is None else writing.max_tokens
+
+
+def _search(writer: Writer, tokens: list[int], writing: Writing, plain: bool, as_json: bool, text: str) -> None:
     import torch
 
     from gradlab.sampling import Allowed, Beam, beam_search, draw_tree
 
+    if writing.chances:
+        raise GradlabError("A beam search draws nothing: leave out --temperature, --top-k and --top-p.")
+    assert writing.beam is not None
     search = beam_search(
         writer.model,
         torch.tensor([tokens]),
-        length,
-        Beam(size, n_best=n_best),
+        _length(writing),
+        Beam(writing.beam, n_best=writing.n_best),
         eos=writer.eos or None,
         filters=[] if writer.allowed is None else [Allowed(writer.allowed)],
-        record=tree,
+        record=writing.tree,
     )
     scores, lengths = search.scores[0].tolist(), search.lengths[0].tolist()
     texts = []
     for row, count in zip(search.tokens[0].tolist(), lengths, strict=True):
         decoding = writer.decoding(tokens, text)
         texts.append("".join(map(decoding, row[len(tokens) : len(tokens) + count])) + decoding.end())
-    drawn = draw_tree(search.trees[0], lambda token: repr(writer.tokenizer.decode([token]))) if tree else None
+    drawn = draw_tree(search.trees[0], lambda token: repr(writer.tokenizer.decode([token]))) if writing.tree else None
     if as_json:
         each = [{"text": t, "tokens": n, "score": s} for t, n, s in zip(texts, lengths, scores, strict=True)]
-        print_json({"run": str(writer.path), "prompt": text, "texts": each, **({"tree": drawn} if tree else {})})
+        shown = {"tree": drawn} if writing.tree else {}
+        print_json({"run": str(writer.path), "prompt": text, "texts": each, **shown})
         return
     screen = console(plain)
     if drawn is not None:
         screen.print(Text(drawn), soft_wrap=True)
     for written, score in zip(texts, scores, strict=True):
-        if n_best > 1:
+        if writing.n_best > 1:
             screen.print(Text(f"{score:.3f}", "dim"))
         _print(f"{text}{written}\n")
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import Parameter
 from rich.text import Text
 
 from gradlab.cli.output import console, print_json, say
@@ -17,46 +20,83 @@ from gradlab.wording import counted
 if TYPE_CHECKING:
     from gradlab.report.pictures import Pixels
     from gradlab.run import Run
-    from gradlab.run.samples import Drawing, Drawn
+    from gradlab.run.samples import Drawing as Source
+    from gradlab.run.samples import Drawn
 
-_SAMPLES, _WAYS, _ROWS = 64, 8, 8  # that are drawn unless told: alone, between noises, from noise to end
+_COUNTS = {"samples": 64, "interpolation": 8, "trajectory": 8}  # that are drawn unless told
 _STEPS, _STAGES, _FRAMES = 10, 10, 60  # of a way, of a strip, of an animation
 _MOST_SHOWN = 10_000  # samples in one picture
 _DOTS = 2000  # of a preview
 
 
+@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """The options of the command."""
+class Drawing:
+    """The options of a model that draws."""
 
-    count: int | None
-    out: str | None
-    interpolate: bool
-    trajectory: bool
-    wish: dict[str, Any]
-    plain: bool
-    as_json: bool
+    count: Annotated[
+        int | None,
+        Parameter(
+            name=["-n", "--count"],
+            help="How many samples are drawn; default 64, with --interpolate and --trajectory 8 rows.",
+        ),
+    ] = None
+    out: Annotated[
+        str | None,
+        Parameter(
+            help="The file of samples: .png shows them, .npz holds the arrays x (in the units of the data) and y "
+            "(classes); with --trajectory .gif too. Default samples.png, interpolation.png or trajectory.png in the "
+            "run folder, which is .npz where samples are neither pictures nor points in the plane."
+        ),
+    ] = None
+    class_name: Annotated[
+        str | None, Parameter(name="--class", help="Draw samples of one class, from a model that was told classes.")
+    ] = None
+    guidance: Annotated[
+        float | None, Parameter(help="How much the class counts: 1 as trained, more for more typical samples.")
+    ] = None
+    steps: Annotated[int | None, Parameter(help="Of a sampler that takes many.")] = None
+    sampler: Annotated[
+        str | None, Parameter(help="How a diffusion model is sampled: ddpm, ddim, dpm, euler or heun.")
+    ] = None
+    interpolate: Annotated[
+        bool,
+        Parameter(
+            negative="", show_default=False, help="Walk along the sphere between two noises, one way in each row."
+        ),
+    ] = False
+    trajectory: Annotated[
+        bool, Parameter(negative="", show_default=False, help="Show samples on their way from noise.")
+    ] = False
+
+    @property
+    def kind(self) -> str:
+        """What is drawn, which is also the name of its file."""
+        return "interpolation" if self.interpolate else "trajectory" if self.trajectory else "samples"
+
+    def wish(self, seed: int) -> dict[str, Any]:
+        """What is asked of samples, whatever is done with them."""
+        asked = {"class_name": self.class_name, "guidance": self.guidance, "steps": self.steps}
+        return {**asked, "sampler": self.sampler, "seed": seed}
 
 
-def draw_samples(run: Run, asked: Asked) -> None:
+def draw_samples(run: Run, asked: Drawing, *, seed: int, plain: bool, as_json: bool) -> None:
     """Draw, write one file, and tell of it."""
     if asked.interpolate and asked.trajectory:
         raise GradlabError("--interpolate and --trajectory are two pictures: ask for one of them.")
-    kind = "interpolation" if asked.interpolate else "trajectory" if asked.trajectory else "samples"
-    path = Path(asked.out) if asked.out else run.path / f"{kind}{'.png' if _is_drawn(run) else '.npz'}"
-    count = {"interpolation": _WAYS, "trajectory": _ROWS, "samples": _SAMPLES}[kind]
-    count = count if asked.count is None else asked.count
+    path = Path(asked.out) if asked.out else run.path / f"{asked.kind}{'.png' if _is_drawn(run) else '.npz'}"
+    count = _COUNTS[asked.kind] if asked.count is None else asked.count
     _check(path, run, count, asked.trajectory)
-    with run.drawing(**asked.wish) as drawing:
+    with run.drawing(**asked.wish(seed)) as drawing:
         classes, preview = _write(drawing, run, path, count, asked)
-    if asked.as_json:
-        seed = asked.wish["seed"]
+    if as_json:
         print_json({"run": str(run.path), "samples": count, "file": str(path), "seed": seed, "classes": classes})
         return
-    screen = console(asked.plain)
+    screen = console(plain)
     for line in preview:
         screen.print(Text(line), soft_wrap=True)
-    say(screen, "drawn", f"{counted(count, 'sample')}: {path}" if kind == "samples" else f"{kind}: {path}")
+    drawn = counted(count, "sample") if asked.kind == "samples" else asked.kind
+    say(screen, "drawn", f"{drawn}: {path}")
 
 
 def _shape(run: Run) -> tuple[int, ...]:
@@ -83,11 +123,16 @@ def _check(path: Path, run: Run, count: int, trajectory: bool) -> None:
         raise GradlabError(f"Samples of {run.path} are no pictures and no points in the plane. Use --out FILE.npz")
     if count < 1:
         raise GradlabError(f"-n {count}: at least one sample must be asked for.")
+    size, folder = 4 * count * math.prod(_shape(run)), path.absolute().parent
+    if folder.is_dir() and size > (free := shutil.disk_usage(folder).free):
+        raise GradlabError(
+            f"{count:,} samples take {size / 1e9:,.0f} GB, and {folder} has {free / 1e9:,.0f} GB left. Ask for fewer."
+        )
     if suffix != ".npz" and count > _MOST_SHOWN:
         raise GradlabError(f"A picture of {count:,} samples is too large to be seen. Write arrays: --out FILE.npz")
 
 
-def _write(drawing: Drawing, run: Run, path: Path, count: int, asked: Asked) -> tuple[Any, list[str]]:
+def _write(drawing: Source, run: Run, path: Path, count: int, asked: Drawing) -> tuple[Any, list[str]]:
     """The file; and how many samples each class has, and what is shown in the terminal."""
     if asked.interpolate or asked.trajectory:
         frames = _FRAMES if path.suffix.lower() == ".gif" else _STAGES
@@ -112,7 +157,7 @@ def _picture(run: Run, drawn: Drawn) -> Pixels:
     return grid(shades(run, drawn.x), columns_for(len(drawn.x)))
 
 
-def _write_rows(run: Run, path: Path, x: Any, asked: Asked) -> None:
+def _write_rows(run: Run, path: Path, x: Any, asked: Drawing) -> None:
     """Ways (ways, steps, …) or stages (stages, samples, …), as arrays or drawn."""
     import numpy as np
 
@@ -152,7 +197,7 @@ def _animation(run: Run, stages: Any) -> list[Pixels]:
     return [grid(frame, columns_for(len(frame))) for frame in frames]
 
 
-def _write_arrays(drawing: Drawing, run: Run, path: Path, count: int) -> tuple[Any, list[str]]:
+def _write_arrays(drawing: Source, run: Run, path: Path, count: int) -> tuple[Any, list[str]]:
     """Samples as they come, so that any number of them takes little memory."""
     import numpy as np
 

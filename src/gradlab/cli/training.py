@@ -239,7 +239,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         "recipe": recipe.name,
         "data": f"{recipe.data.name}: {sizes[0]:,} train, {sizes[1]:,} validation, {sizes[2]:,} test examples"
         if sizes[0]
-        else f"{recipe.data.name}: {experiment.dataset.preprocessing.spec}",
+        else f"{recipe.data_name}: {experiment.dataset.preprocessing.spec}",
         "model": f"{recipe.model.name}: {experiment.parameters:,} parameters, {flops}",
         "start": start_in_words(plan, experiment.steps),
         "plan": _planned(experiment, each),

@@ -159,7 +159,7 @@ def predict(
     if calibrated and (refused := opened.finished["calibration"].get("refused")):
         print(f"Note: the probabilities are as trained, at temperature 1: {refused}.", file=sys.stderr)
     names = reading.beside[id_column] if id_column else reading.names
-    first = id_column or ("file" if reading.names else "row")
+    first = id_column or (reading.named if reading.names else "row")
     if as_json:
         key = "id" if id_column else first
         named = predictions if names is None else [{key: n, **p} for n, p in zip(names, predictions, strict=True)]

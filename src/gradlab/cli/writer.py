@@ -62,9 +62,7 @@ def _of_run(folder: Path) -> Writer:
     run = load_run(folder)
     if run.recipe.task.name != "language":
         used = f" Use gradlab predict {folder}." if run.task.use == "predict" else ""
-        raise GradlabError(
-            f"{folder} is no language model: its task is {run.recipe.task.name}. Only task=language writes on.{used}"
-        )
+        raise GradlabError(f"{folder} neither writes nor draws: its task is {run.recipe.task.name}.{used}")
     tokens, trained = len(run.tokenizer), run.data["targets"]["tokens"]
     if tokens != trained:
         raise GradlabError(

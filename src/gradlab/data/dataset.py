@@ -89,6 +89,7 @@ def prepare(
     folds: Folds = None,
     fold: Fold = 0,
     limit: Limit = None,
+    log: Annotated[list[str], "columns of positive numbers, the logarithm of which is taken first"] = [],  # noqa: B006
     preprocess: Annotated[Method, "fitted on the training split"] = "standardise",
     one_hot: Annotated[list[str], "columns of categories, coded one-hot"] = [],  # noqa: B006
     augment: Annotated[
@@ -109,10 +110,18 @@ def prepare(
     )
     codes = [*raw.categorical, *(c for c in one_hot if c not in raw.categorical)]
     if given is not None:
-        preprocessing = Preprocessing.taken_over(given, raw.inputs, preprocess, raw.features, codes)
+        preprocessing = Preprocessing.taken_over(given, raw.inputs, preprocess, raw.features, codes, log)
     else:
         preprocessing = Preprocessing.fit(
-            raw.inputs, preprocess, raw.features, codes, rows=train, levels=levels, missing=raw.missing, dates=raw.dates
+            raw.inputs,
+            preprocess,
+            raw.features,
+            codes,
+            rows=train,
+            levels=levels,
+            missing=raw.missing,
+            dates=raw.dates,
+            logs=log,
         )
     if binarise != "none":
         check_grey(preprocessing.spec, preprocess, augment is not None)

@@ -82,7 +82,7 @@ def acted_in(splits: Splits, wants: Wants | None = None, *, seed: SplitSeed = 0)
 def environment(
     seed: int,
     *,
-    env: Annotated[Part, registry, "one of ours, or of gymnasium's by its name there"] = Part("CartPole-v1"),  # noqa: B008
+    env: Annotated[Part, registry, "one of ours, or of gymnasium's by its name there"] = Part("grid"),  # noqa: B008
     steps: Annotated[Count, "steps in the environment that are learned from"] = 100_000,
     copies: Annotated[Count, "of the environment, which are stepped together"] = 8,
     workers: Annotated[bool, "step each copy in a process of its own, which pays for slow environments"] = False,
@@ -91,10 +91,11 @@ def environment(
 ) -> Splits:
     """An environment to act in. Held-out episodes begin from seeds that no training has."""
     env = Part.read(env, "data.env")
-    one = make(env, 1)
+    one = make(env, 1, workers=workers)
     spec = Environment(one.observations, one.actions)
     one.close()
-    notes = [] if one.exact else [f"{env.name} cannot be put back: a resumed run begins new episodes."]
+    where = " in processes of its own" if workers else ""
+    notes = [] if one.exact else [f"{env.name}{where} cannot be put back: a resumed run begins new episodes."]
     return Splits(
         Acting(env, spec, steps, copies, workers, seed),
         Episodes(env, spec, validation, 2 * _APART + 10_000 * seed % _APART),

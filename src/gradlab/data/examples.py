@@ -42,9 +42,10 @@ class Column(Protocol):
     def to(self, device: torch.device) -> Any: ...
 
 
-def at_once(column: Any, rows: int) -> int:
-    """So many rows, or fewer where a column says that more do not fit into memory together."""
-    return min(rows, getattr(column, "most_rows", rows))
+def at_once(rows: int, *columns: Any) -> int:
+    """So many rows; more where a column says that few cost as much as many, fewer where more do not fit into memory."""
+    rows = max(rows, *(getattr(column, "least_rows", 0) for column in columns))
+    return min(rows, *(getattr(column, "most_rows", rows) for column in columns))
 
 
 class Streamed:
@@ -177,7 +178,7 @@ class Examples:
 
     def batches(self, rows: int) -> Iterator[Batch]:
         """All of them in their order, so many rows at a time at most."""
-        rows = min(at_once(part, rows) for part in self.parts.values())
+        rows = at_once(rows, *self.parts.values())
         return (self.batch(slice(start, start + rows)) for start in range(0, max(1, len(self)), rows))
 
     # How an epoch is read: a pure function of (seed, epoch).

@@ -60,10 +60,10 @@ class Overview:
             dtype=str(raw.inputs.dtype),
             splits=_splits(raw),
             classes=dict(zip(raw.classes or [], counts, strict=True)),
-            target=_feature_list(raw.targets.reshape(len(raw.targets), -1)[:, :1], [_target_name(raw)], {})[0]
+            target=feature_list(raw.targets.reshape(len(raw.targets), -1)[:, :1], [_target_name(raw)], {})[0]
             if raw.classes is None
             else None,
-            features=_feature_list(raw.inputs, _names(raw), _categories(raw), _dates(raw)),
+            features=feature_list(raw.inputs, _names(raw), _categories(raw), _dates(raw)),
             notes=[*raw.notes, *(leak.note for leak in find_leaks(raw, np.arange(len(raw.targets))))],
         )
 
@@ -97,7 +97,7 @@ def _dates(raw: Raw) -> set[str]:
     return {c.name for c in raw.reader.inputs if c.kind == "date"} if isinstance(raw.reader, TableReader) else set()
 
 
-def _feature_list(
+def feature_list(
     values: Any, names: list[str], categories: dict[str, int], dates: Collection[str] = ()
 ) -> list[Feature]:
     moments = Moments()

@@ -32,9 +32,11 @@ class Preprocessing(Preparation):
     r"""$x' = (x - \text{shift}) / \text{scale}$ column by column, and one-hot codes for columns of categories.
 
     `standardise` takes the training mean and standard deviation, `scale` the training minimum and range; images have
-    one pair per channel, tables one per column. A constant column has scale 1. Missing numbers (NaN) are filled with
-    the training mean, and a column says so for each column that had some in training. A date is a number, of days, and
-    has further columns for its parts. A category that training did not have has no code: its columns are all zero.
+    one pair per channel, tables one per column. A constant column has scale 1. Of columns in `logs` x is the logarithm
+    of what the table has, so that a linear model counts factors there and not differences. Missing numbers (NaN) are
+    filled with the training mean, and a column says so for each column that had some in training. A date is a number,
+    of days, and has further columns for its parts. A category that training did not have has no code: its columns are
+    all zero.
 
     Columns with many categories are not one-hot but `embedded`: they come last, as whole numbers, for which the model
     learns vectors. 0 stands for a category that training did not have, or only once.
@@ -54,6 +56,7 @@ class Preprocessing(Preparation):
     missing: list[str] = field(default_factory=list)
     dates: dict[str, list[str]] = field(default_factory=dict)
     embedded: dict[str, list[float]] = field(default_factory=dict)
+    logs: list[str] = field(default_factory=list)
 
     kind: ClassVar[str] = "arrays"
 
@@ -61,7 +64,8 @@ class Preprocessing(Preparation):
         return asdict(self)
 
     def words(self) -> dict[str, str]:
-        return {"shape of an input": " × ".join(map(str, self.shape)), "preprocessing": self.method}
+        logs = {"logarithm of": listed(self.logs)} if self.logs else {}
+        return {"shape of an input": " × ".join(map(str, self.shape)), **logs, "preprocessing": self.method}
 
     @classmethod
     def read_back(
@@ -69,7 +73,7 @@ class Preprocessing(Preparation):
     ) -> "Preprocessing":
         preprocessing = check_content(described, cls, "data.json (inputs)")
         with interpreting("data.json (inputs)"):
-            preprocessing(np.zeros((1, *preprocessing.shape)))  # whose parts may not fit each other
+            preprocessing(np.ones((1, *preprocessing.shape)))  # whose parts may not fit each other
             if not all(scale > 0 for scale in preprocessing.scale):
                 raise ValueError("a scale is not positive")
         return preprocessing
@@ -87,16 +91,23 @@ class Preprocessing(Preparation):
         levels: int | None = None,
         missing: bool = False,
         dates: Sequence[str] = (),
+        logs: Sequence[str] = (),
     ) -> "Preprocessing":
         """Fit on `rows` of the inputs (default all), each with its weight, without a copy of them all in memory.
 
         Columns with more than `levels` categories are embedded. With `missing`, NaN is a number that is not known;
-        otherwise it is refused when it is met.
+        otherwise it is refused when it is met. Columns in `logs` must be positive in all rows.
         """
         place, codes = {name: i for i, name in enumerate(features)}, set(one_hot)
-        for column in one_hot:
+        for column in (*one_hot, *logs):
             if column not in place:
                 raise unknown("column", column, features)
+        for column in logs:
+            if column in codes or column in dates:
+                kind = "categories" if column in codes else "dates"
+                raise GradlabError(f"data.log={column}: the column {column!r} has {kind}, which have no logarithm.")
+        logged = [place[column] for column in dict.fromkeys(logs)]
+        check_positive(inputs, logged, features)
         numeric = [i for i, name in enumerate(features) if name not in codes]
         moments, counts = Moments(), {c: Counter[float]() for c in one_hot}
         with_time = set[str]()
@@ -105,6 +116,7 @@ class Preprocessing(Preparation):
                 values, times = np.unique(chunk[:, place[column]], return_counts=True)
                 counter.update(dict(zip(values.tolist(), times.tolist(), strict=True)))
             with_time |= {c for c in dates if (chunk[:, place[c]] % 1.0 > 0).any()}
+            chunk = _with_logarithms(chunk, logged)
             moments.add(chunk[:, numeric] if counts else chunk, weight)
         if method == "standardise":
             shift, scale = moments.mean, moments.std
@@ -125,11 +137,17 @@ class Preprocessing(Preparation):
             dates={c: parts_of(c in with_time) for c in dates},
             fill=moments.mean.tolist() if missing else [],
             missing=[name for name, gaps in zip(names, moments.gaps, strict=True) if gaps] if missing else [],
+            logs=[features[i] for i in logged],
         )
 
     @staticmethod
     def taken_over(
-        given: Preparation, inputs: Array, method: Method, features: list[str], one_hot: list[str]
+        given: Preparation,
+        inputs: Array,
+        method: Method,
+        features: list[str],
+        one_hot: list[str],
+        logs: Sequence[str] = (),
     ) -> "Preprocessing":
         """That of a model's training, for other inputs that it is to read: pictures may be of another size."""
         if not isinstance(given, Preprocessing) or len(given.shape) != inputs.ndim - 1:
@@ -148,6 +166,11 @@ class Preprocessing(Preparation):
             raise GradlabError(
                 f"train.from_run was trained with data.preprocess={given.method}, in which its weights expect their "
                 f"inputs. Set data.preprocess={given.method}."
+            )
+        if sorted(given.logs) != sorted(set(logs)):
+            raise GradlabError(
+                f"train.from_run was trained on the logarithm of these columns: {listed(given.logs)}. Here they are: "
+                f"{listed(logs)}. See data.log."
             )
         coded = [*given.categories, *given.embedded]
         if sorted(coded) != sorted(one_hot):
@@ -194,6 +217,9 @@ class Preprocessing(Preparation):
                 f"(the whole input has shape {tuple(raw.shape)}, examples first)."
             )
         check_finite(raw, self.features, missing=bool(self.fill))
+        logged = [self._place[c] for c in self.logs]
+        check_positive(raw, logged, self.features)
+        raw = _with_logarithms(raw, logged)
         extra = [_one_hot(raw[:, self._place[c]], known) for c, known in self.categories.items()]
         extra += [np.isnan(raw[:, self._place[c]])[:, None] for c in self.missing]
         extra += [date_parts(raw[:, self._place[c]], parts) for c, parts in self.dates.items()]
@@ -218,16 +244,22 @@ class Preprocessing(Preparation):
         if self.categories or self.embedded or self.missing or self.dates:
             raise GradlabError("Columns of categories, dates or missing numbers cannot be drawn, only plain numbers.")
         values: Array = x.detach().cpu().double().numpy().copy()
-        if self.method == "none":
-            return values
-        broadcast = (1, -1) + (1,) * (values.ndim - 2)
-        values *= np.array(self.scale).reshape(broadcast)
-        values += np.array(self.shift).reshape(broadcast)
+        if self.method != "none":
+            broadcast = (1, -1) + (1,) * (values.ndim - 2)
+            values *= np.array(self.scale).reshape(broadcast)
+            values += np.array(self.shift).reshape(broadcast)
+        logged = [self._place[c] for c in self.logs]
+        values[:, logged] = np.exp(values[:, logged])
         return values
 
     @property
-    def log_scale(self) -> float:
-        """The log of how much larger a volume is in raw units: what a log-density of prepared inputs has too much."""
+    def log_scale(self) -> float | None:
+        """The log of how much larger a volume is in raw units: what a log-density of prepared inputs has too much.
+
+        Where logarithms are taken it is another one for each example.
+        """
+        if self.logs:
+            return None
         return float(np.log(self.scale).sum()) * math.prod(self.shape[1:]) if self.method != "none" else 0.0
 
     def complete(self, targets: Targets) -> Targets:
@@ -242,6 +274,26 @@ class Preprocessing(Preparation):
                     raise GradlabError(
                         f"Row {row}, column {name!r}: {value:g} is not among the training values {np.array(known)}."
                     )
+
+
+def check_positive(raw: Array, columns: Sequence[int], features: list[str]) -> None:
+    """Refuse what has no logarithm, by row and column; what is missing may be."""
+    for i in columns:
+        (bad,) = np.nonzero(raw[:, i] <= 0)
+        if len(bad):
+            others = f" ({len(bad) - 1} more like it)" if len(bad) > 1 else ""
+            raise GradlabError(
+                f"The data hold {raw[bad[0], i]:g} in row {bad[0]}, column {features[i]!r}{others}, which has no "
+                f"logarithm; rows count from 0. Leave {features[i]} out of data.log, or make its numbers positive."
+            )
+
+
+def _with_logarithms(raw: Array, columns: Sequence[int]) -> Array:
+    if not len(columns):
+        return raw
+    raw = raw.astype(np.float64)
+    raw[:, columns] = np.log(raw[:, columns])
+    return raw
 
 
 def _one_hot(column: Array, known: list[float]) -> Array:

@@ -187,7 +187,8 @@ class Targets:
     embedded columns: other methods are tried on such a table too. Of series, `horizon` steps ahead are to be predicted
     from `history` steps before them, and they repeat themselves after `season` steps. Where targets are texts, `text`
     says how they are made of tokens; it is kept by the preparation of the data. A density of inputs that are numbers
-    is smaller in raw units than in those that a model sees, by `log_scale` in its logarithm.
+    is smaller in raw units than in those that a model sees, by `log_scale` in its logarithm; None where that is another
+    number for each example.
     """
 
     classes: list[str] | None = None
@@ -202,7 +203,7 @@ class Targets:
     horizon: int = 0
     history: int = 0
     season: int = 0
-    log_scale: float = 0.0
+    log_scale: float | None = 0.0
 
     @classmethod
     def of(cls, training: npt.NDArray[Any], classes: list[str] | None, table: Sequence[int] | None = None) -> "Targets":

@@ -26,7 +26,7 @@ class Reading:
     """Raw inputs, one row per example, and what the user calls each: its file, or else its number.
 
     Of a table, `beside` has the columns that were asked for beside the inputs, as texts, and `places` says where each
-    row stands. `notes` are what the user should know of how they were read.
+    row stands. `notes` are what the user should know of how they were read, `named` what the names are of.
     """
 
     values: npt.NDArray[Any]
@@ -34,6 +34,7 @@ class Reading:
     beside: Mapping[str, Sequence[str]] = field(default_factory=dict)
     places: Sequence[str] = ()
     notes: Sequence[str] = ()
+    named: str = "file"
 
 
 @runtime_checkable

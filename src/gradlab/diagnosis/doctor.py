@@ -8,6 +8,7 @@ from typing import Self
 
 from gradlab.diagnosis.finding import Verdict
 from gradlab.diagnosis.probing import probe
+from gradlab.diagnosis.ranks import together
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.rules import judge
 from gradlab.diagnosis.watching import Enough, Watch
@@ -31,14 +32,23 @@ class Doctor:
     3
     """
 
-    def __init__(self, *, steps: int | None = None, deep: bool = False, tell: bool = True):
+    def __init__(self, *, steps: int | None = None, deep: bool = False, tell: bool = True, live: bool = False):
         self.deep, self.tell = deep, tell
         self._watch = Watch(steps, keeping=deep)
+        if live:
+            from gradlab.diagnosis.live import Live
+
+            self._watch.listener = Live(self._watch).look
         self._verdict: Verdict | None = None
 
     @property
     def record(self) -> Record:
         return self._watch.record
+
+    @property
+    def done(self) -> bool:
+        """Whether it has made up its mind."""
+        return self._verdict is not None
 
     @property
     def verdict(self) -> Verdict:
@@ -56,14 +66,19 @@ class Doctor:
     ) -> bool:
         """An end after as many steps as were asked for is a good end; whatever else was raised goes on."""
         self._watch.__exit__(kind, error, trace)
-        if self.record.steps >= 20 and (kind is None or issubclass(kind, (Enough, Exception, SystemExit))):
+        ended = kind is None or issubclass(kind, (Enough, Exception, SystemExit))
+        if self.record.steps >= 20 and ended and not together():
             self._watch.notes += probe(self.record, self.deep)
         self._verdict = self._judge()
         if self.tell:
-            from gradlab.diagnosis.telling import tell
-
-            tell(self._verdict, self.record, sys.stderr)
+            self.say()
         return kind is not None and issubclass(kind, Enough)
+
+    def say(self) -> None:
+        """Tell the verdict on stderr."""
+        from gradlab.diagnosis.telling import tell
+
+        tell(self.verdict, self.record, sys.stderr)
 
     def _judge(self) -> Verdict:
         record = self.record

@@ -12,6 +12,8 @@ from gradlab.wording import number
 Severity = Literal["error", "warning", "note"]
 """error: the training is wrong or cannot work; warning: it most probably is; note: worth knowing, may well be meant."""
 
+SCHEMA = 1
+"""Of the JSON that a verdict is written as."""
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
 
 
@@ -64,6 +66,8 @@ class Finding:
     """What to draw as a sparkline beside the evidence."""
     follows_from: str | None = None
     """The slug of the finding that explains this one."""
+    ranks: tuple[int, ...] = ()
+    """Of several processes that train together: those that have it."""
 
     @property
     def where(self) -> str:
@@ -71,12 +75,16 @@ class Finding:
 
     def as_json(self) -> dict[str, Any]:
         series = None if self.series is None else list(zip(*self.series.thinned(60), strict=True))
-        return {**asdict(replace(self, series=None)), "where": self.where, "series": series}
+        shown = {**asdict(replace(self, series=None)), "where": self.where, "series": series}
+        if not self.ranks:
+            del shown["ranks"]
+        return shown
 
     @classmethod
     def from_json(cls, shown: Mapping[str, Any]) -> "Finding":
         """What `as_json` wrote, with as much of the series; that of earlier versions knew its place as text alone."""
         known = {name: value for name, value in shown.items() if name != "where"}
+        known["ranks"] = tuple(shown.get("ranks", ()))
         known["place"] = tuple(Spot(**spot) for spot in shown.get("place", [{"what": shown["where"]}]))
         if shown["series"] is not None:
             known["series"] = Series()
@@ -122,6 +130,8 @@ class Verdict:
     """What went wrong in the doctor itself, one line each."""
     refusal: str | None = None
     """Why nothing can be said: no training was seen."""
+    ranks: tuple[int, ...] = ()
+    """Of several processes: those whose training was seen."""
 
     @property
     def worst(self) -> Severity | None:
@@ -133,7 +143,8 @@ class Verdict:
         if self.refusal:
             return self.refusal
         first = next((f for f in self.findings if f.severity != "note"), None)
-        watched = f"{self.steps:,} step{'s' * (self.steps != 1)} watched"
+        on = f" on {ranks_in_words(self.ranks)}" if self.ranks else ""
+        watched = f"{self.steps:,} step{'s' * (self.steps != 1)} watched{on}"
         if first is None:
             return f"Looks healthy: nothing is wrong in what was measured ({watched})."
         more = sum(f.severity != "note" for f in self.findings) - 1
@@ -143,11 +154,39 @@ class Verdict:
         return text[0].upper() + text[1:]
 
     def as_json(self) -> dict[str, Any]:
+        """As docs/doctor.md describes it; whoever changes a key's meaning raises the number of the schema."""
         return {
+            "schema": SCHEMA,
             "verdict": self.sentence,
             "healthy": self.refusal is None and self.worst in (None, "note"),
+            "refusal": self.refusal,
             "steps": self.steps,
             "seconds": round(self.seconds, 3),
+            **({"ranks": list(self.ranks)} if self.ranks else {}),
             "findings": [finding.as_json() for finding in self.findings],
             "faults_of_the_doctor": self.faults,
         }
+
+    @classmethod
+    def from_json(cls, shown: Mapping[str, Any]) -> "Verdict":
+        return cls(
+            findings=[Finding.from_json(finding) for finding in shown["findings"]],
+            steps=shown["steps"],
+            seconds=shown["seconds"],
+            faults=shown["faults_of_the_doctor"],
+            refusal=shown["refusal"],
+            ranks=tuple(shown.get("ranks", ())),
+        )
+
+
+def ranks_in_words(ranks: Sequence[int]) -> str:
+    """
+    >>> ranks_in_words([0]), ranks_in_words([0, 1]), ranks_in_words([0, 1, 2, 3]), ranks_in_words([0, 2, 5])
+    ('rank 0', 'ranks 0 and 1', 'ranks 0 to 3', 'ranks 0, 2 and 5')
+    """
+    *most, last = ranks
+    if not most:
+        return f"rank {last}"
+    if len(most) > 1 and last - most[0] == len(most):
+        return f"ranks {most[0]} to {last}"
+    return f"ranks {', '.join(map(str, most))} and {last}"

@@ -17,6 +17,8 @@ from gradlab.errors import GradlabError, one_line
 class NotRunnable(GradlabError):
     """There is nothing to run; nothing of the user's script has run yet."""
 
+    everywhere = True
+
 
 @dataclass(frozen=True)
 class Program:

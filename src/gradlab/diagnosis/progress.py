@@ -87,8 +87,10 @@ def adversarial(record: Record) -> bool:
 
 
 def self_made(record: Record) -> bool:
-    """Whether what is trained is also called without gradients in most steps, as by an agent that acts: its targets
-    move with it."""
+    """Whether what is trained is also called without gradients in most steps, as by an agent that acts, or is seen to
+    learn from what actions brought: its targets move with it."""
+    if record.bootstraps or record.policies:
+        return True
     return record.steps >= 20 and any(r.trained and evaluated_often(record, r.evaluated_steps) for r in record.roots)
 
 

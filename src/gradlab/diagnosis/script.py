@@ -41,7 +41,13 @@ class Outcome:
 
 
 def run(
-    target: str, arguments: Sequence[str] = (), *, module: bool = False, steps: int | None = None, deep: bool = False
+    target: str,
+    arguments: Sequence[str] = (),
+    *,
+    module: bool = False,
+    steps: int | None = None,
+    deep: bool = False,
+    live: bool = False,
 ) -> Outcome:
     """Run a script, or a module by its name, to its end or for so many optimiser steps; what it prints is its own.
 
@@ -49,7 +55,7 @@ def run(
     """
     process, began = os.getpid(), time.perf_counter()
     script = None if module else find_script(target)
-    call = _Call(steps, deep)
+    call = _Call(steps=steps, deep=deep, live=live)
     call.wait()
     error = None
     try:
@@ -75,8 +81,9 @@ class _Call(MetaPathFinder):
     """The doctor comes when torch does. Were torch there before, it would not see what a script sets for it first:
     the number of threads, the devices, the allocator."""
 
-    def __init__(self, steps: int | None, deep: bool):
-        self._steps, self._deep = steps, deep
+    def __init__(self, **options: Any):
+        self._options = options
+        """Of the doctor."""
         self._doctor: Doctor | None = None
         self._faults: list[str] = []
 
@@ -118,7 +125,7 @@ class _Call(MetaPathFinder):
         try:
             from gradlab.diagnosis.doctor import Doctor
 
-            doctor = Doctor(steps=self._steps, deep=self._deep, tell=False)
+            doctor = Doctor(**self._options, tell=False)
             doctor.__enter__()
             self._doctor = doctor
         except Exception as error:

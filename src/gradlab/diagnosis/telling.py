@@ -1,6 +1,7 @@
 """The verdict as people read it in a terminal."""
 
 import ast
+import io
 import math
 import os
 import re
@@ -14,7 +15,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from gradlab.diagnosis.finding import Finding, Severity, Verdict
+from gradlab.diagnosis.finding import Finding, Severity, Verdict, ranks_in_words
 from gradlab.diagnosis.series import Series
 from gradlab.wording import counted, duration, number, sparkline
 
@@ -35,14 +36,22 @@ def tell(verdict: Verdict, record: "Record | None" = None, stream: TextIO | None
     if stream is None or getattr(stream, "closed", False):
         return
     console = _console(stream)
-    with console.capture() as written:
-        console.print()
-        console.print(Rule(Text("gradlab doctor", "bold"), align="left", style="dim"))
-        for part in _parts(verdict, record, min(_BARS, console.width // 2)):
-            console.print(part)
-    lines = (line.rstrip() for line in written.get().splitlines())
-    stream.write(_encodable("\n".join(lines) + "\n", stream))
+    head: list[RenderableType] = [Text(), Rule(Text("gradlab doctor", "bold"), align="left", style="dim")]
+    text = _text(console, [*head, *_parts(verdict, record, min(_BARS, console.width // 2))])
+    stream.write(encodable(text, stream))
     stream.flush()
+
+
+def as_text(verdict: Verdict, record: "Record | None" = None) -> str:
+    """The same without colours, from the sentence of the verdict on."""
+    return _text(_console(io.StringIO()), _parts(verdict, record, _BARS))
+
+
+def _text(console: Console, parts: Iterable[RenderableType]) -> str:
+    with console.capture() as written:
+        for part in parts:
+            console.print(part)
+    return "\n".join(line.rstrip() for line in written.get().splitlines()) + "\n"
 
 
 def _console(stream: TextIO) -> Console:
@@ -57,7 +66,8 @@ def _console(stream: TextIO) -> Console:
     )
 
 
-def _encodable(text: str, stream: TextIO) -> str:
+def encodable(text: str, stream: TextIO) -> str:
+    """What a stream can take of a text."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
@@ -104,7 +114,9 @@ def _in_full(place: int, finding: Finding, bars: int) -> RenderableType:
 
 def _rows(finding: Finding, bars: int) -> Iterator[tuple[str, Text]]:
     if finding.where:
-        yield "where", Text(_from_here(finding.where))
+        yield "where", Text(from_here(finding.where))
+    if finding.ranks:
+        yield "on", Text(ranks_in_words(finding.ranks))
     if finding.since_step >= 0:
         yield "since", Text("the first step" if finding.since_step == 0 else f"step {finding.since_step:,}")
     if finding.evidence:
@@ -144,13 +156,13 @@ def _grid(rows: Iterable[tuple[Text, Text]]) -> Table:
 
 
 def _follows(finding: Finding) -> tuple[Text, Text]:
-    where = f", {_from_here(finding.where)}" if finding.where else ""
+    where = f", {from_here(finding.where)}" if finding.where else ""
     text = f"{sentence(finding.title or finding.evidence)}{where}; it goes with {finding.follows_from}."
     return Text(finding.slug, "bold"), Text(text)
 
 
 def _short(finding: Finding) -> tuple[Text, Text]:
-    said = " · ".join(text for text in (sentence(finding.title), _from_here(finding.where), finding.evidence) if text)
+    said = " · ".join(text for text in (sentence(finding.title), from_here(finding.where), finding.evidence) if text)
     text = Text.assemble((finding.slug, "bold"), "  ", _inline(said))
     return Text(finding.severity, _STYLES[finding.severity]), text
 
@@ -246,7 +258,7 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _from_here(where: str) -> str:
+def from_here(where: str) -> str:
     """Paths below the working folder without it."""
     try:
         return where.replace(f"{os.getcwd()}{os.sep}", "")

@@ -1,8 +1,8 @@
 """Twins of gymnasium's CartPole, Acrobot and Pendulum that move all copies at once, to the same bits.
 
 Most of the time of a small training would otherwise pass in stepping copies one after the other. Constants, order of
-operations and types are those of gymnasium 1.4, and the tests compare every bit; other versions, and whoever wants to
-draw a copy, have gymnasium's own.
+operations and types are those of gymnasium 1.4, and the tests compare every bit; other versions have gymnasium's own.
+They are drawn here too, since gymnasium needs a library of games for it.
 """
 
 import json
@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
+from gradlab.environments import drawing
 from gradlab.environments.environment import Array, Environments, Step
 from gradlab.specs import Box, Discrete, Spec, Table
 
@@ -97,6 +98,10 @@ class CartPole(Classic):
     def observe(self) -> Array:
         return self.state.T.astype(np.float32, order="C")
 
+    def render(self, copy: int = 0) -> Array | str:
+        position, _, angle, _ = self.state[:, copy]
+        return drawing.cart_and_pole(position, angle)
+
 
 class Acrobot(Classic):
     """Two links hang from a joint; the one between them is turned, until the end swings above a line (Sutton 1996)."""
@@ -129,6 +134,9 @@ class Acrobot(Classic):
     def observe(self) -> Array:
         a, b, *turning = self.state
         return np.stack([np.cos(a), np.sin(a), np.cos(b), np.sin(b), *turning], 1).astype(np.float32)
+
+    def render(self, copy: int = 0) -> Array | str:
+        return drawing.two_links(*self.state[:2, copy])
 
 
 def _acrobot(state: Array, torque: Array) -> Array:
@@ -170,10 +178,16 @@ class Pendulum(Classic):
         angle, turning = self.state
         return np.stack([np.cos(angle), np.sin(angle), turning], 1).astype(np.float32)
 
+    def render(self, copy: int = 0) -> Array | str:
+        return drawing.pendulum(self.state[0, copy])
+
 
 def _squared(x: Array) -> Array:
-    """As a power of a number is rounded, which is not always as a product is."""
-    return np.power(x, np.full_like(x, 2.0))
+    """As the power of a single number is rounded: a product may differ and, by the CPU, `np.power` of an array too."""
+    if x.dtype == np.float32:
+        return np.array([one**2 for one in x])
+    squares: Array = np.float_power(x, 2.0)
+    return squares
 
 
 twins: dict[str, Callable[[int], Classic]] = {"CartPole-v1": CartPole, "Acrobot-v1": Acrobot, "Pendulum-v1": Pendulum}

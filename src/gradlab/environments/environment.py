@@ -112,23 +112,37 @@ registry = EnvironmentRegistry("environment")
 def make(part: Part | str, num: int, *, workers: bool = False, render: bool = False) -> Environments:
     """Copies of the environment of that name: one of ours, or else one of gymnasium's.
 
-    With `workers` each of gymnasium's is stepped in a process of its own. Only what is made to `render` can be drawn.
+    With `workers` each copy that is gymnasium's in kind is stepped in a process of its own; ours need none. Only what
+    is made to `render` can be drawn.
     """
+    from gradlab.environments import gym
+
     part = registry.resolve(Part.read(part, "environment"), "environment")
     if part.name in registry:
+        made = registry.build(part, 1 if workers else num)
+        if not workers:
+            return made
+        if isinstance(made, gym.InProcess):
+            return gym.InWorkers(part.name, num, lambda: registry.build(part, 1).copies[0])  # type: ignore[attr-defined]
         return registry.build(part, num)
-    made: Environments = registry[part.name](num, workers, render)
-    return made
+    theirs: Environments = registry[part.name](num, workers, render)
+    return theirs
 
 
 def check_step(step: Step, name: str) -> Step:
     """Refuse an environment that gives numbers that are none."""
     if not np.isfinite(step.rewards).all():
         raise TrainingError(f"The environment {name} gave a reward that is no finite number. Mend the environment.")
-    if step.final_observations.dtype.kind == "f" and not (
-        np.isfinite(step.final_observations).all() and np.isfinite(step.observations).all()
-    ):
+    check_observations(step.final_observations, name)
+    if step.observations is not step.final_observations:
+        check_observations(step.observations, name)
+    return step
+
+
+def check_observations(observations: Array, name: str) -> Array:
+    """The same of what is observed."""
+    if observations.dtype.kind == "f" and not np.isfinite(observations).all():
         raise TrainingError(
             f"The environment {name} gave an observation with NaN or infinity in it. Mend the environment."
         )
-    return step
+    return observations

@@ -11,15 +11,19 @@ from typing import Any
 import numpy as np
 import torch
 
+from gradlab import owners
 from gradlab.environments.classic import twins
-from gradlab.environments.environment import Array, Environments, Step, check_step
+from gradlab.environments.environment import Array, Environments, Step
 from gradlab.errors import GradlabError, TrainingError, one_line
 from gradlab.specs import Array as ArraySpec
 from gradlab.specs import Box, Discrete, Spec
 
-_STATES = ("state", "s", "last_u", "lastaction", "steps_beyond_terminated")
+_STATES = ("state", "s", "last_u", "lastaction", "fickle_step", "steps_beyond_terminated")
 """What the environments below keep of an episode, beside their generator and the clock of its limit."""
 _EXACT = ("gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.")
+_CARDS = "gymnasium.envs.toy_text.blackjack"  # whose hands are lists
+_STATELESS = ("OrderEnforcing", "PassiveEnvChecker", "TimeLimit")
+"""Wrappers around them that keep nothing but the clock, which is put back: those that `gymnasium.make` adds."""
 
 
 def installed() -> bool:
@@ -39,7 +43,7 @@ def builder(name: str) -> Callable[..., Environments]:
 
     def build(num: int, workers: bool = False, render: bool = False) -> Environments:
         one = partial(_make, name, render)
-        if name in twins and not workers and not render:
+        if name in twins and not workers:
             return twins[name](num)
         with _named(name):
             return InWorkers(name, num, one) if workers else InProcess(name, [one() for _ in range(num)])
@@ -63,7 +67,8 @@ def _named(name: str) -> Iterator[None]:
     except GradlabError:
         raise
     except Exception as error:
-        raise TrainingError(f"The environment {name} failed: {type(error).__name__}: {one_line(error)}") from error
+        words = owners.blame(error) or f"{type(error).__name__}: {one_line(error)}"
+        raise TrainingError(f"The environment {name} failed: {words}") from error
 
 
 class InProcess(Environments):
@@ -74,7 +79,8 @@ class InProcess(Environments):
         first = copies[0]
         self.observations = _observations(name, first.observation_space)
         self.actions = _actions(name, first.action_space)
-        self.exact = type(first.unwrapped).__module__.startswith(_EXACT)
+        self._shape = tuple(first.observation_space.shape)
+        self.exact = _can_be_put_back(first)
         self._discrete = isinstance(self.actions, Discrete)
         self._start = int(getattr(first.action_space, "start", 0))
         self._box = None if self._discrete else first.action_space
@@ -96,10 +102,16 @@ class InProcess(Environments):
                 self._last = final.copy()
                 for i in np.flatnonzero(over):
                     self._last[i] = self.copies[i].reset()[0]
-        return check_step(Step(self._last, rewards, ended, truncated & ~ended, final), self.name)
+        return Step(self._last, rewards, ended, truncated & ~ended, final)
 
     def _array(self, observations: list[Any]) -> Array:
-        return np.array(observations, dtype=self._dtype)
+        made = np.array(observations, dtype=self._dtype)
+        if made.shape[1:] != self._shape:
+            raise TrainingError(
+                f"The environment {self.name} gave observations of the shape {made.shape[1:]}, but its "
+                f"observation_space says {self._shape}. Mend the environment."
+            )
+        return made
 
     def _actions(self, actions: Array) -> Any:
         """As the copies take them."""
@@ -121,13 +133,28 @@ class InProcess(Environments):
         return self._last
 
     def render(self, copy: int = 0) -> Array | str:
-        with _named(self.name):
-            picture: Array = self.copies[copy].render()
+        try:
+            with _named(self.name):
+                picture: Array = self.copies[copy].render()
+        except TrainingError as error:
+            if type(error.__cause__).__name__ == "DependencyNotInstalled":
+                raise GradlabError(f"To draw {self.name}: {one_line(error.__cause__)}") from error  # type: ignore[arg-type]
+            raise
         return picture
 
     def close(self) -> None:
         for copy in self.copies:
             copy.close()
+
+
+def _can_be_put_back(copy: Any) -> bool:
+    """Whether all that the next steps depend on is known, also of what is wrapped around the environment."""
+    while copy is not copy.unwrapped:
+        if not (type(copy).__module__.startswith("gymnasium.wrappers.") and type(copy).__name__ in _STATELESS):
+            return False
+        copy = copy.env
+    module = type(copy).__module__
+    return module.startswith(_EXACT) and module != _CARDS
 
 
 def _state(copy: Any) -> dict[str, Any]:
@@ -208,7 +235,7 @@ class InWorkers(InProcess):
         final = self._last.copy()
         for i in np.flatnonzero(info.get("_final_obs", [])):
             final[i] = info["final_obs"][i]
-        return check_step(Step(self._last, rewards, ended, truncated & ~ended, final), self.name)
+        return Step(self._last, rewards, ended, truncated & ~ended, final)
 
     def snapshot(self) -> dict[str, Any]:
         return {}

@@ -13,6 +13,7 @@ from gradlab.errors import GradlabError, unknown
 from gradlab.estimators import network
 from gradlab.estimators.network import Chosen
 from gradlab.specs import Array
+from gradlab.training.optimizers import SEARCHING
 from gradlab.training.plan import Plan, plan_schema
 from gradlab.training.transfer import check_own_start
 
@@ -92,7 +93,7 @@ class EstimatorSettings(BaseEstimator):  # type: ignore[misc]
             )
         batch = self.batch_size
         if batch == "auto":
-            batch = "full" if self._optimizer_name == "lbfgs" else _BATCH
+            batch = "full" if self._optimizer_name in SEARCHING else _BATCH
         values = {
             "epochs": self.epochs,
             "batch_size": batch,

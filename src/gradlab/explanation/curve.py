@@ -45,6 +45,10 @@ _FUNCTIONS: dict[str, _Shown] = {
     **{f"loss.{name}": (_of_prediction, _PREDICTION, (-4, 4), (-4, 6)) for name in ("squared", "absolute", "huber")},
     "loss.gaussian_nll": (_of_prediction, "the mean, where the target is 0 and the deviation 1", (-4, 4), (-4, 6)),
     "loss.binary_cross_entropy": (_of_logit, "the logit, where the target is 1", (-6, 6), (-2, 6)),
+    **{
+        f"loss.{name}": (_of_logit, "the score, where the target is 1", (-3, 3), (-4, 6))
+        for name in ("hinge", "squared_hinge")
+    },
     "loss.poisson_nll": (_of_logit, "the logarithm of the mean, where the count is 1", (-4, 3), (-2, 6)),
     "loss.cross_entropy": (
         lambda loss, x: loss(_beside_zero(x), torch.zeros(len(x), dtype=torch.long), reduction="none"),

@@ -3,14 +3,15 @@
 import difflib
 
 from gradlab.errors import GradlabError, unknown
-from gradlab.explanation import autodiff, cnn
 from gradlab.explanation.block import summaries as of_blocks
 from gradlab.explanation.docstring import Docstring
 from gradlab.explanation.equations import sentence
 from gradlab.explanation.law import law_summaries
+from gradlab.explanation.mathematics import functions
 from gradlab.explanation.part import parts
 from gradlab.explanation.picture import figures
 from gradlab.explanation.walk import walks
+from gradlab.explanation.words import ALSO, WALKS
 from gradlab.verification.course import LAWS
 
 _TITLES = {
@@ -18,19 +19,14 @@ _TITLES = {
     "optimizers": "Optimisers",
     "schedules": "Schedules",
     "metrics": "Metrics",
+    "maths": "Mathematics",
     "laws": "Laws",
     "examples": "Worked examples",
     "pictures": "Pictures",
 }
 """Of the groups, by the words that list them."""
 GROUPS = tuple(_TITLES)
-AUTODIFF, CNN = "autodiff", "cnn"
-WALKS = {AUTODIFF: autodiff.SUMMARY, CNN: cnn.DOC.summary}
-"""Not parts, but ways that are gone step by step."""
-_ALSO = {
-    **dict.fromkeys(("backprop", "backpropagation", "backward", "chainrule", "automaticdifferentiation"), AUTODIFF),
-    **dict.fromkeys(("convnet", "convolution", "convolutionalnetwork", "im2col", "col2im"), CNN),
-}
+_ALSO = {word.replace("-", ""): name for word, name in ALSO.items()}
 
 
 def groups() -> dict[str, dict[str, str]]:
@@ -46,6 +42,7 @@ def groups() -> dict[str, dict[str, str]]:
         _TITLES["blocks"]: of_blocks(),
         **kinds,
         "Step by step": WALKS,
+        _TITLES["maths"]: {name: Docstring.of(function).summary for name, function in functions().items()},
         **{
             f"{_TITLES['laws']}: {part}": {law: laws[law] for law in laws if LAWS[law] == part}
             for part in dict.fromkeys(LAWS.values())
@@ -92,10 +89,14 @@ def flat(listed: dict[str, dict[str, str]]) -> dict[str, str]:
 def find(name: str) -> str:
     """The whole name of what is asked for: by it, by its last part, or by the usual word for it.
 
+    A function of `maths` is meant where nothing else has that name.
+
     >>> find("norm.rms"), find("lstm"), find("batch-norm"), find("LayerNorm"), find("backprop"), find("adam")
     ('norm.rms', 'recurrent.lstm', 'norm.batch', 'norm.layer', 'autodiff', 'optimizer.adam')
     >>> find("CNN"), find("convnet"), find("Conv2d")
     ('cnn', 'cnn', 'conv.conv2d')
+    >>> find("bfgs"), find("maths.bfgs"), find("isserlis"), find("lumped")
+    ('optimizer.bfgs', 'maths.bfgs', 'maths.isserlis', 'maths.markov.lumped')
     """
     names = list(summaries())
     bare = _bare(name).replace("_", "")
@@ -108,7 +109,9 @@ def find(name: str) -> str:
         kind, _, own = _bare(each).replace("_", "").rpartition(".")
         for word in {own, own + kind, kind + own}:
             short.setdefault(word, []).append(each)
-    if len(several := short.get(bare, [])) == 1:
+    several = short.get(bare, [])
+    several = [each for each in several if each not in functions()] or several
+    if len(several) == 1:
         return several[0]
     close = several or [
         each for word in difflib.get_close_matches(bare, short, n=3, cutoff=0.7) for each in short[word]
@@ -117,7 +120,7 @@ def find(name: str) -> str:
         meant = " or ".join(repr(each) for each in dict.fromkeys(close))
         what = "is not one thing" if several else "is not known here"
         raise GradlabError(f"{name!r} {what}. Did you mean {meant}? `gradlab explain` lists all.")
-    raise unknown("block", name, names)
+    raise unknown("name", name, names)
 
 
 def _bare(name: str) -> str:

@@ -15,6 +15,7 @@ from gradlab.explanation.curve import curve
 from gradlab.explanation.docstring import Docstring, Equation
 from gradlab.explanation.equations import mathml
 from gradlab.explanation.law import CASES, LawExplanation, Statement
+from gradlab.explanation.mathematics import FunctionExplanation
 from gradlab.explanation.part import PartExplanation
 from gradlab.explanation.picture import figure_chart, figure_of, has_figure
 from gradlab.explanation.walk import Step, Walk
@@ -49,9 +50,7 @@ def block_page(block: Explanation) -> Html:
     sections = [
         section("At a glance", table((), rows, class_="pairs")),
         section("Use it", tag("div", _python(block.example), class_="code")),
-        section("Laws", table((), [[name, _formula(formula)] for name, formula in block.laws.items()]))
-        if block.laws
-        else "",
+        _laws(block.laws),
         section(
             "The block and its twin",
             tag(
@@ -79,6 +78,23 @@ def part_page(part: PartExplanation) -> Html:
     ]
     picture = part.plot.figure() if part.plot else ""
     return _page(part.name, [_top(part.name, part.doc), picture, _body(part.doc), *sections])
+
+
+def function_page(function: FunctionExplanation) -> Html:
+    """The whole page of a function of `maths`."""
+    used = tag("div", _python(function.example), class_="code")
+    peers = tag("p", f"Equal to {', '.join(function.peers)}.") if function.peers else ""
+    sections = [
+        section("Use it", used) if function.example else Html(""),
+        _laws(function.laws),
+        section("The code", peers, tag("div", _code(function.code), class_="beside")),
+    ]
+    return _with_figure(function.name, [_top(function.name, function.doc), _body(function.doc)], sections)
+
+
+def _laws(laws: dict[str, str]) -> Html:
+    rows = [[name, _formula(formula)] for name, formula in laws.items()]
+    return section("Laws", table((), rows)) if laws else Html("")
 
 
 def walk_page(walk: Walk) -> Html:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gradlab.errors import GradlabError, unknown
 from gradlab.maths.arrays import tensor
-from gradlab.maths.probability.newton import newton
+from gradlab.maths.optimisation.newton import newton
 from gradlab.maths.separation import check_optimum_exists
 from gradlab.nn import losses
 
@@ -104,20 +104,20 @@ def fit_glm(x: Any, y: Any, family: FamilyName) -> LinearModel:
         curvature = torch.einsum("nkl,np,nq->pkql", own.variance(mean), design, design)
         return (design.mT @ (mean - targets)).flatten() / len(x), curvature.reshape(2 * (beta.numel(),)) / len(x)
 
-    optimum = newton(nll, x.new_zeros(shape).flatten(), derivatives)
-    beta = optimum.point.reshape(shape)
+    way = newton(nll, x.new_zeros(shape).flatten(), tolerance=0.0, derivatives=derivatives).points
+    beta = way[-1].reshape(shape)
     eta = design @ beta
     if family != "gaussian" and float(eta.abs().max()) > _EXTREME:
         check_optimum_exists(design, targets, family)
 
-    variances = torch.linalg.inv(len(x) * derivatives(optimum.point)[1]).diagonal()
+    variances = torch.linalg.inv(len(x) * derivatives(way[-1])[1]).diagonal()
     total = float(own.nll(eta, targets).sum())
     if family == "gaussian":
         squares = (eta - targets).square().sum()
         variances = variances * squares / max(len(x) - design.shape[1], 1)
         total = float(losses.gaussian_nll(eta, targets, (squares / len(x)).sqrt(), reduction="sum"))
     errors = variances.sqrt().reshape(shape)
-    return LinearModel(family, beta[1:], beta[0], errors[1:], errors[0], total, len(optimum.path) - 1)
+    return LinearModel(family, beta[1:], beta[0], errors[1:], errors[0], total, len(way) - 1)
 
 
 def _design(x: Tensor, rows: int) -> Tensor:

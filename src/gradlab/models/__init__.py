@@ -32,6 +32,7 @@ from gradlab.models.registry import models
 from gradlab.models.seq2seq import EncoderDecoderModel
 from gradlab.models.series import SeriesRNN, SeriesTransformer
 from gradlab.models.support_vectors import SupportVectorClassification, SupportVectorRegression
+from gradlab.models.tabular import MonteCarlo, PolicyIteration, QLearning, Sarsa, ValueIteration
 from gradlab.models.vision import (
     VisionTransformer,
     cifar_cnn,
@@ -57,13 +58,17 @@ __all__ = [
     "GaussianMixture",
     "GraphNetwork",
     "MaskedLanguageModel",
+    "MonteCarlo",
     "NGram",
     "PCA",
     "PixelCNN",
     "Policy",
+    "PolicyIteration",
+    "QLearning",
     "QNetwork",
     "RecurrentClassifier",
     "RecurrentLanguageModel",
+    "Sarsa",
     "ScoreMLP",
     "SupportVectorClassification",
     "SupportVectorRegression",
@@ -75,6 +80,7 @@ __all__ = [
     "TransformerLanguageModel",
     "UNet",
     "VAE",
+    "ValueIteration",
     "VisionTransformer",
     "build_model",
     "cifar_cnn",

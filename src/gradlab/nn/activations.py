@@ -79,6 +79,10 @@ class ReLU(Activation):
 
     At the kink the slope is taken to be 0. A unit whose inputs are all negative gets no gradient, and stays so.
 
+    The usual first choice for hidden layers. Where units die, lower the rate or take `leaky_relu`, `elu` or `maxout`;
+    `tanh` has its place where outputs must be bounded; `sigmoid` has none in a hidden layer, since its slope is at most
+    ¼ and its outputs have one sign (`gradlab explain sigmoid-problems --show FILE.html`).
+
     >>> ReLU()(torch.tensor([-1.0, 0.0, 2.0])).tolist()
     [0.0, 0.0, 2.0]
     """

@@ -200,11 +200,16 @@ def scale(values: Iterable[float], times: float = 100) -> dict[str, Any]:
 
 
 def log_scale(values: Iterable[float | None]) -> dict[str, Any]:
-    """Ticks at 1 and 3 of every decade; of many decades at 1 alone, or at 1 of every second, third, …"""
+    """Ticks at 1 and 3 of every decade; of many decades at 1 alone, or at 1 of every second, third, …
+
+    Values of less than two such ticks have those that plotly.js chooses.
+    """
     positive = [v for v in values if v is not None and v > 0 and math.isfinite(v)]
     low, high = (math.floor(math.log10(end(positive, default=1))) for end in (min, max))
     every, digits = max(1, (high - low) // 6), (1, 3) if high - low < 4 else (1,)
     ticks = [float(f"{digit}e{decade}") for decade in range(low - 1, high + 2, every) for digit in digits]
+    if positive and sum(min(positive) <= tick <= max(positive) for tick in ticks) < 2:
+        return LOGARITHMIC
     return {**LOGARITHMIC, "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
 
 

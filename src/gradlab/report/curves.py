@@ -1,4 +1,4 @@
-"""How the run went: loss and metrics over the epochs, and the signs of a healthy training."""
+"""How the run went: loss and metrics over the epochs or steps, and the signs of a healthy training."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gradlab.report import charts as draw
 from gradlab.report.charts import ACCENT, TRAIN, VALIDATION, Trace, axis, chart, charts, thinned
 from gradlab.report.markup import Html, quiet, section
+from gradlab.specs import Environment
 from gradlab.wording import name_of, number
 
 if TYPE_CHECKING:
@@ -31,29 +32,30 @@ def learning_section(run: "Run") -> Html:
         minimised = "the one that is minimised, with smoothed labels or weighted classes"
         words.append(f"The loss of the train steps is {minimised}.")
     parts = [name for name in (log["train"][-1] if log["train"] else {}) if name not in _ALWAYS]  # losses by name
-    metrics = dict.fromkeys(["loss", *parts, *(run.task.figure_names if log["validation"] else [])])
-    figures = [_progress(log, metric, criterion) for metric in metrics]
-    return section("Learning", quiet(" ".join(words)) if log["validation"] else "", charts(*figures))
+    figures = run.task.figure_names if log["validation"] else []
+    order = [*figures, "loss", *parts] if _clock(run) == "step" else ["loss", *parts, *figures]  # returns are the point
+    drawn = [_progress(log, metric, criterion, _clock(run)) for metric in dict.fromkeys(order)]
+    return section("Learning", quiet(" ".join(words)) if log["validation"] else "", charts(*drawn))
 
 
 def _best(criterion: "Criterion") -> str:
     return f"{'highest' if criterion.higher_is_better else 'lowest'} validation {name_of(criterion.figure)}"
 
 
-def _progress(log: Log, metric: str, criterion: "Criterion") -> Html:
-    """One figure over the epochs; losses are there of the steps themselves too."""
+def _progress(log: Log, metric: str, criterion: "Criterion", clock: str) -> Html:
+    """One figure over the training; losses are there of the steps themselves too."""
     traces = []
     if any(metric in line for line in log["train"]):
-        traces.append(_curve("train steps, averaged", log["train"], metric, TRAIN, width=1, opacity=0.7))
+        traces.append(_curve("train steps, averaged", log["train"], metric, TRAIN, clock, width=1, opacity=0.7))
     if log["validation"]:
-        traces.append(_curve("train sample", log["train-sample"], metric, TRAIN))
-        traces.append(_curve("validation", log["validation"], metric, VALIDATION))
+        traces.append(_curve("train sample", log["train-sample"], metric, TRAIN, clock))
+        traces.append(_curve("validation", log["validation"], metric, VALIDATION, clock))
         choose = max if criterion.higher_is_better else min
         best = choose(log["validation"], key=lambda line: line[criterion.figure])
-        traces += [_best_step(best, metric)] if metric in best else []
+        traces += [_best_step(best, metric, clock)] if metric in best else []
     name = name_of(metric)
     scale = draw.scale(_values(traces)) if metric == "loss" else {}
-    return _over_epochs(name[0].upper() + name[1:], name, traces, scale or _trained_range(log, metric))
+    return _over(clock, name[0].upper() + name[1:], name, traces, scale or _trained_range(log, metric))
 
 
 def _trained_range(log: Log, metric: str) -> dict[str, Any]:
@@ -65,16 +67,18 @@ def _trained_range(log: Log, metric: str) -> dict[str, Any]:
 
 
 def health_section(run: "Run") -> Html:
-    """Learning rate, gradient norm, and how far each update moves each layer."""
-    lines = _log(run)["train"]
+    """Learning rate, gradient norm, and how far each update moves each layer; nothing where there are no gradients."""
+    lines, clock = _log(run)["train"], _clock(run)
     layers = list(lines[0]["update_ratio"]) if lines else []
+    if lines and not layers:
+        return Html()
     ratios = [
-        _curve(layer, [{**line, "ratio": line["update_ratio"][layer] or None} for line in lines], "ratio", color)
+        _curve(layer, [{**line, "ratio": line["update_ratio"][layer] or None} for line in lines], "ratio", color, clock)
         for layer, color in zip(layers, draw.line_colors(len(layers)), strict=False)
     ]
     named = draw.has_legend(len(layers))
-    norms = [_curve("gradient norm", lines, "gradient_norm", ACCENT)]
-    rates = [_curve("learning rate", lines, "lr", ACCENT)]
+    norms = [_curve("gradient norm", lines, "gradient_norm", ACCENT, clock)]
+    rates = [_curve("learning rate", lines, "lr", ACCENT, clock)]
     ratio_note = (
         "How far one step moves each layer, relative to its size. Around 0.001 (the band) is a good rule of thumb: far "
         f"above, steps are rash and training may blow up; far below, the layer hardly learns."
@@ -87,7 +91,8 @@ def health_section(run: "Run") -> Html:
     rate_note = "The size of a step, after the schedule."
     shape = {"shapes": [draw.healthy_updates()], "showlegend": named}
     figures = [
-        _over_epochs(
+        _over(
+            clock,
             "Update-to-weight ratio",
             "‖update‖ / ‖weight‖",
             ratios,
@@ -95,8 +100,8 @@ def health_section(run: "Run") -> Html:
             ratio_note,
             **shape,
         ),
-        _over_epochs("Gradient norm", "‖gradient‖", norms, draw.log_scale(_values(norms)), norm_note, showlegend=False),
-        _over_epochs("Learning rate", "learning rate", rates, _FROM_ZERO, rate_note, showlegend=False),
+        _over(clock, "Gradient norm", "‖gradient‖", norms, draw.log_scale(_values(norms)), norm_note, showlegend=False),
+        _over(clock, "Learning rate", "learning rate", rates, _FROM_ZERO, rate_note, showlegend=False),
     ]
     return section("Health of the training", charts(*figures))
 
@@ -109,21 +114,29 @@ def _log(run: "Run") -> Log:
     return log
 
 
-def _over_epochs(title: str, y: str, traces: list[Trace], scale: dict[str, Any], note: str = "", **layout: Any) -> Html:
-    return chart(title, traces, note, xaxis=axis("epoch", rangemode="tozero"), yaxis=axis(y, **scale), **layout)
+def _clock(run: "Run") -> str:
+    """What the axes of a training count: passes over its examples or, where it acts and has none, steps."""
+    return "step" if isinstance(run.preprocessing.spec, Environment) else "epoch"
 
 
-def _curve(name: str, lines: Lines, key: str, color: str, **options: Any) -> Trace:
+def _over(
+    clock: str, title: str, y: str, traces: list[Trace], scale: dict[str, Any], note: str = "", **layout: Any
+) -> Html:
+    return chart(title, traces, note, xaxis=axis(clock, rangemode="tozero"), yaxis=axis(y, **scale), **layout)
+
+
+def _curve(name: str, lines: Lines, key: str, color: str, clock: str, **options: Any) -> Trace:
     lines = thinned([line for line in lines if key in line])  # a metric that is undefined has no figure
-    x, y = [line["epoch"] for line in lines], [line[key] for line in lines]
-    return draw.line(name, x, y, color, "%{fullData.name}<br>epoch %{x:.4~g}: %{y:.4~g}<extra></extra>", **options)
+    x, y = [line[clock] for line in lines], [line[key] for line in lines]
+    words = f"%{{fullData.name}}<br>{clock} %{{x:.4~g}}: %{{y:.4~g}}<extra></extra>"
+    return draw.line(name, x, y, color, words, **options)
 
 
-def _best_step(best: dict[str, Any], metric: str) -> Trace:
+def _best_step(best: dict[str, Any], metric: str, clock: str) -> Trace:
     """The step with the best validation figure, whichever metric is drawn."""
     ring: dict[str, Any] = {"size": 11, "line": {"color": VALIDATION, "width": 2.5}}
     name = f"best step, {best['step']:,}: {number(best[metric])}"
-    trace = draw.dots(name, [best["epoch"]], [best[metric]], "rgba(0,0,0,0)", **ring)
+    trace = draw.dots(name, [best[clock]], [best[metric]], "rgba(0,0,0,0)", **ring)
     return trace | {"cliponaxis": False, "hoverinfo": "name"}
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from gradlab.diagnosis.finding import Finding
+from gradlab.diagnosis.finding import Finding, ranks_in_words
 from gradlab.diagnosis.series import Series
 from gradlab.diagnosis.telling import advice, code_and_comment, is_code, is_wide, sentence
 from gradlab.report.markup import Html, join, prose, section, tag
@@ -43,6 +43,8 @@ def _facts(finding: Finding) -> Iterator[tuple[str, Html]]:
         yield "Goes with", tag("code", finding.follows_from)
     if finding.where:
         yield "Where", tag("span", finding.where, class_="place")
+    if finding.ranks:
+        yield "On", join([ranks_in_words(finding.ranks)])
     if finding.since_step >= 0:
         yield "Since", join(["the first step" if finding.since_step == 0 else f"step {finding.since_step:,}"])
     if finding.evidence and finding.title:

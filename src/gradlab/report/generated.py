@@ -28,6 +28,7 @@ _WAYS, _STEPS = 5, 12
 _ROWS, _STAGES = 5, 12
 _SEARCHED = 20_000  # training examples among which the nearest is looked for
 _ENCODED = 2000
+_ENLARGED = 1.5  # times as large as the pixels of a grid, at most
 
 
 def samples_section(run: "Run") -> Html:
@@ -188,5 +189,6 @@ def _rows_of(run: "Run", prepared: Tensor, columns: int) -> Pixels:
 
 
 def _figure(title: str, pixels: Pixels, words: str) -> Html:
-    shown = tag("img", src=address(pixels), alt=title, style="width: 100%; image-rendering: pixelated")
+    most = f"max-width: {_ENLARGED * pixels.shape[1]:.0f}px"  # a square as wide as the page would hide all else
+    shown = tag("img", src=address(pixels), alt=title, style=f"width: 100%; {most}; image-rendering: pixelated")
     return tag("figure", tag("h3", title), shown, *([tag("figcaption", words)] if words else []))

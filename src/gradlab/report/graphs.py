@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.report.charts import INK, PALETTE, SOFT, axis, chart, dots, label
+from gradlab.printable import printable
+from gradlab.report.charts import INK, PALETTE, SOFT, Trace, axis, chart, dots, label
 from gradlab.report.markup import Html
 from gradlab.report.predictions import Predictions
 
@@ -16,18 +17,24 @@ if TYPE_CHECKING:
 Numbers = npt.NDArray[np.float64]
 
 _MOST = 400  # nodes that a drawing shows legibly
+_NAMED, _LONGEST = 50, 12  # nodes whose names stand beside them, and characters of a name
 _ROUNDS = 200
 _WRONG = "#cc3311"
 
 
+def can_be_drawn(raw: "RawGraphs") -> bool:
+    """Up to some hundred nodes, which are asked for."""
+    return raw.level == "node" and len(raw.nodes) <= _MOST
+
+
 def graph_figure(run: "Run", predictions: Predictions) -> Html:
-    """The graph, where it is one of up to some hundred nodes that are asked for."""
+    """The graph with what is predicted of its nodes."""
     raw: RawGraphs = run.dataset.raw
-    if raw.level != "node" or len(raw.nodes) > _MOST or raw.asked is None:
+    if not can_be_drawn(raw) or raw.asked is None:
         return Html()
-    x, y = place_nodes(raw.edges, len(raw.nodes)).T
-    names = raw.node_names or [str(i) for i in range(len(raw.nodes))]
-    traces = [_lines(raw, x, y)]
+    places = place_nodes(raw.edges, len(raw.nodes))
+    x, y = places.T
+    names, marks = _names(raw), []
     tested, known = raw.asked[predictions.rows, 0], raw.asked[run.dataset.train.rows, 0]
     for c, name in enumerate(predictions.classes):
         color = PALETTE[c % len(PALETTE)]
@@ -36,25 +43,43 @@ def graph_figure(run: "Run", predictions: Predictions) -> Html:
         for kind, nodes, marker in ((name, of, {"size": 10}), (f"{name}, a training label", given, _SQUARE)):
             if len(nodes):
                 custom = [label(names[i]) for i in nodes]
-                traces.append(
+                marks.append(
                     dots(kind, x[nodes], y[nodes], color, "%{customdata}<extra></extra>", custom=custom, **marker)
                 )
     wrong = tested[predictions.predicted != predictions.actual]
     if len(wrong):
         ring = {"symbol": "circle-open", "size": 17, "line": {"width": 2.5, "color": _WRONG}}
-        traces.append(dots("wrong", x[wrong], y[wrong], _WRONG, "wrong<extra></extra>", **ring))
-    bare = {"showgrid": False, "zeroline": False, "showticklabels": False}
+        marks.append(dots("wrong", x[wrong], y[wrong], _WRONG, "wrong<extra></extra>", **ring))
     note = "Colours are predictions of test nodes; squares are labels that training had, rings mark what is wrong."
-    return chart(
-        "The graph", traces, note, height=520, showlegend=True, xaxis=axis("", **bare),
-        yaxis=axis("", scaleanchor="x", **bare),
-    )  # fmt: skip
+    return drawing("The graph", raw, places, marks, note)
 
 
 _SQUARE = {"symbol": "square", "size": 13, "line": {"width": 1.5, "color": INK}}
 
 
-def _lines(raw: "RawGraphs", x: Numbers, y: Numbers) -> dict[str, object]:
+def drawing(title: str, raw: "RawGraphs", places: Numbers, marks: list[Trace], note: str) -> Html:
+    """Edges as lines, with marks on the nodes, and beside few nodes their names."""
+    x, y = places.T
+    bare = {"showgrid": False, "zeroline": False, "showline": False, "showticklabels": False, "ticks": ""}
+    few = [_beside(x, y, _names(raw))] if len(raw.nodes) <= _NAMED else []
+    return chart(
+        title, [_lines(raw, x, y), *marks, *few], note, height=520, showlegend=True, xaxis=axis("", **bare),
+        yaxis=axis("", scaleanchor="x", **bare),
+    )  # fmt: skip
+
+
+def _names(raw: "RawGraphs") -> list[str]:
+    return raw.node_names or [str(i) for i in range(len(raw.nodes))]
+
+
+def _beside(x: Numbers, y: Numbers, names: list[str]) -> Trace:
+    """Names above the nodes, from which marks that are not seen keep them apart."""
+    texts, unseen = [label(printable(name, _LONGEST)) for name in names], {"size": 14, "opacity": 0}
+    return {"x": x, "y": y, "mode": "markers+text", "marker": unseen, "text": texts, "textposition": "top center",
+            "textfont": {"size": 10, "color": SOFT}, "hoverinfo": "skip", "showlegend": False}  # fmt: skip
+
+
+def _lines(raw: "RawGraphs", x: Numbers, y: Numbers) -> Trace:
     """All edges as one line with gaps."""
     first, second = raw.edges[:, raw.edges[0] < raw.edges[1]] if not raw.directed else raw.edges
     gaps = [None] * len(first)
@@ -62,8 +87,8 @@ def _lines(raw: "RawGraphs", x: Numbers, y: Numbers) -> dict[str, object]:
         [v for ends in zip(z[first].tolist(), z[second].tolist(), gaps, strict=True) for v in ends] for z in (x, y)
     )
     xs, ys = along
-    return {"x": xs, "y": ys, "mode": "lines", "line": {"color": SOFT, "width": 0.8}, "hoverinfo": "skip",
-            "showlegend": False}  # fmt: skip
+    return {"x": xs, "y": ys, "mode": "lines", "line": {"color": SOFT, "width": 0.8}, "opacity": 0.6,
+            "hoverinfo": "skip", "showlegend": False}  # fmt: skip
 
 
 def place_nodes(edges: npt.NDArray[np.int64], nodes: int) -> Numbers:

@@ -29,7 +29,7 @@ def grid_figures(run: "Run") -> list[Html]:
 
 def _map(grid: Grid, arrows: list[str], worth: list[float], valued: bool) -> Html:
     values: list[list[float | None]] = [[None] * grid.width for _ in range(grid.height)]
-    texts = [["" for _ in range(grid.width)] for _ in range(grid.height)]
+    texts = [["#" for _ in range(grid.width)] for _ in range(grid.height)]
     for cell, arrow, value in zip(grid.cells, arrows, worth, strict=True):
         y, x = cell
         sign = grid.sign(cell)
@@ -48,7 +48,7 @@ def _map(grid: Grid, arrows: list[str], worth: list[float], valued: bool) -> Htm
         ygap=2,
     )
     ticks = {"showgrid": False, "dtick": 1}
-    note = "What each cell is worth, and the greedy action in it. S is the start, G the goal, X a pit."
+    note = "What each cell is worth, and the greedy action in it. S is the start, G the goal, X a pit, # a wall."
     return chart(
         "Policy",
         [heat],

@@ -4,14 +4,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradlab.report.markup import Html, card, join, quiet, tag
+from gradlab.specs import Environment
 from gradlab.wording import counted, duration, name_of, number
 
 if TYPE_CHECKING:
     from gradlab.run import Run
 
 _APART = ("ece",)  # a guess that never changes is well calibrated: beside such a baseline the figure says nothing
-_NEITHER = ("coverage",)  # of which neither more nor less is better
-_BESIDE = {"_se": "standard error", "_real": "real examples", "_real_se": "their standard error"}  # of a figure
+_NEITHER = ("coverage", "episode_length", "kl", "return_std")  # of which neither more nor less is better
+_BESIDE = {
+    "_se": "standard error", "_real": "real examples", "_real_se": "their standard error",
+    "_error": "standard error", "_draws_error": "of the draws alone",
+    "_variance_closed": "variance of a draw", "_variance_drawn": "with the KL drawn",
+}  # fmt: skip
 _ENDS = {"patience": "It stopped early, when the validation loss had long ceased to fall."}
 
 
@@ -36,6 +41,8 @@ def headline(run: "Run") -> Html:
 def _what(run: "Run", result: dict[str, Any]) -> Html:
     examples, device = run.data["sizes"]["train"], run.environment["device_name"]
     epochs = max((line["epoch"] for line in run.metrics), default=0)
+    steps = counted(result["steps"], "step")
+    acts = isinstance(run.preprocessing.spec, Environment)
     return join(
         [
             "The model ",
@@ -43,7 +50,7 @@ def _what(run: "Run", result: dict[str, Any]) -> Html:
             f" with {counted(result['parameters'], 'parameter')}, trained on ",
             f"{counted(examples, 'example')} of " if examples else "",
             tag("b", _source(run)),
-            f" for {epochs:.3g} epoch{'' if epochs == 1 else 's'} ({counted(result['steps'], 'step')}) in "
+            f" for {steps} in " if acts else f" for {epochs:.3g} epoch{'' if epochs == 1 else 's'} ({steps}) in ",
             f"{duration(result['seconds'])} on {run.environment['device'].upper()}{f' ({device})' if device else ''}.",
         ]
     )
@@ -55,7 +62,7 @@ def _source(run: "Run") -> str:
     if run.recipe.data.name == "fit":
         return "the data of a script"
     if not values.get("path"):
-        return run.recipe.data.name
+        return run.recipe.data_name
     name = Path(values["path"]).name
     return f"{name} (target {values['target']})" if "target" in values else name
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradlab.data import Episodes
-from gradlab.environments.environment import Array
+from gradlab.environments.environment import Array, check_step
 from gradlab.errors import GradlabError
 from gradlab.models.policies import Policy
 from gradlab.models.policies.policy import in_bounds
@@ -59,7 +59,8 @@ def moments(run: "Run", episodes: int, seed: int, render: bool) -> Iterator[Mome
                 observed, total = copy.reset(split.seed + seed + episode), 0.0
                 for length in range(1, _LONGEST + 1):
                     frames = [copy.render()] if render else []
-                    step = copy.step(in_bounds(policy.act(torch.as_tensor(observed, device=device)), copy.actions))
+                    actions = in_bounds(policy.act(torch.as_tensor(observed, device=device)), copy.actions)
+                    step = check_step(copy.step(actions), split.env.name)
                     observed, total = step.observations, total + float(step.rewards[0])
                     over = bool(step.over[0]) or length == _LONGEST
                     if over and frames and isinstance(frames[0], str):

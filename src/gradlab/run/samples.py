@@ -48,6 +48,8 @@ class Drawing:
     def __init__(self, run: "TrainedRun", model: nn.Module, wish: Wish) -> None:
         if not isinstance(run.task, Generative):
             raise GradlabError(f"{run.path} draws no examples: its task is {run.recipe.task.name}.")
+        if wish.seed < 0:
+            raise GradlabError(f"--seed {wish.seed}: a seed is a whole number from 0 on.")
         self.run, self.task, self.model, self.wish = run, run.task, model, wish
         self.task.check_request(self.request(1))
 
@@ -88,6 +90,7 @@ class Drawing:
 
     def ways(self, count: int, steps: int) -> Array:
         """Samples (count, steps, …) along spherical ways between two noises each; one class on each way."""
+        self.task.check_walk(self.request(1))
         with _drawing(self.model, self.wish.seed, 0):
             first, second = self.task.noise(self.model, 2 * count).chunk(2)
             noise = slerp(first, second, torch.linspace(0, 1, steps))
@@ -101,9 +104,13 @@ class Drawing:
 
     def stages(self, count: int, most: int) -> Array:
         """The same samples (stages, count, …) from noise to end, at so many stages at most."""
-        with _drawing(self.model, self.wish.seed, 0):
-            kept = thinned(self.task.trajectory(self.model, count, self._labelled(count)), most)
-        return np.stack([self.raw(samples) for samples in kept])
+        parts = []
+        for start in range(0, count, self.task.at_once):
+            size = min(self.task.at_once, count - start)
+            with _drawing(self.model, self.wish.seed, start):
+                kept = thinned(self.task.trajectory(self.model, size, self._labelled(size)), most)
+            parts.append(np.stack([self.raw(samples) for samples in kept]))
+        return np.concatenate(parts, axis=1)
 
     def raw(self, samples: Tensor) -> Array:
         """In the units of the data."""

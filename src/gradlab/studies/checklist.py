@@ -145,8 +145,9 @@ def small_subset_is_learned(experiment: Experiment) -> Check:
 def update_ratios(experiment: Experiment, short: "_Short") -> Check:
     """How far one of the first steps moves each layer: about a thousandth of its length."""
     name = "update / weight"
-    if experiment.plan.optimizer.name == "lbfgs":
-        return Check(name=name, state="skipped", measured="lbfgs chooses the length of its steps by itself")
+    if experiment.plan.searches:
+        measured = f"{experiment.plan.optimizer.name} chooses the length of its steps by itself"
+        return Check(name=name, state="skipped", measured=measured)
     if short.diverged:
         return Check(
             name=name, state="failed", measured="training diverged at once", advice="Lower train.lr, or try --find-lr."
@@ -217,8 +218,8 @@ class _Short:
     @classmethod
     def of(cls, experiment: Experiment, blank: bool = False) -> "_Short":
         plan = experiment.plan
-        # L-BFGS does in a few steps what others do in hundreds.
-        steps = min(experiment.steps, 5 if plan.optimizer.name == "lbfgs" else _SHORT)
+        # Those that search do in a few steps what others do in hundreds.
+        steps = min(experiment.steps, 5 if plan.searches else _SHORT)
         history = History()
         train = _blank(experiment.splits["train"]) if blank else experiment.splits["train"]
         try:

@@ -59,10 +59,10 @@ def find_rate(
     The experiment itself stays as it is, and no run is made. With `out`, the result and its picture are written there,
     and beside them the command that trains with the suggestion.
     """
-    if experiment.plan.optimizer.name == "lbfgs":
+    if experiment.plan.searches:
         raise GradlabError(
-            "The range test is for optimisers whose steps are as long as the learning rate says; lbfgs finds that "
-            "length by itself. Leave train.lr=1."
+            "The range test is for optimisers whose steps are as long as the learning rate says; "
+            f"{experiment.plan.optimizer.name} finds that length by itself. Leave train.lr=1."
         )
     if not isinstance(experiment.splits["train"], Examples):
         raise GradlabError("The range test looks at the same training examples again and again, and a stream has none.")

@@ -81,7 +81,7 @@ def _generators(device: torch.device) -> list[torch.Generator]:
 
 def predict(model: nn.Module, inputs: Column, rows: int = _ROWS) -> Tensor:
     """Model outputs for all inputs, in evaluation mode, on the device of the inputs."""
-    rows = at_once(inputs, rows)
+    rows = at_once(rows, inputs)
     parts = (inputs[start : start + rows] for start in range(0, max(1, len(inputs)), rows))
     with inference(model):
         return torch.cat([model(sent(part, device_of(model))).to(part.device) for part in parts])
@@ -212,14 +212,17 @@ def _finite(model: nn.Module) -> bool:
 
 
 def compare(models: Mapping[str, nn.Module], task: "Task", split: Any) -> dict[str, dict[str, float]]:
-    """Loss and every metric of several models on the same split, by name; examples are read each by itself."""
+    """Loss and every metric of several models on the same split, by name; examples are read each by itself.
+
+    A model of which nothing can be said is left out: one that only draws, where there are too few examples beside it.
+    """
     if isinstance(split, Examples):
         models, split = {name: model.to(split.device) for name, model in models.items()}, split.apart()
     figures = {}
     for name, model in models.items():
         with in_evaluation(model):
             figures[name] = task.evaluate_baseline(model, split)
-    return figures
+    return {name: found for name, found in figures.items() if found}
 
 
 def _figures(task: "Task", loss: float, totals: Mapping[Sums, Tensor]) -> dict[str, float]:

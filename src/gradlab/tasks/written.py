@@ -41,7 +41,7 @@ def write(
     """The best target of each source that a beam search finds; with a `prefix`, of those that begin with it."""
     if not isinstance(model, EncoderDecoderModel):
         raise GradlabError(f"{type(model).__name__} does not write targets: it is no model of pairs.")
-    rows, device = at_once(inputs, rows), device_of(model)
+    rows, device = at_once(rows, inputs), device_of(model)
     parts = (sent(inputs[start : start + rows], device) for start in range(0, len(inputs), rows))
     return [one for part in parts for one in _write(model, part, text, beam, prefix)]
 

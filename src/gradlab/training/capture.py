@@ -38,7 +38,7 @@ def choose_mode(plan: Plan, device: torch.device, steps: int, layer_flops: float
 
     `layer_flops` are the operations of the whole run, if it has layers to compile and batches of one shape.
     """
-    if plan.compile == "off" or plan.optimizer.name == "lbfgs" or parallel.count() > 1:
+    if plan.compile == "off" or plan.searches or parallel.count() > 1:
         return "eager"
     asked = plan.compile == "on"
     if device.type == "cuda":

@@ -32,8 +32,10 @@ def check_plan(plan: Plan, model: nn.Module, steps: int, batch_sizes: list[int],
         )
     if plan.log == "tensorboard":
         check_installed()
-    if plan.optimizer.name == "lbfgs" and hasattr(model, "learn_without_gradients"):
-        raise GradlabError(f"{type(model).__name__} learns without gradients: leave train.optimizer=lbfgs out.")
+    if plan.searches and hasattr(model, "learn_without_gradients"):
+        raise GradlabError(
+            f"{type(model).__name__} learns without gradients: leave train.optimizer={plan.optimizer.name} out."
+        )
     most = getattr(model, "learning_steps", None)
     if most is not None and steps > most:
         raise GradlabError(
@@ -65,9 +67,10 @@ def check_processes(plan: Plan, model: nn.Module, batch_sizes: list[int]) -> Non
     processes = parallel.count()
     if processes == 1:
         return
-    if plan.optimizer.name == "lbfgs":
+    if plan.searches:
         raise GradlabError(
-            "train.optimizer=lbfgs searches in one process. Take another optimiser, or leave out torchrun."
+            f"train.optimizer={plan.optimizer.name} searches in one process. Take another optimiser, or leave out "
+            "torchrun."
         )
     # Batch normalisation over all processes needs each of them in every part of every batch.
     over_all = plan.sync_batch_norm and normalises(model)

@@ -166,7 +166,7 @@ class Checkup(Observer):
             self.source.record.classes = recognised(training)
         same, diverged = training.task.trains_by_its_loss, progress.ended == "diverged"
         self.source.conclude(progress.step, progress.seconds, constant_loss(training), same=same, diverged=diverged)
-        refused = ("clip",) if plan.optimizer.name == "lbfgs" else ()
+        refused = ("clip",) if plan.searches else ()
         knobs = [*self.knobs, *(f"train.{key}" for key in vars(plan) if key not in refused)]
         verdict = advise(self.source, knobs, keeps_best=plan.keep == "best" and bool(progress.best))
         findings = [replace(finding, fix=self.words(finding.fix)) for finding in verdict.findings]

@@ -9,7 +9,7 @@ from pydantic import StringConstraints
 
 from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction, NonNegative, Part, Positive, Schema, Seed
-from gradlab.training.optimizers import optimizers
+from gradlab.training.optimizers import SEARCHING, optimizers
 from gradlab.training.schedules import schedules
 
 Share = Annotated[float, Gt(0), Lt(1)]
@@ -73,7 +73,7 @@ class Plan:
     def __post_init__(self) -> None:
         if self.thaw is not None and not self.freeze:
             raise GradlabError(f"train.thaw={self.thaw:g} needs something frozen before: set train.freeze=trunk.")
-        if self.optimizer.name == "lbfgs":
+        if self.searches:
             refused = {
                 f"train.batch_size={self.batch_size}": self.batch_size != "full",
                 f"train.precision={self.precision}": self.precision != "float32",
@@ -88,9 +88,14 @@ class Plan:
             for setting, bad in refused.items():
                 if bad:
                     raise GradlabError(
-                        f"{setting} does not go with lbfgs, which searches along the exact gradient of a smooth loss "
-                        "on the full batch. Set train.batch_size=full, and leave out the rest."
+                        f"{setting} does not go with {self.optimizer.name}, which searches along the exact gradient of "
+                        "a smooth loss on the full batch. Set train.batch_size=full, and leave out the rest."
                     )
+
+    @property
+    def searches(self) -> bool:
+        """Whether the optimiser evaluates the loss itself, and finds out how long its steps are."""
+        return self.optimizer.name in SEARCHING
 
     def examples_per_step(self, examples: int) -> int:
         if self.batch_size == "auto":  # some 250 updates an epoch, in batches that are neither slow nor few

@@ -139,6 +139,7 @@ def _figures(
     others = {**trivial, **task.references(training.train)} if trivial else {}
     baselines = {name: compare(others, task, split) for name, split in held_out.items()} if trivial else {}
     to_beat = list(trivial)[-1] if trivial else ""
+    beaten = {split: beside[to_beat] for split, beside in baselines.items() if to_beat in beside}
     kept = f"best, of step {progress.best_step}" if training.best_weights is not None else "last"
     return {
         "run": str(run.path),
@@ -150,7 +151,7 @@ def _figures(
         "weights": kept + ", averaged" * (training.average is not None),
         "validation": figures.get("validation", {}),
         "test": figures.get("test", {}),
-        "baseline": {"name": to_beat, **{s: beside[to_beat] for s, beside in baselines.items()}} if trivial else {},
+        "baseline": {"name": to_beat, **beaten} if beaten else {},
         "baselines": baselines,
         **task.closing(model, held_out),
         **({"signatures": dict(task.all_signatures)} if task.all_signatures else {}),

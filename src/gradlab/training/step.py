@@ -212,7 +212,7 @@ class TurnsStep:
 
 
 class ClosureStep:
-    """The step of an optimiser that evaluates the loss itself: L-BFGS on the full batch."""
+    """The step of an optimiser that evaluates the loss itself: BFGS and L-BFGS on the full batch."""
 
     def __init__(self, loss: Callable[[Batch], Losses], optimizer: ClosureOptimizer, guard: Guard, name: str = "loss"):
         self.loss, self.optimizer, self.name = loss, optimizer, name

@@ -8,6 +8,8 @@ from gradlab.data.graphs.generated import blocks, karate
 from gradlab.data.graphs.preparation import prepare_graphs
 from gradlab.errors import GradlabError
 from gradlab.nn.graphs import Graphs
+from gradlab.tasks import Classify
+from gradlab.tasks.evaluation import evaluate_supervised, predict
 
 
 def test_the_karate_club_has_its_known_figures() -> None:
@@ -74,3 +76,23 @@ def test_labels_of_each_class_are_trained_on_and_all_else_is_held_out() -> None:
 def test_a_block_model_that_makes_no_sense_is_refused(settings: dict[str, float], words: str) -> None:
     with pytest.raises(GradlabError, match=words):
         blocks(0, **{"nodes": 20, **settings})  # type: ignore[arg-type]
+
+
+def test_a_split_of_nodes_is_evaluated_in_one_pass_over_the_graph() -> None:
+    """Around each batch of nodes the graph is whole: several batches would cost as much as so many graphs."""
+    data = prepare_graphs(blocks(0, nodes=100, blocks=2), "classes")
+    passes: list[int] = []
+
+    class Counting(torch.nn.Module):
+        def forward(self, graphs: Graphs) -> torch.Tensor:
+            passes.append(len(graphs))
+            return graphs.x[graphs.asked[:, 0], :2]  # type: ignore[index]
+
+    evaluate_supervised(Counting(), Classify(data.targets), data.train, rows=7)
+    predict(Counting(), data.train.inputs, rows=7)
+    assert passes == [len(data.train)] * 2
+
+
+def test_whole_graphs_are_evaluated_in_batches() -> None:
+    data = prepare_graphs(blocks(0, nodes=12, blocks=2, graphs=20, level="graph"), "classes")
+    assert [len(batch["inputs"]) for batch in data.train.batches(8)] == [8, len(data.train) - 8]

@@ -14,6 +14,7 @@ import torch
 
 from gradlab.diagnosis.record import (
     Activation,
+    Bootstrap,
     Classes,
     Clipping,
     Graph,
@@ -26,12 +27,14 @@ from gradlab.diagnosis.record import (
     NotFinite,
     OptimizerRecord,
     Parameter,
+    Policy,
     Probed,
     Recognised,
     Record,
     Root,
     Shared,
     Site,
+    Transitions,
 )
 from gradlab.diagnosis.rules import judge, rules
 from gradlab.diagnosis.series import Series
@@ -486,6 +489,57 @@ def _(wrong):
         Node(name="AccumulateGrad", inputs=[], parameter="net.0.weight", shape=(8, 8)),
     ]
     return training(FALLING, nodes=nodes)
+
+
+def bootstrap(**more) -> Record:
+    usual = {"site": Site("train.py", 20), "online": "q", "target": "slow", "discount": 0.9, "since": 1, "rows": 900}
+    usual |= {"steps": STEPS, "until": STEPS, "compared": 30, "moved": 30}
+    return training(FALLING, bootstraps=[Bootstrap(**(usual | more))])
+
+
+@of("bootstrap_through_end")
+def _(wrong):
+    return bootstrap(
+        transitions=Transitions(rows=900, states=20, table=True, ends=2, end_rows=40, end_added=40 * wrong)
+    )
+
+
+@of("time_limit_as_end")
+def _(wrong):
+    cut = Transitions(rows=900, states=800, table=False, cut=30 * wrong, cut_states=9, after=25)
+    return bootstrap(transitions=cut)
+
+
+@of("target_never_synchronised")
+def _(wrong):
+    return bootstrap(moved=0 if wrong else 29)
+
+
+@of("target_always_synchronised")
+def _(wrong):
+    return bootstrap(equal=30 if wrong else 1)
+
+
+def policy(**more) -> Record:
+    return training(FALLING, policies=[Policy(site=Site("train.py", 20), since=0, **more)])
+
+
+@of("scores_other_actions")
+def _(wrong):
+    return policy(scored=600, others=300 * wrong, others_since=0, greedy=300)
+
+
+@of("ratio_always_one")
+def _(wrong):
+    return policy(clamped=True, ratios=series([0.0 if wrong else 0.1] * 20))
+
+
+@of("dead_entropy")
+def _(wrong):
+    # One that is certain and good has learnt.
+    spread = series([0.9, 0.5] + [0.001] * 18, every=10)
+    brought = series([3.0] * 20 if wrong else [3.0] * 5 + [9.0] * 15, every=10)
+    return policy(spread=spread, brought=brought, deviation=series([1.0] * 20, every=10))
 
 
 @of("vae_posterior_collapse")

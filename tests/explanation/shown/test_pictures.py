@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from gradlab.explanation.picture import figure_of, figure_page
+from gradlab.explanation.shown.inductive_bias import mistakes
 
 NAMES = [
     "affine-regions",
     "bn-minibatch-noise",
     "depth-separation",
     "gd-rate-convex",
+    "inductive-bias",
     "internal-covariate-shift",
     "loss-landscape",
     "minimisers-on-rosenbrock",
@@ -65,3 +67,10 @@ def test_normalised_inputs_move_less():
     name = "internal-covariate-shift"
     without, normalised = (trace(name, f"{kind}, inputs of layer 5") for kind in ("without", "with batch norm"))
     assert float(without["y"][-1]) > 20 * float(normalised["y"][-1])
+
+
+def test_an_order_of_pixels_is_worth_something_to_convolutions_alone():
+    dense, convolution, dense_permuted, permuted = (np.array(errors) for errors in mistakes().values())
+    assert (convolution < dense - 0.1).all()
+    assert (permuted > convolution + 0.2).all()
+    assert np.abs(dense - dense_permuted).max() < 0.1

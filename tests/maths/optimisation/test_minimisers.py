@@ -1,5 +1,7 @@
 """Minimisers beside SciPy and torch.optim, their stability seen in runs, and landscapes."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from gradlab.maths.optimisation.bfgs import bfgs
 from gradlab.maths.optimisation.descent import gradient_descent, heavy_ball, spectral_radius
 from gradlab.maths.optimisation.landscape import loss_landscape, principal_directions, random_direction
 from gradlab.maths.optimisation.line_search import wolfe
-from gradlab.maths.optimisation.path import value_and_gradient
+from gradlab.maths.optimisation.path import look
 
 
 def rosenbrock(x):
@@ -41,7 +43,7 @@ def test_a_path_has_the_value_and_the_gradient_of_each_point():
     path = minimise(rosenbrock, [-1.0, 1.0], "gradient", rate=1e-3, steps=5)
     for point, value, gradient in zip(path.points, path.values, path.gradients, strict=True):
         assert float(value) == pytest.approx(rosen(point.numpy()))
-        assert torch.equal(gradient, value_and_gradient(rosenbrock, point)[1])
+        assert torch.equal(gradient, look(rosenbrock, point).gradient)
     assert len(path.points) == 6
 
 
@@ -77,12 +79,14 @@ def test_momentum_allows_steps_that_plain_descent_does_not():
 
 def test_a_line_search_meets_both_conditions_and_refuses_to_climb():
     x = torch.tensor([-1.0, 1.0], dtype=torch.float64)
-    value, gradient = value_and_gradient(rosenbrock, x)
-    length = wolfe(rosenbrock, x, -gradient)
-    there, slope = value_and_gradient(rosenbrock, x - length * gradient)
-    assert there <= value - 1e-4 * length * gradient @ gradient
-    assert -slope @ gradient >= -0.9 * gradient @ gradient
-    assert wolfe(rosenbrock, x, gradient) == 0.0
+    ask = partial(look, rosenbrock)
+    here = ask(x)
+    there = wolfe(ask, here, -here.gradient)
+    slope = here.gradient @ here.gradient
+    length = (here.x - there.x) @ here.gradient / slope
+    assert there.value == rosenbrock(there.x) <= here.value - 1e-4 * length * slope
+    assert -there.gradient @ here.gradient >= -0.9 * slope
+    assert wolfe(ask, here, here.gradient) is None
 
 
 def test_a_landscape_leaves_the_weights_as_they_were_and_has_the_loss_in_its_middle():

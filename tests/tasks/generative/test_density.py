@@ -9,7 +9,7 @@ from torch.distributions import MultivariateNormal
 
 import gradlab as gl
 from gradlab import api
-from gradlab.data import Examples, Targets
+from gradlab.data import Examples, Preprocessing, Targets
 from gradlab.errors import GradlabError
 from gradlab.models import PCA
 from gradlab.tasks import Density, compare, evaluate
@@ -57,6 +57,12 @@ def test_baselines_are_of_what_inputs_are_and_never_the_model_itself():
     assert task.baselines(table, PCA([3], 2)) == {}
     one = task.baselines(table, nn.Identity())["one Gaussian"]
     assert task.sample(one, 4).shape == (4, 3)
+
+
+def test_a_density_of_logarithms_is_none_of_raw_units(rng):
+    fitted = Preprocessing.fit(rng.lognormal(size=(50, 2)), "standardise", ["a", "b"], [], logs=["b"])
+    with pytest.raises(GradlabError, match=r"leave out data\.log"):
+        Density(fitted.complete(Targets()))
 
 
 def test_a_model_that_tells_no_density_is_refused():

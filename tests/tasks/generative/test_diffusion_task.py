@@ -1,5 +1,7 @@
 """The task of diffusion: what is learned, what is asked for, and what is refused."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -147,6 +149,8 @@ def test_nats_are_those_of_the_density_that_a_perfect_model_knows():
     [
         ({}, {"guidance": 2.0}, "This model was not told classes, so that nothing guides it"),
         ({}, {"labels": torch.tensor([0])}, "was not told classes"),
+        ({}, {"steps": 0}, "--steps 0: samples are drawn in at least one step"),
+        ({"conditional": True}, {"guidance": math.inf}, "--guidance inf"),
         ({}, {"sampler": "ddmp"}, "There is no sampler 'ddmp'. Did you mean 'ddpm'"),
         ({"steps": 100}, {"steps": 101}, "at most as many steps as the noise has, 100 here; 101 were asked for"),
         ({"conditional": True, "drop_label": 0.0}, {"guidance": 2.0}, "this one always was .task.drop_label=0"),
@@ -177,5 +181,13 @@ def test_a_model_that_is_told_no_time_is_refused():
 
 
 def test_classes_need_data_that_have_them():
-    with pytest.raises(GradlabError, match="needs examples with classes"):
+    with pytest.raises(GradlabError, match=r"needs examples with classes.*data=images"):
         Diffusion(NONE, conditional=True)
+
+
+def test_ways_between_noises_need_a_sampler_that_draws_nothing():
+    Diffusion(NONE).check_walk(Request())
+    Diffusion(NONE, sampler="ddpm").check_walk(Request(sampler="ddim"))
+    for task, request_ in ((Diffusion(NONE), Request(sampler="ddpm")), (Diffusion(NONE, sampler="ddpm"), Request())):
+        with pytest.raises(GradlabError, match="Walk between noises with --sampler ddim or dpm"):
+            task.check_walk(request_)

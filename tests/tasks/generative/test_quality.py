@@ -104,7 +104,7 @@ def test_without_a_judge_or_with_too_few_examples_there_are_no_such_figures(task
     assert task.closing(Cloud(), {"test": few})["notes"]
     task.judge = None
     assert set(evaluate(Cloud(), task, split, finished=True)) == {"loss"}
-    assert compare({"near": Drawn(0.0)}, task, split) == {"near": {}}
+    assert compare({"near": Drawn(0.0)}, task, split) == {}
 
 
 def test_what_is_no_number_has_no_distance_and_covers_nothing(task, split):

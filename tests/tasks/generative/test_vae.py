@@ -120,6 +120,32 @@ def test_the_likelihood_of_a_finished_model_is_that_of_a_grid_of_codes():
     assert "3,000 codes" in task.signatures["nll"]
 
 
+@pytest.mark.parametrize("values", [{}, {"estimator": "monte-carlo"}, {"bound": "iwae", "samples": 3}])
+def test_the_standard_error_of_the_elbo_is_how_much_it_differs_between_splits_and_draws(values):
+    task = task_of(importance_samples=2, **values)
+    model, split = model_of(task, spread=0.8), examples(task, 60)
+    told = evaluate(model, task, split, finished=True)
+    elbos = []
+    for seed in range(400):  # as many other examples, drawn from these, and other codes
+        torch.manual_seed(seed)
+        x = split.inputs[torch.randint(60, (60,))]
+        with torch.no_grad():
+            losses = task._losses(model, {"inputs": x})
+        elbos.append(-(losses["reconstruction"][0] + losses["kl"][0]).item() / 60)
+    assert told["elbo_error"] == pytest.approx(torch.tensor(elbos).std().item(), rel=0.15)
+
+
+def test_the_variances_of_both_estimates_of_the_elbo_are_those_of_their_draws():
+    task = task_of(importance_samples=2)
+    model, split = model_of(task, spread=0.8), examples(task, 400)
+    told = evaluate(model, task, split, finished=True)
+    with torch.no_grad():
+        evidence, prior, posterior, _ = by_distributions(task, model, split.inputs[:], torch.randn(200, 400, 3))
+    assert told["elbo_variance_closed"] == pytest.approx(evidence.var(0).mean().item(), rel=0.05)
+    assert told["elbo_variance_drawn"] == pytest.approx((evidence + prior - posterior).var(0).mean().item(), rel=0.05)
+    assert "elbo_variance_drawn" in task.signatures["elbo"]
+
+
 def test_the_error_of_the_draws_is_how_much_estimates_differ():
     task = task_of()
     model, x = model_of(task, spread=0.15), examples(task).inputs[:4]

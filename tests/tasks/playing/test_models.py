@@ -15,22 +15,27 @@ CHOICE, NUMBERS = Environment(Table(3), Discrete(4)), Environment(Table(3), Box(
 
 def test_log_probabilities_and_entropies_are_those_of_torch():
     outputs, model = torch.randn(50, 4), ActorCritic(CHOICE, [8], Part("tanh"), False)
-    actions = model.head.draw(outputs, model.head.noise(50))
+    actions = model.distribution.draw(outputs, model.distribution.noise(50))
     law = Categorical(logits=outputs)
-    for ours, theirs in zip(model.head.log_prob(outputs, actions), (law.log_prob(actions), law.entropy()), strict=True):
+    for ours, theirs in zip(
+        model.distribution.log_prob(outputs, actions), (law.log_prob(actions), law.entropy()), strict=True
+    ):
         torch.testing.assert_close(ours, theirs)
-    head = ActorCritic(NUMBERS, [8], Part("tanh"), False).head
-    torch.nn.init.normal_(head.log_std)
+    distribution = ActorCritic(NUMBERS, [8], Part("tanh"), False).distribution
+    torch.nn.init.normal_(distribution.log_std)
     means, actions = torch.randn(50, 2), torch.randn(50, 2)
-    law = Independent(Normal(means, head.log_std.exp()), 1)
-    for ours, theirs in zip(head.log_prob(means, actions), (law.log_prob(actions), law.entropy()), strict=True):
+    law = Independent(Normal(means, distribution.log_std.exp()), 1)
+    for ours, theirs in zip(distribution.log_prob(means, actions), (law.log_prob(actions), law.entropy()), strict=True):
         torch.testing.assert_close(ours, theirs)
 
 
 def test_choices_are_drawn_by_the_softmax():
     torch.manual_seed(0)
-    head, outputs = ActorCritic(CHOICE, [8], Part("tanh"), False).head, torch.tensor([0.0, 1.0, -1.0, 2.0])
-    drawn = head.draw(outputs, head.noise(20_000))
+    distribution, outputs = (
+        ActorCritic(CHOICE, [8], Part("tanh"), False).distribution,
+        torch.tensor([0.0, 1.0, -1.0, 2.0]),
+    )
+    drawn = distribution.draw(outputs, distribution.noise(20_000))
     torch.testing.assert_close(drawn.bincount(minlength=4) / 20_000, outputs.softmax(0), atol=0.015, rtol=0)
 
 

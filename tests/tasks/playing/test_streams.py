@@ -97,6 +97,18 @@ def test_each_pass_of_ppo_has_every_step_once():
         task.stream(acting()).planned(5, 0)
 
 
+def test_how_far_a_policy_has_moved_is_the_divergence_from_the_one_that_acted():
+    model = critic_of(0.0)
+    stream, batch = first_batch(PPO(None, length=2000), model, steps=4000)
+    assert stream.figures()["kl"] == pytest.approx(0, abs=1e-6)
+    with torch.no_grad():
+        old = model.actor(batch["observations"]).log_softmax(-1)
+        model.actor[-1].bias += torch.tensor([0.0, 0.7])
+        new = model.actor(batch["observations"]).log_softmax(-1)
+    exact = (old.exp() * (old - new)).sum(-1).mean().item()
+    assert stream.figures()["kl"] == pytest.approx(exact, rel=0.05)
+
+
 def test_a_step_is_remembered_with_the_next_rewards_and_the_discount_of_what_follows():
     memory = Replay(acting(), DQN(None).act, discount=0.5, steps=2, size=50, before=0, every=2, updates=1)
     memory.planned(4, 0).start(QNetwork(SPEC, [4], Part("relu"), False, False, 5))

@@ -16,7 +16,7 @@ DISCOUNT, EPSILON = 0.9, 0.3
 
 def acting(env=None, **values):
     env = env or Part("grid", {"map": "..G/S.X", "slip": 0.2})
-    return load(Part("environment", {"env": env, "steps": 40_000, "copies": 8, **values})).train
+    return load(Part("environment", {"env": env, "steps": 40_000, "copies": 8, **values}), "environment").train
 
 
 def learned(model, task, split, steps):

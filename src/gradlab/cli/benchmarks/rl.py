@@ -15,7 +15,7 @@ def rl(*cases: str, seeds: int = SEEDS, output: Output = OUTPUT) -> None:
 
     Both have the same environments, networks, settings and steps, one thread, and are judged in the same 100 episodes
     that neither has seen, by greedy actions of the weights that were best on 20 others during the training. The time is
-    of the training alone, without those evaluations.
+    of the training alone, without those evaluations; CPU time hardly changes with what else a machine does.
 
     Example: `gradlab bench rl cartpole-ppo --seeds 3`
 
@@ -38,6 +38,7 @@ def show_rl(screen: Console, results: Iterable[RLCompared]) -> None:
             [
                 row.title,
                 f"{row.ratio:.2f}",
+                f"{row.cpu_ratio:.2f}",
                 duration(sum(row.seconds) / len(row.seconds)),
                 ", ".join(f"{value:.0f}" for value in row.returns),
                 f"{sum(value >= one.goal for value in row.returns)} of {one.seeds}",
@@ -45,6 +46,6 @@ def show_rl(screen: Console, results: Iterable[RLCompared]) -> None:
             ]
             for row in one.rows
         )
-        columns = ("", "wall", "a training", "return of each seed", f"at least {one.goal:g}", "parameters")
+        columns = ("", "wall", "CPU", "a training", "return of each seed", f"at least {one.goal:g}", "parameters")
         screen.print(table(*columns, rows=rows, title=f"{one.title}: {counted(one.steps, 'step')} in the environment"))
         show_machine(screen, one)

@@ -29,3 +29,10 @@ def as_links(raw: RawGraphs, pairs: Indices, seed: int) -> RawGraphs:
         training=None,
         reader=None if raw.reader is None else replace(raw.reader, level="edge"),
     )
+
+
+def without(pairs: Indices, asked: Indices) -> Indices:
+    """The pairs that are not asked for, in either direction."""
+    taken = set(zip(*np.sort(asked, axis=0).tolist(), strict=True))
+    kept = [pair not in taken for pair in zip(*pairs.tolist(), strict=True)]
+    return pairs[:, np.array(kept, dtype=bool)]

@@ -113,6 +113,7 @@ def prepare_graphs(
     stub = Raw(inputs=np.zeros((len(raw), 1)), targets=raw.targets, classes=raw.classes).wanted(wants)
     raw = replace(raw, targets=stub.targets, classes=stub.classes)
     train, validated, tested = _split(raw, stub, labels, validation, test, limit, seed)
+    size = _size(raw)
     if raw.level == "edge":
         raw, train = _apart(raw, train, seed)
     preparation = _fitted(raw, node_features, preprocess, levels, train)
@@ -123,7 +124,7 @@ def prepare_graphs(
         name: GraphExamples.of(graphs[rows], targets[torch.from_numpy(rows)], rows)
         for name, rows in {"train": train, "validation": validated, "test": tested}.items()
     }
-    raw = raw.noted(_notes(raw, preparation, splits))
+    raw = raw.noted([size, *_notes(raw, preparation, splits)])
     return Dataset(
         **splits,
         raw=raw,
@@ -216,16 +217,21 @@ def _seen(raw: RawGraphs, train: Indices) -> Indices:
     return np.concatenate([np.arange(starts[i], starts[i + 1]) for i in train])
 
 
+def _size(raw: RawGraphs) -> str:
+    size = f"{counted(len(raw.nodes), 'node')}, {counted(raw.num_edges, 'edge')}"
+    return f"{len(raw.graph_sizes):,} graphs, {size} in all" if len(raw.graph_sizes) > 1 else f"one graph, {size}"
+
+
 def _notes(raw: RawGraphs, preparation: GraphPreparation, splits: Mapping[str, Examples]) -> list[str]:
-    ways = 1 if raw.directed else 2
-    size = f"{counted(len(raw.nodes), 'node')}, {counted(raw.edges.shape[1] // ways, 'edge')}"
-    several = f"{len(raw.graph_sizes):,} graphs, {size} in all" if len(raw.graph_sizes) > 1 else f"one graph, {size}"
-    notes = [several]
+    notes = []
     held = f"{len(splits['train'])} for training, {len(splits['validation'])} validation, {len(splits['test'])} test"
     if raw.level == "graph":
         notes.append(f"split by graph, {held}: no edge leads from one split to another")
     elif raw.level == "edge":
-        notes.append(f"split by edge, {held}: edges that are asked for carry no messages, in any split")
+        notes.append(
+            f"split by edge, {held}, half of them pairs without one: {counted(raw.num_edges, 'other edge')} carry "
+            "messages; those that are asked for carry none, in any split"
+        )
     else:
         notes.append(f"split by node, {held}. {_leakage(raw, splits['train'].rows)}")
     if preparation.node_features != "columns":

@@ -41,6 +41,11 @@ class RawGraphs:
         return len(self.targets)
 
     @property
+    def num_edges(self) -> int:
+        """Each counted once, in whatever directions it leads."""
+        return int(self.edges.shape[1]) // (1 if self.directed else 2)
+
+    @property
     def degrees(self) -> Indices:
         """Edges that lead to each node."""
         counts: Indices = np.bincount(self.edges[1], minlength=len(self.nodes))

@@ -1,31 +1,32 @@
 """Graphs in CSV files: a row for each node, and in another file a row for each edge."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gradlab.data.graphs.links import without
+from gradlab.data.graphs.listing import FOLDER, Listing
 from gradlab.data.graphs.raw import Indices, Level, Numbers, RawGraphs, both_ways, simple
-from gradlab.data.reading import Reading
-from gradlab.data.series.reader import records_with, whole
-from gradlab.data.tables.blocks import Block
+from gradlab.data.reading import Reading, refuse_columns
 from gradlab.data.tables.columns import Column
 from gradlab.data.tables.reader import TableReader
-from gradlab.data.tables.records import Records
 from gradlab.data.text.texts import as_array
 from gradlab.errors import GradlabError
 from gradlab.wording import counted
 
-NODES, EDGES = "nodes.csv", "edges.csv"
+NODES, EDGES, PAIRS = "nodes.csv", "edges.csv", "pairs.csv"
 
 
 @dataclass(frozen=True, kw_only=True)
 class GraphReader:
     """Reads graphs as those of the training were read: a folder with nodes.csv and edges.csv, or a file of nodes.
 
-    Of a file of nodes, the edges are in the file that `edges` names, beside it or where training found it.
+    Of a file of nodes, the edges are in the file that `edges` names, beside it or where training found it. Many graphs
+    may each have a folder with those two files. Where edges are asked for, what is read are pairs of nodes of the
+    training's graph.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -35,6 +36,7 @@ class GraphReader:
     label: str | None = None
     source: str | None = None
     destination: str | None = None
+    nodes: str = ""
     edges: str = EDGES
     level: Level = "node"
     directed: bool = False
@@ -46,27 +48,60 @@ class GraphReader:
     def describe(self) -> dict[str, Any]:
         return {"kind": self.kind, **asdict(self)}
 
+    def node_column(self, nodes: Listing) -> str:
+        """What names the nodes: by default the first column that has no other use."""
+        others = [name for name in nodes.names if name not in (self.graph, self.label)]
+        return self.node or (others or nodes.names)[0]
+
     @property
     def target(self) -> str | None:
         return None if self.level == "edge" else self.label
 
     def read(self, source: str, beside: Sequence[str] = ()) -> Reading:
+        if self.level == "edge":
+            return self._read_pairs(source, beside)
         nodes, edges = self.files(source)
         table = NodeTable.read(self, nodes, beside)
         raw = table.graphs(self, *self.pairs(edges, table))
-        count = len(raw.graph_sizes) if self.level == "graph" else len(raw.nodes)
-        if self.level == "edge":
-            raise GradlabError("This run says where edges are: its test figures are in the report, no file is read.")
-        chosen = table.first_of_each if self.level == "graph" else np.arange(len(raw.nodes))
-        asked = None if self.level == "graph" else np.arange(count)[:, None]
-        asking = RawGraphs(**{**vars(raw), "asked": asked, "targets": np.zeros(count, dtype=np.int64)})
-        names = table.graph_names if self.level == "graph" else raw.node_names
+        by_graph = self.level == "graph"
+        chosen = table.first_of_each if by_graph else np.arange(len(raw.nodes))
+        asked = None if by_graph else chosen[:, None]
+        names = table.graph_names if by_graph else raw.node_names
         texts = {name: [table.texts[name][i] for i in chosen] for name in beside}
         places = [table.where(int(i)) for i in chosen]
-        return Reading(as_array([(asking, i) for i in range(count)]), names, texts, places, raw.notes)
+        return Reading(_examples(raw, asked, len(chosen)), names, texts, places, raw.notes, self.level)
 
-    def files(self, source: str) -> tuple[Path, Path]:
+    def _read_pairs(self, source: str, beside: Sequence[str]) -> Reading:
+        """Pairs of nodes, between which an edge may be; one that is known carries no message, as in training."""
+        if not self.nodes:
+            raise GradlabError(
+                "This run says where edges of a generated graph are, whose nodes have no names to ask for."
+            )
+        folder = Path(source)
+        asked_for = folder / PAIRS if folder.is_dir() else folder
+        place = source if folder.is_dir() else self.nodes
+        if not asked_for.is_file():
+            raise GradlabError(
+                f"{asked_for} is not a file. This run says where edges are: give a CSV file whose first two columns "
+                f"name nodes, or a folder with {NODES}, {EDGES} and {PAIRS}."
+            )
+        refuse_columns(source, beside)
+        nodes, edges = self.files(place)
+        table = NodeTable.read(self, nodes)
+        known, notes = self.pairs(edges, table)
+        listing = Listing.of_file(asked_for, self.separator, self.encoding)
+        listing.check_rows()
+        asked = self.ends(listing, table)[0]
+        raw = table.graphs(self, without(known, asked), notes)
+        names = ["-".join(table.names[i] for i in pair) for pair in asked.T]
+        places = [listing.place(row) for row in range(len(listing))]
+        return Reading(_examples(raw, asked.T, len(names)), names, {}, places, raw.notes, "pair")
+
+    def files(self, source: str) -> tuple[Listing, Listing]:
+        """Nodes and edges."""
         path = Path(source)
+        if self.graph and (within := folders_of_graphs(path)):
+            return self._folders(path, within, NODES), self._folders(path, within, EDGES)
         if path.is_dir():
             nodes, edges = path / NODES, path / EDGES
         else:
@@ -78,46 +113,79 @@ class GraphReader:
                     f"{file} is not a file. Give a folder with {NODES} and {EDGES}, or a file of nodes with the "
                     f"file of edges beside it: the {what} are missing."
                 )
-        return nodes, edges
+        return self.listing(nodes), self.listing(edges)
 
-    def pairs(self, path: Path, table: "NodeTable") -> tuple[Indices, list[str]]:
-        """Edges as numbers of nodes, each once and none to itself, and what was left out for that."""
-        records = Records(path, self.separator, self.encoding)
-        graph = [self.graph] if self.graph in records.names else []
-        ends = [n for n in records.names if n not in graph][:2]
-        ends = [self.source or (ends[0] if ends else ""), self.destination or ends[-1] if ends else ""]
+    def listing(self, path: Path) -> Listing:
+        """The rows of a file."""
+        return Listing.of_file(path, self.separator, self.encoding)
+
+    def _folders(self, path: Path, within: Sequence[Path], name: str) -> Listing:
+        files = [one / name for one in within]
+        for file in files:
+            if not file.is_file():
+                raise GradlabError(
+                    f"{file} is not a file. Each graph has {NODES} and {EDGES}; one without edges has the line of "
+                    "column names alone."
+                )
+        return Listing.of_folders(path, files, self.graph or FOLDER, self.separator, self.encoding)
+
+    def ends(self, listing: Listing, table: "NodeTable") -> tuple[Indices, bool]:
+        """The two nodes of each row as their numbers, and whether the rows say of which graph they are."""
+        graph = [self.graph] if self.graph in listing.names else []
+        first = [n for n in listing.names if n not in graph][:2]
+        ends = [self.source or (first[0] if first else ""), self.destination or first[-1] if first else ""]
         if len(set(ends)) < 2:
-            raise GradlabError(f"{path} needs two columns: the node that an edge leads from, and the one it leads to.")
-        names = [*ends, *graph]
-        records_with(str(path), names, self.separator, self.encoding)
-        if not any(len(block) for block in Records(path, self.separator, self.encoding)):
+            raise GradlabError(
+                f"{listing.path} needs two columns: the node that an edge leads from, and the one it leads to."
+            )
+        listing.check(ends)
+        groups = listing.column(graph[0]) if graph else None
+        found = [table.numbers(listing, name, way, groups) for name, way in zip(ends, ("from", "to"), strict=True)]
+        return np.stack(found), bool(graph)
+
+    def pairs(self, listing: Listing, table: "NodeTable") -> tuple[Indices, list[str]]:
+        """Edges as numbers of nodes, each once and none to itself, and what was left out for that."""
+        path = listing.path
+        if not len(listing):
+            self.ends(listing, table)
             raise _no_edges(path)
-        block = whole(records, names)
-        groups = block.columns[2] if graph else None
-        found = np.stack([table.numbers(block.columns[i], groups, block, path, ends[i]) for i in (0, 1)])
-        if self.graph and not groups:
+        found, told = self.ends(listing, table)
+        if self.graph and not told:
             apart = np.flatnonzero(table.membership[found[0]] != table.membership[found[1]])
             if len(apart):
-                raise GradlabError(f"{path}, {block.where(int(apart[0]))}: the edge leads from one graph to another.")
+                raise GradlabError(f"{listing.place(int(apart[0]))}: the edge leads from one graph to another.")
         once, loops, repeated = simple(found, self.directed)
         if not once.shape[1]:
             raise _no_edges(path)
         notes = [f"{path}: {counted(loops, 'self loop')} left out: each layer counts a node itself"] * bool(loops)
         what = "more than once" if self.directed else "more than once, or in both directions"
         notes += [f"{path}: {counted(repeated, 'edge')} listed {what}: each counts once"] * bool(repeated)
-        return once, notes
+        return once, [*notes, *table.lonely(once)]
+
+
+def folders_of_graphs(path: Path) -> list[Path]:
+    """The folders within a folder that have nodes, in the order of their names; none where it has nodes itself."""
+    if not path.is_dir() or (path / NODES).is_file():
+        return []
+    return sorted(file.parent for file in path.glob(f"*/{NODES}"))
+
+
+def _examples(raw: RawGraphs, asked: Indices | None, count: int) -> Any:
+    """For each example, the graphs that it is of and its row."""
+    asking = replace(raw, asked=asked, targets=np.zeros(count, dtype=np.int64))
+    return as_array([(asking, i) for i in range(count)])
 
 
 def _no_edges(path: Path) -> GradlabError:
     return GradlabError(
-        f"{path} has no edge between two nodes. Without edges nodes are rows of a table: gradlab train table --data "
+        f"{path} has no edge between two nodes. Without edges nodes are rows of a table: gradlab train csv --data "
         "NODES.csv data.target=COLUMN."
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeTable:
-    """A file of nodes, sorted by their graphs."""
+    """A list of nodes, sorted by their graphs."""
 
     texts: Mapping[str, Sequence[str]]
     values: Numbers
@@ -125,38 +193,49 @@ class NodeTable:
     membership: Indices
     """The graph of each node."""
     graph_names: list[str]
-    lines: Sequence[int]
-    path: Path
+    listing: Listing
+    order: Indices
+    """The row of each node."""
 
     @classmethod
-    def read(cls, reader: GraphReader, path: Path, beside: Sequence[str] = ()) -> "NodeTable":
-        records = Records(path, reader.separator, reader.encoding)
-        node = reader.node or records.names[0]
+    def read(cls, reader: GraphReader, listing: Listing, beside: Sequence[str] = ()) -> "NodeTable":
+        node = reader.node_column(listing)
         columns = list(dict.fromkeys([node, *filter(None, [reader.graph]), *[c.name for c in reader.columns], *beside]))
-        block = whole(records_with(str(path), columns, reader.separator, reader.encoding), columns)
-        texts = dict(zip(columns, block.columns, strict=True))
-        groups = np.array(texts[reader.graph] if reader.graph else [""] * len(block), dtype=str)
+        listing.check(columns)
+        listing.check_rows()
+        texts = {name: listing.column(name) for name in columns}
+        groups = np.array(texts[reader.graph] if reader.graph else [""] * len(listing), dtype=str)
         names, first, codes = np.unique(groups, return_index=True, return_inverse=True)
         by_place = np.argsort(first)  # in the order of the file
         graph_names, membership = names[by_place], np.argsort(by_place)[codes]
         order = np.argsort(membership, kind="stable")
-        empty = np.zeros((len(block), 0))
+        empty = np.zeros((len(listing), 0))
         encode = TableReader(columns=reader.columns).encode
-        rows = encode(texts, lambda i: f"{path}, {block.where(i)}") if reader.columns else empty
+        rows = encode(texts, listing.place) if reader.columns else empty
         table = cls(
             texts={name: [column[i] for i in order] for name, column in texts.items()},
             values=rows[order],
             names=[texts[node][i] for i in order],
             membership=membership[order],
             graph_names=graph_names.tolist(),
-            lines=[block.lines[i] for i in order],
-            path=path,
+            listing=listing,
+            order=order,
         )
         table.check_names(node)
         return table
 
     def where(self, row: int) -> str:
-        return f"{self.path}, line {self.lines[row]}"
+        return self.listing.place(int(self.order[row]))
+
+    def lonely(self, pairs: Indices) -> list[str]:
+        """Graphs and nodes without an edge, of which the edges say nothing."""
+        alone = np.ones(len(self.names), dtype=bool)
+        alone[pairs.ravel()] = False
+        if not alone.any():
+            return []
+        edges = np.bincount(self.membership[pairs[0]], minlength=len(self.graph_names))
+        graphs = f", {counted(int((edges == 0).sum()), 'graph')} without any" * bool((edges == 0).any())
+        return [f"{counted(int(alone.sum()), 'node')} without an edge{graphs}: of them a model sees features alone"]
 
     @property
     def first_of_each(self) -> Indices:
@@ -168,22 +247,22 @@ class NodeTable:
         seen: dict[tuple[int, str], int] = {}
         for row, key in enumerate(zip(self.membership.tolist(), self.names, strict=True)):
             if key in seen:
+                before = self.listing.where(int(self.order[seen[key]]))
                 raise GradlabError(
-                    f"{self.where(row)}, column {column!r}: the node {key[1]!r} was in line {self.lines[seen[key]]} "
+                    f"{self.where(row)}, column {column!r}: the node {key[1]!r} was in {before} "
                     "already. Each node has one row; name the column that tells nodes apart by data.node=COLUMN."
                 )
             seen[key] = row
 
-    def numbers(
-        self, names: Sequence[str], groups: Sequence[str] | None, block: Block, path: Path, column: str
-    ) -> Indices:
-        """Which node each name of an edge means."""
+    def numbers(self, listing: Listing, column: str, way: str, groups: Sequence[str] | None) -> Indices:
+        """Which node each name in a column of the edges means."""
+        names = listing.column(column)
         if groups is None:
             known: dict[Any, int] = {name: i for i, name in enumerate(self.names)}
             if len(known) < len(self.names):
                 raise GradlabError(
-                    f"{path}: nodes of several graphs have the same name, so its rows must say which graph they are "
-                    "of, in a column of the same name as that of the nodes (data.graph)."
+                    f"{listing.path}: nodes of several graphs have the same name, so its rows must say which graph "
+                    "they are of, in a column of the same name as that of the nodes (data.graph)."
                 )
             keys: Sequence[Any] = names
         else:
@@ -194,9 +273,11 @@ class NodeTable:
         unknown = np.flatnonzero(found < 0)
         if len(unknown):
             row = int(unknown[0])
+            lacks = self.listing.path if groups is None else f"graph {groups[row]!r}"
+            what = f"the edge leads {way} a node {names[row]!r}, which {lacks} does not have"
             raise GradlabError(
-                f"{path}, {block.where(row)}, column {column!r}: the edge leads to a node {names[row]!r}, which "
-                f"{self.path} does not have ({counted(len(unknown), 'row')} in all). Add the node, or remove the edge."
+                f"{listing.place(row)}, column {column!r}: {what if names[row] else 'the name of a node is missing'} "
+                f"({counted(len(unknown), 'row')} in all). Add the node, or remove the edge."
             )
         return found
 

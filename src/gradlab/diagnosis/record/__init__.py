@@ -7,6 +7,7 @@ from gradlab.diagnosis.record.loss import Loss, LossCall
 from gradlab.diagnosis.record.model import COLUMNS, Activation, Inputs, Module, Parameter, Root
 from gradlab.diagnosis.record.optimizer import Clipping, OptimizerRecord
 from gradlab.diagnosis.record.probed import Probed
+from gradlab.diagnosis.record.reinforced import Bootstrap, Policy, Transitions
 from gradlab.diagnosis.record.shared import Shared
 from gradlab.diagnosis.record.site import Site
 from gradlab.diagnosis.record.training import NotFinite, Record
@@ -16,6 +17,7 @@ __all__ = [
     "COUNTED",
     "MISSED",
     "Activation",
+    "Bootstrap",
     "Capture",
     "Classes",
     "Clipping",
@@ -29,10 +31,12 @@ __all__ = [
     "NotFinite",
     "OptimizerRecord",
     "Parameter",
+    "Policy",
     "Probed",
     "Recognised",
     "Record",
     "Root",
     "Shared",
     "Site",
+    "Transitions",
 ]

@@ -13,6 +13,7 @@ from gradlab.diagnosis.record.loss import Loss, LossCall
 from gradlab.diagnosis.record.model import Activation, Module, Parameter, Root
 from gradlab.diagnosis.record.optimizer import Clipping, OptimizerRecord
 from gradlab.diagnosis.record.probed import Probed
+from gradlab.diagnosis.record.reinforced import Bootstrap, Policy
 from gradlab.diagnosis.record.shared import Shared
 from gradlab.diagnosis.record.site import Site
 from gradlab.diagnosis.series import Series
@@ -89,6 +90,8 @@ class Record:
     probed: Probed = field(default_factory=Probed)
     custom_functions: dict[str, Any] = field(default_factory=dict)
     """User's autograd functions by name, as classes."""
+    bootstraps: list[Bootstrap] = field(default_factory=list)
+    policies: list[Policy] = field(default_factory=list)
 
     @property
     def main(self) -> Loss | None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import time
 from itertools import islice
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from gradlab.diagnosis.record import Activation, Loss, NotFinite
+from gradlab.diagnosis.record import Activation, Loss, NotFinite, Site
 from gradlab.diagnosis.watching import by_hand, graph
 from gradlab.diagnosis.watching.capture import capture
-from gradlab.diagnosis.watching.sites import site_of, user_frame
+from gradlab.diagnosis.watching.sites import is_users, nearest_frame, site_of, user_frame
 from gradlab.diagnosis.watching.tensors import some
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Backwards:
         if one is None:
             if len(self.losses) >= _LOSSES:
                 return
-            one = self.losses[key] = Loss(site=None if frame is None else site_of(frame))
+            one = self.losses[key] = Loss(site=self._place(frame))
             watch.record.losses.append(one)
         one.count += 1
         value = loss.detach()
@@ -53,13 +54,22 @@ class Backwards:
                 watch.record.not_finite = self._origin(loss, step)
         calls = watch.roots.trained()
         watch.modules.trained()
+        watch.reinforced.backward(calls)
         if watch.looking:
             self._look(one, loss, calls)
         watch.roots.fed = set()
-        watch.loss_calls.recent = []
+        watch.loss_calls.recent, watch.loss_calls.site = [], None
         watch.calls.makers = {}
         watch.updates.backward(accumulates)
         self._began = time.perf_counter()
+
+    def _place(self, frame: FrameType | None) -> Site | None:
+        """The line of backward(); where a package calls it, that of the user which made the loss, or ran the model."""
+        if frame is None:
+            return None
+        called = self.watch.loss_calls.site, *(call.root.site for call in self.watch.roots.pending.values())
+        made = None if is_users(nearest_frame()) else next((site for site in called if site is not None), None)
+        return made or site_of(frame)
 
     def after(self, loss: Tensor) -> None:
         watch = self.watch
@@ -90,6 +100,7 @@ class Backwards:
             outputs = {call.shown[0]: call.shown[1] for call in calls if call.shown is not None}
             for number, pair in enumerate(islice(by_hand.pairs(loss, outputs), _TERMS)):
                 watch.loss_calls.by_hand(number, pair, one.site, calls)
+        watch.reinforced.look(one, operations)
         if len(operations) <= 5000:
             seen = graph.read(step, operations, self.name, watch.calls.makers, readable)
             one.last_graph = seen

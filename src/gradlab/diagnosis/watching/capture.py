@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from gradlab.diagnosis.ranks import together
 from gradlab.diagnosis.record import Capture
 from gradlab.diagnosis.watching.chance import unrolled
 from gradlab.diagnosis.watching.tensors import mapped, tensors_in
@@ -19,7 +20,9 @@ _COPIED = 20_000_000  # parameters: a larger model is not copied
 
 
 def capture(watch: Watch, calls: list[Call], loss: Tensor, graph: set[Any]) -> None:
-    """Keep what is needed to run this step again, once for each root."""
+    """Keep what is needed to run this step again, once for each root; nothing of what several processes train."""
+    if together():
+        return
     for call in calls:
         root = call.root
         module = root.module

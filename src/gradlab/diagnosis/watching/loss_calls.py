@@ -51,6 +51,8 @@ class LossCalls:
         self.seen: dict[tuple[str, Site | None, bool, int], LossCall] = {}
         self.recent: list[tuple[Tensor, str, Tensor, dict[str, Any]]] = []
         """Input, kind, target and options of the calls since the last step, at a look."""
+        self.site: Site | None = None
+        """Of the last call in training since the last backward pass."""
         self._recent_sums: dict[int, list[tuple[Counter[int], Counter[int], Counter[int]]]] = {}
         self._sums: dict[int, tuple[float, float, float]] = {}
         self._kept = 0
@@ -75,7 +77,10 @@ class LossCalls:
         value = result.detach()
         if arguments.get("reduction", "mean") == "sum":
             value = value / max(1, y.numel())
-        self._judge(kind, caller(), training, x, y, value, options)
+        site = caller()
+        if training:
+            self.site = site
+        self._judge(kind, site, training, x, y, value, options)
 
     def by_hand(self, term: int, pair: Pair, site: Site | None, calls: list[Call]) -> None:
         """A term of a loss that no function of torch has made, at a look."""

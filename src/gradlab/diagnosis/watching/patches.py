@@ -54,6 +54,9 @@ class Patches:
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             for place in (nn.utils, nn.utils.clip_grad):
                 self._replace(place, name, self._clip)
+        for owner in (torch, torch.Tensor):
+            for name in ("multinomial", "argmax"):
+                self._replace(owner, name, watch.reinforced.policies.choosing)
         self._replace(nn.Module, "train", self._mode)
         self._replace(nn.Module, "load_state_dict", self._load)
         for kind in (nn.Embedding, nn.EmbeddingBag):

@@ -21,7 +21,7 @@ from gradlab.diagnosis.watching.inputs import Columns
 from gradlab.diagnosis.watching.known import Known
 from gradlab.diagnosis.watching.origins import Origins
 from gradlab.diagnosis.watching.rows import Rows
-from gradlab.diagnosis.watching.sites import caller, name_in, site_of, user_frame
+from gradlab.diagnosis.watching.sites import caller, module_name, of_a_package, site_of, user_frame
 from gradlab.diagnosis.watching.tensors import first_tensor, is_leaf, tensors_in
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ class Roots:
         if module in self._lazy:
             self._lazy.pop(module)
             self._enter(root, module)
+        if watch.looking or watch.reinforced.following:
+            watch.reinforced.called(root, args, kwargs, output)
         tracked = first is None or first_tensor(output, lambda t: t.requires_grad) is not None
         if watch.looking:
             self.origins.called_with(root, inputs)
@@ -171,11 +173,14 @@ class Roots:
         if len(self.watch.record.roots) >= _ROOTS or isinstance(module, _Loss) or bare:
             return None
         frame = user_frame()
-        name = name_in(frame, module) or type(module).__name__
+        name, inside = module_name(module), getattr(module, "_orig_mod", None)
+        if name is None and inside is None:
+            inside = _wrapped(module)
+            name = None if inside is None else module_name(inside)
+        name = name or type(module).__name__
         taken = {root.name for root in self.watch.record.roots}
         while name in taken:
             name += "'"
-        inside = getattr(module, "_orig_mod", None)
         root = Root(
             name=name,
             kind=type(inside or module).__name__,
@@ -254,6 +259,13 @@ def _holds(module: nn.Module) -> bool:
         if any(isinstance(item, (nn.Module, nn.Parameter)) for item in list(items)[:100]):
             return True
     return False
+
+
+def _wrapped(module: nn.Module) -> nn.Module | None:
+    """What a framework has put into a module of its own and calls through it, where the user has a name for it."""
+    children = list(module.children())
+    bare = len(children) == 1 and not module._parameters and of_a_package(type(module))
+    return children[0] if bare and module_name(children[0]) is not None else None
 
 
 def _measuring(module: nn.Module) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gradlab.diagnosis.record import Clipping, OptimizerRecord, Site
+from gradlab.diagnosis.record import Clipping, OptimizerRecord, Record, Site
 from gradlab.diagnosis.watching.known import Known
 from gradlab.diagnosis.watching.sites import caller
 
@@ -113,9 +113,8 @@ class Updates:
         for tensor in tensors:
             self._theirs[tensor] = True
 
-    def name_all(self) -> None:
+    def name_all(self, record: Record) -> None:
         """At the end, which optimiser has which parameter; only those that have stepped count."""
-        record = self.watch.record
         for one in self.all:
             if one.seen.steps == 0:
                 continue

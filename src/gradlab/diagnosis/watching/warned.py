@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
-from gradlab.diagnosis.watching.sites import OURS
+from gradlab.diagnosis.watching.sites import OURS, SCRIPT
 
-_SCRIPT = f"{OURS}script.py"  # which runs a script: above it there is nothing that the script knows of
 _BEYOND = 2**20  # frames up from where there are none
 
 
@@ -32,7 +31,7 @@ def _depth(frame: FrameType | None, stacklevel: int) -> int:
     depth, counted = 0, 0
     while frame is not None:
         file = frame.f_code.co_filename
-        if file == _SCRIPT:
+        if file == SCRIPT:
             return _BEYOND
         if "importlib" not in file or "_bootstrap" not in file:
             depth += 1

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
 from types import FrameType
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ from gradlab.diagnosis.watching.modules import Modules
 from gradlab.diagnosis.watching.pace import Pace
 from gradlab.diagnosis.watching.parameters import ParameterNames
 from gradlab.diagnosis.watching.patches import Patches
+from gradlab.diagnosis.watching.reinforced import Reinforced
 from gradlab.diagnosis.watching.roots import Roots
 from gradlab.diagnosis.watching.sites import is_users, site_of
 from gradlab.diagnosis.watching.updates import Updates, tensors_of
@@ -61,7 +63,10 @@ class Watch:
         self.loss_calls = LossCalls(self)
         self.updates = Updates(self)
         self.backwards = Backwards(self)
+        self.reinforced = Reinforced(self)
         self.patches = Patches(self)
+        self.listener: Callable[[], None] | None = None
+        """Called after each step that was looked at."""
         self.judged_step: dict[str, int] = {}
         self._thread = threading.get_ident()
         self._turn: list[int] = []
@@ -76,6 +81,7 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.reinforced.close()
         self.patches.take_out()
         self.safely(self._finish)
 
@@ -131,11 +137,12 @@ class Watch:
         now = time.perf_counter()
         if self._working_since is not None:
             self.record.worked.add(self.step, now - self._working_since)
-        self._idle_since, self._working_since = now, None
+        self._idle_since, self._working_since, looked = now, None, self.looking
         self.step += 1
         self.calls.stack.clear()
         self.roots.next_step()
         self.looking = self.pace.due(self.step, together)
+        self.reinforced.next_step()
         looks = self.record.looks
         if self.looking and len(looks) < 10_000:
             looks.append(self.step)
@@ -147,6 +154,10 @@ class Watch:
                     series.add(self.step, share)
             if len(looks) & (len(looks) - 1) == 0:  # more and more rarely; at the end a model may be gone
                 self.parameters.look_for_changes()
+        if looked and self.listener is not None:
+            began = time.thread_time()
+            self.listener()
+            self.pace.looks -= time.thread_time() - began  # of looks there are as many as without it
 
     def backward_begins(self, loss: Tensor, accumulates: bool = True) -> None:
         if not self.updates.stepped:
@@ -188,12 +199,23 @@ class Watch:
         self.parameters.loaded(module)
 
     def _finish(self) -> None:
-        record = self.record
+        self.parameters.look_for_changes()
+        self._complete(self.record)
+
+    def so_far(self) -> Record:
+        """What the record would be if the training ended here; the record itself stays as it is."""
+        parameters = {name: replace(parameter) for name, parameter in self.record.parameters.items()}
+        record = replace(self.record, parameters=parameters, optimizers=[])
+        self._complete(record)
+        return record
+
+    def _complete(self, record: Record) -> None:
+        """What is only known when no further step comes."""
         record.seconds, record.own_seconds = time.perf_counter() - self.began, self.pace.own
         record.steps = self.step
-        self.updates.name_all()
-        self.parameters.look_for_changes()
+        self.updates.name_all(record)
         record.shared = self.roots.shared()
+        self.reinforced.finish()
 
 
 def _transforming() -> bool:

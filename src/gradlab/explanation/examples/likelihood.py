@@ -22,7 +22,7 @@ def gumbel_mle() -> list[Step]:
     z = x - 1.0
     by_hand = -8 + float((-z).exp().sum()), 8 - float(z.sum()) + float((z * (-z).exp()).sum())
     location, scale = fit_gumbel(x)
-    best, path = (x - location) / scale, gumbel_path(x).path
+    best, path = (x - location) / scale, gumbel_path(x).points
     return [
         Step(
             "The largest of many values has this distribution function, with a location μ and a scale β.",

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from gradlab.data import Preprocessing
 from gradlab.explanation.walk import Step, worked
 from gradlab.models.mlp import mlp
 from gradlab.nn import Linear
@@ -107,7 +108,9 @@ def logistic(feature: Tensor, repaid: Tensor) -> tuple[float, float, float]:
 )
 def linear_limitations() -> list[Step]:
     salary = torch.logspace(3, 6.3, 200, dtype=torch.float64)
-    log = salary.log()
+    log = Preprocessing.fit(salary[:, None].numpy(), "none", ["salary"], [], logs=["salary"])(
+        salary[:, None].numpy(), torch.float64
+    )[:, 0]
     repaid = torch.sigmoid(1.5 * (log - math.log(40_000)))  # the share of those with this salary
     scale = float(salary.std())
     slope, offset, plain = logistic(salary / scale, repaid)
@@ -147,7 +150,7 @@ def linear_limitations() -> list[Step]:
             f"{logits}; loss {plain:.4f}",
         ),
         Step(
-            "The same on the logarithm of the salary:",
+            "The same on the logarithm of the salary, as data.log=salary gives it to any model of a table:",
             r"\mathrm{logit} = w \cdot \log \mathrm{salary} + b",
             f"{logs}; loss {after_log:.4f}",
         ),

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from gradlab.explanation.picture import Figure, shown
-from gradlab.explanation.shown.information import WITH_SLIDER, slider
 from gradlab.maths.convexity import below_set, convexity_counterexample, jensen_gap
 from gradlab.report.charts import ACCENT, INK, PALETTE, POOR, SOFT, Trace, axis, dots, line
+from gradlab.report.sliders import WITH_SLIDER, slider
 
 
 @shown("jensen-gap", "jensen", "jensen-latent-likelihood", "maths.jensen_gap")

@@ -1,6 +1,5 @@
 """Pictures of what networks can be."""
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,22 +13,10 @@ from gradlab.maths.expressiveness.plane import pyramid
 from gradlab.maths.expressiveness.regions import affine_regions, most_regions
 from gradlab.maths.expressiveness.tent import tent_network
 from gradlab.nn import ReLU
-from gradlab.report.charts import ACCENT, CARD, HEAT, INK, LINE, PALETTE, POOR, SOFT, Trace, axis, dots, heatmap, line
+from gradlab.report.charts import ACCENT, CARD, HEAT, INK, PALETTE, POOR, SOFT, Trace, axis, dots, heatmap, line
+from gradlab.report.sliders import WITH_SLIDER, slider
 
 _HUES = 24  # colours of directions
-_WITH_SLIDER = {"margin": {"l": 56, "r": 16, "t": 40, "b": 110}}
-
-
-def slider(labels: Sequence[str], groups: Sequence[int], prefix: str) -> dict[str, Any]:
-    """Shows one group of traces at a time: `groups` says of each trace which it belongs to, -1 to all."""
-    steps = [
-        {"label": label, "method": "restyle", "args": ["visible", [group in (i, -1) for group in groups]]}
-        for i, label in enumerate(labels)
-    ]
-    place = {"y": 0, "yanchor": "top", "pad": {"t": 55}}
-    colors = {"bgcolor": HEAT, "activebgcolor": HEAT, "bordercolor": LINE, "tickcolor": LINE}
-    current = {"prefix": prefix, "font": {"color": INK, "size": 13}}
-    return {"steps": steps, "currentvalue": current, **place, **colors, "font": {"color": SOFT, "size": 10}}
 
 
 @shown("affine-regions", "maths.affine_regions", "maths.most_regions")
@@ -83,8 +70,8 @@ def tent_by_depth() -> Figure:
     layout = {
         "xaxis": axis("x"),
         "yaxis": axis("the tent, applied so often"),
-        "sliders": [{**slider([str(k) for k in layers], range(len(layers)), "hidden layers "), "active": 3}],
-        **_WITH_SLIDER,
+        "sliders": [slider("hidden layers ", [str(k) for k in layers], range(len(layers)), 3)],
+        "margin": WITH_SLIDER,
     }
     note = (
         "Each hidden layer of two ReLUs folds the tent once more, and doubles its pieces. With one hidden layer every "
@@ -114,8 +101,8 @@ def sine_by_width() -> Figure:
     layout = {
         "xaxis": axis("x"),
         "yaxis": axis("value"),
-        "sliders": [{**slider(labels, groups, "hidden units "), "active": 3}],
-        **_WITH_SLIDER,
+        "sliders": [slider("hidden units ", labels, groups, 3)],
+        "margin": WITH_SLIDER,
     }
     note = (
         "One hidden layer of ReLU goes through points of the sine in straight lines: with twice as many pieces, the "

@@ -1,7 +1,6 @@
 """Pictures of information: a coin, densities, a code, normals that tell of each other, and divergences both ways."""
 
 import math
-from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -12,25 +11,13 @@ from torch.distributions import Categorical, MixtureSameFamily, Normal, Uniform
 
 from gradlab.explanation.picture import Figure, shown
 from gradlab.maths import information
-from gradlab.report.charts import ACCENT, HEAT, INK, LINE, PALETTE, POOR, SOFT, Trace, axis, bars, dots, level, line
+from gradlab.report.charts import ACCENT, INK, PALETTE, POOR, Trace, axis, bars, dots, level, line
+from gradlab.report.sliders import WITH_SLIDER, slider
 
-WITH_SLIDER = {"t": 40, "b": 110, "l": 56, "r": 16}
 _TEXT = (
     "It was the best of times, it was the worst of times, it was the age of wisdom, it was the age of foolishness, "
     "it was the epoch of belief, it was the epoch of incredulity, it was the season of light"
 )
-
-
-def slider(prefix: str, labels: Sequence[str], groups: Sequence[int], at: int = 0) -> dict[str, Any]:
-    """Shows one group of traces at a time: `groups` says which each trace is of, -1 for those that stay."""
-    steps = [
-        {"label": label, "method": "restyle", "args": ["visible", [group in (i, -1) for group in groups]]}
-        for i, label in enumerate(labels)
-    ]
-    place = {"y": 0, "yanchor": "top", "pad": {"t": 50}, "active": at}
-    colors = {"bgcolor": HEAT, "activebgcolor": HEAT, "bordercolor": LINE, "tickcolor": LINE}
-    current = {"prefix": prefix, "font": {"color": INK, "size": 13}}
-    return {"steps": steps, "currentvalue": current, **place, **colors, "font": {"color": SOFT, "size": 10}}
 
 
 @shown("entropy-of-a-coin", "divergence.entropy", "divergence.cross_entropy", "gibbs-inequality", "cross-entropy-law")

@@ -7,12 +7,12 @@ from torch import Tensor
 
 from gradlab.data import sources
 from gradlab.explanation.picture import Figure, shown
-from gradlab.explanation.shown.normal_variables import WITH_SLIDER, slider
 from gradlab.maths.glm import FamilyName, fit_glm
 from gradlab.maths.probability import fit_gumbel, gumbel_nll
 from gradlab.maths.probability.gumbel import Gumbel, gumbel_path
 from gradlab.nn import PolynomialFeatures
 from gradlab.report.charts import CARD, HEAT, INK, LINE, PALETTE, axis, dots, line
+from gradlab.report.sliders import UNLABELLED, WITH_SLIDER, slider
 
 
 @shown("gumbel-mle", "maths.fit_gumbel", "maths.gumbel_nll")
@@ -23,7 +23,7 @@ def the_likelihood_of_gumbels_parameters() -> Figure:
     nll = gumbel_nll(x, location[None, :, None], scale[:, None, None]).mean(-1)
     best, start = fit_gumbel(x), torch.tensor([0.1, 1.6], dtype=torch.float64)
     path = torch.stack(
-        [torch.stack([x.mean() + x.std() * b / a, x.std() / a]) for a, b in gumbel_path(x, Gumbel(*start)).path]
+        [torch.stack([x.mean() + x.std() * b / a, x.std() / a]) for a, b in gumbel_path(x, Gumbel(*start)).points]
     )
     contours = {"start": float(nll.min()), "end": float(nll.min()) + 1, "size": 0.05, "showlines": True}
     surface: dict[str, Any] = {
@@ -101,7 +101,7 @@ def four_families_of_linear_models() -> Figure:
         "One linear function of x, and what the family makes of it. Each fit has the greatest likelihood: its "
         "residuals are orthogonal to x and sum to 0, in all four families."
     )
-    names = slider("", list(families.values()), groups, 1) | {"font": {"color": "rgba(0,0,0,0)"}}
+    names = slider("", list(families.values()), groups, 1) | UNLABELLED
     layout = {"xaxis": axis("x"), "yaxis": axis("y"), "sliders": [names], "margin": WITH_SLIDER}
     return Figure("Generalised linear models", traces, note, layout)
 
@@ -142,7 +142,7 @@ def circles_by_their_squares() -> Figure:
         "its border is a circle in the plane. Colours are the probability of the inner ring."
     )
     span = [-1.7, 1.7]
-    degrees = slider("degree ", labels, [0, 1, -1, -1], 1) | {"font": {"color": "rgba(0,0,0,0)"}}
+    degrees = slider("degree ", labels, [0, 1, -1, -1], 1) | UNLABELLED
     layout = {
         "xaxis": axis("x₁", range=span, constrain="domain"),
         "yaxis": axis("x₂", range=span, scaleanchor="x", constrain="domain"),

@@ -5,7 +5,7 @@ from math import pi, sqrt
 import torch
 
 from gradlab.explanation.picture import Figure, shown
-from gradlab.explanation.shown.normal_variables import WITH_SLIDER, bell, slider
+from gradlab.explanation.shown.normal_variables import bell
 from gradlab.maths.probability import (
     Normal,
     kolmogorov_distance,
@@ -16,6 +16,7 @@ from gradlab.maths.probability import (
 )
 from gradlab.maths.probability.convergence import sweep
 from gradlab.report.charts import CARD, HEAT, INK, PALETTE, SOFT, axis, bars, heatmap, line, log_scale, ribbon, thinned
+from gradlab.report.sliders import UNLABELLED, WITH_SLIDER, slider
 
 
 @shown("clt", "maths.scaled_sum", "maths.kolmogorov_distance")
@@ -43,7 +44,7 @@ def sums_become_normal() -> Figure:
         "xaxis": axis("(x₁ + … + xₙ − n) / √n", range=[-4, 4]),
         "yaxis": axis("density", range=[0, 1.05]),
         "bargap": 0.05,
-        "sliders": [slider("n = ", labels, [*groups, -1], 2) | {"font": {"color": "rgba(0,0,0,0)"}}],
+        "sliders": [slider("n = ", labels, [*groups, -1], 2) | UNLABELLED],
         "margin": WITH_SLIDER,
     }
     return Figure("The central limit theorem", [*traces, normal], note, layout)

@@ -36,7 +36,7 @@ def on_the_way_to_the_stationary_law() -> Figure:
     note = (
         f"The law of the weather after a sunny day (solid) and after a rainy one (dashed). Both end in the same law, "
         f"which a step does not change; what is left of the start shrinks by the second eigenvalue, "
-        f"{float(eigenvalues[1]):.2f}, a day: from a total variation of {apart[0]:.2f} to {apart[1]:.0e} in 12 days."
+        f"{float(eigenvalues[1]):.2f}, a day: from a total variation of {apart[0]:.2f} to {apart[1]:.4f} in 12 days."
     )
     layout = {
         "xaxis": axis("days n"),

@@ -1,6 +1,5 @@
 """Pictures of what networks are made of: activations, softmax, codes of positions, and a small network itself."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,8 @@ from torch import nn
 from gradlab.explanation.examples.networks import realisation
 from gradlab.explanation.picture import Figure, shown
 from gradlab.nn import ELU, GELU, LeakyReLU, ReLU, Sigmoid, SiLU, SinusoidalPosition, Softmax, Tanh
-from gradlab.report.charts import HEAT, INK, LINE, PALETTE, SOFT, axis, bars, heatmap, label, line
+from gradlab.report.charts import INK, LINE, PALETTE, axis, bars, heatmap, label, line
+from gradlab.report.sliders import WITH_SLIDER, slider
 
 _DIVERGING = [(0, "#b2182b"), (0.25, "#f4a582"), (0.5, "#f7f7f7"), (0.75, "#92c5de"), (1, "#2166ac")]
 
@@ -34,22 +34,10 @@ def from_even_to_certain() -> Figure:
         "xaxis": axis("score"),
         "yaxis": axis("weight", range=[0, 1.1]),
         "showlegend": False,
-        "sliders": [_slider([f"{t:g}" for t in temperatures], start)],
-        "margin": {"l": 56, "r": 16, "t": 12, "b": 120},
+        "sliders": [slider("temperature ", [f"{t:g}" for t in temperatures], range(len(temperatures)), start)],
+        "margin": WITH_SLIDER | {"t": 12},
     }
     return Figure("Softmax at a temperature", traces, note, layout)
-
-
-def _slider(labels: Sequence[str], start: int) -> dict[str, Any]:
-    """One trace at a time."""
-    steps = [
-        {"label": name, "method": "restyle", "args": ["visible", [i == j for j in range(len(labels))]]}
-        for i, name in enumerate(labels)
-    ]
-    place = {"y": 0, "yanchor": "top", "pad": {"t": 50}}
-    colors = {"bgcolor": HEAT, "activebgcolor": HEAT, "bordercolor": LINE, "tickcolor": LINE}
-    current = {"prefix": "temperature ", "font": {"color": INK, "size": 13}}
-    return {"steps": steps, "active": start, "currentvalue": current, **place, **colors, "font": {"color": SOFT}}
 
 
 ACTIVATIONS: list[nn.Module] = [ReLU(), LeakyReLU(), ELU(), GELU(), SiLU(), Sigmoid(), Tanh()]

@@ -1,6 +1,5 @@
 """Pictures of normal variables: a pair of which one is known, sums of independent ones, and a pair without density."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -9,20 +8,7 @@ from torch import Tensor
 from gradlab.explanation.picture import Figure, shown
 from gradlab.maths.probability import Normal
 from gradlab.report.charts import ACCENT, CARD, HEAT, INK, LINE, PALETTE, SOFT, axis, dots, line
-
-WITH_SLIDER = {"t": 40, "b": 110, "l": 56, "r": 16}
-
-
-def slider(prefix: str, labels: Sequence[str], groups: Sequence[int], at: int = 0) -> dict[str, Any]:
-    """Shows one group of traces at a time: `groups` says which each trace is of, -1 for those that stay."""
-    steps = [
-        {"label": label, "method": "restyle", "args": ["visible", [group in (i, -1) for group in groups]]}
-        for i, label in enumerate(labels)
-    ]
-    place = {"y": 0, "yanchor": "top", "pad": {"t": 50}, "active": at}
-    colors = {"bgcolor": HEAT, "activebgcolor": HEAT, "bordercolor": LINE, "tickcolor": LINE}
-    current = {"prefix": prefix, "font": {"color": INK, "size": 13}}
-    return {"steps": steps, "currentvalue": current, **place, **colors, "font": {"color": SOFT, "size": 10}}
+from gradlab.report.sliders import UNLABELLED, WITH_SLIDER, slider
 
 
 def bell(normal: Normal, x: Tensor) -> Tensor:
@@ -123,7 +109,7 @@ def towards_a_singular_pair() -> Figure:
     layout = {
         "xaxis": axis("X", range=span, constrain="domain"),
         "yaxis": axis("Y", range=span, scaleanchor="x", constrain="domain"),
-        "sliders": [slider("correlation ", labels, range(len(correlations)), 3) | {"font": {"color": "rgba(0,0,0,0)"}}],
+        "sliders": [slider("correlation ", labels, range(len(correlations)), 3) | UNLABELLED],
         "margin": WITH_SLIDER,
         "showlegend": False,
     }

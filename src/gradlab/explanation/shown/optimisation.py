@@ -173,7 +173,7 @@ def minimisers_on_rosenbrock() -> Figure:
         path = minimise(rosenbrock, start, method, **options)
         steps, last = len(path.points) - 1, float(path.values[-1])
         marks = {"mode": "lines+markers" if steps < 100 else "lines", "marker": {"size": 5, "color": color}}
-        name = f"{name}: {steps} steps to {last:.0e}"
+        name = f"{name}: {steps} steps to {last:.1g}"
         hover = "step %{pointNumber}: (%{x:.3f}, %{y:.3f})<extra></extra>"
         traces.append(line(name, path.points[:, 0], path.points[:, 1], color, hover) | marks)
     traces.append(dots("minimum", [1.0], [1.0], INK, size=11, symbol="star"))

@@ -25,8 +25,8 @@ def inner_products() -> Figure:
     for i, (place, symbol) in enumerate(zip(_PLACES, ("", "circle-open", "x-thin-open"), strict=True)):
         codes = code(zeros, place)
         kinds = {
-            "sinusoidal ⟨pe_p, pe_(p+s)⟩": codes @ codes[0] / (_DIM / 2),
-            "rotary ⟨R_p q, R_(p+s) k⟩": turn(keys, place) @ turn(query[None], place)[0] / length,
+            "sinusoidal ⟨pe(p), pe(p + s)⟩": codes @ codes[0] / (_DIM / 2),
+            "rotary ⟨R(p) q, R(p + s) k⟩": turn(keys, place) @ turn(query[None], place)[0] / length,
         }
         for color, (name, products) in zip(PALETTE, kinds.items(), strict=False):
             hover = f"p = {place}, s = %{{x}}: %{{y:.4f}}<extra></extra>"

@@ -97,8 +97,8 @@ def path_of_a_training() -> Figure:
     moved = torch.stack([torch.cat([p.flatten() for p in step]) for step in weights])
     share = float(places.square().sum() / (moved - moved[-1]).square().sum())
     layout = {
-        "xaxis": axis("first principal direction", constrain="domain"),
-        "yaxis": axis("second", scaleanchor="x", constrain="domain"),
+        "xaxis": axis("first principal direction", range=[-span, span], constrain="domain"),
+        "yaxis": axis("second", range=[-span, span], scaleanchor="x", constrain="domain"),
         "height": 480,
     }
     note = (

@@ -42,6 +42,10 @@ class ExponentialSum:
         return ExponentialSum(torch.cat([self.exponents, other.exponents]), torch.cat([self.weights, other.weights]))
 
     def __mul__(self, other: "ExponentialSum") -> "ExponentialSum":
+        r"""The product of two sums, which is a sum of exponentials again.
+
+        $$ e^{\langle \nu, x \rangle} \, e^{\langle \mu, x \rangle} = e^{\langle \nu + \mu, x \rangle} $$
+        """
         self._check_inputs(other)
         exponents = self.exponents[:, None] + other.exponents
         return ExponentialSum(exponents.flatten(0, 1), torch.outer(self.weights, other.weights).flatten())

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gradlab.errors import GradlabError
 from gradlab.maths.arrays import takes_arrays, tensor
+from gradlab.maths.information.checking import distribution
 from gradlab.maths.probability.joint import JointTable
 
 _TOLERANCE = 1e-6
@@ -24,7 +25,8 @@ def check_stochastic(transition: Tensor, name: str = "transition") -> None:
     wrong = ~((sums - 1).abs() < _TOLERANCE) | ~(lowest >= 0)
     if bool(wrong.any()):
         row = int(wrong.nonzero()[0])
-        what = f"sums to {float(sums[row]):g}" if lowest[row] >= 0 else f"has the entry {float(lowest[row]):g}"
+        entry = f"has {float(lowest[row]):g} in column {int(transition[row].argmin())}"
+        what = f"sums to {float(sums[row]):g}" if lowest[row] >= 0 else entry
         columns = bool(((transition.sum(0) - 1).abs() < _TOLERANCE).all())
         hint = " Its columns do sum to 1: transpose it." if columns else ""
         raise GradlabError(f"{name}: row {row} {what}; each row must be a distribution over the next state.{hint}")
@@ -110,9 +112,9 @@ class MarkovChain:
                 raise GradlabError(f"MarkovChain: states are 0 to {self.states - 1}, it cannot start in {start}.")
             return torch.eye(self.states).to(self.transition)[start]
         law = tensor(start).to(self.transition)
-        if law.shape != (self.states,) or bool((law < 0).any()) or not abs(float(law.sum()) - 1) < _TOLERANCE:
-            raise GradlabError(f"MarkovChain: start must be a state, or {self.states} probabilities that sum to 1.")
-        return law
+        if law.shape != (self.states,):
+            raise GradlabError(f"MarkovChain: start must be a state, or a probability for each of {self.states}.")
+        return distribution(law, "start")
 
     def law(self, steps: int) -> Float[Tensor, " states"]:
         r"""Of the state after so many steps, $\nu A^n$."""

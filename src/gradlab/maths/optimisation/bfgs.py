@@ -1,5 +1,6 @@
 """BFGS: Newton's method with an inverse Hessian that is learned from differences of gradients."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -7,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gradlab.maths.optimisation.line_search import wolfe
-from gradlab.maths.optimisation.path import Objective, Path, start_of, value_and_gradient
+from gradlab.maths.optimisation.path import Ask, Objective, Path, Seen, look, start_of
 
 
 def bfgs_update(
@@ -25,43 +26,50 @@ def bfgs_update(
     tensor([[0.2500, 0.0000],
             [0.0000, 1.0000]])
     """
-    if not change @ step > 0:
+    curvature = change @ step
+    if not curvature > torch.finfo(step.dtype).eps * change.norm() * step.norm():  # less is rounding
         return inverse
-    rho = 1 / (change @ step)
-    left = torch.eye(len(step), dtype=step.dtype) - rho * torch.outer(step, change)
-    return left @ inverse @ left.T + rho * torch.outer(step, step)
+    rho, seen = 1 / curvature, inverse @ change
+    # Multiplied out it is H + s uᵀ + u sᵀ, which takes d² operations instead of d³.
+    u = (rho + rho**2 * (change @ seen)) / 2 * step - rho * seen
+    product = torch.outer(step, u)
+    return inverse + (product + product.T)
 
 
-def bfgs(f: Objective, x0: Any, steps: int = 100, tolerance: float = 1e-8) -> tuple[Path, Float[Tensor, "d d"]]:
-    r"""The path to a minimum, and the inverse Hessian that was learned on the way.
+def bfgs_step(ask: Ask, here: Seen, inverse: Tensor | None = None, first: float = 1.0) -> tuple[Seen, Tensor] | None:
+    r"""The point after this one, and the inverse Hessian with what the step has taught; None if nothing lower is found.
 
     $$ \theta \leftarrow \theta - \alpha \, H \, \nabla f(\theta) $$
 
-    It starts from H = I, brought to the scale of the first change (Nocedal & Wright 2006, equation 6.20), and ends
-    where no entry of the gradient is larger than `tolerance`.
+    α is searched for from `first` on. The first direction is that of the gradient; its step brings H = I to the scale
+    of the curvature (Nocedal & Wright 2006, equation 6.20).
+    """
+    direction = -here.gradient if inverse is None else -inverse @ here.gradient
+    there = wolfe(ask, here, direction, first)
+    if there is None:
+        return None
+    step, change = there.x - here.x, there.gradient - here.gradient
+    if inverse is None:
+        scale = (change @ step) / (change @ change)
+        identity = torch.eye(len(step), dtype=step.dtype, device=step.device)
+        inverse = identity * scale if scale > 0 else identity
+    return there, bfgs_update(inverse, step, change)
+
+
+def bfgs(f: Objective, x0: Any, steps: int = 100, tolerance: float = 1e-8) -> tuple[Path, Float[Tensor, "d d"]]:
+    """The path to a minimum, and the inverse Hessian that was learned on the way.
+
+    It ends where no entry of the gradient is larger than `tolerance`.
 
     >>> path, inverse = bfgs(lambda x: (x[0] - 1) ** 2 + 2 * (x[0] - x[1]) ** 2, [5.0, -3.0])
     >>> path.lowest.round(decimals=6).tolist()
     [1.0, 1.0]
     """
-    x = start_of(x0)
-    value, gradient = value_and_gradient(f, x)
-    points, values, gradients = [x], [value], [gradient]
-    inverse = torch.eye(len(x), dtype=x.dtype)
-    for step in range(steps):
-        if gradient.abs().max() <= tolerance:
+    seen, inverse = [look(f, start_of(x0))], None
+    while len(seen) <= steps and seen[-1].gradient.abs().max() > tolerance:
+        found = bfgs_step(partial(look, f), seen[-1], inverse)
+        if found is None:
             break
-        direction = -inverse @ gradient
-        length = wolfe(f, x, direction)
-        if not length:
-            break
-        before, x = gradient, x + length * direction
-        value, gradient = value_and_gradient(f, x)
-        moved, change = length * direction, gradient - before
-        if not step and change @ moved > 0:
-            inverse = inverse * (change @ moved) / (change @ change)
-        inverse = bfgs_update(inverse, moved, change)
-        points.append(x)
-        values.append(value)
-        gradients.append(gradient)
-    return Path.of(points, values, gradients), inverse
+        there, inverse = found
+        seen.append(there)
+    return Path.of(seen), torch.eye(len(seen[0].x), dtype=seen[0].x.dtype) if inverse is None else inverse

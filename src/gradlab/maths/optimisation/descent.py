@@ -8,7 +8,7 @@ from torch import Tensor
 
 from gradlab.errors import GradlabError
 from gradlab.maths.arrays import takes_arrays, tensor
-from gradlab.maths.optimisation.path import Objective, Path, start_of, value_and_gradient
+from gradlab.maths.optimisation.path import Objective, Path, look, start_of
 
 
 def gradient_descent(f: Objective, x0: Any, rate: float, steps: int = 100) -> Path:
@@ -38,16 +38,11 @@ def heavy_ball(f: Objective, x0: Any, rate: float, momentum: float, steps: int =
         raise GradlabError(f"rate must be larger than 0 and steps not negative, got rate={rate} and steps={steps}.")
     x = start_of(x0)
     velocity = torch.zeros_like(x)
-    points, values, gradients = [], [], []
-    for step in range(steps + 1):
-        value, gradient = value_and_gradient(f, x)
-        points.append(x)
-        values.append(value)
-        gradients.append(gradient)
-        if step < steps:
-            velocity = momentum * velocity - rate * gradient
-            x = x + velocity
-    return Path.of(points, values, gradients)
+    seen = [look(f, x)]
+    for _ in range(steps):
+        velocity = momentum * velocity - rate * seen[-1].gradient
+        seen.append(look(f, seen[-1].x + velocity))
+    return Path.of(seen)
 
 
 def rate_bound(x0: Any, minimiser: Any, rate: float, steps: Any) -> Float[Tensor, "..."]:

@@ -11,7 +11,7 @@ from gradlab.errors import GradlabError, unknown
 from gradlab.maths.optimisation.bfgs import bfgs
 from gradlab.maths.optimisation.descent import gradient_descent, heavy_ball
 from gradlab.maths.optimisation.newton import newton
-from gradlab.maths.optimisation.path import Objective, Path, start_of, value_and_gradient
+from gradlab.maths.optimisation.path import Objective, Path, look, start_of
 
 Method = Literal["gradient", "momentum", "newton", "bfgs", "lbfgs"]
 
@@ -65,7 +65,7 @@ def argmin(
     ends = [minimise(f, start, method, **options).lowest for start in starts]
     if not ends:
         raise GradlabError("argmin needs at least one start.")
-    values = torch.stack([value_and_gradient(f, x)[0] for x in ends])
+    values = torch.stack([look(f, x).value for x in ends])
     lowest: list[Tensor] = []
     for x, value in zip(ends, values, strict=True):
         if value <= values.min() + tolerance and all((x - y).norm() > tolerance for y in lowest):
@@ -79,19 +79,15 @@ def _lbfgs(f: Objective, x0: Any, steps: int, tolerance: float) -> Path:
     # Without `max_eval` the line search would be left after the first look, for the sake of a single iteration.
     options = {"max_iter": 1, "max_eval": 50, "tolerance_grad": 0.0, "tolerance_change": 0.0}
     search = torch.optim.LBFGS([x], **options, line_search_fn="strong_wolfe")  # type: ignore[arg-type]
-    points, values, gradients = [], [], []
+    seen = [look(f, x.detach().clone())]
 
     def closure() -> Tensor:
-        value, x.grad = value_and_gradient(f, x)
+        _, value, x.grad = look(f, x)
         return value
 
-    for step in range(steps + 1):
-        value, gradient = value_and_gradient(f, x)
-        points.append(x.detach().clone())
-        values.append(value)
-        gradients.append(gradient)
-        stuck = step > 0 and torch.equal(points[-1], points[-2])
-        if step == steps or stuck or gradient.abs().max() <= tolerance:
-            break
+    while len(seen) <= steps and seen[-1].gradient.abs().max() > tolerance:
         search.step(closure)  # type: ignore[no-untyped-call]
-    return Path.of(points, values, gradients)
+        if torch.equal(x, seen[-1].x):
+            break
+        seen.append(look(f, x.detach().clone()))
+    return Path.of(seen)

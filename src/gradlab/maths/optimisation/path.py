@@ -1,8 +1,8 @@
 """Where a minimiser was, and what it saw there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -15,6 +15,18 @@ Objective: TypeAlias = Callable[[Tensor], Tensor]
 """A function of a vector whose value is one number."""
 
 
+class Seen(NamedTuple):
+    """A point, and the value and the gradient of a function there."""
+
+    x: Tensor
+    value: Tensor
+    gradient: Tensor
+
+
+Ask: TypeAlias = Callable[[Tensor], Seen]
+"""What a minimiser may ask of a function."""
+
+
 @dataclass(frozen=True)
 class Path:
     """All points of a run in order, the first of which is the start."""
@@ -24,8 +36,8 @@ class Path:
     gradients: Float[Tensor, "steps d"]
 
     @classmethod
-    def of(cls, points: list[Tensor], values: list[Tensor], gradients: list[Tensor]) -> "Path":
-        return cls(torch.stack(points), torch.stack(values), torch.stack(gradients))
+    def of(cls, seen: Sequence[Seen]) -> "Path":
+        return cls(*(torch.stack(each) for each in zip(*seen, strict=True)))
 
     @property
     def lowest(self) -> Float[Tensor, " d"]:
@@ -33,18 +45,18 @@ class Path:
         return self.points[self.values.nan_to_num(torch.inf).argmin()]
 
 
-def value_and_gradient(f: Objective, x: Float[Tensor, " d"]) -> tuple[Tensor, Tensor]:
+def look(f: Objective, x: Float[Tensor, " d"]) -> Seen:
     """A function and its gradient at a point.
 
-    >>> value_and_gradient(lambda x: (x**2).sum(), torch.tensor([3.0, 1.0]))
-    (tensor(10.), tensor([6., 2.]))
+    >>> look(lambda x: (x**2).sum(), torch.tensor([3.0, 1.0])).gradient
+    tensor([6., 2.])
     """
-    x = x.detach().requires_grad_()
-    value = f(x)
+    at = x.detach().requires_grad_()
+    value = f(at)
     if value.ndim:
         raise GradlabError(f"The function must give one number, got shape {tuple(value.shape)}. Sum or average it.")
-    (gradient,) = torch.autograd.grad(value, x, allow_unused=True)
-    return value.detach(), torch.zeros_like(x.detach()) if gradient is None else gradient
+    (gradient,) = torch.autograd.grad(value, at, allow_unused=True)
+    return Seen(x.detach(), value.detach(), torch.zeros_like(at.detach()) if gradient is None else gradient)
 
 
 def start_of(x0: object) -> Float[Tensor, " d"]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gradlab.errors import GradlabError
 from gradlab.maths.arrays import tensor
-from gradlab.maths.probability.newton import by_autograd, newton
+from gradlab.maths.optimisation.newton import by_autograd, newton
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ExponentialFamily:
                 "no maximum. Values must be possible, and not all alike."
             )
         start = x.new_tensor(self.start)
-        return newton(lambda theta: self.log_partition(theta) - theta @ observed, start).point
+        return newton(lambda theta: self.log_partition(theta) - theta @ observed, start, tolerance=0.0).points[-1]
 
 
 def _powers(x: Tensor) -> Tensor:

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from gradlab.errors import GradlabError
 from gradlab.maths.arrays import takes_arrays
-from gradlab.maths.probability.newton import Minimum, newton
+from gradlab.maths.optimisation.newton import newton
+from gradlab.maths.optimisation.path import Path
 
 
 class Gumbel(NamedTuple):
@@ -43,10 +44,10 @@ def fit_gumbel(x: Float[Tensor, " draws"]) -> Gumbel:
     >>> fit_gumbel(torch.tensor([0.0, 1.0, 3.0], dtype=torch.float64)).scale
     tensor(0.9782, dtype=torch.float64)
     """
-    return _gumbel(gumbel_path(x).point, x)
+    return _gumbel(gumbel_path(x).points[-1], x)
 
 
-def gumbel_path(x: Float[Tensor, " draws"], start: Gumbel | None = None) -> Minimum:
+def gumbel_path(x: Float[Tensor, " draws"], start: Gumbel | None = None) -> Path:
     """Newton's way to the optimum, in (1/β, μ/β) of the values in units of their mean and standard deviation.
 
     It starts where mean and variance are right, unless somewhere else.
@@ -70,7 +71,7 @@ def gumbel_path(x: Float[Tensor, " draws"], start: Gumbel | None = None) -> Mini
     first = x.new_tensor([1.2825, -0.5772])
     if start is not None:
         first = torch.stack([x.std() / start.scale, (start.location - x.mean()) / start.scale])
-    return newton(nll, first, derivatives)
+    return newton(nll, first, tolerance=0.0, derivatives=derivatives)
 
 
 def _gumbel(natural: Tensor, x: Tensor) -> Gumbel:

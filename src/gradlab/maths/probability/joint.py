@@ -9,12 +9,11 @@ from torch import Tensor
 
 from gradlab.errors import GradlabError, unknown
 from gradlab.maths.arrays import tensor
+from gradlab.maths.information.checking import distribution
 
 Value = Hashable
 Function = Callable[..., Any]
 """Of one value for each variable, in the order of the axes."""
-
-_TOLERANCE = 1e-6
 
 
 class JointTable:
@@ -36,10 +35,7 @@ class JointTable:
         p = tensor(probabilities)
         if len(set(names)) != p.ndim or len(names) != p.ndim:
             raise GradlabError(f"JointTable: {p.ndim} axes need as many different names, got {', '.join(names)}.")
-        total, lowest = float(p.detach().sum()), float(p.detach().min()) if p.numel() else 0.0
-        if not lowest >= 0 or not abs(total - 1) < _TOLERANCE:
-            what = f"the lowest is {lowest:g} and their sum {total:g}"
-            raise GradlabError(f"JointTable: probabilities must be at least 0 and sum to 1; {what}.")
+        distribution(p, "JointTable", axes=p.ndim)
         others = values or {}
         for name in others:
             if name not in names:
@@ -198,7 +194,7 @@ def bayes(prior: Any, likelihood: Any) -> Tensor:
     >>> bayes([0.99, 0.01], [[0.95, 0.05], [0.01, 0.99]])[1]
     tensor([0.8333, 0.1667], dtype=torch.float64)
     """
-    prior, likelihood = tensor(prior), tensor(likelihood)
+    prior, likelihood = distribution(prior, "prior"), distribution(likelihood, "likelihood", axes=1)
     if likelihood.shape[-2:-1] != prior.shape[-1:]:
         raise GradlabError(f"bayes: {prior.shape[-1]} causes need as many rows, got {tuple(likelihood.shape)}.")
     joint: Tensor = (prior[..., None] * likelihood).mT

@@ -48,8 +48,17 @@ class Normal:
         covariance = self.covariance.detach()
         scale = float(covariance.abs().max()) if covariance.numel() else 0.0
         limit = 1e3 * self.dim * torch.finfo(covariance.dtype).eps * scale
-        if not float((covariance - covariance.mT).abs().max()) <= limit:
-            raise GradlabError("Normal: the covariance is not symmetric, or has entries that are no numbers.")
+        if bool((wrong := ~covariance.isfinite()).any()):
+            *_, i, j = wrong.nonzero()[0].tolist()
+            raise GradlabError(f"Normal: the entry {i}, {j} of the covariance is no number.")
+        if bool((wrong := (covariance - covariance.mT).abs() > limit).any()):
+            place = wrong.nonzero()[0].tolist()
+            *_, i, j = place
+            value, mirrored = float(covariance[tuple(place)]), float(covariance.mT[tuple(place)])
+            raise GradlabError(
+                f"Normal: the covariance is not symmetric: its entry {i}, {j} is {value:g}, and {j}, {i} is "
+                f"{mirrored:g}."
+            )
         smallest = float(torch.linalg.eigvalsh(covariance).min())
         if smallest < -limit:
             what = f"its smallest eigenvalue is {smallest:g}, and a variance is never negative"
@@ -91,6 +100,11 @@ class Normal:
         return root
 
     def log_density(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch"]:
+        r"""The logarithm of the density.
+
+        $$ \log p(x) = -\tfrac12 (x - \mu)^\top \Sigma^{-1} (x - \mu) - \tfrac12 \log \det \Sigma
+           - \tfrac{d}{2} \log 2\pi $$
+        """
         lower, apart = self._cholesky, (x - self.mean)[..., None]
         whitened: Tensor = torch.linalg.solve_triangular(lower, apart, upper=False).squeeze(-1)
         log_det = lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)

@@ -16,10 +16,10 @@ class ActorCritic(Policy):
 
     def __init__(self, inputs: Environment, hidden: list[int], activation: Part, normalise: bool):
         super().__init__(inputs, normalise)
-        self.head: Choice | Gauss = (
+        self.distribution: Choice | Gauss = (
             Choice(inputs.actions) if isinstance(inputs.actions, Discrete) else Gauss(inputs.actions)
         )
-        self.actor = self.network(hidden, activation, self.head.outputs, gain=0.01)
+        self.actor = self.network(hidden, activation, self.distribution.outputs, gain=0.01)
         self.critic = self.network(hidden, activation, 1, gain=1.0)
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
@@ -27,8 +27,8 @@ class ActorCritic(Policy):
         return self.actor(seen), self.critic(seen)[..., 0]
 
     def act(self, observations: Tensor, greedy: bool = True) -> Tensor:
-        outputs = self.actor(self.observation(observations))
-        return self.head.mode(outputs) if greedy else self.head.draw(outputs, self.head.noise(len(outputs)))
+        outputs, distribution = self.actor(self.observation(observations)), self.distribution
+        return distribution.mode(outputs) if greedy else distribution.draw(outputs, distribution.noise(len(outputs)))
 
     def value(self, observations: Tensor) -> Tensor:
         value: Tensor = self.critic(self.observation(observations))[..., 0]

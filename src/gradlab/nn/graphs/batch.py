@@ -49,6 +49,11 @@ class Graphs:
         return self.x.nbytes + self.edges.nbytes
 
     @property
+    def least_rows(self) -> int:
+        """Examples at a time where nothing is learned: around any nodes and pairs the whole graph is read."""
+        return 0 if self.asked is None else len(self)
+
+    @property
     def graph(self) -> Int64[Tensor, " nodes"]:
         """Which graph each node belongs to."""
         return torch.arange(len(self.graph_sizes), device=self.device).repeat_interleave(self.graph_sizes)

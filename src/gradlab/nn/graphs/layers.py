@@ -71,8 +71,8 @@ class GraphConvolution(Linear):
 
     >>> layer = GraphConvolution(1, 1, bias=False)
     >>> _ = nn.init.ones_(layer.weight)
-    >>> layer(torch.tensor([[1.0], [3.0]]), torch.tensor([[0, 1], [1, 0]])).flatten().tolist()
-    [2.0, 2.0]
+    >>> layer(torch.tensor([[1.0], [3.0]]), torch.tensor([[0, 1], [1, 0]])).flatten().detach()
+    tensor([2.0000, 2.0000])
     """
 
     def forward(  # type: ignore[override]

@@ -16,6 +16,7 @@ class GraphPool(nn.Module):
     `graph` says to which graph each node belongs, from 0; a batch of graphs is one graph whose parts have no edges
     between them. The sum alone tells graphs of other sizes apart.
 
+    >>> import torch
     >>> GraphPool("mean")(torch.tensor([[1.0], [3.0], [5.0]]), torch.tensor([0, 0, 1])).flatten()
     tensor([2., 5.])
     """

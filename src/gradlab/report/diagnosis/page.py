@@ -29,7 +29,7 @@ def page_of(verdict: Verdict, record: Record, name: str = "") -> Html:
 
 
 def _head(verdict: Verdict, record: Record, name: str) -> Html:
-    title = sentence(re.sub(r" \([\d,]+ steps? watched\)", "", verdict.sentence))
+    title = sentence(re.sub(r" \([\d,]+ steps? watched[^)]*\)", "", verdict.sentence))
     return tag(
         "header",
         tag("p", " · ".join(part for part in ("gradlab doctor", name) if part), class_="over"),

@@ -6,12 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.probes import AttentionMap, Head, Inspection
-from gradlab.report.charts import CARD, HEAT, INK, LINE, SOFT, chart, charts, heatmap
+from gradlab.report.charts import CARD, HEAT, chart, charts, heatmap
 from gradlab.report.inside.text import places_of, token_axis
 from gradlab.report.markup import Html, quiet, section, tag
 from gradlab.report.pictures import picture, signed
+from gradlab.report.sliders import slider
 
 _LAYERS, _HEADS, _PLACES = 12, 16, 64  # that are drawn
+_ABOVE: dict[str, Any] = {"y": 1, "yanchor": "bottom", "pad": {"b": 8, "l": 0, "r": 0}}
 _CROWDED = 40  # places whose names need smaller letters
 
 
@@ -77,17 +79,6 @@ def _closer(attention: AttentionMap, texts: list[str]) -> Html:
         height=680 if many else 540,
         xaxis=token_axis(columns, **ticks),
         yaxis=token_axis(rows, autorange="reversed", **ticks, tickangle=0),
-        sliders=[_slider(heads)] if several else [],
+        sliders=[slider("head ", [str(i) for i in range(heads)], range(heads), **_ABOVE)] if several else [],
         margin={"l": 30, "r": 10, "t": 90 if several else 12, "b": 30},
     )
-
-
-def _slider(heads: int) -> dict[str, Any]:
-    steps = [
-        {"label": str(i), "method": "restyle", "args": ["visible", [i == j for j in range(heads)]]}
-        for i in range(heads)
-    ]
-    place = {"y": 1, "yanchor": "bottom", "pad": {"b": 8, "l": 0, "r": 0}}
-    colors = {"bgcolor": HEAT, "activebgcolor": HEAT, "bordercolor": LINE, "tickcolor": LINE}
-    current = {"prefix": "head ", "font": {"color": INK, "size": 13}}
-    return {"steps": steps, "currentvalue": current, **place, **colors, "font": {"color": SOFT, "size": 10}}

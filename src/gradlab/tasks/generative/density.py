@@ -31,6 +31,12 @@ class Density(Generative):
 
     def __init__(self, targets: Targets):
         super().__init__(targets)
+        if targets.log_scale is None:
+            raise GradlabError(
+                "task=density measures densities in raw units, which it does not do through a logarithm: leave out "
+                "data.log."
+            )
+        self.log_scale = targets.log_scale
 
     @property
     def figure_names(self) -> list[str]:
@@ -47,7 +53,7 @@ class Density(Generative):
                 "model=gaussian-mixture or model=pca."
             )
         x = batch["inputs"]
-        return len(x) * self.targets.log_scale - model.log_prob(x).sum(), len(x)
+        return len(x) * self.log_scale - model.log_prob(x).sum(), len(x)
 
     def evaluate(self, model: nn.Module, split: Any) -> Figures:
         figures = super().evaluate(model, split)

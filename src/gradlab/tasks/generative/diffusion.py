@@ -163,6 +163,13 @@ class Diffusion(Generative):
         *_, sample = inpainted(sampler, denoise, start, levels, x, mask, repeats=_REPAINTED)
         return sample
 
+    def check_walk(self, request: Request) -> None:
+        if (request.sampler or self.sampler) == "ddpm":
+            raise GradlabError(
+                "The sampler ddpm draws anew in each step, so that samples do not follow from their noise. Walk "
+                "between noises with --sampler ddim or dpm."
+            )
+
     def check_request(self, request: Request) -> None:
         super().check_request(request)
         if request.guidance not in (None, 1.0) and not self.drop_label:

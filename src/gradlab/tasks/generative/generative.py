@@ -76,13 +76,16 @@ class Generative(Task):
     def __init__(self, targets: Targets) -> None:
         self.targets = targets
         if self.conditional and targets.classes is None:
-            raise GradlabError("task.conditional=true needs examples with classes, and these have none. Leave it out.")
+            raise GradlabError(
+                "task.conditional=true needs examples with classes, and these have none. Leave it out, or give them "
+                "some: pictures in a folder for each class are read with data=images."
+            )
 
     # How samples are drawn. Random numbers are torch's own, which whoever calls has seeded.
 
     def noise(self, model: Any, count: int) -> Noise:
         """What samples are made of."""
-        raise GradlabError("This model draws its samples piece by piece: there is no noise behind them to go through.")
+        raise GradlabError("Samples of this model are no function of noise: there is nothing to walk between.")
 
     def from_noise(self, model: Any, noise: Noise, request: Request) -> Samples:
         """What a model makes of noise; the same for the same noise, unless the sampler itself draws."""
@@ -96,7 +99,10 @@ class Generative(Task):
 
     def trajectory(self, model: Any, count: int, request: Request = Request()) -> Iterator[Samples]:
         """The same samples from noise to end, step by step."""
-        raise GradlabError("Samples of this model are made in one step: there is no way from noise to look at.")
+        raise GradlabError("Samples of this model do not come from noise step by step: there is no way to look at.")
+
+    def check_walk(self, request: Request) -> None:
+        """Refuse ways between noises where samples are not the same each time."""
 
     def check_request(self, request: Request) -> None:
         """Refuse what this kind of model cannot do, before anything is drawn."""
@@ -107,6 +113,10 @@ class Generative(Task):
         for option, value in {"guidance": request.guidance, "steps": request.steps, "sampler": request.sampler}.items():
             if value is not None and option not in self.options:
                 raise GradlabError(f"Samples of task={self.name} are drawn without --{option}: leave it out.")
+        if request.steps is not None and request.steps < 1:
+            raise GradlabError(f"--steps {request.steps}: samples are drawn in at least one step.")
+        if request.guidance is not None and not 0 <= request.guidance < math.inf:
+            raise GradlabError(f"--guidance {request.guidance:g}: how much the class counts is a number from 0 on.")
 
     options: ClassVar[tuple[str, ...]] = ()
     """What of a request it knows beside the labels."""

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from gradlab.data import Examples
+from gradlab.tasks.constant import Constant
 
 _ROWS = 4096
 
@@ -40,6 +41,16 @@ class IndependentPixels(nn.Module):
 
     def sample(self, count: int) -> Float[Tensor, "samples *shape"]:
         return torch.bernoulli(self.probability.expand(count, *self.probability.shape))
+
+
+class IndependentLevels(Constant):
+    """Logits of the levels of each pixel, whatever the others are."""
+
+    def sample(self, count: int) -> Float[Tensor, "samples channels height width"]:
+        """Pictures, from 0 to 1."""
+        chances = self.output.movedim(0, -1).softmax(-1)
+        drawn = torch.multinomial(chances.flatten(0, -2), count, replacement=True).T
+        return drawn.reshape(count, *chances.shape[:-1]) / (chances.shape[-1] - 1)
 
 
 class IndependentGaussians(nn.Module):

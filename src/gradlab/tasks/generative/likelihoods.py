@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -14,6 +14,7 @@ from gradlab.nn.latent import wide
 Numbers = Float[Tensor, "*samples batch numbers"]
 
 
+@runtime_checkable
 class Likelihood(Protocol):
     """p(x | z) of a model, from what it decodes of z."""
 

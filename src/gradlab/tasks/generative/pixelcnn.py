@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from gradlab.data import Batch, Examples, Targets
 from gradlab.errors import GradlabError
-from gradlab.tasks.constant import Constant
 from gradlab.tasks.evaluation import evaluate_objectives, inference
 from gradlab.tasks.generative.generative import Calls, Generative, Request, Sampler, Samples
+from gradlab.tasks.generative.independent import IndependentLevels
 from gradlab.tasks.objective import Loss, Objective
 from gradlab.tasks.task import Figures, tasks
 
@@ -86,14 +86,14 @@ class PixelLikelihood(Generative):
         return {**figures, "bits_per_dim": figures["loss"] / (numbers * math.log(2))}
 
     def understands(self, model: nn.Module) -> bool:
-        return isinstance(model, IndependentPixels)
+        return isinstance(model, IndependentLevels)
 
     def baselines(self, train: Any, model: nn.Module) -> dict[str, nn.Module]:
         """Also every pixel by itself, each level as often as there in training, of which once more it was seen."""
         counts: Any = 1.0
         for batch in train.batches(_ROWS):
             counts = counts + F.one_hot(self.quantised(batch["inputs"]), self.levels).sum(dim=0)
-        alone = IndependentPixels((counts / counts.sum(-1, keepdim=True)).log().movedim(-1, 0))
+        alone = IndependentLevels((counts / counts.sum(-1, keepdim=True)).log().movedim(-1, 0))
         return {**super().baselines(train, model), "independent pixels": alone}
 
     def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:  # noqa: B008
@@ -113,13 +113,3 @@ def _looks_ahead(model: nn.Module, picture: Float[Tensor, "1 channels height wid
     with inference(model):
         logits, changed = (model(x).flatten(3)[..., : half + 1] for x in (picture, other))
     return not torch.allclose(logits, changed, atol=1e-4 * float(logits.abs().max()))
-
-
-class IndependentPixels(Constant):
-    """Logits of the levels of each pixel, whatever the others are."""
-
-    def sample(self, count: int) -> Float[Tensor, "samples channels height width"]:
-        """Pictures, from 0 to 1."""
-        chances = self.output.movedim(0, -1).softmax(-1)
-        drawn = torch.multinomial(chances.flatten(0, -2), count, replacement=True).T
-        return drawn.reshape(count, *chances.shape[:-1]) / (chances.shape[-1] - 1)

@@ -17,12 +17,14 @@ from gradlab.errors import GradlabError
 from gradlab.nn.latent import draw, importance_weighted, kl_each, log_ratio, wide
 from gradlab.registry import Count
 from gradlab.tasks.evaluation import device_of, inference, sums_over
+from gradlab.tasks.generative.estimators import spread_of_elbo, standard_error
 from gradlab.tasks.generative.generative import Generative, Noise, Request, Sampler, Samples
 from gradlab.tasks.generative.importance import NUMBERS, log_likelihood
 from gradlab.tasks.generative.independent import IndependentGaussians, IndependentPixels
 from gradlab.tasks.generative.likelihoods import BernoulliPixels, GaussianNumbers
 from gradlab.tasks.objective import Loss, Objective
 from gradlab.tasks.task import Figures, tasks
+from gradlab.wording import counted
 
 _ROWS = 4096  # examples at a time
 _IMPORTANCE_ROWS = 256  # the same where each has many draws
@@ -103,6 +105,11 @@ class VariationalAutoencoder(Generative):
         return self.beta == 1.0 and not self.free_bits
 
     @property
+    def _by_formula(self) -> bool:
+        """Whether the KL is; the importance-weighted bound has its weights by the codes."""
+        return self.bound == "elbo" and self.estimator == "closed-form"
+
+    @property
     def figure_names(self) -> list[str]:
         return ["elbo", "bits_per_dim"]
 
@@ -125,7 +132,7 @@ class VariationalAutoencoder(Generative):
         codes = draw(mean, log_variance, self.samples)
         log_probability = self.likelihood.log_prob(model, x.flatten(1), model.decode(codes.z))
         parts = {"reconstruction": -log_probability.sum() / self.samples}
-        if self.bound == "elbo" and self.estimator == "closed-form":
+        if self._by_formula:
             each = kl_each(mean, log_variance)
             parts["kl"] = beta * (each.clamp(min=free_bits) if free_bits else each).sum()
         else:
@@ -156,15 +163,16 @@ class VariationalAutoencoder(Generative):
             yield from self._losses(model, batch).items()
 
     def evaluate_finished(self, model: Any, split: Any) -> Figures:
-        """With -log p(x) in nats, and the standard errors of its mean: of these examples, and of the draws alone."""
+        """With -log p(x) in nats, and the standard errors: of these examples, and of the draws alone."""
         figures = self.evaluate(model, split)
         if isinstance(model, Density):
             return figures
         sums = sums_over(model, split, self._surprises, _IMPORTANCE_ROWS)
         nll, square, variance = (sums[name][0] / sums[name][1] for name in ("nll", "square", "variance"))
         count = sums["nll"][1]
-        errors = {"nll_error": math.sqrt(max(0.0, square - nll**2) / count)}
-        return figures | {"nll": nll, **errors, "nll_draws_error": math.sqrt(variance / count)}
+        errors = {"nll_error": standard_error(nll, square, count), "nll_draws_error": math.sqrt(variance / count)}
+        spread = spread_of_elbo(model, self.likelihood, split, samples=self.samples, by_formula=self._by_formula)
+        return figures | spread | {"nll": nll, **errors}
 
     def _surprises(self, model: nn.Module, batch: Batch) -> Iterator[tuple[str, Loss]]:
         found = log_likelihood(model, self.likelihood, batch["inputs"], self.importance_samples)
@@ -178,7 +186,9 @@ class VariationalAutoencoder(Generative):
         return {
             "nll": f"-log p(x) in nats, of {units}, by importance sampling with {draws}; nll_error is the standard "
             "error of the mean over examples, nll_draws_error the part of it that comes of the codes",
-            "elbo": f"nats, of {units}, with {self.samples} drawn for each example",
+            "elbo": f"nats, of {units}, with {counted(self.samples, 'code')} drawn for each example; elbo_error is the "
+            "standard error of the mean over examples, elbo_variance_closed the mean variance of the estimate by one "
+            "code with the KL as a formula, elbo_variance_drawn with the KL by that code",
         }
 
     def understands(self, model: nn.Module) -> bool:

@@ -53,7 +53,7 @@ class A2C(Play):
 
     def loss(self, model: ActorCritic, batch: Batch) -> Mapping[str, Loss]:
         outputs, values = model(batch["observations"])
-        log_probs, entropy = model.head.log_prob(outputs, batch["actions"])
+        log_probs, entropy = model.distribution.log_prob(outputs, batch["actions"])
         error, count = (values - batch["returns"]).square().sum(), len(values)
         losses: dict[str, Loss] = {
             "policy": (policy_gradient(log_probs, batch["advantages"]), count),

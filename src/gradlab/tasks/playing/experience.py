@@ -45,7 +45,7 @@ class Explored(Stream):
 
     def start(self, model: nn.Module) -> None:
         self.model = model
-        self.ongoing = Ongoing(self.acting.open())
+        self.ongoing = Ongoing(self.acting)
 
     def figures(self) -> dict[str, float]:
         return self.ongoing.figures()

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.data import Acting, Episodes, Stream, Targets
-from gradlab.environments import Environments
-from gradlab.errors import GradlabError
+from gradlab.environments.environment import check_observations, check_step
+from gradlab.errors import GradlabError, notice
 from gradlab.models.policies import Policy
 from gradlab.models.policies.policy import in_bounds
 from gradlab.registry import Probability
@@ -97,7 +97,7 @@ def played(model: Any, episodes: Episodes, seen: list[Any] | None = None) -> tup
             if seen is not None:
                 seen.append(observed[open_ones])
             actions = model.act(torch.as_tensor(observed, device=device))
-            step = copies.step(in_bounds(actions, copies.actions))
+            step = check_step(copies.step(in_bounds(actions, copies.actions)), episodes.env.name)
             returns[rows] += step.rewards * open_ones
             lengths[rows] += open_ones
             open_ones &= ~step.over
@@ -111,18 +111,19 @@ def played(model: Any, episodes: Episodes, seen: list[Any] | None = None) -> tup
 class Ongoing:
     """Copies in which a training acts: what is observed now, and how the episodes that are over went."""
 
-    def __init__(self, environments: Environments):
-        self.environments = environments
-        self.sums, self.lengths = np.zeros(environments.num), np.zeros(environments.num)
+    def __init__(self, acting: Acting):
+        self.environments, self.name = acting.open(), acting.env.name
+        self.sums, self.lengths = np.zeros(acting.copies), np.zeros(acting.copies)
         self.over: list[tuple[float, float]] = []
         """Sum of rewards and steps of each episode since the last log line."""
 
     def begin(self, seed: int) -> None:
-        self.observed = self.environments.reset(seed)
+        self.observed = check_observations(self.environments.reset(seed), self.name)
         self.sums[:], self.lengths[:] = 0, 0
 
     def step(self, actions: Tensor) -> Any:
         step = self.environments.step(in_bounds(actions, self.environments.actions))
+        check_step(step, self.name)
         self.sums += step.rewards
         self.lengths += 1
         if (over := step.over).any():
@@ -145,12 +146,13 @@ class Ongoing:
         return {"environments": self.environments.snapshot(), "over": over, "sums": sums.clone()}
 
     def restore(self, snapshot: Mapping[str, Any], seed: int) -> None:
-        """Where copies cannot be put back, new episodes begin."""
+        """Where copies cannot be put back, new episodes begin, which is told."""
         self.over = [(total, length) for total, length in snapshot["over"].tolist()]
         if self.environments.exact:
             self.observed = self.environments.restore(snapshot["environments"])
             self.sums, self.lengths = (row.numpy().copy() for row in snapshot["sums"])
         else:
+            notice(f"{self.name} cannot be put back to where it stood: new episodes begin.")
             self.begin(seed)
 
 

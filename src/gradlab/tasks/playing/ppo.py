@@ -68,7 +68,7 @@ class PPO(Play):
 
     def loss(self, model: ActorCritic, batch: Batch) -> Mapping[str, Loss]:
         outputs, values = model(batch["observations"])
-        log_probs, entropy = model.head.log_prob(outputs, batch["actions"])
+        log_probs, entropy = model.distribution.log_prob(outputs, batch["actions"])
         advantages, count = standardised(batch["advantages"]), len(values)
         ratio = (log_probs - batch["log_probs"]).exp()
         clipped = ratio.clamp(1 - self.clip, 1 + self.clip)

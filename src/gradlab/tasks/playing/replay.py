@@ -92,7 +92,7 @@ class Replay(Stream):
 
     def start(self, model: Any) -> None:
         self.model = model
-        self.ongoing = Ongoing(self.acting.open())
+        self.ongoing = Ongoing(self.acting)
 
     def batches(self, step: int) -> Iterator[Batch]:
         while True:

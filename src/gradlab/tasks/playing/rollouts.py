@@ -50,7 +50,7 @@ class Rollouts(Stream):
 
     def start(self, model: Any) -> None:
         self.model = model
-        self.ongoing = Ongoing(self.acting.open())
+        self.ongoing = Ongoing(self.acting)
 
     def batches(self, step: int) -> Iterator[Batch]:
         while True:
@@ -80,14 +80,14 @@ class Rollouts(Stream):
         self.batch = {name: part.clone().flatten(0, 1) for name, part in {**rollout, **credit}.items()}
 
     def _act(self) -> tuple[dict[str, Tensor], Tensor]:
-        model, head, ongoing, n = self.model, self.model.head, self.ongoing, self.acting.copies
-        noise = head.noise(self.length, n).to(self.device)
+        model, distribution, ongoing, n = self.model, self.model.distribution, self.ongoing, self.acting.copies
+        noise = distribution.noise(self.length, n).to(self.device)
         observed, outputs, values, actions, rewards, over = (list[Tensor]() for _ in range(6))
         finals: list[tuple[int, Any]] = []
         for t in range(self.length):
             x = torch.as_tensor(ongoing.observed, device=self.device)
             output, value = model(x)
-            action = head.draw(output, noise[t])
+            action = distribution.draw(output, noise[t])
             step = ongoing.step(action)
             for rows, row in ((observed, x), (outputs, output), (values, value), (actions, action)):
                 rows.append(row)
@@ -100,7 +100,7 @@ class Rollouts(Stream):
         rollout = dict(zip(("observations", "outputs", "values", "actions"), stacked, strict=True))
         rollout["rewards"] = torch.stack(rewards).to(stacked[2])
         rollout["over"] = torch.stack(over).to(stacked[2])
-        rollout["log_probs"], rollout["entropies"] = head.log_prob(rollout.pop("outputs"), rollout["actions"])
+        rollout["log_probs"], rollout["entropies"] = distribution.log_prob(rollout.pop("outputs"), rollout["actions"])
         # After an end nothing comes; what was only cut off by a limit of time would have gone on.
         next_values = torch.cat([rollout["values"][1:], after[None]]) * (1 - rollout["over"])
         if finals:
@@ -110,13 +110,17 @@ class Rollouts(Stream):
         return rollout, next_values
 
     def figures(self) -> dict[str, float]:
-        """How far the policy has moved from the one that acted is the mean of log π_old − log π."""
+        """How far the policy has moved from the one that acted: the mean of ρ − 1 − log ρ, ρ = π / π_old.
+
+        The mean of −log ρ is the same on average, but of a sample it can be negative.
+        """
         told = {**self.ongoing.figures(), **self.told}
         if self.batch:
             with torch.no_grad():
                 outputs, _ = self.model(self.batch["observations"])
-                log_probs, _ = self.model.head.log_prob(outputs, self.batch["actions"])
-                told["kl"] = (self.batch["log_probs"] - log_probs).mean().item()
+                log_probs, _ = self.model.distribution.log_prob(outputs, self.batch["actions"])
+                log_ratio = log_probs - self.batch["log_probs"]
+                told["kl"] = (log_ratio.exp() - 1 - log_ratio).mean().item()
         return told
 
     def snapshot(self) -> dict[str, Any]:

@@ -8,7 +8,8 @@ compare every one with its `torch.optim` class.
 from gradlab.training.optimizers.adadelta import adadelta
 from gradlab.training.optimizers.adagrad import adagrad
 from gradlab.training.optimizers.adam import adam, adamw
-from gradlab.training.optimizers.base import ClosureOptimizer, Optimizer, Parameters, blend, optimizers
+from gradlab.training.optimizers.base import SEARCHING, ClosureOptimizer, Optimizer, Parameters, blend, optimizers
+from gradlab.training.optimizers.bfgs import bfgs
 from gradlab.training.optimizers.lbfgs import lbfgs
 from gradlab.training.optimizers.lion import lion
 from gradlab.training.optimizers.muon import muon
@@ -16,6 +17,7 @@ from gradlab.training.optimizers.rmsprop import rmsprop
 from gradlab.training.optimizers.sgd import momentum, nesterov, sgd
 
 __all__ = [
+    "SEARCHING",
     "ClosureOptimizer",
     "Optimizer",
     "Parameters",
@@ -23,6 +25,7 @@ __all__ = [
     "adagrad",
     "adam",
     "adamw",
+    "bfgs",
     "blend",
     "lbfgs",
     "lion",

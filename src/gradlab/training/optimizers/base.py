@@ -138,12 +138,28 @@ class Optimizer(ABC):
                 tensor.copy_(snapshot[slot][name])
 
 
+SEARCHING = frozenset({"bfgs", "lbfgs"})
+"""Those that are closure optimisers, by name: what goes with them is asked before they are built."""
+
+
 class ClosureOptimizer(Optimizer):
     """An optimiser that evaluates the loss itself, several times a step."""
 
     @abstractmethod
     def minimise(self, loss: Callable[[], Tensor], lr: float) -> None:
         """One step towards a lower loss; `.grad` is left with the gradient where it ends."""
+
+    def penalised(self, loss: Callable[[], Tensor]) -> Tensor:
+        """The loss with the L2 penalty, whose gradient is left in `.grad`."""
+        tensors, value = self.parameters.tensors, loss()
+        for p, decay in zip(tensors, self.parameters.decays, strict=True):
+            p.grad = None
+            if decay:
+                value = value + decay / 2 * p.square().sum()
+        value.backward()  # type: ignore[no-untyped-call]
+        for p, gradient in zip(tensors, self.parameters.kept_gradients([p.grad for p in tensors]), strict=True):
+            p.grad = gradient  # so that no direction moves a pruned weight
+        return value
 
     def apply(self, group: "Group", gradients: list[Tensor], lr: Rate, skip: Tensor | None) -> None:
         raise AssertionError(f"{type(self).__name__} takes a closure")

@@ -9,31 +9,26 @@ from torch import Tensor
 from gradlab.registry import Count
 from gradlab.training.optimizers.base import ClosureOptimizer, Optimizer, Parameters, optimizers
 
+# Of the loss in one step. torch allows 5/4 of the iterations, with which one or two of them are left no line search.
+_EVALUATIONS = 25
+
 
 class Lbfgs(ClosureOptimizer):
     def __init__(self, parameters: Parameters, history: int, iterations: int):
         super().__init__(parameters)
-        self.options = {"history_size": history, "max_iter": iterations, "line_search_fn": "strong_wolfe"}
-        self.inner = torch.optim.LBFGS(parameters.tensors, **self.options)  # type: ignore[arg-type]
+        self.inner = torch.optim.LBFGS(
+            parameters.tensors,
+            history_size=history,
+            max_iter=iterations,
+            max_eval=max(_EVALUATIONS, iterations * 5 // 4),
+            line_search_fn="strong_wolfe",
+        )
 
     def minimise(self, loss: Callable[[], Tensor], lr: float) -> None:
         """One step: up to `iterations` quasi-Newton iterations, each with a line search along its direction."""
         self.step += 1
         self.inner.param_groups[0]["lr"] = lr
-
-        def closure() -> Tensor:
-            self.inner.zero_grad()
-            value = loss()
-            for p, decay in zip(self.parameters.tensors, self.parameters.decays, strict=True):
-                if decay:
-                    value = value + decay / 2 * p.square().sum()
-            value.backward()  # type: ignore[no-untyped-call]
-            tensors = self.parameters.tensors
-            for p, gradient in zip(tensors, self.parameters.kept_gradients([p.grad for p in tensors]), strict=True):
-                p.grad = gradient  # so that no direction moves a pruned weight
-            return value
-
-        self.inner.step(closure)  # type: ignore[no-untyped-call]
+        self.inner.step(lambda: self.penalised(loss))  # type: ignore[no-untyped-call]
 
     def snapshot(self) -> dict[str, Any]:
         return {"step": self.step, "inner": self.inner.state_dict()["state"]}

@@ -147,6 +147,11 @@ def _pool(case: Case) -> Call:
     )
 
 
+def _pooled(call: Call) -> Tensor:
+    name = {"sum": "add"}.get(call.options["aggregate"], call.options["aggregate"])
+    return torch.as_tensor(_geometric(f"global_{name}_pool")(*call.inputs))
+
+
 conform(MESSAGES, _MESSAGES, twin=graphs.messages, twin_call=_twin(graphs.messages))
 conform(CONVOLUTION, _CONVOLUTION, twin=graphs.graph_convolution, twin_call=_twin(graphs.graph_convolution))
 conform(SAGE, _SAGE, twin=graphs.graph_sage, twin_call=_twin(graphs.graph_sage))
@@ -157,6 +162,7 @@ conform(MESSAGES, _away_from_zero(_MESSAGES), peer={"torch_geometric.utils.scatt
 conform(CONVOLUTION, _without_loops(_CONVOLUTION), peer={"torch_geometric.nn.GCNConv": _gcn}, **_PEER)
 conform(SAGE, _away_from_zero(_SAGE), peer={"torch_geometric.nn.SAGEConv": _sage}, **_PEER)
 conform(ATTENTION, _without_loops(_ATTENTION), peer={"torch_geometric.nn.GATConv": _gat}, **_PEER)
+conform(POOL, _away_from_zero(_pool), peer={"torch_geometric.nn.global_add_pool, mean, max": _pooled}, **_PEER)
 
 _RING = torch.tensor([[0, 1, 2, 3, 4], [1, 2, 3, 4, 0]])
 example(MESSAGES, call=lambda n, d: ({}, (torch.randn(n, d), _RING)), n=5, d=4)
