@@ -23,6 +23,7 @@ FIND_ALONE = {
     "an example is dropped whole or not at all",
     "at test time nothing is done",
     "directions at right angles vary less",
+    "each example has its own mask",
     "each group sees its own channels",
     "fifty layers with relu keep the variance",
     "hopeless logits cost what they are far off",

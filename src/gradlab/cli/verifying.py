@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gradlab.verification import Check, LawResult, Place, Verification
 
 
+BROKEN, UNDECIDED = 3, 4  # exit codes
 _DTYPE = """The type of their numbers. On another device, or in another type than float64, outputs and gradients are
 compared with those of the twin in float64, and may be off by some roundings of that type."""
 
@@ -47,7 +48,8 @@ def verify(
     - `gradlab verify mine.py:Attention --like attention.multihead embed_dim=8 num_heads=2`: your own class, built with
       those values; what they do not fix is drawn at random. A check that breaks is shown with its smallest example.
 
-    The exit code is 0 when all checks hold, and 3 when one is broken.
+    The last line is the verdict. The exit code is 0 when the checks hold, 3 when one is broken, and 4 when nothing is
+    broken but no value could be compared: undecided.
 
     Parameters
     ----------
@@ -72,17 +74,22 @@ def verify(
             _print(screen, verification)
     passed = all(verification.passed for verification in verifications)
     if as_json:
-        print_json({"passed": passed, "blocks": [verification.plain() for verification in verifications]})
+        verdict = min((v.verdict for v in verifications), key=("broken", "undecided", "agrees").index)
+        print_json(
+            {"passed": passed, "verdict": verdict, "blocks": [verification.plain() for verification in verifications]}
+        )
     elif len(verifications) > 1:
         results = [result for verification in verifications for result in verification.results]
         outcomes = [sum(result.passed is outcome for result in results) for outcome in (True, False, None)]
         held, broken, skipped = (f"{count:,}" for count in outcomes)
         tried = f"{sum(result.cases for result in results):,} random cases in {duration(time.perf_counter() - began)}"
         screen.print(
-            f"{len(verifications)} blocks: {held} checks hold, {broken} are broken, {skipped} skipped; {tried}."
+            f"{len(verifications)} blocks: {held} checks hold, {broken} are broken, {skipped} are not made; {tried}."
         )
     if not passed:
-        sys.exit(3)
+        sys.exit(BROKEN)
+    if like and verifications[0].verdict == "undecided":
+        sys.exit(UNDECIDED)
 
 
 def _verifications(
@@ -133,7 +140,7 @@ def _verify_laws(screen: Console, names: tuple[str, ...], cases: int, plain: boo
         held = len(results) - len(wrong)
         screen.print(f"{held} of {len(results)} laws hold, and reject the wrong versions that were planted for them.")
     if wrong:
-        sys.exit(3)
+        sys.exit(BROKEN)
 
 
 def _print_laws(screen: Console, group: str, results: list[LawResult]) -> None:
@@ -161,6 +168,9 @@ def _print(screen: Console, verification: Verification) -> None:
     rows = (result.row() for result in verification.results)
     like = f", like {verification.block}" if verification.subject != verification.block else ""
     screen.print(table("kind", "check", "cases", "worst error", "", rows=rows, title=f"{verification.subject}{like}"))
+    if verification.mapping:
+        pairs = ", ".join(f"{name} = {source}" for name, source in verification.mapping.items())
+        screen.print(Text(f"parameters: {pairs}", "dim"))
     for result in verification.broken:
         first, *lines = result.details()
         screen.print(Text.assemble((f"{result.kind} broken: {result.name}", "bold red"), f"  ({first})"))
@@ -168,3 +178,6 @@ def _print(screen: Console, verification: Verification) -> None:
         for line in lines:
             screen.print(Text(f"  {line}"))
         screen.print()
+    if like or verification.verdict != "agrees":
+        style = {"agrees": "bold green", "broken": "bold red", "undecided": "bold yellow"}[verification.verdict]
+        screen.print(Text(verification.conclusion, style))

@@ -4,7 +4,7 @@ Hypothesis draws; what it draws first is the simplest. When a case fails, it loo
 """
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -12,7 +12,10 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from gradlab.verification.subject import Incomparable, Subject
+from gradlab.verification.calls import called_like, signature_of
+from gradlab.verification.conditions import SIZES_OF_BATCHES
+from gradlab.verification.parameters import take
+from gradlab.verification.subject import CannotBuild, Incomparable, Subject, find_subject
 
 T = TypeVar("T")
 Sizes = list[int]
@@ -30,6 +33,8 @@ class Case:
         self.subject, self.place = subject, subject.place
         self.room = room
         self.drawn: dict[str, Any] = {}
+        self._settings: Mapping[str, Any] = {}
+        self._leaves: dict[nn.Module, dict[str, nn.Parameter]] = {}
         self._data = data
         self._digits = data.draw(st.sampled_from(DIGITS))
         self._seed = data.draw(st.integers(0, 2**16))
@@ -58,8 +63,10 @@ class Case:
         return self._draw(name, st.integers(round(100 * low), round(100 * high)).map(lambda i: i / 100))
 
     def _draw(self, name: str, strategy: st.SearchStrategy[T]) -> T:
-        fixed = self.subject.fixed
+        fixed = self.subject.drawn_as
         value: T = fixed[name] if name in fixed else self._data.draw(strategy)
+        if self.subject.condition.empty and name in SIZES_OF_BATCHES:
+            value = 0  # type: ignore[assignment]
         self.drawn[name] = value
         return value
 
@@ -71,7 +78,12 @@ class Case:
         for kink in away_from:
             near = (values - kink).abs() < 0.01
             values = torch.where(near, kink + 0.5, values)
-        return self._leaf(name, values)
+        if numbers := self.subject.condition.numbers:
+            generator = self.generator(f"{name}, which are special")
+            special = torch.tensor(numbers, dtype=values.dtype)[torch.randint(len(numbers), shape, generator=generator)]
+            values = torch.where(torch.rand(shape, generator=generator) < 0.3, special, values)
+        leaf = self._leaf(name, values)
+        return leaf if self.subject.condition.smooth else leaf.detach()
 
     def distinct(self, name: str, *shape: int) -> Tensor:
         """Numbers of which no two are closer than 0.1: without ties, where a largest one is looked for."""
@@ -121,7 +133,10 @@ class Case:
         return self._keep(name, values.to(self.place.dtype)).requires_grad_()
 
     def _keep(self, name: str, value: Tensor) -> Tensor:
-        self.drawn[name] = value = value.to(self.place.device)
+        value = value.to(self.place.device)
+        if self.subject.condition.strided and value.ndim:
+            value = torch.stack([value, value], -1)[..., 0]
+        self.drawn[name] = value
         return value
 
     @property
@@ -135,24 +150,65 @@ class Case:
 
     def build(self, **settings: Any) -> Any:
         """The block, here, with random parameters: a fresh one could hide a mistake by a gain of 1, a bias of 0."""
+        for name in settings.keys() & self.subject.drawn_as.keys():
+            needed, fixed = settings[name], self.subject.drawn_as[name]
+            if fixed is not None and needed != fixed:  # None is whatever the block makes of it
+                raise Incomparable(f"it is about {name}={needed}, and {name}={fixed} is fixed")
         with torch.random.fork_rng(devices=()), torch.device("cpu"):
             torch.default_generator.manual_seed(self._seed)  # torch.manual_seed looks at every device, which takes time
             block = self.subject.build(settings)
+        self._settings = settings
+        if not self.subject.is_ours:
+            block = self._as_ours_is_called(block)
+        if isinstance(block, nn.Module):
+            block.forward = self.subject.condition.of(block, block.forward)
         if isinstance(block, nn.Module):
             block.to(self.place.device, self.place.dtype)
             if not self.subject.keeps_weights:
                 with torch.no_grad():
                     for name, parameter in block.named_parameters():
                         parameter.copy_(0.7 * self._normal(name, tuple(parameter.shape)))
+            if self.subject.drawn_as.get("dropout"):
+                block.eval()  # what is compared is what it computes, and not what it drops
             self.drawn |= {f"its {name}": value.detach().clone() for name, value in block.named_parameters()}
+        return block
+
+    def _as_ours_is_called(self, block: Any) -> Any:
+        """A user's module or function, which takes the calls of a check as far as its signature has words for them."""
+        ours = find_subject(self.subject.name)
+        if not isinstance(ours, type):
+            return called_like(signature_of(ours), block, self.subject.made)
+        if isinstance(block, nn.Module):
+            block.forward = called_like(signature_of(ours), block.forward, self.subject.made, self.subject.mask)
         return block
 
     def weights(self, block: nn.Module, *names: str) -> dict[str, nn.Parameter]:
         """The parameters of these names, in this order. A user's module without one of them cannot be compared."""
         own = dict(block.named_parameters())
+        if self.subject.foreign and names:
+            try:
+                own |= self._taken(block)
+            except (Incomparable, CannotBuild):
+                if any(name not in own for name in names):
+                    raise
         if missing := [name for name in names if name not in own]:
             raise Incomparable(f"it has no parameter {', '.join(missing)}; its own are {', '.join(own) or 'none'}")
         return {name: own[name] for name in names}
+
+    def all_weights(self, block: nn.Module) -> dict[str, nn.Parameter]:
+        return self.weights(block, *self.parameter_names(block))
+
+    def parameter_names(self, block: nn.Module) -> list[str]:
+        """Those that our own block would have."""
+        return [*self.subject.shapes(self._settings)] if self.subject.foreign else [*dict(block.named_parameters())]
+
+    def _taken(self, block: nn.Module) -> dict[str, nn.Parameter]:
+        """The user's parameters by the names of ours, once for each block."""
+        if block not in self._leaves:
+            shapes = self.subject.shapes(self._settings)
+            sources = {name: s for name, s in self.subject.sources(self._settings).items() if name in shapes}
+            self._leaves[block] = take(block, sources, shapes)
+        return self._leaves[block]
 
     def weight(self, block: nn.Module, name: str = "weight") -> nn.Parameter:
         return self.weights(block, name)[name]

@@ -2,23 +2,38 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from math import inf
-from typing import Any, Self
+from math import inf, isfinite
+from pathlib import Path
+from statistics import median
+from tempfile import gettempdir
+from typing import Any, Literal, Self
 
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from gradlab.errors import GradlabError, unknown
 from gradlab.nn.blocks import blocks
+from gradlab.printable import listed, printable
+from gradlab.verification.calls import DoesNotFit, Ranks, Refused
 from gradlab.verification.case import Case
 from gradlab.verification.checks import KINDS, Check, Kind, checks
+from gradlab.verification.conditions import CONDITIONS, PLAIN
+from gradlab.verification.loose import NAME, loose_tensors
+from gradlab.verification.parameters import Source
 from gradlab.verification.place import HOME, Place
-from gradlab.verification.subject import CannotBuild, Incomparable, Subject, subjects
+from gradlab.verification.subject import CannotBuild, Incomparable, Subject, find_subject, subjects
 
 CASES = 50
+FLOAT32, AMPLIFIED = 5e-7, 1e-4  # what a module in float64 is off by that goes through float32: mostly, and at worst
+_HOME_OF_HYPOTHESIS = Path(gettempdir()) / "gradlab-hypothesis"
+_LINES, _NUMBERS, _WIDTH = 24, 48, 100  # of a case that is shown: lines, numbers of a tensor, letters of a text
+_AGAIN = 6  # cases under each condition
+_CONTROLS = 15  # cases in which our own block shows whether a check can be passed
+RAISES, ROUNDED = "it raises", "to float32"
 NO_TWIN = "it has no twin with which its numbers could be compared"
 
 
@@ -35,34 +50,44 @@ class CheckResult:
     reason: str = ""
     example: dict[str, Any] = field(default_factory=dict)
     """What was drawn for the smallest case that fails."""
+    note: str = ""
+    """What else is to be said of a check that holds."""
 
     def row(self) -> list[str]:
         """Kind, name, cases, worst error and outcome, for a table."""
         worst = "–" if self.worst_error is None else f"{self.worst_error:.0e}" if self.worst_error else "0"
-        outcome = {True: "holds", False: "BROKEN", None: f"skipped: {self.reason}"}[self.passed]
+        outcome = {True: "holds", False: "BROKEN", None: f"not made: {self.reason}"}[self.passed]
+        outcome += f" {self.note}" if self.passed and self.note else ""
         return [self.kind, self.name, str(self.cases), worst, outcome]
 
     def details(self) -> list[str]:
-        """What is wrong, and the smallest case in which it is, line by line."""
-        return [self.reason, *(f"{name} = {_short(value)}" for name, value in self.example.items())]
+        """What is wrong, and the smallest case in which it is, line by line, on at most a screen."""
+        lines = [f"{name} = {_short(value)}" for name, value in self.example.items()]
+        more = [f"… and {len(lines) - _LINES} more"] if len(lines) > _LINES else []
+        return [self.reason, *lines[:_LINES], *more]
 
     def plain(self) -> dict[str, Any]:
         """For JSON, which has neither tensors nor infinities."""
         worst = self.worst_error
         return {
-            **asdict(self),
+            **{key: getattr(self, key) for key in ("kind", "name", "cases", "passed", "tolerance", "reason", "note")},
             "worst_error": worst if worst is None or worst < inf else None,
-            "example": {k: v.tolist() if isinstance(v, torch.Tensor) else v for k, v in self.example.items()},
+            "example": {name: _jsonable(value) for name, value in self.example.items()},
         }
 
 
-@dataclass(frozen=True)
+Verdict = Literal["agrees", "broken", "undecided"]
+
+
+@dataclass(frozen=True, repr=False)
 class Verification:
     """The results of all checks of a block, on it or on what is said to be like it."""
 
     block: str
     subject: str
     results: list[CheckResult]
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    """Our parameters, and which of the user's they are."""
 
     @property
     def passed(self) -> bool:
@@ -73,20 +98,55 @@ class Verification:
     def broken(self) -> list[CheckResult]:
         return [result for result in self.results if result.passed is False]
 
+    @property
+    def compared(self) -> list[str]:
+        """The kinds of judges that know its values, and with which they were compared: twin, peer."""
+        return [kind for kind in ("twin", "peer") if any(r.kind == kind and r.passed and r.cases for r in self.results)]
+
+    @property
+    def verdict(self) -> Verdict:
+        return "broken" if self.broken else "agrees" if self.compared else "undecided"
+
+    def __bool__(self) -> bool:
+        """For `assert gl.verify(...)`: nothing is broken, and something was compared."""
+        return self.verdict == "agrees"
+
+    @property
+    def conclusion(self) -> str:
+        """The verdict in one line."""
+        if self.broken:
+            first, *others = self.broken
+            more = f", and {len(others)} more" if others else ""
+            return f"broken: {first.kind} {first.name} ({first.reason}){more}"
+        if self.compared:
+            rounded = any(result.note == ROUNDED for result in self.results if result.passed)
+            return f"agrees with {' and '.join(self.compared)}{f' {ROUNDED}' if rounded else ''}"
+        reasons = dict.fromkeys(result.reason for result in self.results if result.kind != "law" and result.reason)
+        return f"undecided: no value was compared, because {'; '.join(reasons) or 'no case could be made'}"
+
     def plain(self) -> dict[str, Any]:
         return {
             "block": self.block,
             "subject": self.subject,
+            "verdict": self.verdict,
+            "conclusion": self.conclusion,
             "passed": self.passed,
+            "parameters": dict(self.mapping),
             "checks": [result.plain() for result in self.results],
         }
+
+    def __repr__(self) -> str:
+        """Short, since pytest shows no more than this of `assert gl.verify(...)`."""
+        like = f" like {self.block}" if self.subject != self.block else ""
+        return f"<{self.subject}{like} {self.conclusion}>"
 
     def __str__(self) -> str:
         rows = [result.row() for result in self.results]
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
         details = [line for result in self.broken for line in ("", result.name, *result.details())]
-        return "\n".join([self.subject, *(line.rstrip() for line in lines), *details])
+        mapping = [f"{name} = {source}" for name, source in self.mapping.items()]
+        return "\n".join([self.subject, *(line.rstrip() for line in lines), *mapping, *details, "", self.conclusion])
 
 
 Watch = Callable[[Check], None]
@@ -112,12 +172,42 @@ def verify_like(
     watch: Watch = lambda check: None,
     place: Place = HOME,
 ) -> Verification:
-    """Run all checks of a block on a user's class, function or module. If none applies, that is an error."""
-    verification = verify_block(Subject.like(like, implementation, values, place), title, cases, watch)
-    if all(result.passed is None for result in verification.results):
-        reasons = dict.fromkeys(result.reason for result in verification.results)
-        raise GradlabError(f"{title} cannot be compared with {like}: {'; '.join(reasons)}.")
-    return verification
+    """Run all checks of a block on a user's class, function or module."""
+    subject = Subject.like(like, implementation, values, place)
+    verification = verify_block(subject, title, cases, watch)
+    verification = replace(verification, mapping=_mapping(subject))
+    verification.results.extend(_loose(subject))
+    if any(result.kind == "twin" and result.passed for result in verification.results):
+        verification.results.extend(run_conditions(subject, watch))
+    if subject.made:
+        return verification
+    for result in verification.results:
+        if "cannot be built" in result.reason and not any(r.cases for r in verification.results):
+            raise GradlabError(result.reason)
+    raised = [replace(r, passed=False) if r.reason.startswith(RAISES) else r for r in verification.results]
+    return replace(verification, results=raised)  # it answers to no call at all, so that is what is wrong with it
+
+
+def _mapping(subject: Subject) -> dict[str, str]:
+    """Which of its own parameters are ours, where a check has looked for them."""
+    longest: Mapping[str, Source] = max(subject.found.values(), key=len, default={})
+    return {name: str(source) for name, source in longest.items()}
+
+
+def _loose(subject: Subject) -> list[CheckResult]:
+    """A finding where the user's module has tensors that are not registered."""
+    if not isinstance(find_subject(subject.name), type):
+        return []
+    try:
+        module = subject.build(subject.example)
+    except (Incomparable, GradlabError):
+        return []
+    found = dict(loose_tensors(module))
+    wrong = [f"{name} {why}" for name, why in found.items() if why]
+    if not found:
+        return []
+    told = f"{listed([*found], 3)} neither parameter nor buffer: it stays behind when the module moves or is saved"
+    return [CheckResult("law", NAME, 1, None, not wrong, 0.0, "; ".join(wrong), note="" if wrong else f"({told})")]
 
 
 def block_names(words: Sequence[str]) -> list[str]:
@@ -140,42 +230,101 @@ def run_check(check: Check, subject: Subject, cases: int = CASES, *, smallest: b
     """The result of a check on a subject. A case that fails is shown in its smallest form, if that is wanted."""
     if check.needs and find_spec(check.needs) is None:
         return _skipped(check, f"{check.needs} is not installed (pip install 'gradlab[judges]')")
-    check = check.at(subject.place)
+    check, note = check.at(subject.place), ""
     try:
-        trial = _Trial(check, subject).run(min(cases, check.most_cases or cases), shrink=smallest)
+        trial = _Trial(check, subject).run(min(cases, check.most_cases or cases))
+        if trial.reason and subject.place == HOME and not subject.is_ours and _is_rounding(trial, check):
+            rounded = _Trial(replace(check, tolerance=AMPLIFIED), subject).run(min(cases, check.most_cases or cases))
+            if not rounded.reason and median(rounded.errors) <= FLOAT32:
+                trial, note = rounded, ROUNDED
+        if trial.reason and (why := _of_no_consequence(check, subject)):
+            return _skipped(check, why)
         if trial.reason and smallest:
-            trial.reason, trial.drawn = _smallest(check, subject) or (trial.reason, trial.drawn)
-    except Incomparable as why:
+            trial = _smallest(check, subject) or _Trial(check, subject).run(cases, shrink=True)
+    except (Incomparable, CannotBuild) as why:
         return _skipped(check, str(why))
+    if not trial.errors and not trial.reason:
+        return _skipped(check, trial.unmade)
     worst = max(trial.errors, key=lambda error: inf if error != error else error, default=None)
     drawn = trial.drawn if trial.reason else {}
     passed = not trial.reason
-    return CheckResult(check.kind, check.name, len(trial.errors), worst, passed, check.tolerance, trial.reason, drawn)
+    return CheckResult(
+        check.kind, check.name, len(trial.errors), worst, passed, check.tolerance, trial.reason, drawn, note
+    )
+
+
+def _is_rounding(trial: "_Trial", check: Check) -> bool:
+    """Whether what is off looks like a number of float32 on the way, and the check is one of equality."""
+    return check.tolerance <= FLOAT32 and trial.errors != [] and trial.errors[-1] <= AMPLIFIED
+
+
+def run_conditions(subject: Subject, watch: Watch = lambda check: None) -> list[CheckResult]:
+    """The first twin of a user's module under each condition: in one result if all hold, and else what is broken."""
+    twins = [check for check in checks[subject.name] if check.kind == "twin" and not check.most_cases]
+    if not twins or subject.is_ours or subject.place != HOME:
+        return []
+    twin, held, results = twins[0], dict[str, int](), list[CheckResult]()
+    for condition in CONDITIONS:
+        place = Place(dtype=condition.dtype) if condition.dtype else HOME
+        check = replace(twin, name=f"{twin.name}, {condition.name}", roundings=4 * twin.roundings)
+        watch(check)
+        result = run_check(check, replace(subject, condition=condition, place=place, made=set()), _AGAIN)
+        if result.passed is False and not result.reason.startswith(("off", "shape")) and condition.empty:
+            continue
+        if result.passed is False:
+            results.append(result)
+        elif result.passed:
+            held[condition.name] = result.cases
+    if held:
+        name = f"{twin.name}, {', '.join(held)}"
+        results.append(CheckResult("twin", name, sum(held.values()), None, True, twin.tolerance))
+    return results
 
 
 def _skipped(check: Check, reason: str) -> CheckResult:
     return CheckResult(check.kind, check.name, 0, None, None, check.tolerance, reason)
 
 
-def _smallest(check: Check, subject: Subject) -> tuple[str, dict[str, Any]] | None:
+def _of_no_consequence(check: Check, subject: Subject) -> str:
+    """Why a check that fails says nothing of the subject: our own block with what is fixed does not pass it either."""
+    control = subject.control
+    if subject.is_ours or not (control.fixed or control.condition != PLAIN):
+        return ""
+    try:
+        trial = _Trial(check, control).run(_CONTROLS)
+        reason = trial.reason or ("" if trial.errors else trial.unmade)
+    except (Incomparable, GradlabError) as error:
+        reason = str(error)
+    told = ", ".join(f"{key}={value}" for key, value in control.fixed.items() if key not in subject.assumed)
+    return (
+        f"our own {subject.name} with {told or 'these settings'} does not pass it either ({reason})" if reason else ""
+    )
+
+
+def _smallest(check: Check, subject: Subject) -> "_Trial | None":
     """Why and where a check fails, looked for among small cases first: shrinking a large one rarely ends there."""
     for room in (0, 1, 2):
-        trial = _Trial(check, subject, room).run(CASES)
+        trial = _Trial(check, subject, room).run(CASES, shrink=True)
         if trial.reason:
-            return trial.reason, trial.drawn
+            return trial
     return None
 
 
 class _Trial:
-    """Many cases of one check, up to the first that fails, which is then made smaller while it still does."""
+    """Many cases of one check, up to the first that fails, which is then made smaller while it still does.
+
+    A user's module may raise on what it is not meant for, tensors of two axes or of four. A case in which it raises is
+    not made, unless it has answered to tensors of the same ranks before.
+    """
 
     def __init__(self, check: Check, subject: Subject, room: int | None = None):
         self.check, self.subject, self.room = check, subject, room
         self.errors: list[float] = []
         self.drawn: dict[str, Any] = {}
-        self.reason = ""
+        self.reason = self.unmade = ""
+        self.refused: set[Ranks] = set()
 
-    def run(self, cases: int, *, shrink: bool = True) -> Self:
+    def run(self, cases: int, *, shrink: bool = False) -> Self:
         every_case = settings(
             max_examples=cases,
             derandomize=True,  # the same cases each time
@@ -186,24 +335,41 @@ class _Trial:
             report_multiple_bugs=False,
             print_blob=False,
         )(given(st.data())(self._case))
+        set_hypothesis_home_dir(_HOME_OF_HYPOTHESIS)  # which else leaves a folder where the user works
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 every_case()
+                if self.refused & self.subject.made:  # it has answered to such tensors, but only later
+                    every_case()
         except (CannotBuild, Incomparable):
             raise
-        except Broken as broken:
+        except (Broken, Refused) as broken:
             self.reason = str(broken)
-        except Exception as error:  # a user's module may raise anything
+        except Exception as error:  # of a check that meets what it does not expect
             if "not implemented for" in str(error) and self.subject.place != HOME:  # as PyTorch says it
                 raise Incomparable(" ".join(str(error).split())) from error
+            if self.subject.foreign and isinstance(error, AttributeError):
+                raise Incomparable(f"it is made of other parts ({error})") from error
             self.reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        finally:
+            set_hypothesis_home_dir(None)
         return self
 
     def _case(self, data: st.DataObject) -> None:
         case = Case(data, self.subject, self.room)
         try:
-            error = self.check.error(case)
+            with case.seeded():
+                error = self.check.error(case)
+        except DoesNotFit as why:
+            self.unmade = str(why)
+            return
+        except Refused as why:
+            if why.ranks in self.subject.made:
+                raise
+            self.refused.add(why.ranks)
+            self.unmade = f"{RAISES} {why}"
+            return
         finally:
             self.drawn = case.drawn
         self.errors.append(error)
@@ -216,13 +382,28 @@ class Broken(AssertionError):
 
 
 def _short(value: Any) -> str:
-    """A drawn value in one line: numbers to four digits.
+    """A drawn value in one line: numbers to four digits, and of many the shape alone.
 
-    >>> _short(torch.tensor([[1.0, 0.12345]])), _short(3)
-    ('[[1, 0.1235]]', '3')
+    >>> _short(torch.tensor([[1.0, 0.12345]])), _short(3), _short(torch.zeros(9, 9))
+    ('[[1, 0.1235]]', '3', '9 × 9 numbers from 0 to 0')
     """
+    if isinstance(value, torch.Tensor) and value.numel() > _NUMBERS:
+        wide = value.detach().double()
+        shape = " × ".join(map(str, value.shape))
+        return f"{shape} numbers from {wide.min().item():.4g} to {wide.max().item():.4g}"
     if isinstance(value, torch.Tensor):
         return _short(value.tolist())
     if isinstance(value, list):
         return f"[{', '.join(map(_short, value))}]"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else printable(str(value), _WIDTH)
+
+
+def _jsonable(value: Any) -> Any:
+    """What JSON has of it: numbers that are finite, text, lists of such; of anything else, its text."""
+    if isinstance(value, torch.Tensor):
+        return _jsonable(value.detach().tolist())
+    if isinstance(value, list | tuple):
+        return [_jsonable(part) for part in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    return value if value is None or isinstance(value, bool | int | str) else printable(str(value), _WIDTH)

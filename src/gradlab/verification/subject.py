@@ -2,15 +2,21 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, TypeVar
+from functools import cached_property, partial
+from typing import Any, TypeVar, get_args
 
+import torch
 from torch import nn
 
 from gradlab.errors import GradlabError, one_line
 from gradlab.nn.blocks import find_block, settings_of
+from gradlab.verification.aliases import their_names
+from gradlab.verification.calls import MaskForm
+from gradlab.verification.conditions import PLAIN, Condition
+from gradlab.verification.incomparable import Incomparable as Incomparable
+from gradlab.verification.parameters import SIZES, Shapes, Source, find, turned_alike
 from gradlab.verification.place import HOME, Place
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -40,10 +46,6 @@ class CannotBuild(GradlabError):
     """A user's class that does not take the values it is built with."""
 
 
-class Incomparable(Exception):
-    """A check does not apply to this subject; the text says why."""
-
-
 @dataclass(frozen=True)
 class Subject:
     """The block's name, what is checked in its place, and the values that are fixed and not drawn."""
@@ -53,7 +55,27 @@ class Subject:
     """A class of modules, a function that builds one, a module; or, like a block that is a function, a function."""
 
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the block, and values that its constructor alone knows."""
+
     place: Place = HOME
+    pairs: Mapping[str, str] = field(default_factory=dict)
+    """Parameters of ours, and which of its own they are, where the user has said so."""
+
+    assumed: Collection[str] = ()
+    """Settings that it does not take, and which are therefore fixed at the block's defaults."""
+
+    condition: Condition = PLAIN
+    foreign: bool = False
+    """Whether a user wrote it, who may have other conventions where no value is the right one."""
+
+    mask: MaskForm = "visible"
+    """What a mask of it says."""
+
+    made: set[tuple[int, ...]] = field(default_factory=set, compare=False)
+    """The ranks of the calls that it has answered."""
+
+    found: dict[tuple[tuple[str, Any], ...], Mapping[str, Source]] = field(default_factory=dict, compare=False)
+    """Where our parameters are in it, by those settings that are no sizes."""
 
     @classmethod
     def block(cls, name: str, place: Place = HOME) -> "Subject":
@@ -61,47 +83,109 @@ class Subject:
 
     @classmethod
     def like(cls, name: str, implementation: Any, values: Mapping[str, Any], place: Place = HOME) -> "Subject":
-        """A user's class, function or module. The sizes of a module are read off its attributes, where it has them."""
+        """A user's class, function or module. What it does not take is read off its attributes, or is our default."""
         name = name.replace("-", "_")
         block = find_subject(name)
-        fixed = dict(values)
-        if isinstance(implementation, nn.Module):
-            if values and isinstance(block, type):
-                sizes = [key for key in values if key not in settings_of(block)]
-                if sizes:
-                    raise GradlabError(f"{name} has no setting {', '.join(sizes)}, and this module is built already.")
-            fixed = {
-                key: _setting(implementation, key, block) for key in settings_of(block) if hasattr(implementation, key)
-            } | fixed
-        elif not callable(implementation):
+        ours = settings_of(block)
+        if not callable(implementation):
             raise GradlabError(f"{implementation!r} is neither a module, a class of modules nor a function.")
-        return cls(name, implementation, fixed, place)
+        if isinstance(block, type) and _is_a_call(implementation, block):
+            implementation = partial(AsModule, implementation)
+        theirs = _own_settings(implementation)
+        values, mask = _mask_form(implementation, values, {*ours, *theirs})
+        pairs = {key: value for key, value in values.items() if _is_a_pair(key, value, {*ours, *theirs})}
+        told = {key: value for key, value in values.items() if key not in pairs}
+        if isinstance(implementation, nn.Module):
+            if isinstance(block, type) and (sizes := [key for key in told if key not in ours]):
+                raise GradlabError(f"{name} has no setting {', '.join(sizes)}, and this module is built already.")
+            fixed = _attributes(implementation, block) | told
+            return cls(name, implementation, fixed, place, pairs, foreign=True, mask=mask)
+        names = their_names(ours, theirs)
+        said = {setting: told[own] for setting, own in names.items() if own in told and setting not in told}
+        defaults = (
+            {key: p.default for key, p in ours.items() if p.default is not p.empty} if isinstance(block, type) else {}
+        )
+        open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in theirs.values())
+        assumed = {} if open_ended else {k: v for k, v in defaults.items() if k not in {*names, *told, *said}}
+        fixed = {**assumed, **said, **told}
+        return cls(name, implementation, fixed, place, pairs, (*assumed,), foreign=True, mask=mask)
+
+    @property
+    def is_ours(self) -> bool:
+        return self.implementation is find_subject(self.name)
 
     @property
     def keeps_weights(self) -> bool:
         """Whether its parameters are the user's own, and not to be drawn."""
         return isinstance(self.implementation, nn.Module)
 
+    @cached_property
+    def drawn_as(self) -> Mapping[str, Any]:
+        """The fixed values of what a check draws: those that only its constructor knows are none of them."""
+        block = find_subject(self.name)
+        theirs = {} if isinstance(self.implementation, nn.Module) else _own_settings(self.implementation)
+        return {key: value for key, value in self.fixed.items() if key in settings_of(block) or key not in theirs}
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """What its constructor calls our settings."""
+        return their_names(settings_of(find_subject(self.name)), _own_settings(self.implementation))
+
+    @cached_property
+    def control(self) -> "Subject":
+        """Our own block, with what the user has fixed: a check that it does not pass says nothing of the user's."""
+        known = settings_of(find_subject(self.name))
+        fixed = {key: value for key, value in self.drawn_as.items() if key in known}
+        return Subject(self.name, find_subject(self.name), fixed, self.place, condition=self.condition)
+
+    def shapes(self, settings: Mapping[str, Any]) -> Shapes:
+        """Those of the parameters that our own block has with these settings."""
+        known = {key: value for key, value in self.drawn_as.items() if key in settings_of(find_subject(self.name))}
+        with torch.device("meta"):
+            ours = find_subject(self.name)(**{**known, **settings})
+        return {name: parameter.shape for name, parameter in ours.named_parameters()}
+
+    @property
+    def example(self) -> dict[str, Any]:
+        """Settings with sizes that differ, as far as they are not fixed."""
+        settings = {**SIZES.get(self.name, {}), **self.drawn_as}
+        return {key: value for key, value in settings.items() if key in settings_of(find_subject(self.name))}
+
+    def sources(self, settings: Mapping[str, Any]) -> Mapping[str, Source]:
+        """Where our parameters are in the user's module: found at sizes that differ, so that shapes tell them apart."""
+        sizes = SIZES.get(self.name, {})
+        kept = {key: v for key, v in settings.items() if isinstance(v, bool | int | str) and key not in sizes}
+        key = (*sorted(kept.items()),)
+        if key not in self.found:
+            module, ours = self.build({**self.example, **kept}), self.shapes({**self.example, **kept})
+            theirs = {name: parameter.shape for name, parameter in module.named_parameters()}
+            layers = [f"{path}.weight" for path, layer in module.named_modules() if isinstance(layer, nn.Linear)]
+            self.found[key] = turned_alike(find(self.name, ours, theirs, self.pairs), ours, layers)
+        return self.found[key]
+
     def build(self, settings: Mapping[str, Any]) -> Any:
         """The thing to call, built with these settings as far as its constructor knows them."""
         block = find_subject(self.name)
-        if self.implementation is block:
-            return block(**settings) if isinstance(block, type) else partial(block, **settings)
+        if self.is_ours:
+            known = {key: value for key, value in self.fixed.items() if key in settings_of(block)}
+            return block(**{**known, **settings}) if isinstance(block, type) else partial(block, **settings)
         if isinstance(self.implementation, nn.Module):
             for key, value in settings.items():
                 if type(value) is int and key not in self.fixed:
                     raise Incomparable(f"it is built already, and has no attribute {key}; say {key}=…")
             return copy.deepcopy(self.implementation)
-        taken, defaults = settings_of(self.implementation), settings_of(block)
+        taken, defaults = _own_settings(self.implementation), settings_of(block)
         anything = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values())
-        known = {key: value for key, value in settings.items() if anything or key in taken}
+        names = their_names(defaults, taken)
+        known = {names.get(key, key): value for key, value in settings.items() if anything or key in names}
         for key, value in settings.items():
-            if key not in known and key not in self.fixed and defaults[key].default != value:
+            if names.get(key, key) not in known and key not in self.fixed and defaults[key].default != value:
                 what = "its constructor" if isinstance(block, type) else "it"
                 raise Incomparable(f"{what} does not take {key}, which the check varies; fix it with {key}=…")
         if not isinstance(block, type) and not isinstance(self.implementation, type):
             return partial(self.implementation, **known)
-        own = {key: value for key, value in self.fixed.items() if anything or key in taken or key not in defaults}
+        told = {key: value for key, value in self.fixed.items() if key not in self.assumed}
+        own = {names.get(k, k): v for k, v in told.items() if anything or k in {*names, *taken} or k not in defaults}
         return self._construct({**known, **own})
 
     def _construct(self, settings: Mapping[str, Any]) -> Any:
@@ -113,7 +197,77 @@ class Subject:
             raise CannotBuild(f"{name}({values}) cannot be built: {type(error).__name__}: {one_line(error)}") from error
 
 
-def _setting(module: nn.Module, key: str, block: Callable[..., Any]) -> Any:
+class AsModule(nn.Module):
+    """A function of tensors in the place of a module: `def gelu(x)`."""
+
+    def __init__(self, function: Callable[..., Any], **settings: Any):
+        super().__init__()
+        self.forward = partial(function, **settings)
+
+
+def _is_a_call(implementation: Any, block: type) -> bool:
+    """Whether a function is what a module would do when it is called, and not what builds one."""
+    if not inspect.isroutine(implementation):
+        return False
+    try:
+        parameters = settings_of(implementation)
+    except ValueError:  # torch.tanh and its like have no signature
+        return True
+    needed = [name for name, p in parameters.items() if p.default is p.empty and p.kind in _PLAIN]
+    ours = settings_of(block)
+    return not {*needed} <= {*their_names(ours, needed).values()}
+
+
+_PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _own_settings(implementation: Any) -> Mapping[str, inspect.Parameter]:
+    """The arguments of a constructor, of a builder, or those of a function behind its tensors."""
+    if isinstance(implementation, nn.Module):
+        return {}
+    if isinstance(implementation, partial) and implementation.func is AsModule:
+        (function,) = implementation.args
+        try:
+            parameters = settings_of(function)
+        except ValueError:
+            return {}
+        return {name: p for name, p in parameters.items() if p.default is not p.empty}
+    return settings_of(implementation)
+
+
+def _mask_form(
+    implementation: Any, values: Mapping[str, Any], settings: Collection[str]
+) -> tuple[Mapping[str, Any], MaskForm]:
+    """`mask=hidden` among the values says what a mask says; of torch's modules it is known."""
+    kind = implementation if isinstance(implementation, type) else type(implementation)
+    form: Any = "hidden" if issubclass(kind, nn.MultiheadAttention | nn.TransformerEncoderLayer) else "visible"
+    if "mask" in values and "mask" not in settings:
+        form = values["mask"]
+        values = {key: value for key, value in values.items() if key != "mask"}
+    if form not in get_args(MaskForm):
+        raise GradlabError(f"mask={form} is no way to mask. Valid: mask={', mask='.join(get_args(MaskForm))}.")
+    return values, form
+
+
+def _is_a_pair(key: str, value: Any, settings: Collection[str]) -> bool:
+    """Whether `weight_ih=x2h.weight` is said of parameters, and not of settings."""
+    return isinstance(value, str) and key not in settings and any(word in key for word in (".", "weight", "bias"))
+
+
+def _attributes(module: nn.Module, block: Callable[..., Any]) -> dict[str, Any]:
+    """What a module's attributes say of the settings of a block."""
+    ours = settings_of(block)
+    names = their_names(ours, [name for name in dir(module) if not name.startswith("_")])
+    return {key: _setting(module, own, ours[key].default) for key, own in names.items() if _says(module, own)}
+
+
+def _says(module: nn.Module, name: str) -> bool:
+    """Whether an attribute can be a setting: a method, or a part of the module under a name such as `norm`, is none."""
+    value = getattr(module, name)
+    return not callable(value) or name in ("weight", "bias")
+
+
+def _setting(module: nn.Module, key: str, default: Any) -> Any:
     """What a module's attribute says of a setting; a flag such as `bias` is an attribute that is there or is None."""
     value = getattr(module, key)
-    return value is not None if isinstance(settings_of(block)[key].default, bool) and value is not False else value
+    return value is not None if isinstance(default, bool) and value is not False else value

@@ -34,7 +34,11 @@ def _from_file(path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # nothing is left beside the user's file
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = before
     return module
 
 
@@ -48,11 +52,13 @@ def read_values(words: list[str]) -> dict[str, Any]:
 
     >>> read_values(["embed_dim=8", "bias=false", "scale=1e-2", "form=tanh", "sizes=(2, 3)"])
     {'embed_dim': 8, 'bias': False, 'scale': 0.01, 'form': 'tanh', 'sizes': (2, 3)}
+    >>> read_values(["out_proj.weight=proj.weight"])
+    {'out_proj.weight': 'proj.weight'}
     """
     values: dict[str, Any] = {}
     for word in words:
         key, equals, text = word.partition("=")
-        if not equals or not key.isidentifier():
+        if not equals or not all(part.isidentifier() or part.isdigit() for part in key.split(".")):
             raise GradlabError(f"{word!r} is no value for the class. Write key=value, as in num_heads=4.")
         try:
             values[key] = ast.literal_eval(text.title() if text.lower() in ("true", "false", "none") else text)

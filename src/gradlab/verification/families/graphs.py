@@ -35,8 +35,10 @@ def _layer(case: Case, features: int | None = None) -> tuple[Any, int]:
     if case.subject.name == SAGE:
         more["aggregate"] = case.choice("aggregate", REDUCTIONS)
     if case.subject.name == ATTENTION:
-        more["num_heads"] = case.choice("num_heads", (1, 2))
-        sizes["out_features"] *= more["num_heads"]
+        fixed = "out_features" in case.subject.drawn_as
+        counts = [heads for heads in (1, 2) if not fixed or sizes["out_features"] % heads == 0]
+        more["num_heads"] = case.choice("num_heads", counts)
+        sizes["out_features"] *= 1 if fixed else more["num_heads"]
     return case.build(**sizes, **more), sizes["in_features"]
 
 

@@ -32,13 +32,19 @@ def _vectors(case: Case, fewest: int = 1, axes: tuple[int, int] = (0, 2)) -> tup
     features: tuple[int, ...] = (size,) if isinstance(size, int) else tuple(size)  # a module of torch.nn has a tuple
     if len(features) > 1:
         raise Incomparable("this is about features on one axis")
-    return case.distinct("x", *batch, *features), {"normalized_shape": size, "eps": _eps(case)}
+    x = case.distinct("x", *batch, *features)
+    if "eps" in case.subject.drawn_as:  # which may be so small that 0 has no slope
+        x = (x.detach() + 0.05).requires_grad_()
+    return x, {"normalized_shape": size, "eps": _eps(case)}
 
 
 def _several_axes(case: Case) -> tuple[Tensor, Settings]:
     """As `torch.nn` has it, the features may be on several axes, and the gain may be missing."""
-    shape: Any = case.choice("normalized_shape", (2, (3,), (2, 3), (1, 2, 2)))
-    x = case.tensor("x", case.integer("batch", 1, 3), *((shape,) if isinstance(shape, int) else shape), scale=2.0)
+    several = not case.subject.foreign or "normalized_shape" in case.subject.names.values()  # a `dim` is one number
+    shape: Any = case.choice("normalized_shape", (2, (3,), (2, 3), (1, 2, 2)) if several else (2, 3))
+    sizes = (shape,) if isinstance(shape, int) else shape
+    away = (0.0,) if case.subject.foreign else ()  # of 0 and a very small ε there is no slope
+    x = case.tensor("x", case.integer("batch", 1, 3), *sizes, away_from=away, scale=2.0)
     return x, {"normalized_shape": shape, "elementwise_affine": case.flag("elementwise_affine")}
 
 
@@ -63,15 +69,28 @@ def _rows(x: Tensor) -> Tensor:
     return x.transpose(0, 1).flatten(1)
 
 
+STATISTICS = (
+    ("running_mean", "moving_mean", "mean", "ema_mean", "mean_ema", "moving_avg", "run_mean"),
+    ("running_var", "moving_var", "moving_variance", "var", "variance", "running_variance", "ema_var", "run_var"),
+)
+"""What others call them."""
+
+
+def _buffers(block: nn.Module) -> list[Tensor]:
+    """The running statistics as they are now: a call may have put other tensors in their place."""
+    own = dict(block.named_buffers())
+    found = [next((own[name] for name in names if name in own), None) for names in STATISTICS]
+    if missing := [names[0] for names, buffer in zip(STATISTICS, found, strict=True) if buffer is None]:
+        raise Incomparable(f"it has no buffer {', '.join(missing)}; its own are {', '.join(own) or 'none'}")
+    return [buffer for buffer in found if buffer is not None]
+
+
 def _running(case: Case, block: nn.Module) -> list[Tensor]:
     """The running statistics of a block, set at random."""
-    buffers = dict(block.named_buffers())
-    if missing := sorted({"running_mean", "running_var"} - set(buffers)):
-        raise Incomparable(f"it has no buffer {', '.join(missing)}")
-    mean, variance = buffers["running_mean"], buffers["running_var"]
+    mean, variance = _buffers(block)
     mean.copy_(case.tensor("running mean", *mean.shape).detach())
     variance.copy_(case.positive("running variance", *variance.shape).detach())
-    return [mean, variance]
+    return [mean.flatten(), variance.flatten()]
 
 
 # Twins, peers and examples
@@ -86,7 +105,7 @@ def _call(
         x, settings = draw(case)
         settings |= {name: choose(case) for name, choose in more.items()}
         block = case.build(**settings)
-        parameters = case.weights(block, *weights) if weights else dict(block.named_parameters())
+        parameters = case.weights(block, *weights) if weights else case.all_weights(block)
         return Call(block, (x,), parameters, {name: settings[name] for name in options}, settings)
 
     return call
@@ -97,10 +116,15 @@ def _has_bias(case: Case) -> bool:
     return not (bias is None or bias is False)
 
 
+def _or_none(case: Case) -> float | None:
+    """None for the ε of the type, which few but torch have."""
+    return case.choice("eps", (0.1,) if case.subject.foreign else (0.1, None))
+
+
 conform("norm.layer", _call(_vectors, "weight", "bias"), twin=normalisation.layer_norm)
 conform("norm.layer", _call(_several_axes, eps=_eps, bias=_has_bias), peer=nn.LayerNorm)
 conform("norm.rms", _call(_vectors, "weight"), twin=normalisation.rms_norm)
-conform("norm.rms", _call(_several_axes, eps=lambda case: case.choice("eps", (0.1, None))), peer=nn.RMSNorm)
+conform("norm.rms", _call(_several_axes, eps=_or_none), peer=nn.RMSNorm)
 conform(
     "norm.group",
     _call(_channels, "weight", "bias", options=("num_groups", "eps")),
@@ -121,11 +145,15 @@ def _at_test(case: Case) -> Call:
 
 def _statistics(case: Case) -> Call:
     (x, settings), momentum = _batch(case), case.real("momentum", 0, 1)
+    if momentum is None:
+        raise Incomparable("it is about a momentum, and has none: its mean is over all batches")
     block = case.build(**settings, momentum=momentum).train()
     running = _running(case, block)
     options = dict(zip(("mean", "variance"), (array(values.clone()) for values in running), strict=True))
     block(x.detach())
-    return Call(lambda x: running, (x,), options={**options, "momentum": momentum})
+    return Call(
+        lambda x: [buffer.flatten() for buffer in _buffers(block)], (x,), options={**options, "momentum": momentum}
+    )
 
 
 def _steps(block: nn.Module, x: Tensor) -> list[Tensor]:
@@ -134,7 +162,8 @@ def _steps(block: nn.Module, x: Tensor) -> list[Tensor]:
 
 
 def _batches(case: Case) -> Call:
-    momentum, affine = (lambda case: case.choice("momentum", (0.1, None, 1.0))), (lambda case: case.flag("affine"))
+    momenta = (0.1, 1.0) if case.subject.foreign else (0.1, None, 1.0)
+    momentum, affine = (lambda case: case.choice("momentum", momenta)), (lambda case: case.flag("affine"))
     call = _call(_batch, affine=affine, momentum=momentum)(case)
     block: Any = call.block
     return replace(call, block=partial(_steps, block))

@@ -1,14 +1,17 @@
 """What is known of the encodings of position."""
 
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gradlab.nn import position as ours
 from gradlab.scratch import position
+from gradlab.verification.calls import accepts
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, Fault, conform, example, law, peer
 from gradlab.verification.comparing import difference
@@ -37,7 +40,23 @@ def build(case: Case, d: int = 0, *, layouts: bool = False) -> Any:
         case _:
             heads, most = case.integer("num_heads", 1, 3), case.integer("max_distance", 0, 4)
             settings = {"num_heads": heads, "max_distance": most}
-    return case.build(**settings)
+    return _made(case, **settings)
+
+
+def _made(case: Case, **settings: Any) -> Any:
+    """The block; a user's takes a single sequence as a batch of one."""
+    block = case.build(**settings)
+    if case.subject.foreign and case.subject.name in VECTORS and isinstance(block, nn.Module):
+        block.forward = _in_a_batch(block.forward)
+    return block
+
+
+def _in_a_batch(forward: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(forward)
+    def call(x: Tensor, *more: Any) -> Any:
+        return forward(x[None], *more)[0] if x.ndim == 2 else forward(x, *more)
+
+    return call
 
 
 def _buckets(case: Case, most: int = 12) -> dict[str, Any]:
@@ -48,9 +67,17 @@ def _buckets(case: Case, most: int = 12) -> dict[str, Any]:
 
 
 def vectors(case: Case) -> Tensor:
-    """(…, length, d) with an even d."""
-    batch = case.sizes(2, (0, 2))
-    return case.tensor("x", *batch, case.integer("length", 1, 6), case.integer("dim", 2, 8, multiple_of=2))
+    """(…, length, d) with an even d; of a user's, the length is behind one axis, since others read it off there."""
+    batch = [case.integer("batch", 1, 2)] if case.subject.foreign else case.sizes(2, (0, 2))
+    return case.tensor(
+        "x", *batch, case.integer("length", 1, min(6, _longest(case))), case.integer("dim", 2, 8, multiple_of=2)
+    )
+
+
+def _longest(case: Case) -> int:
+    """Offset and length together, where positions end."""
+    longest: int = case.subject.drawn_as.get("max_length", LONGEST)
+    return longest
 
 
 def lengths(case: Case) -> tuple[int, int]:
@@ -62,9 +89,11 @@ def lengths(case: Case) -> tuple[int, int]:
 
 def _at_offset(most: int, *weights: str) -> Draw:
     def draw(case: Case) -> Call:
-        x, offset = vectors(case), case.integer("offset", 0, most)
+        x = vectors(case)
         block = build(case, x.shape[-1], layouts=True)
-        options = {name: case.drawn[name] for name in case.drawn if name in ("offset", "base", "layout")}
+        room = _longest(case) - x.shape[-2] if case.subject.name == "position.learned" else most
+        offset = case.integer("offset", 0, min(most, room)) if accepts(block, "offset") else 0
+        options = {name: case.drawn[name] for name in case.drawn if name in ("base", "layout")} | {"offset": offset}
         return Call(lambda x: block(x, offset), (x,), case.weights(block, *weights), options)
 
     return draw
@@ -130,7 +159,7 @@ def _transformers(model: str) -> Any:
 def gptjs_table(case: Case) -> float:
     """It has all sines before all cosines."""
     n, d = case.integer("length", 1, 50), case.integer("dim", 2, 8, multiple_of=2)
-    code = case.build(dim=d, base=10000.0)(torch.zeros(n, d, dtype=torch.float64))
+    code = _made(case, dim=d, base=10000.0)(torch.zeros(n, d, dtype=torch.float64))
     table = _transformers("gptj").create_sinusoidal_positions(n, d)
     return difference(torch.cat([code[:, ::2], code[:, 1::2]], 1), table.double())
 
@@ -138,7 +167,7 @@ def gptjs_table(case: Case) -> float:
 @peer("position.sinusoidal", "transformers.models.marian.MarianSinusoidalPositionalEmbedding", needs="transformers")
 def marians_table(case: Case) -> float:
     n, d = case.integer("length", 1, 50), case.integer("dim", 2, 8, multiple_of=2)
-    code = case.build(dim=d, base=10000.0, layout="halves", rounded=True)(torch.zeros(n, d, dtype=torch.float64))
+    code = _made(case, dim=d, base=10000.0, layout="halves", rounded=True)(torch.zeros(n, d, dtype=torch.float64))
     return difference(code, _transformers("marian").MarianSinusoidalPositionalEmbedding(n, d).create_weight().double())
 
 
@@ -150,7 +179,7 @@ def gptjs_rotation(case: Case) -> float:
     gptj = _transformers("gptj")
     sin, cos = gptj.create_sinusoidal_positions(offset + n, d)[offset:].double().chunk(2, -1)
     wanted = gptj.apply_rotary_pos_emb(x.reshape(-1, n, d)[:, :, None], sin[None], cos[None]).reshape(x.shape)
-    return difference(case.build(dim=d, base=10000.0, layout="interleaved")(x, offset), wanted, [x])
+    return difference(_made(case, dim=d, base=10000.0, layout="interleaved")(x, offset), wanted, [x])
 
 
 @peer("position.rotary", "transformers.models.llama.LlamaRotaryEmbedding", **FLOAT32)
@@ -163,7 +192,7 @@ def llamas_rotation(case: Case) -> float:
     cos, sin = llama.LlamaRotaryEmbedding(config)(x, torch.arange(offset, offset + n)[None])
     stacked = x.reshape(-1, 1, n, d)
     wanted, _ = llama.apply_rotary_pos_emb(stacked, stacked, cos, sin)
-    return difference(case.build(dim=d, base=base, layout="halves")(x, offset), wanted.reshape(x.shape), [x])
+    return difference(_made(case, dim=d, base=base, layout="halves")(x, offset), wanted.reshape(x.shape), [x])
 
 
 @peer("position.alibi", "transformers.models.bloom.build_alibi_tensor", **FLOAT32)

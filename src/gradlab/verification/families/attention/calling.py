@@ -9,7 +9,7 @@ from gradlab.nn.blocks import settings_of
 from gradlab.verification.case import Case
 from gradlab.verification.subject import Incomparable
 
-MASK_NAMES = ("mask", "attn_mask")
+MASK_NAMES = ("mask", "attn_mask", "attention_mask")
 
 
 def built(case: Case, **settings: Any) -> Any:

@@ -276,6 +276,8 @@ def _everywhere_instead_of_nowhere(self: Any, q: Tensor, k: Tensor, v: Tensor, m
 @law(*KINDS, fault=Fault(forward=_everywhere_instead_of_nowhere))
 def a_query_that_may_look_nowhere_gets_zero(case: Case) -> float:
     """mask = false everywhere ⇒ o = 0, and no gradient"""
+    if case.subject.foreign:
+        raise Incomparable("what a query gets that may look nowhere is a convention, which others do not have")
     seen = scene(case, 2)
     mask = case.mask("mask", seen.queries.shape[-2], seen.keys.shape[-2])
     mask[0] = False

@@ -11,8 +11,9 @@ from torch.nn import functional as F
 from gradlab import scratch
 from gradlab.nn.attention import MultiheadAttention, ScaledDotAttention, causal_mask
 from gradlab.nn.attention.cache import KeyValueCache
-from gradlab.nn.blocks import settings_of
-from gradlab.scratch import attention, functions
+from gradlab.nn.blocks import ShapeError, settings_of
+from gradlab.scratch import attention
+from gradlab.verification.calls import Refused
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Fault, conform, example, law, peer
 from gradlab.verification.comparing import array, difference, gradients
@@ -33,20 +34,29 @@ class Tokens:
     memory: Tensor
     """What is looked at: the queries themselves, if the block takes one input only."""
 
+    values: Tensor
+    """What is found there: mostly the memory itself."""
+
     def __call__(self, mask: Tensor | None = None) -> Tensor:
-        return attended(self.block, self.queries, self.memory, mask)
+        return attended(self.block, self.queries, self.memory, mask, self.values)
 
     @property
     def leaves(self) -> list[Tensor]:
-        return [self.queries] if self.memory is self.queries else [self.queries, self.memory]
+        return [*{id(x): x for x in self.inputs}.values()]
+
+    @property
+    def inputs(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.queries, self.memory, self.values
 
 
-def attended(block: Any, queries: Tensor, memory: Tensor, mask: Tensor | None = None) -> Tensor:
+def attended(
+    block: Any, queries: Tensor, memory: Tensor, mask: Tensor | None = None, values: Tensor | None = None
+) -> Tensor:
     """The result of a call with as many of queries, keys and values as the block takes."""
     count = places(block)
     if count == 1 and memory is not queries:
         raise Incomparable("it takes one input, so its keys are its queries")
-    return look(block, *[queries, memory, memory][:count], mask=mask)
+    return look(block, *[queries, memory, memory if values is None else values][:count], mask=mask)
 
 
 def places(block: Any) -> int:
@@ -55,8 +65,8 @@ def places(block: Any) -> int:
     return 3 if {"key", "value"} <= named or {"k", "v"} <= named else min(3, max(1, len(required(block))))
 
 
-def tokens(case: Case, fewest: int = 1, *, alone: bool = False, grouped: bool = False) -> Tokens:
-    """A block of some heads, with a batch of tokens; `alone`, they look at themselves only.
+def tokens(case: Case, fewest: int = 1, *, alone: bool = False, grouped: bool = False, differ: bool = False) -> Tokens:
+    """A block of some heads, with a batch of tokens; `alone`, they look at themselves only; values may `differ`.
 
     `grouped`, it may have fewer heads of keys and values, of a size of their own, if it is one that can.
     """
@@ -74,8 +84,10 @@ def tokens(case: Case, fewest: int = 1, *, alone: bool = False, grouped: bool = 
     batch, n = case.integer("batch", 1, 2), case.integer("n", fewest, 4)
     queries = case.tensor("queries", batch, n, d)
     if alone or places(block) == 1 or not case.flag("cross"):
-        return Tokens(block, heads, queries, queries)
-    return Tokens(block, heads, queries, case.tensor("memory", batch, case.integer("m", fewest, 4), d))
+        return Tokens(block, heads, queries, queries, queries)
+    memory = case.tensor("memory", batch, case.integer("m", fewest, 4), d)
+    apart = differ and places(block) == 3 and case.flag("values differ")
+    return Tokens(block, heads, queries, memory, case.tensor("values", *memory.shape) if apart else memory)
 
 
 def _of_heads(case: Case, heads: int) -> dict[str, int]:
@@ -99,19 +111,20 @@ def _mask(case: Case, seen: Tokens) -> Tensor | None:
 
 
 def _call(case: Case) -> Call:
-    seen = tokens(case, grouped=True)
-    mask, maps = _mask(case, seen), Projections(seen.block)
+    seen = tokens(case, grouped=True, differ=True)
+    mask, maps = _mask(case, seen), Projections(case, seen.block)
     options = {"seen": seen, "maps": maps, "mask": array(mask)}
     return Call(lambda *leaves: seen(mask), (*seen.leaves, *maps.leaves), options=options)
 
 
 def _twin(*leaves: scratch.Tensor, seen: Tokens, maps: Projections, mask: Any) -> scratch.Tensor:
     inputs, weights = leaves[: len(seen.leaves)], leaves[len(seen.leaves) :]
-    in_weight, in_bias, out_weight, out_bias = maps.arranged(weights, functions.concatenate)
+    in_weight, in_bias, out_weight, out_bias = maps.arranged(weights)
     assert in_weight is not None
     assert out_weight is not None
-    tokens = inputs[0], inputs[-1], inputs[-1]
-    return attention.multi_head(*tokens, seen.heads, in_weight, in_bias, out_weight, out_bias, mask)
+    by_tensor = dict(zip(map(id, seen.leaves), inputs, strict=True))
+    queries, keys, values = (by_tensor[id(x)] for x in seen.inputs)
+    return attention.multi_head(queries, keys, values, seen.heads, in_weight, in_bias, out_weight, out_bias, mask)
 
 
 in_turn = Fault(spread=lambda self, x: x.repeat(1, self.num_heads // self.num_key_value_heads, 1, 1))
@@ -120,13 +133,13 @@ conform(BLOCK, _call, twin=attention.multi_head, twin_call=_twin, fault=in_turn)
 
 @peer(BLOCK, "torch.nn.MultiheadAttention")
 def torchs(case: Case) -> float:
-    seen = tokens(case)
-    mask, maps = _mask(case, seen), Projections(seen.block)
+    seen = tokens(case, differ=True)
+    mask, maps = _mask(case, seen), Projections(case, seen.block)
     theirs = nn.MultiheadAttention(seen.queries.shape[-1], seen.heads, batch_first=True).double()
-    inputs = (seen.queries, seen.memory, seen.memory)
+    inputs = seen.inputs
     options = {"attn_mask": None if mask is None else ~mask, "average_attn_weights": False}  # there, true is hidden
     wanted, shares = torch.func.functional_call(theirs, maps.packed(), inputs, options)
-    leaves = [*seen.leaves, *maps.leaves]
+    leaves = [x for x in (*seen.leaves, *maps.leaves) if x.requires_grad]
     error = difference(seen(mask), wanted, leaves)
     if isinstance(seen.block, MultiheadAttention) and hasattr(seen.block.attention, "weights"):
         error = max(error, difference(seen.block.weights(seen.queries, seen.memory, mask), shares, leaves))
@@ -136,7 +149,7 @@ def torchs(case: Case) -> float:
 @peer(BLOCK, "torch.nn.functional.scaled_dot_product_attention")
 def torchs_grouped_queries(case: Case) -> float:
     seen = tokens(case, grouped=True)
-    mask, maps = _mask(case, seen), Projections(seen.block)
+    mask, maps = _mask(case, seen), Projections(case, seen.block)
     weight, bias, out_weight, out_bias = maps.packed().values()
     features = out_weight.shape[1]
     rows = [features, *[(len(weight) - features) // 2] * 2]
@@ -203,7 +216,7 @@ def the_order_of_keys_is_nothing(case: Case) -> float:
 def each_head_adds_its_own_part(case: Case) -> float:
     """Y = Σₐ softmax(Qₐ Kₐᵀ / √(d/h)) Vₐ Wᴼₐ + b, each head with its own features"""
     seen = tokens(case, 2)
-    weight, bias, out_weight, total = Projections(seen.block).packed().values()
+    weight, bias, out_weight, total = Projections(case, seen.block).packed().values()
     d = seen.queries.shape[-1]
     for own in torch.arange(d).chunk(seen.heads):
         q, k, v = (
@@ -241,12 +254,36 @@ def what_is_hidden_might_as_well_not_be_there(case: Case) -> float:
 @law(BLOCK, fault=_with(_everywhere_instead_of_nowhere))
 def a_query_that_may_look_nowhere_gets_the_bias(case: Case) -> float:
     """mask = false everywhere ⇒ y = b, and no gradient by the tokens"""
+    if case.subject.foreign:
+        raise Incomparable("what a query gets that may look nowhere is a convention, which others do not have")
     seen = tokens(case, 2)
     mask = case.mask("mask", seen.queries.shape[1], seen.memory.shape[1])
     mask[0] = False
     result = seen(mask)[:, 0]
-    wanted = Projections(seen.block).packed()["out_proj.bias"].expand_as(result)
+    wanted = Projections(case, seen.block).packed()["out_proj.bias"].expand_as(result)
     return difference((result, *gradients(result, seen.leaves)), (wanted, *map(torch.zeros_like, seen.leaves)))
+
+
+def _the_first_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Any:
+    return ScaledDotAttention()(q, k, v, mask if mask is None or mask.ndim < 3 else mask[:1])
+
+
+@law(BLOCK, fault=_with(_the_first_mask))
+def each_example_has_its_own_mask(case: Case) -> float:
+    """f(X, masks)ᵢ = f(Xᵢ, maskᵢ), whether the masks have an axis for the heads or not"""
+    seen = tokens(case, 2, alone=True)
+    x = torch.cat([seen.queries, case.tensor("another", *seen.queries.shape)])
+    masks = case.mask("masks", len(x), x.shape[1], x.shape[1])
+    alone = torch.cat([attended(seen.block, x[i : i + 1], x[i : i + 1], mask) for i, mask in enumerate(masks)])
+    errors = []
+    for form in (masks, masks[:, None]):
+        try:
+            errors.append(difference(attended(seen.block, x, x, form), alone))
+        except (Refused, AssertionError, ShapeError):  # a shape that it does not take
+            continue
+    if not errors:
+        raise Incomparable("it takes one mask for all examples")
+    return min(errors)
 
 
 @law(BLOCK, fault=_with(_masked_after_the_softmax))
@@ -260,7 +297,7 @@ def no_result_knows_of_later_tokens(case: Case) -> float:
 
 
 def _causal(block: Any, x: Tensor, **more: Any) -> Tensor:
-    if "is_causal" in arguments(block):
+    if "is_causal" in arguments(block) and not isinstance(block, nn.MultiheadAttention):  # whose is a mere hint
         return first(block(*[x] * places(block), is_causal=True, **more))
     return attended(block, x, x, causal_mask(x.shape[1]))
 

@@ -1,0 +1,132 @@
+"""A user's module, called as a check calls a block of ours: by its signature, as far as that has words for it."""
+
+import inspect
+from collections.abc import Callable
+from functools import cache, partial, wraps
+from typing import Any, Literal, get_origin
+
+import torch
+from torch import Tensor
+
+from gradlab.printable import printable
+from gradlab.verification.incomparable import Incomparable
+
+MaskForm = Literal["visible", "hidden", "added"]
+"""Whether true says what may be looked at, or what is hidden, or the mask is added to the scores."""
+
+Ranks = tuple[int, ...]
+"""How many axes each tensor of a call has."""
+
+OTHER_NAMES = {
+    "mask": ("mask", "attn_mask", "attention_mask", "src_mask"),
+    "memory_mask": ("memory_mask", "src_mask", "encoder_mask", "cross_mask"),
+    "source_mask": ("source_mask", "src_mask"),
+    "target_mask": ("target_mask", "tgt_mask"),
+    "memory": ("memory", "encoder_output", "encoder_out", "enc_out", "context"),
+    "is_causal": ("is_causal", "causal"),
+    "offset": ("offset", "start_pos", "start", "past_length", "past_len"),
+    "lengths": ("lengths", "valid_lens", "seq_lens"),
+    "cache": ("cache",),
+    "memory_cache": ("memory_cache",),
+    "bias": ("bias", "attn_bias"),
+}
+"""Arguments that a block of ours can do without, and what others call them. A state has any name, in second place."""
+
+
+class DoesNotFit(Incomparable):
+    """A call that the user's signature has no words for."""
+
+
+class Refused(Exception):
+    """The user's module raised: with tensors of these ranks it may not be meant to be called."""
+
+    def __init__(self, ranks: Ranks, error: Exception):
+        super().__init__(f"{type(error).__name__}: {printable(' '.join(str(error).split()), 200)}")
+        self.ranks = ranks
+
+
+@cache
+def signature_of(block: Callable[..., Any]) -> inspect.Signature:
+    """How a block of ours is called: a class, as its modules are."""
+    return inspect.signature(partial(block.forward, None) if isinstance(block, type) else block)  # type: ignore[attr-defined]
+
+
+def called_like(
+    mine: inspect.Signature, theirs: Callable[..., Any], made: set[Ranks], mask: MaskForm = "visible"
+) -> Callable[..., Any]:
+    """`theirs`, to be called with our arguments; the ranks of calls that succeed are added to `made`."""
+    try:
+        own = inspect.signature(theirs)
+    except ValueError:  # torch.tanh and its like have none
+        own = inspect.signature(lambda *args: None)
+
+    @wraps(theirs)
+    def call(*args: Any, **options: Any) -> Any:
+        args, options = _bound(mine, own, args, options)
+        if mask != "visible":
+            options = {name: _in_form(mask, value) if "mask" in name else value for name, value in options.items()}
+        ranks = tuple(value.ndim for value in (*args, *options.values()) if isinstance(value, Tensor))
+        try:
+            result = theirs(*args, **options)
+        except Incomparable:
+            raise
+        except Exception as error:  # a user's module may raise anything
+            raise Refused(ranks, error) from error
+        made.add(ranks)
+        return _first(mine, result)
+
+    return call
+
+
+def _bound(
+    mine: inspect.Signature, own: inspect.Signature, args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The call in the words of the user's signature; where it has none for it, the check is not made."""
+    names = [name for name, parameter in mine.parameters.items() if parameter.kind is not parameter.VAR_POSITIONAL]
+    first = [value for name, value in zip(names, args, strict=False) if name not in OTHER_NAMES]
+    rest = {name: value for name, value in zip(names, args, strict=False) if name in OTHER_NAMES}
+    first += args[len(names) :]
+    said = {}
+    for name, value in {**rest, **options}.items():
+        theirs = next((other for other in OTHER_NAMES.get(name, (name,)) if other in own.parameters), None)
+        if theirs is not None and theirs not in said:
+            said[theirs] = value
+        elif name in rest and any(parameter.kind is parameter.VAR_POSITIONAL for parameter in own.parameters.values()):
+            first.append(value)
+        elif any(parameter.kind is parameter.VAR_KEYWORD for parameter in own.parameters.values()):
+            said[name] = value
+        elif name not in mine.parameters or not _is_default(mine.parameters[name], value):
+            raise DoesNotFit(f"it takes no {name}: it is called with {', '.join(own.parameters) or 'nothing'}")
+    optional = {other for name in ("mask", "memory_mask", "source_mask", "target_mask") for other in OTHER_NAMES[name]}
+    for name, parameter in [*own.parameters.items()][len(first) :]:  # annotated transformers insist on a mask
+        if name not in said and name in optional and parameter.default is parameter.empty:
+            said[name] = None
+    try:
+        own.bind(*first, **said)
+    except TypeError as error:
+        takes = ", ".join(own.parameters) or "nothing"
+        raise DoesNotFit(f"it is called with {takes}, which this check does not fit ({error})") from error
+    return tuple(first), said
+
+
+def _in_form(form: MaskForm, mask: Any) -> Any:
+    if not isinstance(mask, Tensor) or form == "visible":
+        return mask
+    return ~mask if form == "hidden" else torch.zeros(mask.shape).masked_fill(~mask, -torch.inf)
+
+
+def _is_default(parameter: inspect.Parameter, value: Any) -> bool:
+    return value is None or (not isinstance(value, Tensor) and value == parameter.default)
+
+
+def accepts(block: Any, name: str) -> bool:
+    """Whether a block can be called with an argument of ours, by whatever name."""
+    own = inspect.signature(getattr(block, "forward", block)).parameters
+    anything = any(parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) for parameter in own.values())
+    return anything or any(other in own for other in OTHER_NAMES.get(name, (name,)))
+
+
+def _first(mine: inspect.Signature, result: Any) -> Any:
+    """Where ours gives one tensor, the first of what a user's module gives: weights may stand beside it."""
+    several = get_origin(mine.return_annotation) is tuple or mine.return_annotation is mine.empty
+    return result[0] if isinstance(result, tuple | list) and result and not several else result

@@ -1,0 +1,185 @@
+"""The parameters of a user's module in the place of ours: found by name, role and shape, whole or in parts.
+
+A parameter of ours that lies in parts or transposed in the user's module becomes a leaf of its own, of which the module
+is given the parts at each call: so gradients are those of our parameter, and one twin serves all ways to lay it out.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gradlab.verification.incomparable import Incomparable
+from gradlab.verification.roles import alternatives
+
+Shapes = Mapping[str, torch.Size]
+SIZES: dict[str, dict[str, int]] = {
+    "activation.prelu": {"num_parameters": 3},
+    "activation.maxout": {"in_features": 4, "out_features": 3, "pieces": 2},
+    "attention.additive": {"query_dim": 5, "key_dim": 6, "hidden_dim": 7},
+    "attention.general": {"query_dim": 5, "key_dim": 6},
+    "attention.reduced_rank": {"query_dim": 5, "key_dim": 6, "rank": 2},
+    "attention.multihead": {"embed_dim": 8, "num_heads": 2},
+    "conv.conv1d": {"in_channels": 2, "out_channels": 6, "kernel_size": 3},
+    "conv.conv2d": {"in_channels": 2, "out_channels": 6, "kernel_size": 3},
+    "conv.masked2d": {"in_channels": 2, "out_channels": 6, "kernel_size": 3},
+    "dense.linear": {"in_features": 5, "out_features": 4},
+    "dense.embedding": {"num_embeddings": 10, "embedding_dim": 3},
+    "graph.attention": {"in_features": 4, "out_features": 3},
+    "graph.convolution": {"in_features": 4, "out_features": 3},
+    "graph.sage": {"in_features": 4, "out_features": 3},
+    "neuron.perceptron": {"in_features": 3},
+    "norm.batch": {"num_features": 4},
+    "norm.group": {"num_groups": 2, "num_channels": 6},
+    "norm.layer": {"normalized_shape": 4},
+    "norm.rms": {"normalized_shape": 4},
+    "position.bucketed": {"num_heads": 3, "num_buckets": 8},
+    "position.learned": {"max_length": 12, "dim": 4},
+    "position.relative": {"num_heads": 3, "max_distance": 2},
+    **{
+        f"recurrent.{kind}{cell}": {"input_size": 3, "hidden_size": 5}
+        for kind in ("rnn", "lstm", "gru")
+        for cell in ("", "_cell")
+    },
+    **{f"transformer.{kind}": {"embed_dim": 8, "num_heads": 2, "hidden": 6} for kind in ("encoder", "decoder")},
+    "transformer.mlp": {"embed_dim": 4, "hidden": 6},
+    "transformer.gated_mlp": {"embed_dim": 4, "hidden": 6},
+}
+"""Sizes at which the parameters of a block have different shapes."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a parameter of ours is in a user's module."""
+
+    parts: tuple[str, ...]
+    """Below one another; where there are none, it is 0, or as a gain 1. A part without a name is 0."""
+
+    turned: bool = False
+    """Whether the user's is transposed."""
+
+    def __str__(self) -> str:
+        return (
+            " + ".join(part or "0" for part in self.parts) + (" transposed" if self.turned else "")
+            if self.parts
+            else "none"
+        )
+
+
+def find(block: str, ours: Shapes, theirs: Shapes, pairs: Mapping[str, str]) -> dict[str, Source]:
+    """The source of each parameter of ours; `pairs` are those that the user has told."""
+    found: dict[str, Source] = {}
+    for wanted, names in pairs.items():
+        if wanted not in ours:
+            raise Incomparable(f"{block} has no parameter {wanted}; it has {', '.join(ours) or 'none'}")
+        if missing := [name for name in names.split("+") if name not in theirs]:
+            raise Incomparable(f"it has no parameter {', '.join(missing)}; its own are {', '.join(theirs) or 'none'}")
+        found[wanted] = _source(tuple(names.split("+")), ours[wanted], theirs) or Source(tuple(names.split("+")))
+    for wanted, shape in ours.items():
+        if wanted not in found and (source := _by_name(block, wanted, shape, theirs, found)):
+            found[wanted] = source
+    for wanted, shape in ours.items():
+        if wanted not in found and (source := _by_shape(shape, ours, theirs, found)):
+            found[wanted] = source
+    missing = [wanted for wanted in ours if wanted not in found]
+    if ((free := _free(theirs, found)) and missing) or [name for name in missing if len(ours[name]) > 1]:
+        told = f"{missing[0]}=NAME"
+        own = ", ".join(free or theirs) or "none"
+        lost = ", ".join(missing)
+        raise Incomparable(f"it has no parameter {lost}, by any usual name; its own are {own}; say {told}")
+    return found | {wanted: Source(()) for wanted in missing}
+
+
+def _by_name(block: str, wanted: str, shape: torch.Size, theirs: Shapes, found: Mapping[str, Source]) -> Source | None:
+    free = _free(theirs, found)
+    for names in alternatives(block, wanted):
+        here = tuple(name for name in names if name in free)
+        if len(here) == len(names) and (source := _source(here, shape, theirs)):
+            return source
+        if here and wanted.endswith("in_proj_bias") and sum(theirs[here[0]]) * len(names) == sum(shape):
+            return Source(tuple(name if name in here else "" for name in names))  # some of the three have a bias
+    return None
+
+
+def _by_shape(shape: torch.Size, ours: Shapes, theirs: Shapes, found: Mapping[str, Source]) -> Source | None:
+    """The first that is left of its shape, where as many are left as are looked for: they have one order."""
+    free = [name for name in _free(theirs, found) if _source((name,), shape, theirs)]
+    wanted = [name for name, other in ours.items() if name not in found and other == shape]
+    return _source((free[0],), shape, theirs) if len(free) == len(wanted) else None
+
+
+def _free(theirs: Shapes, found: Mapping[str, Source]) -> list[str]:
+    taken = {name for source in found.values() for name in source.parts}
+    return [name for name in theirs if name not in taken]
+
+
+def _source(names: Sequence[str], shape: torch.Size, theirs: Shapes) -> Source | None:
+    """These parts as a source of a parameter of this shape, if they fit it."""
+    shapes = [theirs[name] for name in names]
+    for turned in (False, True):
+        if turned and any(len(own) != 2 for own in shapes):
+            continue
+        rows = [own[::-1] if turned else own for own in shapes]
+        if len(rows) == 1 and _without_ones(rows[0]) == _without_ones(shape):
+            return Source(tuple(names), turned)
+        alike = all(len(row) == len(shape) and row[1:] == shape[1:] for row in rows)
+        if len(rows) > 1 and alike and sum(row[0] for row in rows) == shape[0]:
+            return Source(tuple(names), turned)
+    return None
+
+
+def _without_ones(shape: Sequence[int]) -> list[int]:
+    return [size for size in shape if size != 1]
+
+
+def turned_alike(found: Mapping[str, Source], ours: Shapes, layers: Sequence[str]) -> dict[str, Source]:
+    """A square matrix fits both ways: it lies as the others do that are no weights of a layer of torch."""
+    raw = {name: s for name, s in found.items() if s.parts and len(ours[name]) == 2 and not {*s.parts} & {*layers}}
+    turned = any(source.turned for source in raw.values())
+    return {name: Source(source.parts, turned) if name in raw else source for name, source in found.items()}
+
+
+def take(module: nn.Module, sources: Mapping[str, Source], ours: Shapes) -> dict[str, nn.Parameter]:
+    """Our parameters as leaves, of which the module is given its own parts at each call."""
+    own, leaves, ties = dict(module.named_parameters(remove_duplicate=False)), dict[str, nn.Parameter](), []
+    for name, source in sources.items():
+        first = next((own[part] for part in source.parts if part), None)
+        parts = [own[part] if part else torch.zeros_like(first) for part in source.parts if first is not None]
+        if len(parts) == 1 and not source.turned and parts[0].shape == ours[name]:
+            leaves[name] = own[source.parts[0]]
+            continue
+        if parts:
+            value = torch.cat([part.detach().T if source.turned else part.detach() for part in parts])
+            whole = "" not in source.parts  # of what is 0 there is no gradient
+            leaves[name] = nn.Parameter(value.reshape(ours[name]).clone(), requires_grad=whole)
+            ties.append((source, leaves[name], [part.shape for part in parts]))
+        else:
+            like = next(iter(own.values()), torch.zeros(()))
+            fill = 0.0 if "bias" in name else 1.0
+            leaves[name] = nn.Parameter(torch.full(ours[name], fill, dtype=like.dtype), requires_grad=False)
+    if ties:
+        module.forward = _with_parts(module, ties, module.forward)
+    return leaves
+
+
+def _with_parts(
+    module: nn.Module, ties: Sequence[tuple[Source, Tensor, Sequence[torch.Size]]], forward: Callable[..., Any]
+) -> Callable[..., Any]:
+    @wraps(forward)
+    def call(*args: Any, **options: Any) -> Any:
+        for source, leaf, shapes in ties:
+            rows = [shape[-1] if source.turned else shape[0] if shape else 1 for shape in shapes]
+            pieces = torch.split(leaf, rows) if len(shapes) > 1 else [leaf]
+            for name, piece, shape in zip(source.parts, pieces, shapes, strict=True):
+                if not name:
+                    continue
+                owner, _, last = name.rpartition(".")
+                holder = module.get_submodule(owner)
+                holder._parameters.pop(last, None)
+                setattr(holder, last, (piece.T if source.turned else piece).reshape(shape))
+        return forward(*args, **options)
+
+    return call
