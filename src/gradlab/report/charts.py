@@ -199,18 +199,25 @@ def scale(values: Iterable[float], times: float = 100) -> dict[str, Any]:
     return log_scale(finite) if 0 < times * low < high else {}
 
 
-def log_scale(values: Iterable[float | None]) -> dict[str, Any]:
-    """Ticks at 1 and 3 of every decade; of many decades at 1 alone, or at 1 of every second, third, …
-
-    Values of less than two such ticks have those that plotly.js chooses.
-    """
-    positive = [v for v in values if v is not None and v > 0 and math.isfinite(v)]
+def log_ticks(values: Iterable[float | None]) -> list[float]:
+    """At 1 and 3 of every decade; of many decades at 1 alone, or at 1 of every second, third, …"""
+    positive = _positive(values)
     low, high = (math.floor(math.log10(end(positive, default=1))) for end in (min, max))
     every, digits = max(1, (high - low) // 6), (1, 3) if high - low < 4 else (1,)
-    ticks = [float(f"{digit}e{decade}") for decade in range(low - 1, high + 2, every) for digit in digits]
+    return [float(f"{digit}e{decade}") for decade in range(low - 1, high + 2, every) for digit in digits]
+
+
+def log_scale(values: Iterable[float | None]) -> dict[str, Any]:
+    """A logarithmic axis with `log_ticks`; values with less than two of them have those that plotly.js chooses."""
+    positive = _positive(values)
+    ticks = log_ticks(positive)
     if positive and sum(min(positive) <= tick <= max(positive) for tick in ticks) < 2:
         return LOGARITHMIC
     return {**LOGARITHMIC, "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
+
+
+def _positive(values: Iterable[float | None]) -> list[float]:
+    return [v for v in values if v is not None and v > 0 and math.isfinite(v)]
 
 
 def _layout() -> dict[str, Any]:

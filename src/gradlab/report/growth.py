@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gradlab.report.charts import PALETTE, log_scale
+from gradlab.report.charts import PALETTE, log_ticks
 from gradlab.report.markup import Html, tag
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BELOW = 920, 400, 64, 390, 40, 52  # pixels; the legend is at the right
@@ -34,7 +34,7 @@ def growth_picture(title: str, across: str, lines: Sequence[Line]) -> Html:
     lines = [replace(line, figures={n: figure or None for n, figure in line.figures.items()}) for line in lines]
     figures = [figure for line in lines for _, figure in line.points] or [1.0]
     y = _Scale(min(figures), max(figures), _HEIGHT - _BELOW, _TOP)
-    ticks = [tick for tick in log_scale(figures)["tickvals"] if min(figures) <= tick <= max(figures)]
+    ticks = [tick for tick in log_ticks(figures) if min(figures) <= tick <= max(figures)]
     return _picture(title, across, lines, y, {tick: f"{tick:g}" for tick in ticks})
 
 
