@@ -45,5 +45,5 @@ def test_each_worked_example_is_walked_through():
 @pytest.mark.parametrize("check", NAMED, ids=lambda check: f"{check.block}-{check.name}")
 def test_a_law_asks_what_it_is_about(check):
     result = run_check(check, Subject(check.block, without_answers(check.block)), 3, smallest=False)
-    assert result.passed is False
+    assert not result.passed  # broken, or not made since nothing answers
     assert "nothing is computed here" in result.reason

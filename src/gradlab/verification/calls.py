@@ -3,9 +3,10 @@
 import inspect
 from collections.abc import Callable
 from functools import cache, partial, wraps
-from typing import Any, Literal, get_origin
+from typing import Any, Literal
 
 import torch
+from jaxtyping import AbstractArray
 from torch import Tensor
 
 from gradlab.printable import printable
@@ -128,5 +129,6 @@ def accepts(block: Any, name: str) -> bool:
 
 def _first(mine: inspect.Signature, result: Any) -> Any:
     """Where ours gives one tensor, the first of what a user's module gives: weights may stand beside it."""
-    several = get_origin(mine.return_annotation) is tuple or mine.return_annotation is mine.empty
-    return result[0] if isinstance(result, tuple | list) and result and not several else result
+    ours = mine.return_annotation
+    one = isinstance(ours, type) and issubclass(ours, Tensor | AbstractArray)
+    return result[0] if one and isinstance(result, tuple | list) and result else result

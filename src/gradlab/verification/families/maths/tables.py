@@ -120,7 +120,9 @@ def conditional_laws_give_the_pair_back_on_every_event(case: Case) -> float:
     a, b = (event(case, name, len(table.values[axis])) for name, axis in (("A", "X"), ("B", "Y")))
     kernel, law = case.build()(table, "Y"), table.marginal("Y").probabilities
     got = (kernel[list(b)][:, list(a)].sum(1) * law[list(b)]).sum()
-    return difference(got, table.probability(lambda x, y: x in a and y in b))
+    wanted = table.probability(lambda x, y: x in a and y in b)
+    single = difference(kernel * law[:, None], table.probabilities.mT)  # events of one outcome each
+    return max(single, difference(got, wanted))
 
 
 def _backwards(table: JointTable, given: str) -> Tensor:
