@@ -379,8 +379,6 @@ def _prints(inputs: Tensor, count: int) -> list[bytes]:
     rows = _rows(inputs, count)
     if rows is None:
         return []
-    narrow = rows[:, :_WIDE].detach().cpu()
-    # NumPy has no bfloat16, which float32 holds exactly.
-    return [
-        row.tobytes() for row in (narrow.float() if narrow.dtype == torch.bfloat16 else narrow).contiguous().numpy()
-    ]
+    first = rows[:, :_WIDE].detach().cpu().contiguous()
+    numbers = first.float() if first.dtype == torch.bfloat16 else first  # NumPy has no bfloat16; float32 holds it
+    return [row.tobytes() for row in numbers.numpy()]
