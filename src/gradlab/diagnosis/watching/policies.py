@@ -377,4 +377,8 @@ def _rows(inputs: Tensor, count: int) -> Tensor | None:
 
 def _prints(inputs: Tensor, count: int) -> list[bytes]:
     rows = _rows(inputs, count)
-    return [] if rows is None else [row.tobytes() for row in rows[:, :_WIDE].contiguous().cpu().numpy()]
+    if rows is None:
+        return []
+    narrow = rows[:, :_WIDE].detach().cpu()
+    # NumPy has no bfloat16, which float32 holds exactly.
+    return [row.tobytes() for row in (narrow.float() if narrow.dtype == torch.bfloat16 else narrow).contiguous().numpy()]
