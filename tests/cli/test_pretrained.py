@@ -195,4 +195,4 @@ def test_a_run_of_an_encoder_does_not_write(quick: ForkServer, tmp_path: Path) -
     asked = ["train", "text-bert", "--data", "text.txt", *small, "train.schedule=constant"]
     ended = quick(*asked, "--out", "run", "--json", cwd=tmp_path)
     assert ended.code == 0, ended.err
-    check_refused(generate(quick, tmp_path / "run"), "Only task=language writes on")
+    check_refused(generate(quick, tmp_path / "run"), "neither writes nor draws: its task is masked")

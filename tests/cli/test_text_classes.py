@@ -131,7 +131,9 @@ def test_hidden_words_are_learned_beside_their_frequencies(quick: ForkServer, fo
     shown = quick("evaluate", "bert", "--json", cwd=folder).json
     assert shown["masked_perplexity"] == ended.json["test"]["masked_perplexity"]
     check_refused(quick("predict", "bert", "the cat", cwd=folder), "fills in hidden tokens")
-    check_refused(quick("generate", "bert", "--prompt", "the cat", cwd=folder), "Only task=language writes on")
+    check_refused(
+        quick("generate", "bert", "--prompt", "the cat", cwd=folder), "neither writes nor draws: its task is masked"
+    )
 
 
 def test_bad_texts_are_told_in_a_line(quick: ForkServer, folder: Path, tmp_path: Path) -> None:

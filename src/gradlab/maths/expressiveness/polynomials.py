@@ -114,9 +114,18 @@ def best_polynomial(f: Function, degree: int, low: float = -1.0, high: float = 1
 
 
 def _exchanged(off: Tensor, count: int) -> Tensor:
-    """Where the error is largest in each stretch of one sign; of more than are wanted, the outer ones are left out."""
+    """Where the error is largest in each stretch of one sign; of more than are wanted, small ones are left out.
+
+    Signs alternate still: one is left out at an end, or two neighbours. Leaving out ends alone may go round in circles.
+    """
     starts = [0, *((off[1:].sign() != off[:-1].sign()).nonzero().flatten() + 1).tolist(), len(off)]
     ends = [i + int(off[i:j].abs().argmax()) for i, j in pairwise(starts)]
+    sizes = off.abs().tolist()
     while len(ends) > count:
-        ends.pop(0 if off[ends[0]].abs() < off[ends[-1]].abs() else -1)
+        least = min(range(len(ends)), key=lambda k: sizes[ends[k]])
+        if 0 < least < len(ends) - 1 and len(ends) > count + 1:
+            beside = min(least - 1, least + 1, key=lambda k: sizes[ends[k]])
+            del ends[min(least, beside) : max(least, beside) + 1]
+        else:
+            ends.pop(0 if sizes[ends[0]] < sizes[ends[-1]] else -1)
     return torch.tensor(ends)
