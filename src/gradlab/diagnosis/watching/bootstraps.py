@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.diagnosis.record import Bootstrap, Loss, Root
-from gradlab.diagnosis.watching.graph import saved, short, signed
+from gradlab.diagnosis.watching.graph import saved, short, signed, upstream
 from gradlab.diagnosis.watching.tensors import first_tensor
 from gradlab.diagnosis.watching.transitions import Table
 
@@ -131,16 +131,8 @@ class Bootstraps:
 
     def _call(self, node: Any) -> Given | None:
         """The call that a prediction comes from."""
-        waiting, known = [node], {node}
-        for one in waiting:
-            given = self.given.call_of(one)
-            if given is not None:
-                return given
-            for source, _ in one.next_functions:
-                if source is not None and source not in known and len(known) < 1000:
-                    known.add(source)
-                    waiting.append(source)
-        return None
+        calls = (self.given.call_of(one) for one in upstream(node, 1000))
+        return next((call for call in calls if call is not None), None)
 
     def finish(self) -> None:
         for one in self.known.values():

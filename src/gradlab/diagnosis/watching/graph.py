@@ -1,6 +1,6 @@
 """The graph of a loss, read off autograd: which operations, in which order, from which parameters."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from torch import Tensor
@@ -128,3 +128,14 @@ def data(operations: list[Any]) -> Tensor | None:
         if name in ("Mm", "Addmm", "Bmm") and node.next_functions[1 if name == "Addmm" else 0][0] is None:
             return saved(node, "_saved_mat1" if name == "Addmm" else "_saved_self")
     return None
+
+
+def upstream(node: Any, most: int) -> Iterator[Any]:
+    """The operations that a result comes from, the nearest first, and at most so many."""
+    waiting, known = [node], {node}
+    for one in waiting:
+        yield one
+        for source, _ in one.next_functions:
+            if source is not None and source not in known and len(known) < most:
+                known.add(source)
+                waiting.append(source)

@@ -15,37 +15,16 @@ from torch import Tensor
 from gradlab.diagnosis.record import Loss, Policy, Site
 from gradlab.diagnosis.series import Series
 from gradlab.diagnosis.watching.bootstraps import targets_in
-from gradlab.diagnosis.watching.graph import saved, short
+from gradlab.diagnosis.watching.graph import upstream
 from gradlab.diagnosis.watching.known import Stored
 from gradlab.diagnosis.watching.operators import READING, Operators
+from gradlab.diagnosis.watching.policy_losses import clipped_ratios, log_probabilities
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.reinforced import Given, Reinforced
     from gradlab.diagnosis.watching.watch import Watch
 
 _ACTS, _WIDE, _RETURNS, _UNCLEAR = 20_000, 4096, 16, 3
-_MOVES = frozenset(
-    {
-        *("View", "UnsafeView", "Reshape", "ReshapeAlias", "Squeeze", "Unsqueeze", "Expand", "Permute", "Transpose"),
-        *("T", "Clone", "Copy", "ToCopy", "Alias", "Slice", "Select", "Index", "IndexSelect", "Cat", "Stack", "Unbind"),
-    }
-)
-_TO_SCORE = _MOVES | {
-    "Neg",
-    "Exp",
-    "Clamp",
-    "ClampMin",
-    "ClampMax",
-    "Sub",
-    "Sum",
-    "Mul",
-    "Div",
-    "Add",
-    "Minimum",
-    "Mean",
-}
-"""From a product with how good an action was back to its log-probability, or to the ratio of two probabilities."""
-_TO_LOGS = _MOVES | {"Sub", "Clamp", "Div"}
 
 
 @dataclass
@@ -164,8 +143,8 @@ class Policies:
         spread, self._spread = self._spread, []
         if self.watch.saved_hooks or len(operations) > 20_000:
             return
-        scores = _scores(operations)
-        if not scores and not any(True for _ in _ratios(operations)):
+        scores = log_probabilities(operations)
+        if not scores and not any(True for _ in clipped_ratios(operations)):
             return
         step = self.watch.step
         policy = self.known.get(loss.site)
@@ -174,7 +153,7 @@ class Policies:
             self.watch.record.policies.append(policy)
         if spread:
             policy.spread.add(step, sum(spread) / len(spread))
-        for ratio in _ratios(operations):
+        for ratio in clipped_ratios(operations):
             policy.clamped = True
             if step > self.given.acted and self._again:
                 policy.ratios.add(step, float((ratio.detach() - 1).abs().amax()))
@@ -247,16 +226,8 @@ class Policies:
         return bool(act.done) or act.number in self._greedy
 
     def _source(self, node: Any) -> int | None:
-        waiting, known = [node], {node}
-        for one in waiting:
-            number = self.given.number_of(one)
-            if number is not None:
-                return number
-            for source, _ in one.next_functions:
-                if source is not None and source not in known and len(known) < 200:
-                    known.add(source)
-                    waiting.append(source)
-        return None
+        numbers = (self.given.number_of(one) for one in upstream(node, 200))
+        return next((number for number in numbers if number is not None), None)
 
     def _returns(self, operations: list[Any], count: int, clamped: bool) -> None:
         """Means of what as many values are to become as there are scores, and of what was put together with as many
@@ -279,90 +250,6 @@ class Policies:
                 for policy in self.known.values():
                     policy.brought, policy.deviation = means, stds
                 return
-
-
-def _scores(operations: list[Any]) -> list[tuple[Any, Tensor]]:
-    """Log-probabilities that were picked and are weighed by what the action brought: their nodes, and the actions."""
-    found: dict[Any, Tensor] = {}
-    factors: list[Tensor] = []
-    weighed = False
-    for node in operations:
-        if short(node) != "Mul":
-            continue
-        sides = [source for source, _ in node.next_functions]
-        picked = {one: index for side in sides if side is not None for one, index in _picked(side)}
-        if not picked:
-            continue
-        found |= picked
-        if None in sides:
-            factor = saved(node, "_saved_other" if sides[1] is None else "_saved_self")
-            if factor is not None and factor.numel():
-                factors.append(factor.detach().reshape(-1)[:64].float())
-        else:
-            weighed = True
-    if factors and not weighed:
-        values = torch.cat([f.cpu() for f in factors])
-        weighed = bool(values.amin() < values.amax()) and not bool(((values == 0) | (values == 1)).all())
-    return list(found.items()) if weighed else []
-
-
-def _picked(node: Any) -> Iterator[tuple[Any, Tensor]]:
-    """Entries of normalised logarithms, one for each row."""
-    waiting, known = [node], {node}
-    while waiting and len(known) < 5000:
-        one = waiting.pop()
-        name = short(one)
-        index = _index(one, name)
-        if index is not None:
-            if _normalised(one.next_functions[0][0]):
-                yield one, index
-            continue
-        if name in _TO_SCORE:
-            new = [s for s, _ in one.next_functions if s is not None and s not in known]
-            known.update(new)
-            waiting += new
-
-
-def _index(node: Any, name: str) -> Tensor | None:
-    try:
-        if name == "Gather":
-            return node._saved_index if node._saved_index.shape[-1:] in ((1,), ()) else None
-        if name == "Index":
-            given = [i for i in node._saved_indices if i is not None]
-            return given[-1] if len(given) > 1 and given[-1].dtype == torch.int64 else None
-    except (AttributeError, RuntimeError):
-        return None
-    return None
-
-
-def _normalised(node: Any) -> bool:
-    waiting, known = [node], {node}
-    while waiting and len(known) < 30:
-        one = waiting.pop()
-        if one is None:
-            continue
-        name = short(one)
-        if name in ("LogSoftmax", "Logsumexp", "Log"):
-            return True
-        if name in _TO_LOGS:
-            new = [s for s, _ in one.next_functions if s is not None and s not in known]
-            known.update(new)
-            waiting += new
-    return False
-
-
-def _ratios(operations: list[Any]) -> Iterator[Tensor]:
-    """Exponentials that are clipped to a range around 1."""
-    for node in operations:
-        if short(node) != "Clamp":
-            continue
-        source = node.next_functions[0][0]
-        low, high = getattr(node, "_saved_min", None), getattr(node, "_saved_max", None)
-        if source is None or short(source) != "Exp" or low is None or high is None or not 0 < low < 1 < high < 3:
-            continue
-        result = saved(source, "_saved_result")
-        if result is not None and result.numel():
-            yield result
 
 
 def _rows(inputs: Tensor, count: int) -> Tensor | None:
