@@ -268,6 +268,11 @@ def _says(module: nn.Module, name: str) -> bool:
 
 
 def _setting(module: nn.Module, key: str, default: Any) -> Any:
-    """What a module's attribute says of a setting; a flag such as `bias` is an attribute that is there or is None."""
+    """What a module's attribute says of a setting.
+
+    A flag such as `bias` is an attribute that is there or is None; torch keeps the sizes of one axis as tuples of one.
+    """
     value = getattr(module, key)
+    if isinstance(value, tuple) and len(value) == 1:
+        (value,) = value
     return value is not None if isinstance(default, bool) and value is not False else value
