@@ -6,14 +6,14 @@ import torch
 from gradlab.data import Stream, sources
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
-from gradlab.recipes import DEFAULT, book, doc, find
+from gradlab.recipes import DEFAULT, book, cpu_changes, doc, find
 from gradlab.tasks.objective import named
 from gradlab.training.experiment import Experiment, resolve
 
 
-def found(name, path="/somewhere"):
+def found(name, path="/somewhere", device=""):
     """The recipe, with what its source needs to be told."""
-    recipe = find(name)
+    recipe = find(name, device)
     told = {"path": str(path), "target": "price", "time": "day", "horizon": 7}
     knobs = sources.schema(recipe.data.name).knobs
     return recipe.override({f"data.{key}": value for key, value in told.items() if key in knobs})
@@ -32,6 +32,14 @@ def test_every_recipe_resolves_and_goes_through_toml_exactly(name):
     again = resolve(Recipe.from_toml(text, f"{name}.toml"))
     assert again == resolved
     assert again.to_toml() == text
+
+
+@pytest.mark.parametrize("name", sorted(cpu_changes))
+def test_what_has_a_gpu_in_mind_is_smaller_on_a_cpu(name):
+    large, small = (resolve(found(name, device=device)) for device in ("cuda", "cpu"))
+    assert large == resolve(found(name))
+    apart = {key for key, value in small.flat().items() if large.flat()[key] != value}
+    assert apart == set(cpu_changes[name])
 
 
 @pytest.mark.parametrize("name", [n for n in sorted(book) if "path" not in sources.schema(find(n).data.name).knobs])

@@ -72,7 +72,8 @@ def prepare(
     freeze: str | Sequence[str] | None = None,
 ) -> Experiment:
     """Everything of a training but the training: data read, model built, all of it checked."""
-    found = recipe if isinstance(recipe, Recipe) else find(str(recipe))
+    place = find_device(device)
+    found = recipe if isinstance(recipe, Recipe) else find(str(recipe), place.type)
     named = {
         "data.path": None if data is None else str(data),
         "train.from_run": str(from_run.path if isinstance(from_run, Run) else from_run) if from_run else None,
@@ -81,7 +82,7 @@ def prepare(
     # Last, since another source or model that is named drops the values of the one it replaces.
     changes = dict(overrides or {})
     changes |= {key: value for key, value in named.items() if value is not None and key not in changes}
-    return Experiment.of(found.override(changes), find_device(device))
+    return Experiment.of(found.override(changes), place)
 
 
 def start(prepared: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:

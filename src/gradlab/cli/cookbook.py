@@ -4,7 +4,7 @@ from typing import Any
 
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
-from gradlab.recipes import book, doc, find
+from gradlab.recipes import book, cpu_changes, doc, find
 from gradlab.wording import as_typed
 
 
@@ -33,11 +33,13 @@ def recipes(name: str | None = None, /, *, plain: Plain = False, as_json: Json =
         return
     knobs = list_knobs(name)
     if as_json:
-        print_json({"recipe": name, "knobs": knobs})
+        print_json({"recipe": name, "knobs": knobs, "on_cpu": cpu_changes.get(name, {})})
         return
     if name in book:
         say(screen, name, doc(name))
     screen.print(table("key", "value", "type", "what it does", rows=map(knob_row, knobs)))
+    if name in cpu_changes:
+        say(screen, "on a CPU", ", ".join(f"{key}={as_typed(value)}" for key, value in cpu_changes[name].items()))
 
 
 def knob_row(knob: dict[str, Any]) -> list[str]:

@@ -48,11 +48,12 @@ class StudyRequest:
 
     def recipe(self) -> Recipe:
         from gradlab.recipes import find
+        from gradlab.training.environment import find_device
 
         changes = training.read_overrides(self.overrides)
         if self.data is not None:  # last, since a source that is named drops what was set before
             changes.setdefault("data.path", self.data)
-        return find(self.name).override(changes)
+        return find(self.name, find_device(self.device).type).override(changes)
 
     def experiment(self) -> Experiment:
         from gradlab import api

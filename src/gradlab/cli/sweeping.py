@@ -85,9 +85,10 @@ def sweep(
     from gradlab.recipes import find
     from gradlab.run.folder import new_path
     from gradlab.studies.sweep import sweep as run
+    from gradlab.training.environment import find_device
 
     screen = console(plain)
-    recipe = find(name).override({"data.path": data} if data is not None else {})
+    recipe = find(name, find_device(device).type).override({"data.path": data} if data is not None else {})
     # Processes that share a storage find each other by the folder's name, which must then not be drawn.
     folder = Path(out) if out else Path("runs", f"{recipe.name}-sweep") if storage else new_path(f"{recipe.name}-sweep")
     options = {"--trials": trials, "--jobs": jobs, "--metric": metric, "--storage": storage}

@@ -14,7 +14,7 @@ from rich.console import Console
 from gradlab.cli.output import console, figures_table, print_json, say, table
 from gradlab.errors import GradlabError
 from gradlab.recipes import DEFAULT
-from gradlab.wording import count, counted, duration, number
+from gradlab.wording import as_typed, count, counted, duration, number
 
 if TYPE_CHECKING:
     from gradlab.api import Observer, Run
@@ -237,6 +237,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
     flops = f"{count(experiment.flops)} FLOPs per example"
     rows = {
         "recipe": recipe.name,
+        "on a CPU": _on_cpu(experiment),
         "data": f"{recipe.data.name}: {sizes[0]:,} train, {sizes[1]:,} validation, {sizes[2]:,} test examples"
         if sizes[0]
         else f"{recipe.data_name}: {experiment.dataset.preprocessing.spec}",
@@ -254,6 +255,16 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
     show_columns(screen, experiment)
     for note in experiment.notes:
         say(screen, "note", note)
+
+
+def _on_cpu(experiment: Experiment) -> str:
+    """What is smaller than on a GPU, which the recipe has in mind."""
+    from gradlab.recipes import cpu_changes
+
+    recipe = experiment.recipe
+    changes = cpu_changes.get(recipe.name, {}) if experiment.device.type == "cpu" else {}
+    kept = [f"{key}={as_typed(value)}" for key, value in changes.items() if recipe.flat().get(key) == value]
+    return f"{', '.join(kept)}; gradlab recipes {recipe.name} shows what a GPU would train" if kept else ""
 
 
 def _planned(experiment: Experiment, each: str) -> str:

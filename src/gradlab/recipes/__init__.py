@@ -17,19 +17,22 @@ from gradlab.recipes import (  # noqa: F401  (they enter their recipes)
     tabular,
     texts,
 )
-from gradlab.recipes.book import DEFAULT, book, doc
+from gradlab.recipes.book import DEFAULT, book, cpu_changes, doc
 from gradlab.registry import shortly
 
-__all__ = ["DEFAULT", "book", "doc", "find"]
+__all__ = ["DEFAULT", "book", "cpu_changes", "doc", "find"]
 
 
-def find(name: str) -> Recipe:
-    """The recipe of a name, of a TOML file, or of a Python file that registers it: `mine.py`, `mine.py:name`."""
+def find(name: str, device: str = "") -> Recipe:
+    """The recipe of a name, of a TOML file, or of a Python file that registers it: `mine.py`, `mine.py:name`.
+
+    On a device of the kind `cpu`, one that has a GPU in mind is a smaller one.
+    """
     file, _, chosen = name.rpartition(":") if ".py:" in name else (name, "", "")
     if file.endswith(".py"):
         return _of_code(file, chosen)
     if name in book:
-        return _made(name)
+        return _made(name).override(cpu_changes.get(name, {}) if device == "cpu" else {})
     path = Path(name)
     if path.suffix == ".toml" or os.path.isfile(path):
         return Recipe.read(path)

@@ -1,7 +1,7 @@
 """Recipes of models that draw examples: of digits, of points in the plane, and of one's own pictures."""
 
 from gradlab.recipe import Recipe
-from gradlab.recipes.book import recipe, variant
+from gradlab.recipes.book import on_cpu, recipe, variant
 from gradlab.registry import Part
 
 _DIGITS = Part("digits", {"preprocess": "scale"})  # pixels from 0 to 1
@@ -67,6 +67,7 @@ def digits_vae() -> Recipe:
 
 
 @recipe
+@on_cpu(train__epochs=25, task__importance_samples=200)
 def mnist_vae() -> Recipe:
     """MNIST, pixels drawn anew in each epoch, by two tanh layers and 50 codes; some minutes of a GPU."""
     data = Part("mnist", {"preprocess": "scale", "binarise": "epoch", "validation": 0.0})
@@ -77,6 +78,7 @@ def mnist_vae() -> Recipe:
 
 
 @recipe
+@on_cpu(train__epochs=15, task__samples=5, task__importance_samples=200)
 def mnist_iwae() -> Recipe:
     """The same by the importance-weighted bound of 50 codes for each picture."""
     changes = {"task__bound": "iwae", "task__samples": 50, "train__epochs": 1200, "train__precision": "auto"}
@@ -107,6 +109,7 @@ def digits_gan() -> Recipe:
 
 
 @recipe
+@on_cpu(model__channels=16, train__steps=1000, train__ema=0.99, train__evaluate_every=500)
 def mnist_gan() -> Recipe:
     """MNIST drawn by a convolutional generator, for a GPU. Needs `gradlab data fetch mnist`, or --data FOLDER."""
     changes = {"data": "mnist", "data__preprocess": "scale", "model__channels": 64, "task__r1": 2.0}
@@ -127,6 +130,7 @@ def digits_pixelcnn() -> Recipe:
 
 
 @recipe
+@on_cpu(model__layers=4, model__channels=24, train__epochs=1, train__ema=0.99, task__judged=150)
 def mnist_pixelcnn() -> Recipe:
     """MNIST in black and white, pixel by pixel, for a GPU. Needs `gradlab data fetch mnist`, or --data FOLDER."""
     train = {"epochs": 5, "batch_size": 128, "lr": 1e-3, "optimizer": "adamw", "weight_decay": 1e-4, "clip": 1.0}
@@ -165,6 +169,17 @@ def spirals_diffusion() -> Recipe:
 
 
 @recipe
+@on_cpu(
+    model__width=16,
+    model__blocks=1,
+    task__sampling_steps=20,
+    task__judged=150,
+    train__steps=800,
+    train__batch_size=64,
+    train__lr=2e-3,
+    train__ema=0.99,
+    train__evaluate_every=400,
+)
 def mnist_diffusion() -> Recipe:
     """MNIST digits of classes that are asked for, by diffusion. Needs `gradlab data fetch mnist`, or --data FOLDER."""
     changes = {"data": "mnist", "model": "unet", "model__width": 64, "model__multiples": [1, 2, 2], "model__blocks": 2}
@@ -174,6 +189,15 @@ def mnist_diffusion() -> Recipe:
 
 
 @recipe
+@on_cpu(
+    model__width=16,
+    task__sampling_steps=20,
+    task__judged=150,
+    train__steps=1000,
+    train__lr=2e-3,
+    train__ema=0.99,
+    train__evaluate_every=500,
+)
 def images_diffusion() -> Recipe:
     """Pictures of one's own, with classes or without, by diffusion. Needs --data FOLDER."""
     changes = {

@@ -58,7 +58,7 @@ def dqn() -> Recipe:
 @recipe
 def cartpole_dqn() -> Recipe:
     """A pole on a cart is kept upright, by deep Q-learning: within 50,000 steps."""
-    return variant("cartpole-dqn", dqn())
+    return variant("cartpole-dqn", dqn(), task__double=False)
 
 
 @recipe

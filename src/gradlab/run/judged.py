@@ -29,8 +29,8 @@ def write_judge(judge: Judge, folder: Path) -> None:
         write_sums(new)
 
 
-def read_judge(folder: Path, spec: Spec) -> Judge | None:
-    """The one in a folder, for examples of this kind; None where there is none."""
+def read_judge(folder: Path, spec: Spec, most: int) -> Judge | None:
+    """The one in a folder, for examples of this kind and so many samples; None where there is none."""
     if not folder.exists():
         return None
     check_sums(folder, {_NETWORK, _TRAINING, _KIND})
@@ -40,4 +40,4 @@ def read_judge(folder: Path, spec: Spec) -> Judge | None:
         network.load_state_dict(load_tensors(folder / _NETWORK))
     except RuntimeError as error:
         raise GradlabError(f"{folder / _NETWORK} does not fit the data of its run. {one_line(error)}") from None
-    return Judge(kind, network, load_tensors(folder / _TRAINING)["features"])
+    return Judge(kind, network, load_tensors(folder / _TRAINING)["features"], most)

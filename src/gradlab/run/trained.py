@@ -60,7 +60,7 @@ class TrainedRun(RunFiles):
     def with_judge(self, task: Task) -> Task:
         """A task of the run; one that draws, with that by which its finished training was judged."""
         if isinstance(task, Generative) and task.judge is None:
-            task.judge = read_judge(self.path / "features", self.preprocessing.spec)
+            task.judge = read_judge(self.path / "features", self.preprocessing.spec, task.judged)
         return task
 
     @cached_property

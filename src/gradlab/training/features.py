@@ -40,7 +40,7 @@ def judge_of(task: Generative, train: Examples) -> Judge:
         network = without_head(_trained(task, train))
     elif kind == "random":
         network.get_submodule("0").train()(some)  # so that it standardises them
-    return Judge(kind, network.eval(), predict(network, some).cpu())
+    return Judge(kind, network.eval(), predict(network, some).cpu(), task.judged)
 
 
 def _trained(task: Generative, train: Examples) -> torch.nn.Module:

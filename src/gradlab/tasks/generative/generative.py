@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int64
@@ -12,13 +12,15 @@ from torch import Tensor, nn
 from gradlab.data import Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.models.generative.pca import LARGEST, pca_gaussian
+from gradlab.registry import Count
 from gradlab.tasks.evaluation import device_of
-from gradlab.tasks.generative.quality import DRAWS, Judge
+from gradlab.tasks.generative.quality import DRAWS, MOST, Judge
 from gradlab.tasks.task import Figures, Task
 
 _FITTED = 20_000  # examples that tell enough of all
 _WIDER = 8  # times as many samples are drawn together on a device, which takes hardly longer for them
 
+Judged = Annotated[Count, "samples of the finished model that are compared with as many examples, ten times"]
 Samples = Float[Tensor, "samples *shape"]
 """As the model sees its inputs: preprocessed."""
 Noise = Float[Tensor, "samples *shape"]
@@ -69,6 +71,9 @@ class Generative(Task):
 
     judge: Judge | None = None
     """By what the samples of a finished model are judged: set by the training at its end, and by a run that has one."""
+
+    judged: int = MOST
+    """How many samples are compared with as many examples, ten times."""
 
     conditional: bool = False
     """Whether the model is told the class of an example."""

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from gradlab.data import Batch, Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.tasks.evaluation import evaluate_objectives, inference
-from gradlab.tasks.generative.generative import Calls, Generative, Request, Sampler, Samples
+from gradlab.tasks.generative.generative import Calls, Generative, Judged, Request, Sampler, Samples
 from gradlab.tasks.generative.independent import IndependentLevels
+from gradlab.tasks.generative.quality import MOST
 from gradlab.tasks.objective import Loss, Objective
 from gradlab.tasks.task import Figures, tasks
 
@@ -40,8 +41,10 @@ class PixelLikelihood(Generative):
         targets: Targets,
         *,
         levels: Annotated[int, Ge(2), Le(65536), "values of a pixel, evenly spaced from 0 to 1"] = 17,
+        judged: Judged = MOST,
     ) -> None:
         super().__init__(targets)
+        self.judged = judged
         self.outputs = self.levels = levels
 
     def check(self, model: nn.Module, train: Any) -> None:

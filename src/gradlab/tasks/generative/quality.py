@@ -16,7 +16,7 @@ from gradlab.tasks.generative.frechet import frechet_distance
 from gradlab.tasks.generative.wasserstein import DIRECTIONS, sliced_wasserstein
 
 DRAWS = 10
-_MOST = 1000  # samples of a draw
+MOST = 1000  # samples of a draw
 
 Features = Float[Tensor, "examples dim"]
 Figures = dict[str, float]
@@ -36,7 +36,7 @@ class Judge:
     """From prepared examples to features."""
     training: Features
     """Of training examples, on the CPU: what the split itself is compared with."""
-    most: int = _MOST
+    most: int = MOST
     """Samples of a draw at most."""
 
     @property

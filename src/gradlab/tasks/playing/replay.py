@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +15,16 @@ from gradlab.tasks.playing.play import Ongoing, updates_of
 
 Act = Callable[[Any, Tensor, float], Tensor]
 """From (model, observations, the share of all steps that are done) to actions."""
+
+
+class Row(NamedTuple):
+    """A step as it is remembered: the columns of a memory, in this order."""
+
+    observation: Any
+    action: Any
+    reward: float
+    next_observation: Any
+    discount: float
 
 
 class Memory:
@@ -34,12 +44,14 @@ class Memory:
     def __len__(self) -> int:
         return min(self.written, self.size)
 
-    def add(self, row: dict[str, Any]) -> None:
-        place = self.written % self.size
-        for name, value in row.items():
-            self.columns[name][place] = value
-        self.priorities[place] = self.priorities.max() if self.written else 1.0
-        self.written += 1
+    def add(self, rows: list[Row]) -> None:
+        """Columns are written once for all rows: a write for each would take longer than the step itself."""
+        self.written += len(rows)
+        rows = rows[-self.size :]
+        places = torch.arange(self.written - len(rows), self.written) % self.size
+        for column, values in zip(self.columns.values(), zip(*rows, strict=True), strict=True):
+            column[places] = torch.as_tensor(np.stack(values)).to(column.dtype)
+        self.priorities[places] = self.priorities.max().item() or 1.0
 
     def batch(self, rows: Tensor) -> Batch:
         return {name: column[rows] for name, column in self.columns.items()}
@@ -108,6 +120,7 @@ class Replay(Stream):
     @torch.no_grad()
     def _gather(self, done: int, count: int) -> None:
         """So many steps in the environment."""
+        rows = list[Row]()
         for first in range(0, count, self.acting.copies):
             observed = self.ongoing.observed
             share = (done + first) / self.acting.steps
@@ -117,26 +130,27 @@ class Replay(Stream):
             step = self.ongoing.step(self._in_units(actions))
             if self.memory is None:
                 self.memory = Memory(self.size, torch.as_tensor(observed)[0], actions[0])
+            chosen = actions.numpy()
             for i in range(self.acting.copies):
-                self._remember(i, observed[i], actions[i], step)
+                rows += self._finished(i, observed[i], chosen[i], step)
+        if rows:
+            assert self.memory is not None
+            self.memory.add(rows)
 
     def _in_units(self, actions: Tensor) -> Tensor:
         return self.model.in_units(actions) if isinstance(self.acting.spec.actions, Box) else actions  # type: ignore[operator]
 
-    def _remember(self, i: int, observed: Any, action: Tensor, step: Any) -> None:
-        """Into the memory once the next rewards are known, or the episode is over."""
-        assert self.memory is not None
+    def _finished(self, i: int, observed: Any, action: Any, step: Any) -> Iterator[Row]:
+        """Steps of a copy of which the next rewards are known now, or the end of their episode."""
         waiting, over = self.waiting[i], bool(step.ended[i] or step.truncated[i])
         waiting.append((observed.copy(), action, float(step.rewards[i])))
-        final = torch.as_tensor(np.array(step.final_observations[i]))
         while waiting and (over or len(waiting) == self.n_steps):
             total = 0.0
             for *_, reward in reversed(waiting):
                 total = reward + self.discount * total
             after = 0.0 if step.ended[i] else self.discount ** len(waiting)
             first, chosen, _ = waiting.popleft()
-            row = {"observations": torch.as_tensor(first), "actions": chosen, "rewards": total}
-            self.memory.add({**row, "next_observations": final, "discounts": after})
+            yield Row(first, chosen, total, np.array(step.final_observations[i]), after)
 
     def _draw(self, step: int) -> Batch:
         assert self.memory is not None
@@ -169,7 +183,7 @@ class Replay(Stream):
         waiting = {
             str(i): {
                 "observations": torch.as_tensor(np.stack([row[0] for row in rows])),
-                "actions": torch.stack([row[1] for row in rows]),
+                "actions": torch.as_tensor(np.stack([row[1] for row in rows])),
                 "rewards": torch.tensor([row[2] for row in rows], dtype=torch.float64),
             }
             for i, rows in enumerate(self.waiting)
@@ -194,7 +208,7 @@ class Replay(Stream):
         self.memory.written = snapshot["written"]
         self.ongoing.restore(snapshot["ongoing"], self.seed)
         for i, rows in snapshot["waiting"].items() if self.ongoing.environments.exact else ():
-            parts = rows["observations"].numpy(), rows["actions"], rows["rewards"].tolist()
+            parts = rows["observations"].numpy(), rows["actions"].numpy(), rows["rewards"].tolist()
             self.waiting[int(i)].extend(zip(*parts, strict=True))
 
 
