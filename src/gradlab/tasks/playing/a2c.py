@@ -3,15 +3,13 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from torch import Tensor
-
 from gradlab.data import Acting, Batch, Targets
-from gradlab.maths.returns import generalised_advantages, policy_gradient
+from gradlab.maths.returns import policy_gradient
 from gradlab.models.policies import ActorCritic
 from gradlab.tasks.objective import Loss, Objective
 from gradlab.tasks.playing.play import Discount, Play
 from gradlab.tasks.playing.ppo import Decay, Entropy, Length, Value
-from gradlab.tasks.playing.rollouts import Rollouts
+from gradlab.tasks.playing.rollouts import Rollouts, advantages
 from gradlab.tasks.task import tasks
 
 
@@ -41,12 +39,7 @@ class A2C(Play):
         self.discount, self.decay, self.length, self.value, self.entropy = discount, decay, length, value, entropy
 
     def stream(self, acting: Acting) -> Rollouts:
-        return Rollouts(acting, self.credit, length=self.length)
-
-    def credit(self, rollout: Batch, next_values: Tensor) -> dict[str, Tensor]:
-        values, over = rollout["values"], rollout["over"]
-        advantages = generalised_advantages(rollout["rewards"], values, next_values, over, self.discount, self.decay)
-        return {"advantages": advantages, "returns": advantages + values}
+        return Rollouts(acting, advantages(self.discount, self.decay), length=self.length)
 
     def objectives(self) -> Mapping[str, Objective]:
         return {"loss": Objective(loss=self.loss)}

@@ -7,12 +7,11 @@ import torch
 from torch import Tensor
 
 from gradlab.data import Acting, Batch, Targets
-from gradlab.maths.returns import generalised_advantages
 from gradlab.models.policies import ActorCritic
 from gradlab.registry import Count, NonNegative, Positive, Probability
 from gradlab.tasks.objective import Loss, Objective
 from gradlab.tasks.playing.play import Discount, Play
-from gradlab.tasks.playing.rollouts import Rollouts
+from gradlab.tasks.playing.rollouts import Rollouts, advantages
 from gradlab.tasks.task import tasks
 
 Decay = Annotated[Probability, "λ of generalised advantages: 0 trusts the values, 1 the rewards alone"]
@@ -56,12 +55,7 @@ class PPO(Play):
         self.clip, self.value, self.entropy = clip, value, entropy
 
     def stream(self, acting: Acting) -> Rollouts:
-        return Rollouts(acting, self.credit, length=self.length, passes=self.passes)
-
-    def credit(self, rollout: Batch, next_values: Tensor) -> dict[str, Tensor]:
-        values, over = rollout["values"], rollout["over"]
-        advantages = generalised_advantages(rollout["rewards"], values, next_values, over, self.discount, self.decay)
-        return {"advantages": advantages, "returns": advantages + values}
+        return Rollouts(acting, advantages(self.discount, self.decay), length=self.length, passes=self.passes)
 
     def objectives(self) -> Mapping[str, Objective]:
         return {"loss": Objective(loss=self.loss)}
@@ -69,10 +63,10 @@ class PPO(Play):
     def loss(self, model: ActorCritic, batch: Batch) -> Mapping[str, Loss]:
         outputs, values = model(batch["observations"])
         log_probs, entropy = model.distribution.log_prob(outputs, batch["actions"])
-        advantages, count = standardised(batch["advantages"]), len(values)
+        better, count = standardised(batch["advantages"]), len(values)
         ratio = (log_probs - batch["log_probs"]).exp()
         clipped = ratio.clamp(1 - self.clip, 1 + self.clip)
-        policy = -torch.minimum(ratio * advantages, clipped * advantages).sum()
+        policy = -torch.minimum(ratio * better, clipped * better).sum()
         error = (values - batch["returns"]).square().sum()
         losses: dict[str, Loss] = {"policy": (policy, count), "value": (self.value * error, count)}
         return losses | ({"bonus": (-self.entropy * entropy.sum(), count)} if self.entropy else {})

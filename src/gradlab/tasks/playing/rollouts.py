@@ -9,12 +9,24 @@ from torch import Tensor
 
 from gradlab.data import Acting, Batch, Stream
 from gradlab.errors import GradlabError
+from gradlab.maths.returns import generalised_advantages
 from gradlab.models.policies import ActorCritic
 from gradlab.tasks.playing.play import Ongoing, updates_of
 
 Credit = Callable[[Batch, Tensor], dict[str, Tensor]]
 """From a rollout, with axes for time and copies, and the values of what each step led to: `advantages` and `returns`,
 and `weights` of 0 for steps that cannot be learned from."""
+
+
+def advantages(discount: float, decay: float) -> Credit:
+    """Generalised advantages A, and the returns A + V that values learn from."""
+
+    def credit(rollout: Batch, next_values: Tensor) -> dict[str, Tensor]:
+        values, over = rollout["values"], rollout["over"]
+        better = generalised_advantages(rollout["rewards"], values, next_values, over, discount, decay)
+        return {"advantages": better, "returns": better + values}
+
+    return credit
 
 
 class Rollouts(Stream):
