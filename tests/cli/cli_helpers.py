@@ -229,6 +229,14 @@ def weights(run: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(checkpoints(run)[-1].glob("*.safetensors"))}
 
 
+def differing(content: bytes, other: bytes) -> list[str]:
+    """Which tensors of two files are not the same, so that a failure that is seen once can be understood."""
+    from safetensors.torch import load
+
+    ours, theirs = load(content), load(other)
+    return sorted(n for n in {*ours, *theirs} if n not in ours or n not in theirs or not ours[n].equal(theirs[n]))
+
+
 def check_same(run: Path, reference: Path) -> None:
     """A run ended exactly like another: the same lines in the log, same figures, same bytes of weights and samples."""
     assert told(run) == told(reference)
@@ -236,7 +244,7 @@ def check_same(run: Path, reference: Path) -> None:
     ours, theirs = weights(run), weights(reference)
     assert set(ours) == set(theirs)
     for name, content in ours.items():
-        assert content == theirs[name], f"{name} differs"
+        assert content == theirs[name], f"{name} differs in {differing(content, theirs[name])}"
     results = [json.loads((folder / "result.json").read_text()) for folder in (run, reference)]
     for key in ("steps", "ended", "weights", "validation", "test"):
         assert results[0][key] == results[1][key]

@@ -130,7 +130,7 @@ def digits_pixelcnn() -> Recipe:
 
 
 @recipe
-@on_cpu(model__layers=4, model__channels=24, train__epochs=1, train__ema=0.99, task__judged=150)
+@on_cpu(model__layers=4, model__channels=24, train__epochs=1, train__ema=0.99, task__judged=100)
 def mnist_pixelcnn() -> Recipe:
     """MNIST in black and white, pixel by pixel, for a GPU. Needs `gradlab data fetch mnist`, or --data FOLDER."""
     train = {"epochs": 5, "batch_size": 128, "lr": 1e-3, "optimizer": "adamw", "weight_decay": 1e-4, "clip": 1.0}
@@ -172,13 +172,13 @@ def spirals_diffusion() -> Recipe:
 @on_cpu(
     model__width=16,
     model__blocks=1,
-    task__sampling_steps=20,
-    task__judged=150,
-    train__steps=800,
-    train__batch_size=64,
+    task__sampling_steps=15,
+    task__judged=100,
+    train__steps=1000,
+    train__batch_size=32,
     train__lr=2e-3,
     train__ema=0.99,
-    train__evaluate_every=400,
+    train__evaluate_every=500,
 )
 def mnist_diffusion() -> Recipe:
     """MNIST digits of classes that are asked for, by diffusion. Needs `gradlab data fetch mnist`, or --data FOLDER."""
@@ -191,12 +191,13 @@ def mnist_diffusion() -> Recipe:
 @recipe
 @on_cpu(
     model__width=16,
-    task__sampling_steps=20,
-    task__judged=150,
-    train__steps=1000,
+    task__sampling_steps=15,
+    task__judged=100,
+    train__steps=500,
+    train__batch_size=16,
     train__lr=2e-3,
     train__ema=0.99,
-    train__evaluate_every=500,
+    train__evaluate_every=250,
 )
 def images_diffusion() -> Recipe:
     """Pictures of one's own, with classes or without, by diffusion. Needs --data FOLDER."""
