@@ -114,10 +114,10 @@ def telling(kind: type[GradlabError] = GradlabError) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = blame(error)
-        if not told:
+        blamed = blame(error)
+        if not blamed:
             raise
-        raise kind(told) from error
+        raise kind(blamed) from error
 
 
 def blame(error: Exception) -> str:

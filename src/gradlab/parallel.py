@@ -93,17 +93,17 @@ def first(make: Callable[[], T]) -> T:
     """What the first process makes, for all of them; an error of it is everybody's. It must be plain as JSON is."""
     if count() == 1:
         return make()
-    made: Any = None
+    value: Any = None
     problem: str | None = None
     if rank() == 0:
         try:
-            made = make()
+            value = make()
         except GradlabError as error:
             problem = str(error)
-    made, problem = every([made, problem])[0]
+    value, problem = every([value, problem])[0]
     if problem is not None:
         raise SharedError(problem)
-    return made  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]
 
 
 def every(value: T) -> list[T]:
@@ -170,12 +170,12 @@ def _gathered(mine: "Tensor") -> "list[Tensor]":
     shapes = [torch.zeros_like(shape) for _ in range(count())]
     with _together():
         distributed.all_gather(shapes, shape)
-        found = [
+        gathered = [
             mine if i == rank() else torch.zeros(tuple(s.tolist()), dtype=mine.dtype) for i, s in enumerate(shapes)
         ]
-        for i, tensor in enumerate(found):
+        for i, tensor in enumerate(gathered):
             distributed.broadcast(tensor, i)
-    return found
+    return gathered
 
 
 # Who does what.

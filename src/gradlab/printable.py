@@ -44,7 +44,7 @@ _IN_ADDRESS = re.compile(r"([\w+.-]+://[^\s/:@]*:)\S*@")
 _IN_QUERY = re.compile(r"([?&](?:password|passwd|pwd|token|secret)=)[^\s&#'\"]*", re.IGNORECASE)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
     # Of a name that is no UTF-8, Python keeps each odd byte as one of these.
-    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else found[0].encode("unicode_escape").decode()
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else match[0].encode("unicode_escape").decode()

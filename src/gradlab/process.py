@@ -25,7 +25,7 @@ def prepare() -> None:
     per 4 KiB. And Ctrl-C is never lost; being ended politely, or losing the terminal, is the same as Ctrl-C.
     """
     os.environ.setdefault("GOMP_SPINCOUNT", "30000")
-    sys.unraisablehook = _told_or_interrupted_again
+    sys.unraisablehook = _report_or_interrupt_again
     # What is ignored, as under nohup, stays so. Several processes are ended together by torchrun, which need not wait.
     alone = int(os.environ.get("WORLD_SIZE", "1")) == 1
     for number in STOPPING if alone else [signal.SIGINT]:
@@ -92,7 +92,7 @@ def _interrupt_soon(number: int = signal.SIGINT) -> None:
     threading.Timer(0.01, _thread.interrupt_main, [number]).start()
 
 
-def _told_or_interrupted_again(unraisable: "sys.UnraisableHookArgs") -> None:
+def _report_or_interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
     """Ctrl-C in the middle of a callback of the interpreter, where nothing can be raised, comes again after it."""
     if isinstance(unraisable.exc_value, KeyboardInterrupt):
         _interrupt_soon()  # at once would still be inside of the callback

@@ -17,7 +17,7 @@ from gradlab.environments import registry as environments
 from gradlab.errors import GradlabError
 from gradlab.models import models
 from gradlab.recipes.book import recipe
-from gradlab.registry import Registry, check_given
+from gradlab.registry import Registry, check_positional
 from gradlab.tasks import tasks
 from gradlab.training.optimizers import optimizers
 from gradlab.training.schedules import schedules
@@ -72,7 +72,7 @@ def _registering(
         raise GradlabError(f"What is registered needs a name: @gradlab.register.{kind}(NAME).")
 
     def register(builder: Builder) -> Builder:
-        check_given(f"{kind} {name!r}", builder, given)
+        check_positional(f"{kind} {name!r}", builder, given)
         return registry.register(name, shared)(builder)
 
     return register

@@ -270,7 +270,7 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
         raise GradlabError(f"The annotations of {name} cannot be read: {one_line(error)}.") from None
 
 
-def check_given(what: str, function: Callable[..., Any], given: Sequence[str]) -> None:
+def check_positional(what: str, function: Callable[..., Any], given: Sequence[str]) -> None:
     """Refuse a builder that cannot be called with what it will be given, and knobs by name."""
     try:
         kinds = inspect.signature(function).parameters.values()

@@ -73,7 +73,7 @@ def prepare(
 ) -> Experiment:
     """Everything of a training but the training: data read, model built, all of it checked."""
     place = find_device(device)
-    found = recipe if isinstance(recipe, Recipe) else find(str(recipe), place.type)
+    chosen = recipe if isinstance(recipe, Recipe) else find(str(recipe), place.type)
     named = {
         "data.path": None if data is None else str(data),
         "train.from_run": str(from_run.path if isinstance(from_run, Run) else from_run) if from_run else None,
@@ -82,7 +82,7 @@ def prepare(
     # Last, since another source or model that is named drops the values of the one it replaces.
     changes = dict(overrides or {})
     changes |= {key: value for key, value in named.items() if value is not None and key not in changes}
-    return Experiment.of(found.override(changes), place)
+    return Experiment.of(chosen.override(changes), place)
 
 
 def start(prepared: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:
@@ -179,10 +179,10 @@ def _study_of(run: Run, kind: str, out: str | Path | None, device: str | None) -
 
 @wraps(fit_module)
 def fit(model: nn.Module, data: Any, **options: Any) -> Fit:
-    found = fit_module(model, data, **options)
-    if found.run is not None and not (found.run.path / "report.html").exists():
-        _report(found.run)
-    return found
+    trained = fit_module(model, data, **options)
+    if trained.run is not None and not (trained.run.path / "report.html").exists():
+        _report(trained.run)
+    return trained
 
 
 def _report(run: Run) -> None:

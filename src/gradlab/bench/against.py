@@ -64,9 +64,9 @@ def _importing_from(source: Path) -> dict[str, str]:
 def _check_imported(source: Path, variables: Mapping[str, str]) -> None:
     """Refuse to measure a gradlab that is not the one meant: the current folder comes before any variable's."""
     script = "import importlib.util; print(importlib.util.find_spec('gradlab').origin)"
-    found = Path(call(["-c", script], **variables).strip()).resolve()
-    if found != (source / "gradlab" / "__init__.py").resolve():
+    imported = Path(call(["-c", script], **variables).strip()).resolve()
+    if imported != (source / "gradlab" / "__init__.py").resolve():
         raise GradlabError(
-            f"The gradlab in {source} cannot be measured: from here, Python imports {found.parent}. "
+            f"The gradlab in {source} cannot be measured: from here, Python imports {imported.parent}. "
             "Run the command in another folder."
         )

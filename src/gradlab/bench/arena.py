@@ -17,7 +17,7 @@ Progress = Callable[[str], None]
 Samples = Mapping[str, Sequence[float]]
 Answers = dict[str, list[dict[str, Any]]]
 """What each participant's worker answered, round by round."""
-Asked = Mapping[str, Callable[[], dict[str, Any]]]
+Turns = Mapping[str, Callable[[], dict[str, Any]]]
 """How each participant is asked to train once."""
 Failed = Callable[[str, WorkerFailed], None]
 """Told who broke, and how; unless it raises, the others go on."""
@@ -110,13 +110,13 @@ def take_turns(
     """Let each train once a round, in a new order each round; without those that broke."""
     with ExitStack() as stack:
         workers = _set_up(case, participants, stack, progress, failed)
-        asked = {name: partial(worker.ask, {}) for name, worker in workers.items()}
-        return in_rounds(case.name, asked, rounds, progress, failed)
+        turns = {name: partial(worker.ask, {}) for name, worker in workers.items()}
+        return in_rounds(case.name, turns, rounds, progress, failed)
 
 
-def in_rounds(title: str, asked: Asked, rounds: int, progress: Progress, failed: Failed) -> Answers:
+def in_rounds(title: str, turns: Turns, rounds: int, progress: Progress, failed: Failed) -> Answers:
     """Each once a round, in a new order each round: noise that comes and goes with time hits everybody alike."""
-    answers: Answers = {name: [] for name in asked}
+    answers: Answers = {name: [] for name in turns}
     shuffle = random.Random(0).shuffle
     for number in range(1, rounds + 1):
         progress(f"{title}: round {number} of {rounds}")
@@ -124,7 +124,7 @@ def in_rounds(title: str, asked: Asked, rounds: int, progress: Progress, failed:
         shuffle(order)
         for name in order:
             try:
-                answers[name].append(asked[name]())
+                answers[name].append(turns[name]())
             except WorkerFailed as error:
                 failed(name, error)
                 del answers[name]
@@ -145,12 +145,12 @@ def tabulate(
             cpu=cpus[name],
             cpu_quartiles=quartiles(ratios_by_round(cpu[name], cpu[reference])),
             seconds=min(wall[name]),
-            steps=int(found[-1]["steps"]),
-            loss=found[-1]["loss"],
+            steps=int(results[-1]["steps"]),
+            loss=results[-1]["loss"],
             wall_rounds=wall[name],
             cpu_rounds=cpu[name],
         )
-        for name, found in answers.items()
+        for name, results in answers.items()
     ]
     return Table(
         case=case.name,
@@ -167,7 +167,7 @@ def tabulate(
 
 def each(answers: Answers, figure: str) -> dict[str, list[float]]:
     """One figure of everybody, round by round."""
-    return {name: [answer[figure] for answer in found] for name, found in answers.items()}
+    return {name: [answer[figure] for answer in results] for name, results in answers.items()}
 
 
 def faster(samples: Samples, candidates: Sequence[str]) -> str:
@@ -185,7 +185,7 @@ def ratios(samples: Samples, reference: str) -> dict[str, float]:
     >>> ratios({"a": [1, 2, 4], "b": [2, 2, 2]}, "b")
     {'a': 1.0, 'b': 1.0}
     """
-    return {name: statistics.median(ratios_by_round(found, samples[reference])) for name, found in samples.items()}
+    return {name: statistics.median(ratios_by_round(own, samples[reference])) for name, own in samples.items()}
 
 
 def ratios_by_round(own: Sequence[float], reference: Sequence[float]) -> list[float]:
@@ -213,14 +213,14 @@ def _set_up(
         progress(f"{case.name}: starting {one.title}")
         worker = stack.enter_context(Worker("gradlab.bench.worker", **one.variables))
         try:
-            worker.ask({"contestant": one.contestant, "case": _as_told(case)})
+            worker.ask({"contestant": one.contestant, "case": _without_defaults(case)})
             workers[name] = worker
         except WorkerFailed as error:
             failed(name, error)
     return workers
 
 
-def _as_told(case: Case) -> dict[str, Any]:
+def _without_defaults(case: Case) -> dict[str, Any]:
     """A case without what has its default: the worker of an older gradlab has no such field, and does just that."""
     values = {one.name: (getattr(case, one.name), one.default) for one in fields(case)}
     return {name: value for name, (value, default) in values.items() if value != default}

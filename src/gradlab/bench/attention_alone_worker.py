@@ -30,8 +30,8 @@ def main() -> None:
     os.dup2(2, 1)
     asks: dict[str, Callable[..., dict[str, Any]]] = {"device": about, "pass": one_pass, "estimates": estimates}
     for line in sys.stdin:
-        asked = json.loads(line)
-        answers.write(json.dumps(asks[asked.pop("ask")](**asked)) + "\n")
+        request = json.loads(line)
+        answers.write(json.dumps(asks[request.pop("ask")](**request)) + "\n")
 
 
 def about(dtypes: Sequence[str], device: str) -> dict[str, Any]:
@@ -93,8 +93,8 @@ def estimates(
             errors = []
             for seed in range(_DRAWINGS):
                 torch.manual_seed(seed)
-                found = PerformerAttention(dim, count).to(device)(q, k, v, is_causal=True)
-                errors.append(_far(found, wanted))
+                outputs = PerformerAttention(dim, count).to(device)(q, k, v, is_causal=True)
+                errors.append(_far(outputs, wanted))
             results.append({"features": count, "spread": spread, "error": sum(errors) / len(errors)})
     return {"estimates": results}
 
@@ -144,17 +144,17 @@ def _error(attend: Attend, exact: Attend, inputs: list[Tensor]) -> float:
     """The largest relative error of outputs and gradients."""
     incoming = torch.randn_like(inputs[0])
 
-    def results(function: Attend, given: list[Tensor]) -> list[Tensor]:
-        outputs = function(*given)
-        return [outputs.detach(), *torch.autograd.grad(outputs, given, incoming.to(outputs.dtype))]
+    def results(function: Attend, tensors: list[Tensor]) -> list[Tensor]:
+        outputs = function(*tensors)
+        return [outputs.detach(), *torch.autograd.grad(outputs, tensors, incoming.to(outputs.dtype))]
 
-    found = results(attend, inputs)
+    computed = results(attend, inputs)
     wanted = results(exact, [x.detach().double().requires_grad_() for x in inputs])
-    return max(map(_far, found, wanted))
+    return max(map(_far, computed, wanted))
 
 
-def _far(found: Tensor, wanted: Tensor) -> float:
-    return float((found.double() - wanted).norm() / wanted.norm())
+def _far(computed: Tensor, wanted: Tensor) -> float:
+    return float((computed.double() - wanted).norm() / wanted.norm())
 
 
 def _median(step: Callable[[], Any], device: str) -> float:

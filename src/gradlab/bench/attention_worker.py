@@ -25,8 +25,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     # Not prepared as for a training, which keeps freed memory: a peak is to be a step's, not what others have left.
-    asked = json.loads(sys.stdin.readline())
-    answers.write(json.dumps(measure(**asked)) + "\n")
+    request = json.loads(sys.stdin.readline())
+    answers.write(json.dumps(measure(**request)) + "\n")
 
 
 def measure(mechanism: str, length: int, device: str, memory: float) -> dict[str, float | None]:
@@ -94,9 +94,9 @@ def _peak(device: torch.device) -> float:
 
 def _status(name: str) -> int:
     """Bytes, as the kernel counts them for this process."""
-    found = re.search(rf"{name}:\s+(\d+) kB", _STATUS.read_text())
-    assert found is not None
-    return 1024 * int(found[1])
+    match = re.search(rf"{name}:\s+(\d+) kB", _STATUS.read_text())
+    assert match is not None
+    return 1024 * int(match[1])
 
 
 if __name__ == "__main__":

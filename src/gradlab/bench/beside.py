@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from gradlab.bench.arena import Answers, Asked, Progress, in_rounds
+from gradlab.bench.arena import Answers, Progress, Turns, in_rounds
 from gradlab.bench.processes import Worker, WorkerFailed
 from gradlab.errors import GradlabError
 
@@ -21,20 +21,20 @@ def start(
         raise GradlabError(f"{title} failed: {error}") from None
 
 
-def measured(title: str, asked: Asked, rounds: int, progress: Progress, what: str) -> Answers:
+def measured(title: str, turns: Turns, rounds: int, progress: Progress, what: str) -> Answers:
     """Round by round; `what` is the figure that counts the examples of a training."""
 
     def failed(name: str, error: WorkerFailed) -> None:
         raise GradlabError(f"{name} failed: {error}")
 
-    answers = in_rounds(title, asked, rounds, progress, failed)
+    answers = in_rounds(title, turns, rounds, progress, failed)
     check_equal_work(answers, what)
     return answers
 
 
 def check_equal_work(answers: Mapping[str, Sequence[Mapping[str, Any]]], what: str) -> None:
     """Refuse to compare trainings of other networks, or of more examples."""
-    works = {name: {(one[what], one["parameters"]) for one in found} for name, found in answers.items()}
+    works = {name: {(one[what], one["parameters"]) for one in results} for name, results in answers.items()}
     first, *others = works
     for name in others:
         if works[name] != works[first]:

@@ -94,10 +94,10 @@ def bench_context(
     for context in contexts:
         for name in attentions:
             progress(f"{name}: context {context:,}")
-            asked = {"attention": ATTENTIONS[name], "context": context, "steps": steps, "device": device, **setting}
+            request = {"attention": ATTENTIONS[name], "context": context, "steps": steps, "device": device, **setting}
             try:
                 with Worker("gradlab.bench.context_worker") as worker:
-                    answers[context, name] = worker.ask(asked)
+                    answers[context, name] = worker.ask(request)
             except WorkerFailed as error:
                 raise GradlabError(f"The training of {name} at context {context:,} failed: {error}") from None
     check_same_work(answers)

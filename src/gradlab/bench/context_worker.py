@@ -47,10 +47,10 @@ def train(
 ) -> dict[str, Any]:
     """So many steps of so many tokens each; the losses before, meanwhile and after."""
     place, batch = torch.device(device), tokens // context
-    found = load(sources.resolve(Part("stdlib", {"context": context, "test": 0.0, "size": text}), "data"), "tokens")
-    whole = len(found.train) // batch * batch  # a batch of fewer windows would be fewer tokens
-    examples, unseen = found.train.sample(whole).to(place), _first(found, context, held_out).to(place)
-    task = Language(found.targets)
+    dataset = load(sources.resolve(Part("stdlib", {"context": context, "test": 0.0, "size": text}), "data"), "tokens")
+    whole = len(dataset.train) // batch * batch  # a batch of fewer windows would be fewer tokens
+    examples, unseen = dataset.train.sample(whole).to(place), _first(dataset, context, held_out).to(place)
+    task = Language(dataset.targets)
     model = TransformerLanguageModel(task.outputs, context, attention=attention, **_SHAPE, **sizes).to(place)
     torch.manual_seed(0)
     model.reset_parameters()  # the same weights for all kinds, of which one draws features too
@@ -96,9 +96,9 @@ def _trained(
     }
 
 
-def _first(found: Dataset, context: int, held_out: int) -> WindowExamples:
+def _first(dataset: Dataset, context: int, held_out: int) -> WindowExamples:
     """The beginning of the validation text in windows: the same tokens whatever the context."""
-    return WindowExamples.over(Windows(found.validation.inputs.tokens[: held_out + 1], context))
+    return WindowExamples.over(Windows(dataset.validation.inputs.tokens[: held_out + 1], context))
 
 
 def _digest(batches: list[Batch]) -> str:

@@ -64,11 +64,11 @@ def bench_decode(
         raise GradlabError('Hugging Face\'s transformers are not installed: pip install "gradlab[bench]"')
     with tempfile.TemporaryDirectory(prefix="gradlab-bench-") as folder, ExitStack() as stack:
         progress("decode: making a model")
-        told = {"folder": folder, "new": new, "prompt": prompt}
+        request = {"folder": folder, "new": new, "prompt": prompt}
         workers = {name: stack.enter_context(Worker("gradlab.bench.decode_worker")) for name in _CONTESTANTS}
         try:
             for name, worker in workers.items():  # the first makes the weights
-                model = worker.ask({**told, **_CONTESTANTS[name]})["model"]
+                model = worker.ask({**request, **_CONTESTANTS[name]})["model"]
             return [
                 _measure(workers, batch, rounds, progress, model=model, new=new, prompt=prompt) for batch in batches
             ]
@@ -88,8 +88,8 @@ def _measure(
         for name in order:
             answers[name].append(workers[name].ask({"batch": batch, "seed": number}))
     written = [{one[number]["text"] for one in answers.values()} for number in range(rounds + 1)]
-    counted = {name: found[1:] for name, found in answers.items()}
-    seconds = {name: [one["seconds"] for one in found] for name, found in counted.items()}
+    counted = {name: results[1:] for name, results in answers.items()}
+    seconds = {name: [one["seconds"] for one in results] for name, results in counted.items()}
     reference = faster(seconds, _REFERENCES)
 
     def row(name: str) -> DecodeRow:

@@ -74,10 +74,10 @@ def bench_decode_cuda(
         answers: dict[str, dict[str, Any]] = {}
         for name in ["gradlab", *(peers if kind == "gpt" else [])]:
             progress(f"{_TITLES[name]}, {kind}: {counted(texts, 'text')}, beams: {beams}")
-            asked = {"contestant": name, "kind": kind, "texts": texts, "beams": beams, "new": new, "prompt": prompt}
+            request = {"contestant": name, "kind": kind, "texts": texts, "beams": beams, "new": new, "prompt": prompt}
             try:
                 with Worker("gradlab.bench.decode_cuda_worker") as worker:
-                    answers[name] = worker.ask({**asked, "device": device, "sizes": sizes})
+                    answers[name] = worker.ask({**request, "device": device, "sizes": sizes})
             except WorkerFailed as error:
                 raise GradlabError(f"{_TITLES[name]} failed: {error}") from None
         rows = [
@@ -88,7 +88,7 @@ def bench_decode_cuda(
             )
             for name, answer in answers.items()
         ]
-        told = {key: answers["gradlab"][key] for key in ("model", "device", "versions", "floor")}
+        about = {key: answers["gradlab"][key] for key in ("model", "device", "versions", "floor")}
         same = len({answer["text"] for answer in answers.values()}) == 1
-        results.append(CudaDecoded(texts=texts, beams=beams, new=new, same=same, rows=rows, **told))
+        results.append(CudaDecoded(texts=texts, beams=beams, new=new, same=same, rows=rows, **about))
     return results

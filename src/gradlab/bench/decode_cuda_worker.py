@@ -21,24 +21,24 @@ _COMPARED = 32
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    asked = json.loads(sys.stdin.readline())
+    request = json.loads(sys.stdin.readline())
     import torch
 
-    device = torch.device(asked["device"])
-    sizes = SIZES | asked["sizes"]
+    device = torch.device(request["device"])
+    sizes = SIZES | request["sizes"]
     torch.manual_seed(0)
-    model, name = _made(asked["kind"], sizes, device)
+    model, name = _model(request["kind"], sizes, device)
     drawn = torch.Generator().manual_seed(1)
-    prompts = torch.randint(sizes["vocabulary"], (asked["texts"], asked["prompt"]), generator=drawn).to(device)
-    write = _gradlab if asked["contestant"] == "gradlab" else _hugging_face
+    prompts = torch.randint(sizes["vocabulary"], (request["texts"], request["prompt"]), generator=drawn).to(device)
+    write = _gradlab if request["contestant"] == "gradlab" else _hugging_face
     wait(device)
-    clock, _ = write(model.bfloat16(), prompts, asked["new"], asked["beams"])
+    clock, _ = write(model.bfloat16(), prompts, request["new"], request["beams"])
     first, rest = clock.read()
-    _, tokens = write(model.float(), prompts, min(asked["new"], _COMPARED), asked["beams"])
+    _, tokens = write(model.float(), prompts, min(request["new"], _COMPARED), request["beams"])
     answer = {
         "first": first,
         "rest": rest,
-        "counted": asked["new"] - 1 - clock.skipped,
+        "counted": request["new"] - 1 - clock.skipped,
         "text": hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest(),
         "model": f"{name}, {sizes['vocabulary']} tokens, bf16",
         "device": device_name(device),
@@ -48,7 +48,7 @@ def main() -> None:
     answers.write(json.dumps(answer) + "\n")
 
 
-def _made(kind: str, sizes: dict[str, int], device: "torch.device") -> "tuple[nn.Module, str]":
+def _model(kind: str, sizes: dict[str, int], device: "torch.device") -> "tuple[nn.Module, str]":
     """A model with the first weights of a training, and its name."""
     import torch
 
@@ -74,8 +74,8 @@ def _gradlab(model: "nn.Module", prompts: "Tensor", new: int, beams: int) -> "tu
     # A filter sees the logits of a token before it is chosen, and of the first before the step is recorded.
     clock = _Clock(prompts.device, skipped=1 if beams > 1 else 0)
     if beams > 1:
-        found = beam_search(model, prompts, new, beams, filters=[clock.unchanged])
-        return clock.stop(), found.tokens.flatten(0, 1)
+        written = beam_search(model, prompts, new, beams, filters=[clock.unchanged])
+        return clock.stop(), written.tokens.flatten(0, 1)
     columns = []
     for column in stream(model, prompts, new):
         clock.tick()

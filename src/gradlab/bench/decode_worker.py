@@ -23,22 +23,22 @@ Written = tuple["Tensor", dict[str, float]]
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    asked = json.loads(sys.stdin.readline())
-    if asked["contestant"] == "gradlab":
+    request = json.loads(sys.stdin.readline())
+    if request["contestant"] == "gradlab":
         prepare()
     import torch
 
-    if asked["threads"] is not None:
-        torch.set_num_threads(asked["threads"])
-    folder, new = Path(asked["folder"]), asked["new"]
+    if request["threads"] is not None:
+        torch.set_num_threads(request["threads"])
+    folder, new = Path(request["folder"]), request["new"]
     if not (folder / "config.json").exists():
-        _make(folder, asked["prompt"] + new)
-    write = _gradlab(folder, new) if asked["contestant"] == "gradlab" else _hugging_face(folder, new)
+        _make(folder, request["prompt"] + new)
+    write = _gradlab(folder, new) if request["contestant"] == "gradlab" else _hugging_face(folder, new)
     answers.write(json.dumps({"model": f"GPT-2, {LAYERS} layers, {WIDTH} wide, {VOCABULARY} tokens"}) + "\n")
     for line in sys.stdin:
-        asked |= json.loads(line)
-        drawn = torch.Generator().manual_seed(asked["seed"])
-        prompts = torch.randint(VOCABULARY, (asked["batch"], asked["prompt"]), generator=drawn)
+        request |= json.loads(line)
+        drawn = torch.Generator().manual_seed(request["seed"])
+        prompts = torch.randint(VOCABULARY, (request["batch"], request["prompt"]), generator=drawn)
         began = time.perf_counter()
         tokens, more = write(prompts)
         seconds = time.perf_counter() - began

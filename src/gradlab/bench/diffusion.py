@@ -79,8 +79,8 @@ def bench_diffusion(
         }
         about = started[_GRADLAB][1]
         for guidance in GUIDANCES:
-            asked = {title: partial(worker.ask, {"guidance": guidance}) for title, (worker, _) in started.items()}
-            answers = measured(f"guidance {guidance:g}", asked, rounds, progress, "samples")
+            turns = {title: partial(worker.ask, {"guidance": guidance}) for title, (worker, _) in started.items()}
+            answers = measured(f"guidance {guidance:g}", turns, rounds, progress, "samples")
             reference = faster(each(answers, "seconds"), list(pipelines))
             yield DiffusionDrawn(
                 title=f"{counted(size['batch'], 'sample')} in {counted(size['steps'], 'step')} of DPM-Solver++(2M)",
@@ -98,8 +98,8 @@ def check_same_samples(answers: Answers, far: float) -> dict[str, float]:
     ours = answers[_GRADLAB][-1]["numbers"]
     largest = max(map(abs, ours))
     differences = {
-        name: max(abs(a - b) for a, b in zip(ours, found[-1]["numbers"], strict=True)) / largest
-        for name, found in answers.items()
+        name: max(abs(a - b) for a, b in zip(ours, results[-1]["numbers"], strict=True)) / largest
+        for name, results in answers.items()
     }
     for name, difference in differences.items():
         if not difference <= far:
@@ -112,14 +112,14 @@ def check_same_samples(answers: Answers, far: float) -> dict[str, float]:
 
 def _rows(answers: Answers, reference: str, steps: int, differences: dict[str, float]) -> list[DrawnRow]:
     wall = ratios(each(answers, "seconds"), reference)
-    seconds = {name: statistics.median(found) for name, found in each(answers, "seconds").items()}
+    seconds = {name: statistics.median(results) for name, results in each(answers, "seconds").items()}
     return [
         DrawnRow(
             title=name,
             ratio=wall[name],
             milliseconds=1e3 * seconds[name] / steps,
-            samples_per_second=found[-1]["samples"] / seconds[name],
+            samples_per_second=results[-1]["samples"] / seconds[name],
             difference=differences[name],
         )
-        for name, found in answers.items()
+        for name, results in answers.items()
     ]

@@ -40,9 +40,9 @@ class Pipeline(DiffusionPipeline):  # type: ignore[misc]
         image = torch.randn(shape, device=weight.device).to(weight.dtype)  # the same noise in each type
         self.scheduler.set_timesteps(steps, device=weight.device)
         twice = guidance != 1
-        told = torch.cat([labels, torch.full_like(labels, none)]) if twice else labels
+        classes = torch.cat([labels, torch.full_like(labels, none)]) if twice else labels
         for time in self.progress_bar(self.scheduler.timesteps):
-            said = self.unet(torch.cat([image, image]) if twice else image, time, class_labels=told).sample
+            said = self.unet(torch.cat([image, image]) if twice else image, time, class_labels=classes).sample
             if twice:
                 of_class, of_none = said.chunk(2)
                 said = of_none + guidance * (of_class - of_none)
@@ -59,6 +59,6 @@ def pipeline(model: nn.Module, chain: int, dtype: torch.dtype) -> Pipeline:
         prediction_type="v_prediction",
         timestep_spacing="trailing",
     )
-    made = Pipeline(Network(model, chain, dtype), scheduler)
-    made.set_progress_bar_config(disable=True)
-    return made
+    pipe = Pipeline(Network(model, chain, dtype), scheduler)
+    pipe.set_progress_bar_config(disable=True)
+    return pipe

@@ -153,8 +153,8 @@ class SampleQuality:
         """In raw units, which the classifier prepares as it did its own examples."""
         if self.classifier is None:
             return None
-        asked = np.array(self.task.targets.classes)[labels.cpu().numpy()]
-        return float((self.classifier.predict(raw) == asked).mean())
+        wanted = np.array(self.task.targets.classes)[labels.cpu().numpy()]
+        return float((self.classifier.predict(raw) == wanted).mean())
 
 
 def samplers(chain: int) -> list[tuple[str, int]]:
@@ -187,11 +187,11 @@ def _check_classifier(classifier: Run, run: Run, example: Tensor) -> None:
             f"{run.path} was not told classes (task.conditional=false), so that there is none to recognise. Leave out "
             "--classifier."
         )
-    known, asked = classifier.task.classes, run.task.targets.classes or []
-    if set(known) != set(asked):
+    known, wanted = classifier.task.classes, run.task.targets.classes or []
+    if set(known) != set(wanted):
         raise GradlabError(
             f"--classifier {classifier.path} knows other classes than {run.path} draws: {_listed(known)}, not "
-            f"{_listed(asked)}."
+            f"{_listed(wanted)}."
         )
     try:
         classifier.predict(in_raw_units(run.preprocessing, example))

@@ -15,13 +15,13 @@ from gradlab.process import prepare
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    asked = json.loads(sys.stdin.readline())
-    precision = asked.pop("precision")
+    request = json.loads(sys.stdin.readline())
+    precision = request.pop("precision")
     if precision is None:
         prepare()  # before torch, as the command does
     from gradlab.bench.diffusion_work import DiffusionWork
 
-    work = DiffusionWork(**asked)
+    work = DiffusionWork(**request)
     draw = work.by_gradlab() if precision is None else work.by_diffusers(precision)
     answers.write(json.dumps(work.about) + "\n")
     warm = None

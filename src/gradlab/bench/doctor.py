@@ -114,14 +114,14 @@ def bench_doctor(
     chosen = [s for s in chosen if held_out == "too" or s.held_out == (held_out == "only")]
     if not chosen:
         raise GradlabError(f"Of the scripts asked for, none is left with --held-out {held_out}.")
-    asked = [(script, form) for script in chosen for form in script.forms]
+    tasks = [(script, form) for script in chosen for form in script.forms]
     with Practice(jobs, seconds) as practice, ThreadPoolExecutor(jobs) as pool:
-        told = _Counted(progress, len(asked))
+        count = _Counted(progress, len(tasks))
         try:
-            outcomes = [told(o) for o in pool.map(lambda one: practice.examine(*one, identity=identity), asked)]
+            outcomes = [count(o) for o in pool.map(lambda one: practice.examine(*one, identity=identity), tasks)]
         except WorkerFailed as error:
             raise GradlabError(f"The doctor could not be started: {error}") from None
-    of = [titles[script] for script, _ in asked]
+    of = [titles[script] for script, _ in tasks]
     return [
         score(f"{title}: families {which}" if title else f"Families {which}", part)
         for title in corpora
@@ -202,7 +202,9 @@ class Practice:
 def outcome(script: Script, form: Form, under: dict[str, Any], without: dict[str, Any] | None) -> Outcome:
     """What came of a script, as its judges see it."""
     report = under["report"] or {"findings": [], "steps": 0, "faults_of_the_doctor": [_unreported(under)]}
-    findings = [Seen(**{name: found.get(name) for name in Seen.__dataclass_fields__}) for found in report["findings"]]
+    findings = [
+        Seen(**{name: finding.get(name) for name in Seen.__dataclass_fields__}) for finding in report["findings"]
+    ]
     fault = script.fault if form == "faulty" else None
     place = next((i for i, seen in enumerate(findings) if seen.slug == fault), None)
     return Outcome(

@@ -51,27 +51,27 @@ def bench_language(
         raise GradlabError(f"--minutes must be positive, got {minutes:g}.")
     if threads is not None and threads < 1:
         raise GradlabError(f"--threads must be at least 1, got {threads}.")
-    told = ["--device", "cpu", f"train.threads={threads or os.cpu_count() or 1}"]
+    arguments = ["--device", "cpu", f"train.threads={threads or os.cpu_count() or 1}"]
     with tempfile.TemporaryDirectory(prefix="gradlab-bench-") as folder:
-        runs = [_train(name, minutes, progress, Path(folder), told) for name in recipes]
+        runs = [_train(name, minutes, progress, Path(folder), arguments) for name in recipes]
         return [*map(_uniform, runs[:1]), *map(_learned, runs)]
 
 
-def _train(name: str, minutes: float, progress: Progress, folder: Path, told: Sequence[str]) -> Path:
+def _train(name: str, minutes: float, progress: Progress, folder: Path, arguments: Sequence[str]) -> Path:
     """The folder of a training that fits the time."""
     if name == _COUNTED:
         progress(f"{name}: counting")
-        return _run(name, folder / name, told)
+        return _run(name, folder / name, arguments)
     progress(f"{name}: finding its speed")
     short = [f"train.steps={_TRIAL}", f"train.log_every={_TRIAL // 2}", "train.schedule=constant"]
-    steps = affordable_steps(_lines(_run(name, folder / f"{name}-trial", [*told, *short])), 60 * minutes)
+    steps = affordable_steps(_lines(_run(name, folder / f"{name}-trial", [*arguments, *short])), 60 * minutes)
     progress(f"{name}: {counted(steps, 'step')} in about {minutes:g} min")
     # Machines differ in how many steps that is: the schedule keeps its shape.
-    return _run(name, folder / name, [*told, f"train.steps={steps}", f"train.schedule.warmup={steps // 10}"])
+    return _run(name, folder / name, [*arguments, f"train.steps={steps}", f"train.schedule.warmup={steps // 10}"])
 
 
-def _run(name: str, out: Path, told: Sequence[str]) -> Path:
-    call(["-m", "gradlab", "train", name, "--out", str(out), "--json", *told])
+def _run(name: str, out: Path, arguments: Sequence[str]) -> Path:
+    call(["-m", "gradlab", "train", name, "--out", str(out), "--json", *arguments])
     return out
 
 

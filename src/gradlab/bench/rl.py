@@ -110,25 +110,25 @@ def bench_rl(recipe: Recipe, progress: Progress, seeds: int = SEEDS) -> RLCompar
                     answers.setdefault(title, []).append(worker.ask({"seed": seed}))
                 except WorkerFailed as error:
                     raise GradlabError(f"{title} failed: {error}") from None
-    steps = {one["steps"] for found in answers.values() for one in found}
+    steps = {one["steps"] for results in answers.values() for one in results}
     if len(steps) > 1:
         raise GradlabError(f"The contestants took other numbers of steps, {steps}, and cannot be compared.")
     rows = [
         RLRow(
             title=title,
-            returns=[one["return"] for one in found],
-            seconds=[one["seconds"] for one in found],
-            cpu_seconds=[one["cpu_seconds"] for one in found],
-            ratio=_ratio(found, answers[_PEER], "seconds"),
-            cpu_ratio=_ratio(found, answers[_PEER], "cpu_seconds"),
-            parameters=found[0]["parameters"],
+            returns=[one["return"] for one in results],
+            seconds=[one["seconds"] for one in results],
+            cpu_seconds=[one["cpu_seconds"] for one in results],
+            ratio=_ratio(results, answers[_PEER], "seconds"),
+            cpu_ratio=_ratio(results, answers[_PEER], "cpu_seconds"),
+            parameters=results[0]["parameters"],
         )
-        for title, found in answers.items()
+        for title, results in answers.items()
     ]
     about = started[_GRADLAB][1]
     return RLCompared(title=recipe.name, steps=steps.pop(), goal=case.goal, seeds=seeds, rows=rows, **about)
 
 
-def _ratio(found: Sequence[Mapping[str, Any]], peer: Sequence[Mapping[str, Any]], clock: str) -> float:
-    ratio: float = statistics.median(one[clock] / other[clock] for one, other in zip(found, peer, strict=True))
+def _ratio(own: Sequence[Mapping[str, Any]], peer: Sequence[Mapping[str, Any]], clock: str) -> float:
+    ratio: float = statistics.median(one[clock] / other[clock] for one, other in zip(own, peer, strict=True))
     return ratio

@@ -146,9 +146,9 @@ def _by_peer(work: dict[str, Any], seed: int) -> dict[str, Any]:
         def _on_step(self) -> bool:
             if self.n_calls % self.every == 0 or self.num_timesteps >= steps:
                 with self.spent:
-                    found = played(_Peer(self.model), experiment.splits["validation"])[0].mean()
-                    if found > self.best:
-                        self.best, self.weights = found, copy.deepcopy(self.model.policy.state_dict())
+                    score = played(_Peer(self.model), experiment.splits["validation"])[0].mean()
+                    if score > self.best:
+                        self.best, self.weights = score, copy.deepcopy(self.model.policy.state_dict())
             return True
 
     judge = Judge()

@@ -74,19 +74,19 @@ def bench_speed(
     with ExitStack() as stack:
         loops = {_GRADLAB: True, _USUAL: False}
         started = {name: start(_WORKER, name, stack, progress, {**work, "ours": ours}) for name, ours in loops.items()}
-        asked = {name: partial(worker.ask, {}) for name, (worker, _) in started.items()}
-        answers = measured("speed", asked, rounds, progress, "pairs")
+        turns = {name: partial(worker.ask, {}) for name, (worker, _) in started.items()}
+        answers = measured("speed", turns, rounds, progress, "pairs")
     wall, cpu = (ratios(each(answers, figure), _USUAL) for figure in ("seconds", "cpu"))
     rows = [
         PairsRow(
             title=name,
             ratio=wall[name],
             cpu=cpu[name],
-            seconds=statistics.median(one["seconds"] for one in found),
-            padding=found[-1]["padding"],
-            losses=found[-1]["losses"],
+            seconds=statistics.median(one["seconds"] for one in results),
+            padding=results[-1]["padding"],
+            losses=results[-1]["losses"],
         )
-        for name, found in answers.items()
+        for name, results in answers.items()
     ]
     check_same_work(rows, _FAR)
     about, parameters = started[_GRADLAB][1], answers[_GRADLAB][-1]["parameters"]

@@ -14,13 +14,13 @@ from gradlab.process import prepare
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    asked = json.loads(sys.stdin.readline())
-    ours = asked.pop("ours")
+    request = json.loads(sys.stdin.readline())
+    ours = request.pop("ours")
     if ours:
         prepare()  # before torch, as the command does
     from gradlab.bench.seq2seq_work import Seq2SeqWork, by_gradlab, by_the_usual_loop
 
-    work = Seq2SeqWork(**asked)
+    work = Seq2SeqWork(**request)
     answers.write(json.dumps(work.about) + "\n")
     for _ in sys.stdin:
         answers.write(json.dumps(by_gradlab(work) if ours else by_the_usual_loop(work)) + "\n")

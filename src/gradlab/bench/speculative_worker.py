@@ -25,8 +25,8 @@ _PROMPT, _COMPARED = 32, 64
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    asked = json.loads(sys.stdin.readline())
-    answers.write(json.dumps(measured(**asked)) + "\n")
+    request = json.loads(sys.stdin.readline())
+    answers.write(json.dumps(measured(**request)) + "\n")
 
 
 def measured(folder: str, device: str, new: int, texts: int) -> dict[str, Any]:
@@ -48,8 +48,8 @@ def measured(folder: str, device: str, new: int, texts: int) -> dict[str, Any]:
     for way, temperature in (("greedy", None), ("drawn", 1.0)):
         alone = _alone(model, prompts, new, temperature)
         rows.append(_row(f"{way}, without a draft", alone, new, texts))
-        for name, made in drafts.items():
-            draft = made()
+        for name, proposer in drafts.items():
+            draft = proposer()
             seconds = _with(model, draft, prompts, new, temperature is not None)
             taken = draft.acceptance
             row = _row(f"{way}, guesses by {name}", seconds, new, texts)

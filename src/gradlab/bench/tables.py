@@ -96,8 +96,8 @@ def _write(name: str, path: Path) -> str:
 
 def _gradlab(path: Path, target: str, folds: int, metric: str) -> list[tuple[float, float]]:
     out = path.with_suffix("")
-    told = ["--data", str(path), f"data.target={target}", "--folds", str(folds), "--device", "cpu", "--out", str(out)]
-    call(["-m", "gradlab", "train", "csv", *told, "--json"])
+    where = ["--data", str(path), f"data.target={target}", "--device", "cpu", "--out", str(out)]
+    call(["-m", "gradlab", "train", "csv", *where, "--folds", str(folds), "--json"])
     results = [json.loads(file.read_text()) for file in sorted(out.glob("*/result.json"))]
     return [(result["test"][metric], result["seconds"]) for result in results]
 

@@ -76,10 +76,10 @@ def bench_train_cuda(
         answers: dict[str, dict[str, Any]] = {}
         for name in (one for one in contestants if one not in absent):
             progress(f"{_TITLES[name]}: {work}")
-            asked = {"work": work, "contestant": name, "device": device, "steps": steps, "sizes": sizes.get(work, {})}
+            request = {"work": work, "contestant": name, "device": device, "steps": steps, "sizes": sizes.get(work, {})}
             try:
                 with Worker("gradlab.bench.train_cuda_worker") as worker:
-                    answers[name] = worker.ask(asked)
+                    answers[name] = worker.ask(request)
             except WorkerFailed as error:
                 raise GradlabError(f"{_TITLES[name]} failed: {error}") from None
         about = {key: answers["gradlab"][key] for key in ("title", "unit", "device", "versions", "floor")}

@@ -34,15 +34,15 @@ _LONG = 10_000  # steps of the training that the default settings are chosen for
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    asked = json.loads(sys.stdin.readline())
+    request = json.loads(sys.stdin.readline())
     works: dict[str, Callable[..., Any]] = {
         "gpt": gpt,
         "lstm": partial(recurrent, "lstm"),
         "gru": partial(recurrent, "gru"),
         "mlp": mlp,
     }
-    work = works[asked.pop("work")]
-    answers.write(json.dumps(work(**asked)) + "\n")
+    work = works[request.pop("work")]
+    answers.write(json.dumps(work(**request)) + "\n")
 
 
 def gpt(contestant: str, device: str, steps: int, sizes: dict[str, int]) -> dict[str, Any]:

@@ -61,13 +61,13 @@ def bench_vae(progress: Progress, *, rounds: int = ROUNDS, **sizes: int) -> VAET
             title: start(_WORKER, title, stack, progress, {**size, "threads": threads})
             for title, threads in loops.items()
         }
-        asked = {title: partial(worker.ask, {}) for title, (worker, _) in started.items()}
-        answers = measured("training", asked, rounds, progress, "pictures")
+        turns = {title: partial(worker.ask, {}) for title, (worker, _) in started.items()}
+        answers = measured("training", turns, rounds, progress, "pictures")
     reference = faster(each(answers, "milliseconds"), list(usual))
     wall, cpu = (ratios(each(answers, f"{kind}milliseconds"), reference) for kind in ("", "cpu_"))
     rows = [
-        VAERow(title=name, ratio=wall[name], cpu=cpu[name], losses=found[-1]["losses"], **_medians(found))
-        for name, found in answers.items()
+        VAERow(title=name, ratio=wall[name], cpu=cpu[name], losses=results[-1]["losses"], **_medians(results))
+        for name, results in answers.items()
     ]
     check_same_work(rows, _FAR)
     title = f"784-{size['hidden']}-{size['latent']}, batch {size['batch']}, {counted(size['steps'], 'step')}"
@@ -75,7 +75,7 @@ def bench_vae(progress: Progress, *, rounds: int = ROUNDS, **sizes: int) -> VAET
     return VAETrained(title=title, reference=reference, rounds=rounds, parameters=parameters, rows=rows, **about)
 
 
-def _medians(found: list[dict[str, Any]]) -> dict[str, float]:
+def _medians(results: list[dict[str, Any]]) -> dict[str, float]:
     return {
-        figure: statistics.median(one[figure] for one in found) for figure in ("milliseconds", "pictures_per_second")
+        figure: statistics.median(one[figure] for one in results) for figure in ("milliseconds", "pictures_per_second")
     }

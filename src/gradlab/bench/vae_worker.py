@@ -14,13 +14,13 @@ from gradlab.process import prepare
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    asked = json.loads(sys.stdin.readline())
-    threads = asked.pop("threads")
+    request = json.loads(sys.stdin.readline())
+    threads = request.pop("threads")
     if threads is None:
         prepare()  # before torch, as the command does
     from gradlab.bench.vae_work import VAEWork, by_gradlab, by_the_usual_loop
 
-    work = VAEWork(**asked)
+    work = VAEWork(**request)
     answers.write(json.dumps(work.about) + "\n")
     for _ in sys.stdin:
         answers.write(json.dumps(by_gradlab(work) if threads is None else by_the_usual_loop(work, threads)) + "\n")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gradlab.bench.arena import Answers, Asked, Progress, each, faster, ratios
+from gradlab.bench.arena import Answers, Progress, Turns, each, faster, ratios
 from gradlab.bench.beside import measured, start
 from gradlab.bench.cases import check_rounds
 from gradlab.bench.train_cuda import check_same_work
@@ -108,7 +108,7 @@ def bench_vision(
         yield VisionTrained(title=title, reference=reference, rounds=rounds, rows=rows, **about)
 
         ours, _ = started[_GRADLAB]
-        alone: Asked = {name: partial(ours.ask, {"augment": settings}) for name, settings in AUGMENTATIONS.items()}
+        alone: Turns = {name: partial(ours.ask, {"augment": settings}) for name, settings in AUGMENTATIONS.items()}
         rows = _rows(measured("augmentations", alone, rounds, progress, "pictures"), _PLAIN)
         title = f"{what}, by gradlab with each augmentation"
         yield VisionTrained(title=title, reference=_PLAIN, rounds=rounds, rows=rows, **about)
@@ -122,8 +122,8 @@ def _rows(answers: Answers, reference: str) -> list[VisionRow]:
             title=name,
             ratio=wall[name],
             cpu=cpu[name],
-            losses=found[-1]["losses"],
-            **{figure: statistics.median(one[figure] for one in found) for figure in figures},
+            losses=results[-1]["losses"],
+            **{figure: statistics.median(one[figure] for one in results) for figure in figures},
         )
-        for name, found in answers.items()
+        for name, results in answers.items()
     ]

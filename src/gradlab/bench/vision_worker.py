@@ -15,13 +15,13 @@ from gradlab.process import prepare
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    asked = json.loads(sys.stdin.readline())
-    workers = asked.pop("workers")
+    request = json.loads(sys.stdin.readline())
+    workers = request.pop("workers")
     if workers is None:
         prepare()  # before torch, as the command does
     from gradlab.bench.vision_work import VisionWork, by_gradlab, by_the_usual_loop
 
-    work = VisionWork(**asked)
+    work = VisionWork(**request)
     answers.write(json.dumps(work.about) + "\n")
     for line in sys.stdin:
         augment = json.loads(line)["augment"]

@@ -26,8 +26,8 @@ def main() -> None:
     # Libraries print; the answers go where they cannot.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    asked = json.loads(sys.stdin.readline())
-    contestant, work = _set_up(asked["contestant"], Case(**asked["case"]))
+    request = json.loads(sys.stdin.readline())
+    contestant, work = _set_up(request["contestant"], Case(**request["case"]))
     measure(contestant, work.warm_up)
     answers.write("{}\n")
     for _ in sys.stdin:

@@ -56,8 +56,8 @@ class Writing:
     @property
     def chances(self) -> dict[str, float]:
         """What was said of how tokens are drawn."""
-        asked = {"temperature": self.temperature, "top_k": self.top_k, "top_p": self.top_p}
-        return {name: value for name, value in asked.items() if value is not None}
+        settings = {"temperature": self.temperature, "top_k": self.top_k, "top_p": self.top_p}
+        return {name: value for name, value in settings.items() if value is not None}
 
 
 _WRITING, _DRAWING = Writing(), Drawing()

@@ -137,8 +137,8 @@ def sections(path: Path) -> dict[str, dict[str, Any]]:
     where = {k: v for k, v in environment.items() if k not in ("started", "command")}
     pruning = result.get("pruning", {}) if result else {}
     pruned = {f"pruning.{key}": value for key, value in pruning.items() if key != "layers"}
-    asked, figures = recipe.flat() | pruned, flat(_figures(result) if result else {})
-    return {"recipe": asked, "environment": flat(where), "result": figures}
+    knobs, figures = recipe.flat() | pruned, flat(_figures(result) if result else {})
+    return {"recipe": knobs, "environment": flat(where), "result": figures}
 
 
 def _figures(result: Mapping[str, Any]) -> dict[str, Any]:

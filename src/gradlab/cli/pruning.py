@@ -119,14 +119,14 @@ def prune(
     print_json({**pruned.to_json(), **files}) if as_json else show_pruned(screen, pruned, files)
 
 
-def _check_together(given: Sequence[str]) -> None:
+def _check_together(options: Sequence[str]) -> None:
     """Refuse options of which one makes another meaningless."""
-    if "--rewind" in given and "--reinit" in given:
+    if "--rewind" in options and "--reinit" in options:
         raise GradlabError("--rewind and --reinit are two ways to begin: give one of them.")
     for other in ("--rewind", "--reinit", "--dense"):
-        if "--ticket" in given and other in given:
+        if "--ticket" in options and other in options:
             raise GradlabError(f"--ticket trains rewound and reinitialised networks of its own: leave out {other}.")
-    if "--seeds" in given and "--ticket" not in given:
+    if "--seeds" in options and "--ticket" not in options:
         raise GradlabError("--seeds is for the comparison over several seeds: add --ticket.")
 
 

@@ -76,26 +76,26 @@ class Drawing:
 
     def wish(self, seed: int) -> dict[str, Any]:
         """What is asked of samples, whatever is done with them."""
-        asked = {"class_name": self.class_name, "guidance": self.guidance, "steps": self.steps}
-        return {**asked, "sampler": self.sampler, "seed": seed}
+        settings = {"class_name": self.class_name, "guidance": self.guidance, "steps": self.steps}
+        return {**settings, "sampler": self.sampler, "seed": seed}
 
 
-def draw_samples(run: Run, asked: Drawing, *, seed: int, plain: bool, as_json: bool) -> None:
+def draw_samples(run: Run, options: Drawing, *, seed: int, plain: bool, as_json: bool) -> None:
     """Draw, write one file, and tell of it."""
-    if asked.interpolate and asked.trajectory:
+    if options.interpolate and options.trajectory:
         raise GradlabError("--interpolate and --trajectory are two pictures: ask for one of them.")
-    path = Path(asked.out) if asked.out else run.path / f"{asked.kind}{'.png' if _is_drawn(run) else '.npz'}"
-    count = _COUNTS[asked.kind] if asked.count is None else asked.count
-    _check(path, run, count, asked.trajectory)
-    with run.drawing(**asked.wish(seed)) as drawing:
-        classes, preview = _write(drawing, run, path, count, asked)
+    path = Path(options.out) if options.out else run.path / f"{options.kind}{'.png' if _is_drawn(run) else '.npz'}"
+    count = _COUNTS[options.kind] if options.count is None else options.count
+    _check(path, run, count, options.trajectory)
+    with run.drawing(**options.wish(seed)) as drawing:
+        classes, preview = _write(drawing, run, path, count, options)
     if as_json:
         print_json({"run": str(run.path), "samples": count, "file": str(path), "seed": seed, "classes": classes})
         return
     screen = console(plain)
     for line in preview:
         screen.print(Text(line), soft_wrap=True)
-    drawn = counted(count, "sample") if asked.kind == "samples" else asked.kind
+    drawn = counted(count, "sample") if options.kind == "samples" else options.kind
     say(screen, "drawn", f"{drawn}: {path}")
 
 
@@ -132,12 +132,12 @@ def _check(path: Path, run: Run, count: int, trajectory: bool) -> None:
         raise GradlabError(f"A picture of {count:,} samples is too large to be seen. Write arrays: --out FILE.npz")
 
 
-def _write(drawing: Source, run: Run, path: Path, count: int, asked: Drawing) -> tuple[Any, list[str]]:
+def _write(drawing: Source, run: Run, path: Path, count: int, options: Drawing) -> tuple[Any, list[str]]:
     """The file; and how many samples each class has, and what is shown in the terminal."""
-    if asked.interpolate or asked.trajectory:
+    if options.interpolate or options.trajectory:
         frames = _FRAMES if path.suffix.lower() == ".gif" else _STAGES
-        x = drawing.ways(count, _STEPS) if asked.interpolate else drawing.stages(count, frames)
-        _write_rows(run, path, x, asked)
+        x = drawing.ways(count, _STEPS) if options.interpolate else drawing.stages(count, frames)
+        _write_rows(run, path, x, options)
         return None, []
     if path.suffix.lower() == ".npz":
         return _write_arrays(drawing, run, path, count)
@@ -157,7 +157,7 @@ def _picture(run: Run, drawn: Drawn) -> Pixels:
     return grid(shades(run, drawn.x), columns_for(len(drawn.x)))
 
 
-def _write_rows(run: Run, path: Path, x: Any, asked: Drawing) -> None:
+def _write_rows(run: Run, path: Path, x: Any, options: Drawing) -> None:
     """Ways (ways, steps, …) or stages (stages, samples, …), as arrays or drawn."""
     import numpy as np
 
@@ -170,7 +170,7 @@ def _write_rows(run: Run, path: Path, x: Any, asked: Drawing) -> None:
         elif path.suffix.lower() == ".gif":
             save_pictures(file, _animation(run, x))
         else:
-            save_pictures(file, [_strip(run, x if asked.interpolate else np.swapaxes(x, 0, 1))])
+            save_pictures(file, [_strip(run, x if options.interpolate else np.swapaxes(x, 0, 1))])
 
 
 def _strip(run: Run, rows: Any) -> Pixels:

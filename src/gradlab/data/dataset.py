@@ -81,7 +81,7 @@ def split_size(split: Any) -> int:
 def prepare(
     raw: Raw,
     wants: Wants | None = None,
-    given: Preparation | None = None,
+    origin: Preparation | None = None,
     *,
     classes: Classes = None,
     validation: Validation = 0.15,
@@ -109,8 +109,8 @@ def prepare(
         raw, validation=validation, test=test, folds=folds, fold=fold, limit=limit, seed=seed
     )
     codes = [*raw.categorical, *(c for c in one_hot if c not in raw.categorical)]
-    if given is not None:
-        preprocessing = Preprocessing.taken_over(given, raw.inputs, preprocess, raw.features, codes, log)
+    if origin is not None:
+        preprocessing = Preprocessing.taken_over(origin, raw.inputs, preprocess, raw.features, codes, log)
     else:
         preprocessing = Preprocessing.fit(
             raw.inputs,
@@ -214,7 +214,7 @@ sources: Registry[Any] = Registry("data source", shared=prepare)
 makes a dataset of what they return, are added to each."""
 
 
-def load(part: Part, wants: Wants | None = None, given: Preparation | None = None) -> Dataset:
+def load(part: Part, wants: Wants | None = None, origin: Preparation | None = None) -> Dataset:
     """Read a resolved data part, with targets of the kind that a task wants, and prepare it, as it is given or anew."""
     shared: dict[str, Any] = sources.shared(part)
     data = sources.build(part, shared.get("seed", 0))
@@ -222,6 +222,6 @@ def load(part: Part, wants: Wants | None = None, given: Preparation | None = Non
     if isinstance(data, Dataset) or prepare_it is None:
         return data  # type: ignore[no-any-return]
     try:
-        return prepare_it(data, wants, *([] if given is None else [given]), **shared)  # type: ignore[no-any-return]
+        return prepare_it(data, wants, *([] if origin is None else [origin]), **shared)  # type: ignore[no-any-return]
     except NotWanted as error:
         raise GradlabError(f"data={part.name} {error}") from None

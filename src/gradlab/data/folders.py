@@ -101,11 +101,11 @@ class AllFiles:
     """All files below a folder that are wanted, in a fixed order, as they would be of one class without a name."""
 
     def __init__(self, root: Path, noun: str, wanted: Callable[[Path], bool]):
-        self.root, found = root, files_below(root)
-        self.files = [path for path in found if wanted(path)]
+        self.root, files = root, files_below(root)
+        self.files = [path for path in files if wanted(path)]
         if not self.files:
             raise GradlabError(f"{root} has no {noun}s, nor have the folders below it. Name a folder with some.")
-        others = len(found) - len(self.files)
+        others = len(files) - len(self.files)
         self.notes = [f"Passed over {counted(others, 'file')}: no {noun}s."] if others else []
         self.labels, self.classes = [""] * len(self.files), None
         self.starts: dict[str, int] = {}

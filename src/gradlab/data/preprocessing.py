@@ -142,7 +142,7 @@ class Preprocessing(Preparation):
 
     @staticmethod
     def taken_over(
-        given: Preparation,
+        origin: Preparation,
         inputs: Array,
         method: Method,
         features: list[str],
@@ -150,35 +150,35 @@ class Preprocessing(Preparation):
         logs: Sequence[str] = (),
     ) -> "Preprocessing":
         """That of a model's training, for other inputs that it is to read: pictures may be of another size."""
-        if not isinstance(given, Preprocessing) or len(given.shape) != inputs.ndim - 1:
+        if not isinstance(origin, Preprocessing) or len(origin.shape) != inputs.ndim - 1:
             raise GradlabError(
-                f"train.from_run was trained on {given.spec}, and these inputs have shape {inputs.shape[1:]}. "
+                f"train.from_run was trained on {origin.spec}, and these inputs have shape {inputs.shape[1:]}. "
                 "Take another run."
             )
-        if given.shape[0] != inputs.shape[1] or given.features != features:
-            what = "columns" if len(given.shape) == 1 else "channels"
-            differ = next((f", not all the same: {name!r}" for name in sorted({*given.features} ^ {*features})), "")
+        if origin.shape[0] != inputs.shape[1] or origin.features != features:
+            what = "columns" if len(origin.shape) == 1 else "channels"
+            differ = next((f", not all the same: {name!r}" for name in sorted({*origin.features} ^ {*features})), "")
             raise GradlabError(
-                f"train.from_run was trained on inputs of {given.shape[0]} {what}, and these have {inputs.shape[1]}"
+                f"train.from_run was trained on inputs of {origin.shape[0]} {what}, and these have {inputs.shape[1]}"
                 f"{differ}. Take another run."
             )
-        if given.method != method:
+        if origin.method != method:
             raise GradlabError(
-                f"train.from_run was trained with data.preprocess={given.method}, in which its weights expect their "
-                f"inputs. Set data.preprocess={given.method}."
+                f"train.from_run was trained with data.preprocess={origin.method}, in which its weights expect their "
+                f"inputs. Set data.preprocess={origin.method}."
             )
-        if sorted(given.logs) != sorted(set(logs)):
+        if sorted(origin.logs) != sorted(set(logs)):
             raise GradlabError(
-                f"train.from_run was trained on the logarithm of these columns: {listed(given.logs)}. Here they are: "
+                f"train.from_run was trained on the logarithm of these columns: {listed(origin.logs)}. Here they are: "
                 f"{listed(logs)}. See data.log."
             )
-        coded = [*given.categories, *given.embedded]
+        coded = [*origin.categories, *origin.embedded]
         if sorted(coded) != sorted(one_hot):
             raise GradlabError(
                 f"train.from_run was trained with these columns as categories: {listed(coded)}. Here they are: "
                 f"{listed(one_hot)}. See data.one_hot."
             )
-        return replace(given, shape=list(inputs.shape[1:]))
+        return replace(origin, shape=list(inputs.shape[1:]))
 
     @cached_property
     def _place(self) -> dict[str, int]:

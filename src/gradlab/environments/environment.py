@@ -94,15 +94,15 @@ class EnvironmentRegistry(Registry[Environments]):
         """Copies, which a builder may give as a list of environments that are gymnasium's in kind."""
         from gradlab.environments import gym
 
-        made: Any = super().build(part, *args)
-        if isinstance(made, list) and made and all(hasattr(one, "step") and hasattr(one, "reset") for one in made):
-            return gym.InProcess(part.name, made)
-        if not isinstance(made, Environments):
+        built: Any = super().build(part, *args)
+        if isinstance(built, list) and built and all(hasattr(one, "step") and hasattr(one, "reset") for one in built):
+            return gym.InProcess(part.name, built)
+        if not isinstance(built, Environments):
             raise GradlabError(
                 f"The environment {part.name!r} must give an Environments or a list of gymnasium.Env, but it gave "
-                f"{shortly(made)}."
+                f"{shortly(built)}."
             )
-        return made
+        return built
 
 
 registry = EnvironmentRegistry("environment")
@@ -119,10 +119,10 @@ def make(part: Part | str, num: int, *, workers: bool = False, render: bool = Fa
 
     part = registry.resolve(Part.read(part, "environment"), "environment")
     if part.name in registry:
-        made = registry.build(part, 1 if workers else num)
+        built = registry.build(part, 1 if workers else num)
         if not workers:
-            return made
-        if isinstance(made, gym.InProcess):
+            return built
+        if isinstance(built, gym.InProcess):
             return gym.InWorkers(part.name, num, lambda: registry.build(part, 1).copies[0])  # type: ignore[attr-defined]
         return registry.build(part, num)
     theirs: Environments = registry[part.name](num, workers, render)

@@ -105,13 +105,13 @@ class InProcess(Environments):
         return Step(self._last, rewards, ended, truncated & ~ended, final)
 
     def _array(self, observations: list[Any]) -> Array:
-        made = np.array(observations, dtype=self._dtype)
-        if made.shape[1:] != self._shape:
+        array = np.array(observations, dtype=self._dtype)
+        if array.shape[1:] != self._shape:
             raise TrainingError(
-                f"The environment {self.name} gave observations of the shape {made.shape[1:]}, but its "
+                f"The environment {self.name} gave observations of the shape {array.shape[1:]}, but its "
                 f"observation_space says {self._shape}. Mend the environment."
             )
-        return made
+        return array
 
     def _actions(self, actions: Array) -> Any:
         """As the copies take them."""

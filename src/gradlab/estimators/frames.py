@@ -103,8 +103,8 @@ def _numbers(series: Any, column: Column) -> Table:
 def _codes(series: Any, column: Column) -> Table:
     places, distinct = series.factorize()
     codes = column.encode([_text(value) for value in distinct], lambda index: "")
-    found: Table = np.append(codes, MISSING_CODE)[places]  # the place of a missing value is -1: the last
-    return found
+    matched: Table = np.append(codes, MISSING_CODE)[places]  # the place of a missing value is -1: the last
+    return matched
 
 
 def _days(series: Any, column: Column) -> Table:

@@ -26,34 +26,34 @@ def build(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if callable(chosen):
-            return _made(chosen, inputs.shape, outputs)
+            return _checked(chosen, inputs.shape, outputs)
         part = Part("mlp", perceptron) if chosen is None else Part.read(chosen, f"{where}.model")
         return build_model(part, inputs, outputs, where=where)
 
 
-def _made(factory: Factory, shape: Shape, outputs: int) -> nn.Module:
+def _checked(factory: Factory, shape: Shape, outputs: int) -> nn.Module:
     if isinstance(factory, nn.Module):
         raise GradlabError(
             "model must make a fresh network for each fit, but a network was given. "
             "Give a function: model=lambda shape, outputs: MyNetwork(...)"
         )
-    made: object = factory(shape, outputs)
-    if not isinstance(made, nn.Module):
-        raise GradlabError(f"model must return an nn.Module, but it returned {made!r}.")
-    if not any(p.requires_grad for p in made.parameters()):
+    module: object = factory(shape, outputs)
+    if not isinstance(module, nn.Module):
+        raise GradlabError(f"model must return an nn.Module, but it returned {module!r}.")
+    if not any(p.requires_grad for p in module.parameters()):
         raise GradlabError("The model has no parameter to train.")
-    return made
+    return module
 
 
 def check(model: nn.Module, some: Tensor, outputs: int) -> None:
     """Refuse a network that these inputs do not fit into, or whose outputs are not what is needed."""
     try:
-        given = predict(model, some)
+        predicted = predict(model, some)
     except (RuntimeError, ValueError, IndexError, TypeError) as error:
         shape = tuple(some.shape[1:])
         raise GradlabError(f"The model does not take inputs of shape {shape}: {one_line(error)}") from None
-    if given.shape != (len(some), outputs):
+    if predicted.shape != (len(some), outputs):
         raise GradlabError(
-            f"The model gives outputs of shape {tuple(given.shape)} for {len(some)} examples: "
+            f"The model gives outputs of shape {tuple(predicted.shape)} for {len(some)} examples: "
             f"it must be ({len(some)}, {outputs})."
         )

@@ -14,12 +14,12 @@ Weights = npt.NDArray[np.float64]
 ClassWeight = Literal["balanced"] | Mapping[Any, float] | None
 
 
-def sample_weights(given: Any, examples: int) -> Weights | None:
+def sample_weights(values: Any, examples: int) -> Weights | None:
     """A weight from 0 on for each example; None where all count the same."""
-    if given is None:
+    if values is None:
         return None
-    given = np.full(examples, given) if isinstance(given, Real) else given
-    weights: Weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    values = np.full(examples, values) if isinstance(values, Real) else values
+    weights: Weights = check_array(values, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if weights.shape != (examples,):
         raise GradlabError(f"sample_weight must have shape ({examples},), one for each example, got {weights.shape}.")
     if (weights < 0).any():
@@ -30,26 +30,26 @@ def sample_weights(given: Any, examples: int) -> Weights | None:
 
 
 def class_weights(
-    given: ClassWeight, classes: npt.NDArray[Any], labels: npt.NDArray[np.int64], own: Weights
+    weight: ClassWeight, classes: npt.NDArray[Any], labels: npt.NDArray[np.int64], own: Weights
 ) -> Weights:
     r"""What each class counts: as given by class, or so that all count the same.
 
     Balanced is $w_c = W / (C W_c)$, with W the sum of the examples' own weights, W_c that of class c, and C the number
     of classes that have any.
     """
-    if isinstance(given, Mapping):
+    if isinstance(weight, Mapping):
         names = classes.tolist()
-        left, extra = [c for c in names if c not in given], [c for c in given if c not in names]
+        left, extra = [c for c in names if c not in weight], [c for c in weight if c not in names]
         if left and extra:  # extra names alone may be classes that this part of the data happens to lack
             raise GradlabError(
                 f"class_weight has a weight for {extra[0]!r}, which is no class of y, and none for {left[0]!r}."
             )
-        weights = np.array([float(given.get(c, 1.0)) for c in names])
+        weights = np.array([float(weight.get(c, 1.0)) for c in names])
         if not (np.isfinite(weights) & (weights > 0)).all():
-            raise GradlabError(f"Each class_weight must be a number above 0, got {dict(given)}.")
+            raise GradlabError(f"Each class_weight must be a number above 0, got {dict(weight)}.")
         return weights
-    if given != "balanced":
-        raise GradlabError(f"class_weight must be None, 'balanced' or a weight for each class, got {given!r}.")
+    if weight != "balanced":
+        raise GradlabError(f"class_weight must be None, 'balanced' or a weight for each class, got {weight!r}.")
     sums = np.bincount(labels, own, minlength=len(classes))
     there = sums > 0
     return np.where(there, sums.sum() / (there.sum() * np.where(there, sums, 1.0)), 1.0)

@@ -96,10 +96,10 @@ def _imports(example: str, module: ModuleType) -> list[str]:
     """What an example takes from its module."""
     trees = [ast.walk(ast.parse(each.source)) for each in doctest.DocTestParser().get_examples(example)]
     used = sorted({node.id for tree in trees for node in tree if isinstance(node, ast.Name)} & set(vars(module)))
-    found = {name: getattr(module, name) for name in used}
-    whole = {name: value.__name__ for name, value in found.items() if isinstance(value, ModuleType)}
+    imported = {name: getattr(module, name) for name in used}
+    whole = {name: value.__name__ for name, value in imported.items() if isinstance(value, ModuleType)}
     lines = [f">>> import {known}" + f" as {name}" * (name != known) for name, known in whole.items()]
     homes: dict[str, list[str]] = {}
-    for name in found.keys() - whole.keys():
-        homes.setdefault(getattr(found[name], "__module__", module.__name__), []).append(name)
+    for name in imported.keys() - whole.keys():
+        homes.setdefault(getattr(imported[name], "__module__", module.__name__), []).append(name)
     return lines + [f">>> from {home} import {', '.join(sorted(names))}" for home, names in sorted(homes.items())]

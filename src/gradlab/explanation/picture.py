@@ -108,6 +108,6 @@ def write_figure(name: str, path: Path) -> None:
 
 def _browser() -> str:
     for name in _BROWSERS:
-        if found := shutil.which(name):
-            return found
+        if path := shutil.which(name):
+            return path
     raise GradlabError("A PNG needs Chromium or Chrome on this machine, and there is none. Use --show FILE.html")

@@ -34,8 +34,8 @@ def packed(tensors: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> Tensor
             parts[name] = tensor
         else:
             bits = torch.from_numpy(np.packbits(mask.numpy()))
-            found = bits, tensor[mask], torch.tensor(tensor.shape, dtype=torch.int64)
-            parts |= {f"{name}:{part}": value for part, value in zip(_PARTS, found, strict=True)}
+            stored = bits, tensor[mask], torch.tensor(tensor.shape, dtype=torch.int64)
+            parts |= {f"{name}:{part}": value for part, value in zip(_PARTS, stored, strict=True)}
     return parts
 
 

@@ -45,9 +45,9 @@ def _surprise(
     row = tl.program_id(0).to(tl.int64)
     start = logits + row * stride
     target = tl.load(targets + row)
-    asked = target != _IGNORED
+    counted = target != _IGNORED
     # A target that is no class costs an infinite loss, which the guard of a training finds.
-    there = asked & (target >= 0) & (target < CLASSES)
+    there = counted & (target >= 0) & (target < CLASSES)
     right = tl.load(start + target, mask=there, other=float("-inf")).to(tl.float32)
 
     # Each lane has its own maximum and sum; they are put together at the end.
@@ -67,7 +67,7 @@ def _surprise(
             weights += (weight,)  # type: ignore[assignment]
         divisor = tl.sum(total, 0)
         whole = most + tl.log(divisor)
-        factor = tl.where(asked, 1.0 / divisor, 0.0)
+        factor = tl.where(counted, 1.0 / divisor, 0.0)
         for i in tl.static_range(len(weights)):
             _put(start, i * BLOCK, weights[i] * factor, COLUMNS, BLOCK)
     else:
@@ -78,11 +78,11 @@ def _surprise(
             highest = higher
         most = tl.max(highest, 0)
         whole = most + tl.log(tl.sum(total * tl.exp(highest - most), 0))
-        factor = tl.where(asked, 1.0, 0.0)
+        factor = tl.where(counted, 1.0, 0.0)
         for first in range(0, COLUMNS, BLOCK):
             z = _part(start, first, CLASSES, COLUMNS, BLOCK)
             _put(start, first, tl.exp(z - whole) * factor, COLUMNS, BLOCK)
-    tl.store(losses + row, tl.where(asked, whole - right, 0.0))
+    tl.store(losses + row, tl.where(counted, whole - right, 0.0))
     tl.debug_barrier()  # the threads that wrote the row have done so
     tl.store(start + target, (tl.exp(right - whole) - 1.0).to(logits.dtype.element_ty), mask=there)
 

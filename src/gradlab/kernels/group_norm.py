@@ -222,8 +222,8 @@ def _differentiable(
     with torch.autocast(x.device.type, enabled=False):
         wide = [None if each is None else each.float() for each in inputs]
         y = plain_group_norm(wide[0], groups, wide[1], wide[2], eps, activation, wide[3])  # type: ignore[arg-type]
-        found = iter(torch.autograd.grad(y, wanted, dy.to(y.dtype), create_graph=True))
-    return [next(found) if each is not None and each.requires_grad else None for each in inputs]
+        gradients = iter(torch.autograd.grad(y, wanted, dy.to(y.dtype), create_graph=True))
+    return [next(gradients) if each is not None and each.requires_grad else None for each in inputs]
 
 
 @lru_cache(maxsize=256)

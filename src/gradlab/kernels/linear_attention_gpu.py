@@ -140,7 +140,7 @@ def _room(
 
 
 def _gradients(
-    given: Tensor,
+    grad: Tensor,
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -167,7 +167,7 @@ def _gradients(
     places, edges = sizes.tables(q.device) if packed else (None, None)
     lowest = _lowest(start_top, sizes, texts, q.device)
     kind = {"causal": causal, "masked": mask is not None}
-    given = given if given.stride(-1) == 1 else given.contiguous()
+    grad = grad if grad.stride(-1) == 1 else grad.contiguous()
     dq, dk, dv = _like(q, sizes.inputs), _like(k, sizes.inputs), _like(v, sizes.values)
     segments = sizes.all_segments(batch, n)
     sums = q.new_empty(segments, heads, sizes.width, dtype=torch.float32)
@@ -175,8 +175,8 @@ def _gradients(
     every = q.new_empty(texts, heads, sizes.width, dtype=torch.float32)  # of all queries, where it is not causal
     kernels.sums(
         (heads, segments, sizes.blocks),
-        q, given, out, divisor, omega, mask, q_scale, top, lowest, places, back, sums, to_divisor,
-        *_strides(q, given, out), heads, n, sizes.segments(n), constants=sizes.constants(**kind, BACKWARD=True),
+        q, grad, out, divisor, omega, mask, q_scale, top, lowest, places, back, sums, to_divisor,
+        *_strides(q, grad, out), heads, n, sizes.segments(n), constants=sizes.constants(**kind, BACKWARD=True),
     )  # fmt: skip
     kernels.scan_sums(
         (texts, heads, -(-sizes.width // SCANNED)),
@@ -186,9 +186,9 @@ def _gradients(
     query_chunks, key_chunks = (sizes.all_segments(batch, length) * sizes.chunks for length in (n, m))
     kernels.gradients(
         (2 * heads, max(query_chunks, key_chunks), 1),
-        q, k, v, given, divisor, to_divisor, omega, mask, q_scale, scale, top, lowest, places,
+        q, k, v, grad, divisor, to_divisor, omega, mask, q_scale, scale, top, lowest, places,
         local, before if causal else end, back, behind if causal else every, dq, dk, dv,
-        *_strides(q, k, v, given, dq, dk, dv),
+        *_strides(q, k, v, grad, dq, dk, dv),
         heads, n, sizes.segments(n), query_chunks, m, sizes.segments(m), key_chunks,
         constants=sizes.constants(**kind, limited=sizes.small),
     )  # fmt: skip
@@ -199,7 +199,7 @@ _gradients_op = torch.library.custom_op("gradlab::linear_attention_backward", _g
 
 
 @_gradients_op.register_fake
-def _(given: Tensor, q: Tensor, k: Tensor, v: Tensor, *others: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _(grad: Tensor, q: Tensor, k: Tensor, v: Tensor, *others: Any) -> tuple[Tensor, Tensor, Tensor]:
     return _like(q, q.shape[-1]), _like(k, k.shape[-1]), _like(v, v.shape[-1])
 
 
@@ -211,9 +211,9 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
     ctx.feature_map, ctx.causal, _, ctx.lengths = settings
 
 
-def _backward(ctx: Any, given: Tensor, *others: Tensor) -> tuple[Tensor | None, ...]:
+def _backward(ctx: Any, grad: Tensor, *others: Tensor) -> tuple[Tensor | None, ...]:
     saved, settings = ctx.saved_tensors, (ctx.feature_map, ctx.causal, ctx.lengths)
-    arguments: tuple[Any, ...] = (given, *saved, *settings)
+    arguments: tuple[Any, ...] = (grad, *saved, *settings)
     if torch.compiler.is_compiling():
         return *_gradients_op(*arguments), *[None] * 8
     _compile(_gradients, saved[:5], settings, *arguments)
@@ -245,17 +245,17 @@ class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, ...]:
         _compile(_attend, arguments[:6], arguments[7:], *arguments)
-        found = _attend(*arguments)
-        _save(ctx, arguments, found)
-        return found
+        results = _attend(*arguments)
+        _save(ctx, arguments, results)
+        return results
 
     backward = staticmethod(_backward)
 
 
 def attend(*arguments: Any) -> tuple[Tensor, ...]:
     """Outputs and what `_attend` gives beside them."""
-    found: tuple[Tensor, ...] = _attend_op(*arguments) if torch.compiler.is_compiling() else _Attend.apply(*arguments)  # type: ignore[no-untyped-call]
-    return found
+    results: tuple[Tensor, ...] = _attend_op(*arguments) if torch.compiler.is_compiling() else _Attend.apply(*arguments)  # type: ignore[no-untyped-call]
+    return results
 
 
 def linear_attention_on_gpu(

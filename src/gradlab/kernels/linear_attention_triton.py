@@ -413,10 +413,10 @@ def scan_sums(
             before = top_at(TOP, rows - 1, begin, lowest, valid)
             behind = top_at(TOP, tl.minimum(rows + SEGMENT, end) - 1, begin, lowest, valid)
             if REVERSE:
-                given, wanted = before, behind
+                source, wanted = before, behind
             else:
-                given, wanted = behind, before
-            factors *= tl.exp(-tl.abs(given[None, :] - wanted[:, None]))
+                source, wanted = behind, before
+            factors *= tl.exp(-tl.abs(source[None, :] - wanted[:, None]))
             carried *= tl.exp(-tl.abs(unit - wanted))
         if T < 16:  # too few for a product of matrices
             added = tl.sum(factors[:, :, None] * sums[None, :, :], 1)
@@ -427,8 +427,8 @@ def scan_sums(
         tl.store(ADDED + at[:, None] + columns[None, :], added.to(ADDED.dtype.element_ty), mask=mask)
         final = order == tl.minimum(T, last - first - done) - 1
         if SCALED:
-            unit = tl.sum(tl.where(final, given, 0.0), 0)
-            added *= tl.exp(-tl.abs(given - wanted))[:, None]
+            unit = tl.sum(tl.where(final, source, 0.0), 0)
+            added *= tl.exp(-tl.abs(source - wanted))[:, None]
         carry = tl.sum(tl.where(final[:, None], added + sums, 0.0), 0)
     if ENDS:
         tl.store(END + which * width + columns, carry, mask=there)

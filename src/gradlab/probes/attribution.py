@@ -46,8 +46,8 @@ class Attribution:
     def plain(self) -> dict[str, Any]:
         """As JSON knows it, without the pictures: of each map the sum and the ends."""
         ends = {m: {"sum": v.sum().item(), "low": v.min().item(), "high": v.max().item()} for m, v in self.maps.items()}
-        told = {"example": self.example, "label": self.label, "actual": self.actual, "probability": self.probability}
-        return {**told, "difference": self.difference, "maps": ends}
+        values = {"example": self.example, "label": self.label, "actual": self.actual, "probability": self.probability}
+        return {**values, "difference": self.difference, "maps": ends}
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Attributions:
     notes: list[str] = field(default_factory=list)
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """A picture as it is in the world and as a model takes it, and a class that is asked about."""
 
     picture: npt.NDArray[Any]
@@ -73,14 +73,14 @@ class Asked(NamedTuple):
 
 def questions(
     pictures: npt.NDArray[Any], x: Pictures, predicted: Sequence[int], actual: Sequence[int] | None
-) -> list[Asked]:
+) -> list[Question]:
     """Of each picture what speaks for the predicted class, and where that is wrong, for the actual one too."""
-    asked = []
+    wanted = []
     for i, guess in enumerate(predicted):
         known = None if actual is None else actual[i]
         labels = [guess] if known is None or known == guess else [guess, known]
-        asked += [Asked(pictures[i], x[i], label, known, i) for label in labels]
-    return asked
+        wanted += [Question(pictures[i], x[i], label, known, i) for label in labels]
+    return wanted
 
 
 class Effort(NamedTuple):
@@ -101,9 +101,9 @@ class Effort(NamedTuple):
 _FINE, _COARSE = Effort(32, 2), Effort(12, 1)
 
 
-def attributions(model: nn.Module, asked: list[Asked], names: list[str], operations: float) -> Attributions:
+def attributions(model: nn.Module, wanted: list[Question], names: list[str], operations: float) -> Attributions:
     """Of as many as can be had for so many operations, the first ones, and of one at least."""
-    x, classes = torch.stack([one.x for one in asked]), torch.tensor([one.label for one in asked])
+    x, classes = torch.stack([one.x for one in wanted]), torch.tensor([one.label for one in wanted])
     count, effort = _affordable(model, x, operations)
     x, classes, layer = x[:count], classes[:count], saliency.grad_cam_layer(model, x)
     cam = {} if layer is None else {GRAD_CAM: saliency.grad_cam(model, x, classes, layer)}
@@ -126,11 +126,11 @@ def attributions(model: nn.Module, asked: list[Asked], names: list[str], operati
             difference=differences[i, one.label].item(),
             maps={method: values[i] for method, values in maps.items()},
         )
-        for i, one in enumerate(asked[:count])
+        for i, one in enumerate(wanted[:count])
     ]
     notes = ["There is no Grad-CAM: no convolution of the model keeps the places of a picture."] * (layer is None)
-    if count < len(asked):
-        notes.append(f"{count} of {len(asked)} are shown: the model is large, and each takes long.")
+    if count < len(wanted):
+        notes.append(f"{count} of {len(wanted)} are shown: the model is large, and each takes long.")
     return Attributions(items, layer, notes)
 
 

@@ -35,8 +35,8 @@ def explained(
     unless they have names."""
     scores = class_scores(seen.output[:EXPLAINED].detach())
     actual = None if y is None else y[:EXPLAINED].long().tolist()
-    asked = questions(pictures, x[:EXPLAINED], scores.argmax(1).tolist(), actual)
-    return attributions(seen.model, asked, names or [str(i) for i in range(scores.shape[1])], _OPERATIONS)
+    wanted = questions(pictures, x[:EXPLAINED], scores.argmax(1).tolist(), actual)
+    return attributions(seen.model, wanted, names or [str(i) for i in range(scores.shape[1])], _OPERATIONS)
 
 
 def unlike_training(preprocessing: Preprocessing, values: npt.NDArray[Any]) -> list[str]:

@@ -32,7 +32,7 @@ def find(name: str, device: str = "") -> Recipe:
     if file.endswith(".py"):
         return _of_code(file, chosen)
     if name in book:
-        return _made(name).override(cpu_changes.get(name, {}) if device == "cpu" else {})
+        return _recipe(name).override(cpu_changes.get(name, {}) if device == "cpu" else {})
     path = Path(name)
     if path.suffix == ".toml" or os.path.isfile(path):
         return Recipe.read(path)
@@ -44,7 +44,7 @@ def _of_code(file: str, chosen: str) -> Recipe:
     if chosen:
         if chosen not in names:
             raise unknown(f"recipe in {file},", chosen, names)
-        return _made(chosen)
+        return _recipe(chosen)
     if not names:
         raise GradlabError(
             f"{file} has no recipe. Put @gradlab.register.recipe before a function that returns one, or name one of "
@@ -52,10 +52,10 @@ def _of_code(file: str, chosen: str) -> Recipe:
         )
     if len(names) > 1:
         raise GradlabError(f"{file} has {len(names)} recipes: {', '.join(names)}. Pick one: {file}:{names[0]}")
-    return _made(names[0])
+    return _recipe(names[0])
 
 
-def _made(name: str) -> Recipe:
+def _recipe(name: str) -> Recipe:
     """What the function of that name returns."""
     try:
         inspect.signature(book[name]).bind()

@@ -22,20 +22,21 @@ _MEANS = {
 }
 
 
-def attribution_section(found: Attributions, *words: Html) -> Html:
+def attribution_section(attributions: Attributions, *words: Html) -> Html:
     """A card for each picture: what speaks for its predicted class, and for the actual one where that is another."""
-    if not found.items:
+    if not attributions.items:
         return Html()
-    cards = [_card(list(items)) for _, items in groupby(found.items, lambda item: item.example)]
-    notes = [quiet(note) for note in found.notes]
-    return section("What speaks for the class", *words, _legend(found), *notes, charts(*cards))
+    cards = [_card(list(items)) for _, items in groupby(attributions.items, lambda item: item.example)]
+    notes = [quiet(note) for note in attributions.notes]
+    return section("What speaks for the class", *words, _legend(attributions), *notes, charts(*cards))
 
 
-def _legend(found: Attributions) -> Html:
+def _legend(attributions: Attributions) -> Html:
     """How to read the cards."""
     colours = tag("span", class_="signs", role="img", **{"aria-label": "from red over grey to blue"})
     means = [
-        tag("li", tag("b", method), f": {_MEANS[method].format(layer=found.layer)}") for method in found.items[0].maps
+        tag("li", tag("b", method), f": {_MEANS[method].format(layer=attributions.layer)}")
+        for method in attributions.items[0].maps
     ]
     return join(
         [
@@ -52,7 +53,7 @@ def _legend(found: Attributions) -> Html:
 def _card(items: Sequence[Attribution]) -> Html:
     rows = [_row(item) for item in items]
     if len(rows) > 1:
-        rows = [part for item, row in zip(items, rows, strict=True) for part in (quiet(_asked(item)), row)]
+        rows = [part for item, row in zip(items, rows, strict=True) for part in (quiet(_heading(item)), row)]
     return tag("figure", tag("h3", _title(items[0])), *rows)
 
 
@@ -61,7 +62,7 @@ def _title(item: Attribution) -> str:
     return f"P{predicted}" if item.actual is None else f"{item.actual}, p{predicted}"
 
 
-def _asked(item: Attribution) -> str:
+def _heading(item: Attribution) -> str:
     chance = "" if item.actual != item.label else f", which had probability {item.probability:.3f}"
     return f"What speaks for {item.label}{chance}"
 

@@ -49,10 +49,10 @@ def _looked(run: "Run", some: PairedExamples, written: Sequence["Written"]) -> H
     cards = []
     for row in np.linspace(0, len(some) - 1, min(_DRAWN, len(some))).astype(int).tolist():
         source = some.inputs[row : row + 1]
-        found = alignment_of(run.model, pairing, source, written[row], _raw(run, some, row))
-        if found is None:
+        alignment = alignment_of(run.model, pairing, source, written[row], _raw(run, some, row))
+        if alignment is None:
             return Html()
-        cards.append(looks_card(written[row].text, found))
+        cards.append(looks_card(written[row].text, alignment))
     return section("Where it looked", quiet(LEGEND), *map(quiet, (run.finished or {}).get("notes", [])), charts(*cards))
 
 

@@ -23,17 +23,17 @@ def importance_sections(run: "Run") -> Html:
 
     if len(columns_of(run)) < 2 or held_out(run) is None:
         return Html()
-    found = run.importance()
-    effects = [effect for column in found.columns[:_EFFECTS] if (effect := run.effect(column.name)).values]
-    return join([_importance(run, found), _effects(run, effects)])
+    importance = run.importance()
+    effects = [effect for column in importance.columns[:_EFFECTS] if (effect := run.effect(column.name)).values]
+    return join([_importance(run, importance), _effects(run, effects)])
 
 
 # Importance.
 
 
-def _importance(run: "Run", found: "Importance") -> Html:
-    shown = found.columns[:_MOST]
-    spread = {"type": "data", "array": [c.std for c in shown], "visible": found.repeats > 1}
+def _importance(run: "Run", importance: "Importance") -> Html:
+    shown = importance.columns[:_MOST]
+    spread = {"type": "data", "array": [c.std for c in shown], "visible": importance.repeats > 1}
     bar = bars(
         [column.mean for column in shown],
         list(range(len(shown))),  # two names may be short for the same
@@ -46,31 +46,31 @@ def _importance(run: "Run", found: "Importance") -> Html:
     figure = chart(
         "Permutation importance",
         [bar],
-        _note(found),
+        _note(importance),
         height=110 + 26 * len(shown),
-        xaxis=axis(f"{name_of(found.figure)}, {worse} by"),
+        xaxis=axis(f"{name_of(importance.figure)}, {worse} by"),
         yaxis=_names([column.name for column in shown]),
         showlegend=False,
     )
-    return section("Importance of the columns", quiet(_words(run, found)), charts(figure))
+    return section("Importance of the columns", quiet(_words(run, importance)), charts(figure))
 
 
-def _words(run: "Run", found: "Importance") -> str:
+def _words(run: "Run", of: "Importance") -> str:
     # Accuracy hardly tells of a class that is rare.
-    telling = next((f for f in ("auroc", run.task.headline) if f in found.figures), found.figure)
-    first = found.columns[0]
-    permutations = f"the mean of {found.repeats} permutations" if found.repeats > 1 else "one permutation"
+    telling = next((f for f in ("auroc", run.task.headline) if f in of.figures), of.figure)
+    first = of.columns[0]
+    permutations = f"the mean of {of.repeats} permutations" if of.repeats > 1 else "one permutation"
     return (
-        f"How much the {found.split} {name_of(found.figure)} worsens where a column says nothing any more, its values "
-        f"being permuted among {counted(found.rows, 'example')}: {permutations}. With {first.name!r} permuted, the "
-        f"{name_of(telling)} of {number(found.figures[telling])} becomes {number(first.figures[telling])}."
+        f"How much the {of.split} {name_of(of.figure)} worsens where a column says nothing any more, its values "
+        f"being permuted among {counted(of.rows, 'example')}: {permutations}. With {first.name!r} permuted, the "
+        f"{name_of(telling)} of {number(of.figures[telling])} becomes {number(first.figures[telling])}."
     )
 
 
-def _note(found: "Importance") -> str:
-    whiskers = "Whiskers are the standard deviation over the permutations. " if found.repeats > 1 else ""
+def _note(importance: "Importance") -> str:
+    whiskers = "Whiskers are the standard deviation over the permutations. " if importance.repeats > 1 else ""
     alike = "Columns that say the same stand in for each other, so that each alone may seem to matter little."
-    others = [column.mean for column in found.columns[_MOST:]]
+    others = [column.mean for column in importance.columns[_MOST:]]
     if not others:
         return whiskers + alike
     rest = f"{counted(len(others), 'more column')}, none above {number(others[0])}: {number(sum(others))} in all."

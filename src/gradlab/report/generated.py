@@ -87,8 +87,8 @@ def _neighbours(run: "Run", drawing: "Drawing") -> Html:
 
 
 def _nearest(points: Tensor, among: Tensor) -> tuple[Tensor, Tensor]:
-    found = torch.cdist(points.flatten(1), among.flatten(1)).min(1)
-    return found.values, found.indices
+    nearest = torch.cdist(points.flatten(1), among.flatten(1)).min(1)
+    return nearest.values, nearest.indices
 
 
 # Between samples, and from noise.

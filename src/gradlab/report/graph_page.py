@@ -34,10 +34,10 @@ def _classes(overview: GraphOverview) -> list[Html]:
 
 
 def _graph(raw: RawGraphs) -> Html:
-    if not can_be_drawn(raw) or raw.classes is None or raw.asked is None:
+    if not can_be_drawn(raw) or raw.classes is None or raw.queried is None:
         return Html()
     places = place_nodes(raw.edges, len(raw.nodes))
-    x, y = places[raw.asked[:, 0]].T
+    x, y = places[raw.queried[:, 0]].T
     marks = []
     for c, name in enumerate(raw.classes):
         of = raw.targets == c

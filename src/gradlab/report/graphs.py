@@ -30,17 +30,17 @@ def can_be_drawn(raw: "RawGraphs") -> bool:
 def graph_figure(run: "Run", predictions: Predictions) -> Html:
     """The graph with what is predicted of its nodes."""
     raw: RawGraphs = run.dataset.raw
-    if not can_be_drawn(raw) or raw.asked is None:
+    if not can_be_drawn(raw) or raw.queried is None:
         return Html()
     places = place_nodes(raw.edges, len(raw.nodes))
     x, y = places.T
     names, marks = _names(raw), []
-    tested, known = raw.asked[predictions.rows, 0], raw.asked[run.dataset.train.rows, 0]
+    tested, known = raw.queried[predictions.rows, 0], raw.queried[run.dataset.train.rows, 0]
     for c, name in enumerate(predictions.classes):
         color = PALETTE[c % len(PALETTE)]
         of = tested[predictions.predicted == c]
-        given = known[run.dataset.train.targets.numpy() == c]
-        for kind, nodes, marker in ((name, of, {"size": 10}), (f"{name}, a training label", given, _SQUARE)):
+        labelled = known[run.dataset.train.targets.numpy() == c]
+        for kind, nodes, marker in ((name, of, {"size": 10}), (f"{name}, a training label", labelled, _SQUARE)):
             if len(nodes):
                 custom = [label(names[i]) for i in nodes]
                 marks.append(

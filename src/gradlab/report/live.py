@@ -82,9 +82,9 @@ def _cards(run: "Run", now: "Standing") -> list[Html]:
     """The last figures, and below those of the validation split the best so far, by the criterion."""
     cards = [card("training loss", number(now.train["loss"]), {"step": f"{now.train['step']:,}"})] if now.train else []
     criterion = run.task.criterion
-    judged = [line for line in run.metrics if line["split"] == "validation" and criterion.figure in line]
-    for name in dict.fromkeys(("loss", run.task.headline)) if now.validation and judged else ():
-        best = (max if criterion.higher_is_better else min)(judged, key=lambda line: line[criterion.figure])
+    evaluated = [line for line in run.metrics if line["split"] == "validation" and criterion.figure in line]
+    for name in dict.fromkeys(("loss", run.task.headline)) if now.validation and evaluated else ():
+        best = (max if criterion.higher_is_better else min)(evaluated, key=lambda line: line[criterion.figure])
         beside = {f"best, step {best['step']:,}": number(best.get(name))}
         cards.append(card(f"validation {name_of(name)}", number(now.validation.get(name)), beside))
     return cards

@@ -66,5 +66,5 @@ def _alignments(run: "Run", pairing: Pairing, some: PairedExamples, written: Seq
     from gradlab.probes.alignment import alignment_of
 
     short = [row for row in range(len(some)) if some.inputs.lengths[row] <= _LONGEST][:_DRAWN]
-    found = [alignment_of(run.model, pairing, some.inputs[row : row + 1], written[row]) for row in short]
-    return [alignment_chart("Where it looked", one) for one in found if one is not None]
+    alignments = [alignment_of(run.model, pairing, some.inputs[row : row + 1], written[row]) for row in short]
+    return [alignment_chart("Where it looked", one) for one in alignments if one is not None]

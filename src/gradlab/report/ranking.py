@@ -35,31 +35,31 @@ def ranking_section(run: "Run", predictions: Predictions) -> Html:
     """How well probabilities tell a class from the others; nothing where the test split has one class alone."""
     from gradlab.tasks import rankings
 
-    found = rankings(predictions.probabilities, predictions.actual, run.targets)
-    if not found:
+    ranked = rankings(predictions.probabilities, predictions.actual, run.targets)
+    if not ranked:
         return Html()
     if len(predictions.classes) > 2:
-        return section("Thresholds", quiet(_of_classes(found)), _charts(_hardest(found), []))
-    ((name, ranking),) = found.items()
+        return section("Thresholds", quiet(_of_classes(ranked)), _charts(_hardest(ranked), []))
+    ((name, ranking),) = ranked.items()
     outcomes = _outcomes(run, ranking)
-    return section("Thresholds", quiet(_of_two(name, ranking, outcomes)), _charts(found, outcomes))
+    return section("Thresholds", quiet(_of_two(name, ranking, outcomes)), _charts(ranked, outcomes))
 
 
-def _hardest(found: dict[str, "Ranking"]) -> dict[str, "Ranking"]:
+def _hardest(ranked: dict[str, "Ranking"]) -> dict[str, "Ranking"]:
     """As many classes as there are colours, in their order."""
-    names = sorted(found, key=lambda name: found[name].auroc)[: len(PALETTE)]
-    return {name: ranking for name, ranking in found.items() if name in names}
+    names = sorted(ranked, key=lambda name: ranked[name].auroc)[: len(PALETTE)]
+    return {name: ranking for name, ranking in ranked.items() if name in names}
 
 
-def _of_classes(found: dict[str, "Ranking"]) -> str:
-    areas, precisions = ([getattr(r, name) for r in found.values()] for name in ("auroc", "average_precision"))
+def _of_classes(ranked: dict[str, "Ranking"]) -> str:
+    areas, precisions = ([getattr(r, name) for r in ranked.values()] for name in ("auroc", "average_precision"))
     words = (
         f"Each class against all others: AUROC from {min(areas):.3f} to {max(areas):.3f}, average precision from "
         f"{min(precisions):.3f} to {max(precisions):.3f}."
     )
-    if len(found) <= len(PALETTE):
+    if len(ranked) <= len(PALETTE):
         return words
-    return f"{words} Of {len(found)} classes the {len(PALETTE)} with the lowest AUROC are shown."
+    return f"{words} Of {len(ranked)} classes the {len(PALETTE)} with the lowest AUROC are shown."
 
 
 def _outcomes(run: "Run", ranking: "Ranking") -> list["Outcome"]:
@@ -86,11 +86,11 @@ def _figure(share: float) -> str:
     return f"{share:.2f}" if share == share else "–"
 
 
-def _charts(found: dict[str, "Ranking"], outcomes: list["Outcome"]) -> Html:
+def _charts(ranked: dict[str, "Ranking"], outcomes: list["Outcome"]) -> Html:
     """Both curves of each class, with the thresholds of a single one."""
-    colors = [ACCENT] if len(found) == 1 else PALETTE
-    drawn = [(name, ranking, color) for (name, ranking), color in zip(found.items(), colors, strict=False)]
-    guess = [level(ranking.share) for ranking in found.values()] if len(found) == 1 else []
+    colors = [ACCENT] if len(ranked) == 1 else PALETTE
+    drawn = [(name, ranking, color) for (name, ranking), color in zip(ranked.items(), colors, strict=False)]
+    guess = [level(ranking.share) for ranking in ranked.values()] if len(ranked) == 1 else []
     return charts(
         chart(
             "ROC",

@@ -34,14 +34,14 @@ def sight_sections(run: "Run", predictions: Predictions) -> Html:
     labels = [which[chosen].tolist() for which in (predictions.predicted, predictions.actual)]
     passes = _BOTH_WAYS * run.metrics[-1]["epoch"] * run.data["sizes"]["train"]
     operations = max(_OPERATIONS, _SHARE * passes * forward_flops(run.model, x[:1]))
-    asked = questions(predictions.raw(run, chosen), x, *labels)
+    wanted = questions(predictions.raw(run, chosen), x, *labels)
     words = quiet("Some test examples that it recognises, then the most confident mistakes.")
-    found = attributions(run.model, asked, predictions.classes, operations)
-    given = picture_row(
-        "The picture", [picture(to_pixels(asked[0].picture[None])[0], predictions.classes[labels[1][0]])]
+    explained = attributions(run.model, wanted, predictions.classes, operations)
+    row = picture_row(
+        "The picture", [picture(to_pixels(wanted[0].picture[None])[0], predictions.classes[labels[1][0]])]
     )
-    maps = feature_map_section(feature_maps(record(run.model, x[:1])), given)
-    return join([attribution_section(found, words), maps])
+    maps = feature_map_section(feature_maps(record(run.model, x[:1])), row)
+    return join([attribution_section(explained, words), maps])
 
 
 def _chosen(predictions: Predictions) -> npt.NDArray[np.int64]:

@@ -113,12 +113,12 @@ def importance_of(run: "Run", columns: Sequence[str] | None = None) -> Importanc
     def look(name: str) -> ColumnImportance:
         place = places[name]
         after = [figures(_replaced(sample.inputs, place, sample.inputs[order, place])) for order in orders]
-        worse = [sign * (found[figure] - before[figure]) for found in after]
+        worse = [sign * (permuted[figure] - before[figure]) for permuted in after]
         return ColumnImportance(
             name=name,
             mean=float(np.mean(worse)),
             std=float(np.std(worse, ddof=1)) if repeats > 1 else float("nan"),
-            figures={key: float(np.mean([found[key] for found in after])) for key in before},
+            figures={key: float(np.mean([permuted[key] for permuted in after])) for key in before},
         )
 
     return Importance(
@@ -206,8 +206,8 @@ def _mean_prediction(run: "Run", inputs: Array) -> dict[str, float]:
     outputs, task, targets = predict(run.model, run.preprocessing(inputs)), run.task, run.targets
     if isinstance(task, Classify):
         means = task.class_logits(outputs).double().softmax(1).mean(0).tolist()
-        asked = [positive_class(targets)] if len(task.classes) == 2 else range(len(task.classes))
-        return {task.classes[c]: means[c] for c in asked}
+        columns = [positive_class(targets)] if len(task.classes) == 2 else range(len(task.classes))
+        return {task.classes[c]: means[c] for c in columns}
     numbers = torch.tensor([decoded["value"] for decoded in task.decode(outputs)], dtype=torch.float64)
     means = numbers.reshape(len(numbers), -1).mean(0).tolist()
     name = run.recipe.data.values.get("target", "target")

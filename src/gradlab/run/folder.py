@@ -41,8 +41,8 @@ class Run(TrainedRun):
         """The data of the run, read again and prepared as they were; refused if they have changed."""
         self._tell_of_code()
         # What was taken over from another run is not fitted to these data.
-        given = self.preprocessing if self.recipe.train.get("from_run") else None
-        dataset = load(self.source, wants(self.recipe.task), given)
+        preparation = self.preprocessing if self.recipe.train.get("from_run") else None
+        dataset = load(self.source, wants(self.recipe.task), preparation)
         if dataset.raw.fingerprint() != self.data["fingerprint"]:
             raise GradlabError(f"The data of {self.path} are not the ones it was trained on. {BRING_BACK}")
         return dataset

@@ -51,8 +51,8 @@ def samples_file(folder: Path, step: int) -> Path:
 
 
 def _files(folder: Path) -> dict[int, Path]:
-    found = ((re.fullmatch(r"step-(\d{8,})\.safetensors", path.name), path) for path in folder.glob("step-*"))
-    return {int(match[1]): path for match, path in found if match}
+    matches = ((re.fullmatch(r"step-(\d{8,})\.safetensors", path.name), path) for path in folder.glob("step-*"))
+    return {int(match[1]): path for match, path in matches if match}
 
 
 def _read(path: Path, shape: tuple[int, ...], classes: int) -> Drawn:

@@ -20,10 +20,10 @@ def rankings_of(run: "Run", split: str) -> dict[str, Ranking]:
 
 def best_threshold(run: "Run") -> float:
     """Of two classes, the probability from which on the positive one has the best F1 on the validation split."""
-    found = rankings_of(run, "validation")
-    if len(run.targets.classes or []) != 2 or not found:
+    ranked = rankings_of(run, "validation")
+    if len(run.targets.classes or []) != 2 or not ranked:
         raise GradlabError(
             f"{run.path} has no best threshold: only a classification of two classes, both of which are in its "
             "validation split, has one."
         )
-    return next(iter(found.values())).best.threshold
+    return next(iter(ranked.values())).best.threshold

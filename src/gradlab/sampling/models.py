@@ -86,7 +86,7 @@ class Reader:
             return
         model = self.model
         self.cache = model.new_cache(rows, self._most) if isinstance(model, CachedModel) else None
-        self._read = self.cache.read if isinstance(self.cache, Reading) else self._asked
+        self._read = self.cache.read if isinstance(self.cache, Reading) else self._whole
 
     def _window(self, length: int) -> int:
         """Where it begins to read a text of this length."""
@@ -166,13 +166,13 @@ class Reader:
             self._step.tokens.copy_(tokens.narrow(1, position - 1, 1))
             self._writing.position.fill_(position)
 
-    def _asked(self, new: Int64[Tensor, "batch new"], last: int) -> Float[Tensor, "batch {last} vocabulary"]:
+    def _whole(self, new: Int64[Tensor, "batch new"], last: int) -> Float[Tensor, "batch {last} vocabulary"]:
         logits = _logits(self.model(new) if self.cache is None else self.model(new, cache=self.cache))
         if not isinstance(logits, Tensor) or logits.ndim != 3 or logits.shape[:2] != new.shape:
-            told = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise GradlabError(
                 f"The model must give logits of shape (batch={len(new)}, length={new.shape[1]}, vocabulary) "
-                f"for tokens of shape {tuple(new.shape)}, got {told}."
+                f"for tokens of shape {tuple(new.shape)}, got {shape}."
             )
         return logits[:, -last:]
 
@@ -211,6 +211,6 @@ def look_every(device: torch.device) -> int:
     return 1 if device.type == "cpu" else 16
 
 
-def _logits(given: Any) -> Any:
+def _logits(output: Any) -> Any:
     """What a model gave, or what it has as `logits`."""
-    return given if isinstance(given, Tensor) else getattr(given, "logits", given)
+    return output if isinstance(output, Tensor) else getattr(output, "logits", output)

@@ -33,24 +33,24 @@ class Page:
     ) -> None:
         if not isinstance(max_new_tokens, int) or max_new_tokens < 1:
             raise GradlabError(f"max_new_tokens must be a whole number of at least 1, got {max_new_tokens!r}.")
-        given, self.lengths = _read(prompts, lengths)
+        tokens, self.lengths = _read(prompts, lengths)
         self.eos = _tokens("eos", eos)
         self.pad = _tokens("pad", pad)[0] if pad is not None else self.eos[0] if self.eos else 0
-        self.rows, self.start, longest = len(given), min(self.lengths), max(self.lengths)
+        self.rows, self.start, longest = len(tokens), min(self.lengths), max(self.lengths)
         self.max_new_tokens, self.width = max_new_tokens, longest + max_new_tokens
         self.first = first
         """The number of the first row among all examples."""
         self.end = self.start
         """How far all rows are written."""
         self.even = self.start == longest
-        self.prompts = torch.tensor(self.lengths, device=given.device)
-        self.done = torch.zeros(self.rows, dtype=torch.bool, device=given.device)
+        self.prompts = torch.tensor(self.lengths, device=tokens.device)
+        self.done = torch.zeros(self.rows, dtype=torch.bool, device=tokens.device)
         """Which rows have ended."""
-        self._stops = torch.tensor(self.eos, dtype=torch.int64, device=given.device)
-        self._largest = int(given.max())
-        self.tokens = given.new_full((self.rows, self.width), self.pad)
-        behind = torch.arange(longest, device=given.device) >= self.prompts[:, None]
-        self.tokens[:, :longest] = given[:, :longest].masked_fill(behind, self.pad)
+        self._stops = torch.tensor(self.eos, dtype=torch.int64, device=tokens.device)
+        self._largest = int(tokens.max())
+        self.tokens = tokens.new_full((self.rows, self.width), self.pad)
+        behind = torch.arange(longest, device=tokens.device) >= self.prompts[:, None]
+        self.tokens[:, :longest] = tokens[:, :longest].masked_fill(behind, self.pad)
 
     def known(self) -> dict[str, int]:
         """The largest of the tokens that must be in the vocabulary, by what they are."""
@@ -131,14 +131,14 @@ def _read(prompts: Prompts, lengths: Tensor | Sequence[int] | None) -> tuple[Ten
     batch, longest = prompts.shape
     if not batch or not longest:
         raise GradlabError(f"tokens must hold at least one token for each row, got shape {(batch, longest)}.")
-    told = [longest] * batch if lengths is None else [int(length) for length in lengths]
-    if len(told) != batch or not all(1 <= length <= longest for length in told):
-        raise GradlabError(f"lengths must be {batch} numbers from 1 to {longest}, one for each row, got {told}.")
+    counts = [longest] * batch if lengths is None else [int(length) for length in lengths]
+    if len(counts) != batch or not all(1 <= length <= longest for length in counts):
+        raise GradlabError(f"lengths must be {batch} numbers from 1 to {longest}, one for each row, got {counts}.")
     if lengths is not None:
         # Whatever stands behind a prompt, it is no token.
-        behind = torch.arange(longest) >= torch.tensor(told)[:, None]
+        behind = torch.arange(longest) >= torch.tensor(counts)[:, None]
         prompts = prompts.masked_fill(behind.to(prompts.device), 0)
-    return _whole(prompts), told
+    return _whole(prompts), counts
 
 
 def _whole(tokens: Tensor) -> Tensor:
@@ -150,9 +150,9 @@ def _whole(tokens: Tensor) -> Tensor:
     return tokens.long()
 
 
-def _tokens(name: str, given: Tokens) -> tuple[int, ...]:
+def _tokens(name: str, value: Tokens) -> tuple[int, ...]:
     """Some tokens, given as one, as several or not at all."""
-    tokens = () if given is None else (given,) if isinstance(given, int) else tuple(given)
+    tokens = () if value is None else (value,) if isinstance(value, int) else tuple(value)
     if not all(isinstance(token, int) and token >= 0 for token in tokens):
-        raise GradlabError(f"{name} must be a token, or tokens, of at least 0, got {given!r}.")
+        raise GradlabError(f"{name} must be a token, or tokens, of at least 0, got {value!r}.")
     return tokens

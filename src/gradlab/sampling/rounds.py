@@ -75,8 +75,8 @@ class Rounds:
         """How many guesses were made and how many taken in each round, up to the end of the text."""
         rounds = self._log[: int(self._number)].tolist()
         end, width = self.page.end, self.page.width
-        made = [(start, min(there, width - start - 1), taken) for start, there, taken in rounds if start < end]
-        return [(guesses, min(guesses, taken, end - start)) for start, guesses, taken in made]
+        finished = [(start, min(there, width - start - 1), taken) for start, there, taken in rounds if start < end]
+        return [(guesses, min(guesses, taken, end - start)) for start, guesses, taken in finished]
 
     def last(self) -> Int64[Tensor, "1"]:
         """The token that was written last, and has not been read."""

@@ -53,7 +53,7 @@ def check(function: Callable[..., Tensor], *inputs: npt.ArrayLike) -> float:
     number(*tensors).backward()
     worst = 0.0
     for tensor, wanted in zip(tensors, numerical_gradient(number, inputs), strict=True):
-        found = np.zeros(tensor.shape) if tensor.grad is None else tensor.grad
+        computed = np.zeros(tensor.shape) if tensor.grad is None else tensor.grad
         scale = max(float(np.abs(wanted).max(initial=0)), 1e-3)  # a gradient of 0 has no size to compare with
-        worst = max(worst, float(np.abs(found - wanted).max(initial=0)) / scale)
+        worst = max(worst, float(np.abs(computed - wanted).max(initial=0)) / scale)
     return worst

@@ -29,16 +29,16 @@ class StudyFolder:
     path: Path
 
     @classmethod
-    def open(cls, path: Path, asked: dict[str, Any]) -> "StudyFolder":
+    def open(cls, path: Path, settings: dict[str, Any]) -> "StudyFolder":
         """Make the folder, by one rename, or go on with the one that is there if it was asked the same."""
         clear_leftovers(path.parent)
         if not path.exists():
             with write_folder(path, "keep", _ELSEWHERE) as new:
-                write_json(new / "study.json", {"asked": asked})
+                write_json(new / "study.json", {"asked": settings})
         elif not (path / "study.json").is_file():
             raise GradlabError(f"{path} exists already, and is no study. {_ELSEWHERE}")
         folder = cls(path)
-        _check_same(path, folder.content["asked"], json.loads(json_text(asked)))
+        _check_same(path, folder.content["asked"], json.loads(json_text(settings)))
         return folder
 
     @property
@@ -61,8 +61,8 @@ def plain_recipe(recipe: Recipe) -> dict[str, Any]:
     return tomllib.loads(recipe.to_toml())
 
 
-def _check_same(path: Path, begun: dict[str, Any], asked: dict[str, Any]) -> None:
-    before, now = flat(begun), flat(asked)
+def _check_same(path: Path, begun: dict[str, Any], settings: dict[str, Any]) -> None:
+    before, now = flat(begun), flat(settings)
     for key in dict.fromkeys((*before, *now)):
         was, wanted = (values.get(key, _MISSING) for values in (before, now))
         if was != wanted:

@@ -11,7 +11,7 @@ from gradlab.data import sources
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.studies.folder import StudyFolder, plain_recipe
-from gradlab.studies.members import Asked, Member, Tell, train_members
+from gradlab.studies.members import Member, Planned, Tell, train_members
 from gradlab.studies.pages import folds as pages
 from gradlab.studies.spread import Repeated, Spread
 from gradlab.training.experiment import Experiment, resolve
@@ -72,14 +72,14 @@ def cross_validate(
             "its own order. To see how far figures spread, train with several seeds: --seeds 5"
         )
     first = Experiment.of(_fold(recipe, folds, 0).recipe, device)  # what would fail is refused before there is a folder
-    asked = [_fold(recipe, folds, i) for i in range(folds)]
+    members = [_fold(recipe, folds, i) for i in range(folds)]
     higher = {name: first.task.higher_is_better(name) for name in first.task.figure_names}
     folder = StudyFolder.open(out, {"study": "folds", "folds": folds, "recipe": plain_recipe(resolve(recipe))})
-    trained = train_members(folder, asked, device, observers, tell)
+    trained = train_members(folder, members, device, observers, tell)
     result = CrossValidation(recipe=recipe.name, path=out, members=trained, higher=higher)
     folder.finish(result.to_json(), pages.report(result))
     return result
 
 
-def _fold(recipe: Recipe, folds: int, fold: int) -> Asked:
-    return Asked.of(f"fold-{fold + 1}", recipe, {"data.folds": folds, "data.fold": fold})
+def _fold(recipe: Recipe, folds: int, fold: int) -> Planned:
+    return Planned.of(f"fold-{fold + 1}", recipe, {"data.folds": folds, "data.fold": fold})

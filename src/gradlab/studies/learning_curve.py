@@ -12,7 +12,7 @@ from gradlab.data import sources
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.studies.folder import StudyFolder, plain_recipe
-from gradlab.studies.members import Asked, Member, Tell, train_members
+from gradlab.studies.members import Member, Planned, Tell, train_members
 from gradlab.studies.pages import learning_curve as pages
 from gradlab.training.experiment import Experiment, resolve
 from gradlab.training.observers import Observer
@@ -79,10 +79,11 @@ def learning_curve(
     classes = len(whole.dataset.targets.classes or [])
     sizes = sizes or curve_sizes(examples, 2 * classes)
     same = {"train.steps": whole.steps, "train.evaluate_every": whole.evaluation_interval}
-    asked = [
-        Asked.of(f"examples-{size}", recipe, {"data.limit": size, **same} if size < examples else {}) for size in sizes
+    members = [
+        Planned.of(f"examples-{size}", recipe, {"data.limit": size, **same} if size < examples else {})
+        for size in sizes
     ]
-    Experiment.of(asked[0].recipe, device)  # what would fail is refused before there is a folder
+    Experiment.of(members[0].recipe, device)  # what would fail is refused before there is a folder
     wanted = {"study": "curve", "sizes": list(sizes), "recipe": plain_recipe(resolve(recipe))}
     folder = StudyFolder.open(out, wanted)
     metric = whole.task.headline
@@ -91,7 +92,7 @@ def learning_curve(
         path=out,
         metric=metric,
         higher_is_better=whole.task.higher_is_better(metric),
-        points=train_members(folder, asked, device, observers, tell, may_diverge=True),
+        points=train_members(folder, members, device, observers, tell, may_diverge=True),
     )
     folder.finish(result.to_json(), pages.report(result))
     return result

@@ -57,7 +57,7 @@ Tell = Callable[[int, int, Member], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Planned:
     """A training that is still to come: the recipe with some knobs changed."""
 
     name: str
@@ -67,13 +67,13 @@ class Asked:
     """Makes its first weights, where they come from a training before it."""
 
     @classmethod
-    def of(cls, name: str, recipe: Recipe, changes: Mapping[str, Any]) -> "Asked":
+    def of(cls, name: str, recipe: Recipe, changes: Mapping[str, Any]) -> "Planned":
         return cls(name=name, changes=changes, recipe=recipe.override(changes))
 
 
 def train_members(
     folder: StudyFolder,
-    asked: Sequence[Asked],
+    planned: Sequence[Planned],
     device: torch.device,
     observers: Sequence[Observer] = (),
     tell: Tell | None = None,
@@ -88,13 +88,13 @@ def train_members(
     members = _done(folder)
     tell_of_changes(folder.path / name for name in members)
     with Run(folder.path).locked():
-        for number, one in enumerate(asked, 1):
+        for number, one in enumerate(planned, 1):
             if one.name not in members:
                 members[one.name] = _train(folder.path / one.name, one, device, observers, may_diverge, reports)
                 folder.update(members=[asdict(member) for member in members.values()])
             if tell is not None:
-                tell(number, len(asked), members[one.name])
-    return [members[one.name] for one in asked]
+                tell(number, len(planned), members[one.name])
+    return [members[one.name] for one in planned]
 
 
 def tell_of_changes(paths: Iterable[Path]) -> None:
@@ -114,7 +114,7 @@ def _done(folder: StudyFolder) -> dict[str, Member]:
 
 
 def _train(
-    path: Path, one: Asked, device: torch.device, observers: Sequence[Observer], may_diverge: bool, report: bool
+    path: Path, one: Planned, device: torch.device, observers: Sequence[Observer], may_diverge: bool, report: bool
 ) -> Member:
     ending = Ending()
     try:
@@ -142,7 +142,7 @@ def trained(
     return experiment.resume(run, device, observers) if run.to_be_continued() else run
 
 
-def _member(one: Asked, run: Run) -> Member:
+def _member(one: Planned, run: Run) -> Member:
     result, train = run.finished, run.dataset.train
     return Member(
         name=one.name,
@@ -167,7 +167,7 @@ def _fitted(run: Run) -> Figures:
     return run.figures_on(task, task.encoded(run.as_read(train).sample(_SAMPLE)))
 
 
-def _diverged(one: Asked, ending: "Ending") -> Member:
+def _diverged(one: Planned, ending: "Ending") -> Member:
     none: Figures = {}
     return Member(
         name=one.name,

@@ -13,7 +13,7 @@ from gradlab.report import write_report
 from gradlab.run import Run, open_run
 from gradlab.run.start import Start
 from gradlab.studies.folder import StudyFolder, plain_recipe
-from gradlab.studies.members import MOST, Asked, Tell, train_members, trained
+from gradlab.studies.members import MOST, Planned, Tell, train_members, trained
 from gradlab.studies.pages import pruning as pages
 from gradlab.training.observers import Observer
 from gradlab.training.pruning import Beginning, Pruner
@@ -103,27 +103,27 @@ def prune(
     check_rounds(rounds)
     pruner = Pruner.of(run, device)
     by = "layer" if per_layer else "global"
-    asked = {"of": str(run.path), "keep": keep, "by": by, "start": beginning}
+    settings = {"of": str(run.path), "keep": keep, "by": by, "start": beginning}
     if rounds == 1:
-        _check_same(out, asked)
+        _check_same(out, settings)
         start = partial(pruner.start, keep, beginning, per_layer=per_layer)
-        made = trained(out, pruner.experiment.recipe, device, observers, start)
+        first = trained(out, pruner.experiment.recipe, device, observers, start)
         if not (out / "report.html").exists():
-            write_report(made)
-        return Pruned(of=run, path=out, rounds=[made])
+            write_report(first)
+        return Pruned(of=run, path=out, rounds=[first])
     every = _rounds(pruner, shares_of(keep, rounds, pruner.share), out, beginning, per_layer)
     if not out.exists():
         # What would fail is refused before there is a folder: later rounds too, where sizes of layers alone decide.
         pruner.start(keep if per_layer else every[0].changes["kept"], per_layer=per_layer)
-    asked |= {"study": "prune", "rounds": rounds, "recipe": plain_recipe(pruner.experiment.recipe)}
-    folder = StudyFolder.open(out, asked)
+    settings |= {"study": "prune", "rounds": rounds, "recipe": plain_recipe(pruner.experiment.recipe)}
+    folder = StudyFolder.open(out, settings)
     members = train_members(folder, every, device, observers, tell)
     result = Pruned(of=run, path=out, rounds=[open_run(out / member.name) for member in members])
     folder.finish({"study": "prune", **result.to_json()}, pages.report(result))
     return result
 
 
-def _rounds(pruner: Pruner, shares: list[float], out: Path, beginning: Beginning, per_layer: bool) -> list[Asked]:
+def _rounds(pruner: Pruner, shares: list[float], out: Path, beginning: Beginning, per_layer: bool) -> list[Planned]:
     """A training after each round; all but the last are rewound, unless none is."""
     recipe, device = pruner.experiment.recipe, pruner.experiment.device
     between: Beginning = "trained" if beginning == "trained" else "rewind"
@@ -133,7 +133,7 @@ def _rounds(pruner: Pruner, shares: list[float], out: Path, beginning: Beginning
         return before.start(share, beginning if number == len(shares) else between, per_layer=per_layer)
 
     return [
-        Asked(name=f"round-{number}", changes={"kept": share}, recipe=recipe, start=partial(start, number, share))
+        Planned(name=f"round-{number}", changes={"kept": share}, recipe=recipe, start=partial(start, number, share))
         for number, share in enumerate(shares, 1)
     ]
 
@@ -157,7 +157,7 @@ def check_rounds(rounds: int) -> None:
         raise GradlabError(f"--rounds {rounds} is no number of rounds: take 1 to {MOST}.")
 
 
-def _check_same(out: Path, asked: dict[str, Any]) -> None:
+def _check_same(out: Path, settings: dict[str, Any]) -> None:
     """Refuse to go on with a folder that holds something else."""
     if not out.exists():
         return
@@ -165,8 +165,8 @@ def _check_same(out: Path, asked: dict[str, Any]) -> None:
     if start is None:
         raise GradlabError(f"{out} exists already, and is no pruned run. Name another folder: --out FOLDER.")
     for key in _ASKED:
-        if start.pruning[key] != asked[key]:
+        if start.pruning[key] != settings[key]:
             raise GradlabError(
                 f"{out} holds another pruned run: it was begun with {key}={start.pruning[key]}, and this asks for "
-                f"{asked[key]}. Repeat its own command, or name another folder: --out FOLDER."
+                f"{settings[key]}. Repeat its own command, or name another folder: --out FOLDER."
             )

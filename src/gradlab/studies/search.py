@@ -39,7 +39,7 @@ class SearchPlan:
     maximise: bool
     evaluations: int
     """How many evaluations a full training makes, about."""
-    asked: dict[str, Any]
+    settings: dict[str, Any]
 
     @property
     def own_storage(self) -> bool:
@@ -106,13 +106,13 @@ def _open(plan: SearchPlan, url: str) -> optuna.Study:
         sampler=SeededByTrial(int(plan.recipe.train.get("seed", 0))),
         pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP, n_warmup_steps=max(1, plan.evaluations // 5)),
     )
-    asked = json.dumps(plan.asked, sort_keys=True)
-    if study.user_attrs.get("asked", asked) != asked:
+    settings = json.dumps(plan.settings, sort_keys=True)
+    if study.user_attrs.get("asked", settings) != settings:
         raise GradlabError(
             f"The storage holds another sweep by the name of {plan.out.name}, with another recipe or other ranges. "
             "Name another folder: --out FOLDER."
         )
-    study.set_user_attr("asked", asked)
+    study.set_user_attr("asked", settings)
     return study
 
 

@@ -12,7 +12,7 @@ from gradlab.recipe import Recipe
 from gradlab.report.bands import Curve
 from gradlab.run import Run
 from gradlab.studies.folder import StudyFolder, plain_recipe
-from gradlab.studies.members import MOST, Asked, Member, Tell, train_members
+from gradlab.studies.members import MOST, Member, Planned, Tell, train_members
 from gradlab.studies.pages import seeds as pages
 from gradlab.studies.spread import Repeated
 from gradlab.training.experiment import Experiment, resolve
@@ -76,14 +76,14 @@ def train_seeds(
     figures are of the others. A study that was stopped goes on where it was.
     """
     check_seeds(count)
-    asked = _asked(recipe, count)
-    first = Experiment.of(asked[0].recipe, device)  # what would fail is refused before there is a folder
+    planned = _planned(recipe, count)
+    first = Experiment.of(planned[0].recipe, device)  # what would fail is refused before there is a folder
     if not len(first.dataset.test) + len(first.dataset.validation):
         raise GradlabError(
             "There is nothing to judge the seeds by: hold out some examples by data.test or data.validation."
         )
     folder = StudyFolder.open(out, {"study": "seeds", "seeds": count, "recipe": plain_recipe(resolve(recipe))})
-    trained = train_members(folder, asked, device, observers, tell, may_diverge=True)
+    trained = train_members(folder, planned, device, observers, tell, may_diverge=True)
     if all(member.diverged for member in trained):
         raise TrainingError(
             f"All {count} seeds diverged: there are no figures. Lower train.lr (now {first.plan.lr:g})."
@@ -108,8 +108,8 @@ def check_seeds(count: int) -> None:
         raise GradlabError(f"--seeds {count} would be {count:,} trainings, and {MOST} are the most of one study.")
 
 
-def _asked(recipe: Recipe, count: int) -> list[Asked]:
-    return [Asked.of(f"seed-{seed}", recipe, {"train.seed": seed}) for seed in seed_numbers(recipe, count)]
+def _planned(recipe: Recipe, count: int) -> list[Planned]:
+    return [Planned.of(f"seed-{seed}", recipe, {"train.seed": seed}) for seed in seed_numbers(recipe, count)]
 
 
 def seed_numbers(recipe: Recipe, count: int) -> list[int]:

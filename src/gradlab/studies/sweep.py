@@ -123,14 +123,14 @@ def sweep(
     The same call with the same `out` goes on with a search that was stopped, and several processes may work on one.
     """
     plan = plan_search(recipe, space, trials, out, device, jobs=jobs, storage=storage, metric=metric)
-    folder = StudyFolder.open(out, plan.asked)
+    folder = StudyFolder.open(out, plan.settings)
     tell_of_changes(sorted((out / "trials").glob("trial-*")))
     with storage_errors(plan.storage, TrainingError):
         if jobs == 1:
             work(plan, observers, tell)
         else:
             work_together(plan, jobs, tell)
-        result = gather(plan, {key: text for key, text in space.items() if key not in plan.asked["space"]})
+        result = gather(plan, {key: text for key, text in space.items() if key not in plan.settings["space"]})
     if result.best_run is not None and not (result.best_run / "report.html").exists():
         write_report(open_run(result.best_run))
     folder.finish(result.to_json(), pages.report(result, command))
@@ -163,7 +163,7 @@ def plan_search(
     metric = metric or task.headline
     if metric not in (*task.figure_names, "loss"):
         raise unknown("metric", metric, [*task.figure_names, "loss"])
-    asked = {"study": "sweep", "metric": metric, "space": {one.key: str(one) for one in dimensions}}
+    settings = {"study": "sweep", "metric": metric, "space": {one.key: str(one) for one in dimensions}}
     return SearchPlan(
         recipe=recipe,
         dimensions=dimensions,
@@ -174,7 +174,7 @@ def plan_search(
         metric=metric,
         maximise=task.higher_is_better(metric),
         evaluations=experiment.steps // experiment.evaluation_interval,
-        asked={**asked, "recipe": plain_recipe(resolve(recipe))},
+        settings={**settings, "recipe": plain_recipe(resolve(recipe))},
     )
 
 

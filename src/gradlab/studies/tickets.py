@@ -13,7 +13,7 @@ from gradlab.recipe import Recipe
 from gradlab.run import Run, open_run
 from gradlab.run.start import Start
 from gradlab.studies.folder import StudyFolder, plain_recipe
-from gradlab.studies.members import MOST, Asked, Member, Tell, train_members
+from gradlab.studies.members import MOST, Member, Planned, Tell, train_members
 from gradlab.studies.pages import tickets as pages
 from gradlab.studies.pruning import check_keep, check_rounds, shares_of
 from gradlab.studies.spread import Spread
@@ -52,8 +52,8 @@ class Tickets:
     members: list[Member]
 
     def row(self, way: Way, kept: float) -> Row:
-        found = [m for m in self.members if m.changes["way"] == way and m.changes["kept"] == kept]
-        return Row(way=way, kept=kept, values=[m.figures(self.split)[self.metric] for m in found])
+        members = [m for m in self.members if m.changes["way"] == way and m.changes["kept"] == kept]
+        return Row(way=way, kept=kept, values=[m.figures(self.split)[self.metric] for m in members])
 
     @property
     def rows(self) -> list[Row]:
@@ -70,8 +70,8 @@ class Tickets:
     def verdict(self) -> str:
         """Where tickets and controls differ by more than chance would have it."""
         apart = {kept: self._apart(kept) for kept in self.shares}
-        told = {word: [kept for kept in self.shares if apart[kept] == word] for word in ("better", "worse")}
-        words = [f"{word} than their controls at {_listed(at)} of the weights" for word, at in told.items() if at]
+        shares = {word: [kept for kept in self.shares if apart[kept] == word] for word in ("better", "worse")}
+        words = [f"{word} than their controls at {_listed(at)} of the weights" for word, at in shares.items() if at]
         basis = f"by 95% intervals of the gain over {len(self.seeds)} seeds, of {len(self.shares)} shares compared"
         if not words:
             return f"Tickets and controls cannot be told apart, {basis}."
@@ -148,7 +148,7 @@ def find_tickets(
         for seed in numbers
     ]
     members = train_members(
-        folder, [one for series in every for one in series.asked()], device, observers, tell, reports=False
+        folder, [one for series in every for one in series.planned()], device, observers, tell, reports=False
     )
     result = Tickets(
         recipe=recipe.name,
@@ -176,16 +176,16 @@ class _Series:
     per_layer: bool
     device: torch.device
 
-    def asked(self) -> list[Asked]:
-        every = [self._asked("dense", 0, None)]
+    def planned(self) -> list[Planned]:
+        every = [self._planned("dense", 0, None)]
         for number in range(1, len(self.shares) + 1):
-            every.append(self._asked("ticket", number, self.ticket))
-            every.append(self._asked("reinit", number, self.control))
+            every.append(self._planned("ticket", number, self.ticket))
+            every.append(self._planned("reinit", number, self.control))
         return every
 
-    def _asked(self, way: Way, number: int, start: Callable[[int], Start] | None) -> Asked:
+    def _planned(self, way: Way, number: int, start: Callable[[int], Start] | None) -> Planned:
         kept = self.shares[number - 1] if number else 1.0
-        return Asked(
+        return Planned(
             name=self.name(way, number),
             changes={"train.seed": self.seed, "way": way, "round": number, "kept": kept},
             recipe=self.recipe.override({"train.seed": self.seed}),

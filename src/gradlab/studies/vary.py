@@ -19,7 +19,7 @@ from gradlab.recipe import Recipe
 from gradlab.run import Run, open_run
 from gradlab.studies.folder import StudyFolder, plain_recipe
 from gradlab.studies.knobs import find_knob, read_values, typed
-from gradlab.studies.members import MOST, Asked, Member, Tell, train_members
+from gradlab.studies.members import MOST, Member, Planned, Tell, train_members
 from gradlab.studies.pages import vary as pages
 from gradlab.studies.seeds import seed_numbers
 from gradlab.studies.spread import Spread, spreads
@@ -129,15 +129,15 @@ def vary(
     Values are as they are typed: `{"model.degree": "1,3,9"}`, `{"model.degree": "1:9", "train.weight_decay": "0,0.1"}`.
     """
     values = read_knobs(recipe, knobs, seeds)
-    asked = _asked(recipe, values, seeds)
+    planned = _planned(recipe, values, seeds)
     if not out.exists():
-        for one in asked[::seeds]:  # what would fail is refused before there is a folder
+        for one in planned[::seeds]:  # what would fail is refused before there is a folder
             first = Experiment.of(one.recipe, device)
     else:
-        first = Experiment.of(asked[0].recipe, device)
+        first = Experiment.of(planned[0].recipe, device)
     question = {"study": "vary", "knobs": values, "recipe": plain_recipe(resolve(recipe))}
     folder = StudyFolder.open(out, {**question, **({"seeds": seeds} if seeds > 1 else {})})
-    trained = train_members(folder, asked, device, observers, tell, may_diverge=True)
+    trained = train_members(folder, planned, device, observers, tell, may_diverge=True)
     result = Variations(
         recipe=recipe.name,
         path=out,
@@ -164,7 +164,7 @@ def read_knobs(recipe: Recipe, knobs: Mapping[str, str], seeds: int = 1) -> dict
     return values
 
 
-def _asked(recipe: Recipe, values: Mapping[str, list[Any]], seeds: int) -> list[Asked]:
+def _planned(recipe: Recipe, values: Mapping[str, list[Any]], seeds: int) -> list[Planned]:
     """Every combination, by names that say what it is."""
     if seeds > 1:
         values = {**values, _SEED: seed_numbers(recipe, seeds)}
@@ -174,7 +174,7 @@ def _asked(recipe: Recipe, values: Mapping[str, list[Any]], seeds: int) -> list[
     ]
     if len({name.lower() for name in names}) < len(names) or max(map(len, names)) > 100:
         names = [f"run-{i}" for i in range(1, len(every) + 1)]
-    return [Asked.of(name, recipe, changes) for name, changes in zip(names, every, strict=True)]
+    return [Planned.of(name, recipe, changes) for name, changes in zip(names, every, strict=True)]
 
 
 def _draws_a_curve(dataset: Dataset) -> bool:

@@ -43,7 +43,7 @@ def evaluate(model: nn.Module, task: "Task", split: Any, *, finished: bool = Fal
     with in_evaluation(model):
         if not finished:
             return task.evaluate(model, split)
-        return task.evaluate_finished(model, split) | task.judged_figures(model, split)
+        return task.evaluate_finished(model, split) | task.final_figures(model, split)
 
 
 @contextmanager
@@ -222,7 +222,7 @@ def compare(models: Mapping[str, nn.Module], task: "Task", split: Any) -> dict[s
     for name, model in models.items():
         with in_evaluation(model):
             figures[name] = task.evaluate_baseline(model, split)
-    return {name: found for name, found in figures.items() if found}
+    return {name: row for name, row in figures.items() if row}
 
 
 def _figures(task: "Task", loss: float, totals: Mapping[Sums, Tensor]) -> dict[str, float]:

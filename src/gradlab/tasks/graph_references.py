@@ -44,8 +44,8 @@ class LabelPropagation(nn.Module):
         return scores
 
     def forward(self, graphs: Graphs) -> Float[Tensor, "examples classes"]:
-        assert graphs.asked is not None
-        scores = self.scores(graphs)[graphs.asked[:, 0]] + 1e-9
+        assert graphs.queried is not None
+        scores = self.scores(graphs)[graphs.queried[:, 0]] + 1e-9
         return torch.log(scores / scores.sum(1, keepdim=True))
 
 
@@ -74,15 +74,15 @@ class OnFeatures(nn.Module):
 
 def _of_nodes(graphs: Graphs) -> npt.NDArray[np.float32]:
     """Features of each example: of its node, of both ends of an edge, or the mean over a graph."""
-    if graphs.asked is None:
+    if graphs.queried is None:
         return reduce_segments(graphs.x, graphs.graph, len(graphs), "mean").cpu().numpy()
-    x = graphs.x[graphs.asked]
+    x = graphs.x[graphs.queried]
     return (x[:, 0] if x.shape[1] == 1 else torch.cat([x.sum(1), x.prod(1)], 1)).cpu().numpy()
 
 
 def graph_references(train: Graphs, targets: Tensor, classes: int) -> Mapping[str, nn.Module]:
     """By name; labels spread between nodes alone."""
-    found: dict[str, nn.Module] = {"MLP on the features alone": OnFeatures(train, targets, classes)}
-    if train.asked is not None and train.asked.shape[1] == 1:
-        found["label propagation"] = LabelPropagation(train.asked[:, 0], targets, classes)
-    return found
+    references: dict[str, nn.Module] = {"MLP on the features alone": OnFeatures(train, targets, classes)}
+    if train.queried is not None and train.queried.shape[1] == 1:
+        references["label propagation"] = LabelPropagation(train.queried[:, 0], targets, classes)
+    return references

@@ -101,5 +101,5 @@ class Margin(Classify):
     def answers(self, model: nn.Module, inputs: Any, temperature: float = 1.0) -> list[dict[str, Any]]:
         output = check_outputs(predict(self.at_test(model), inputs))
         decisions = output[:, 0] if self.outputs == 1 else output.amax(1)
-        told = zip(self.decode(output / temperature), decisions.tolist(), strict=True)
-        return [{"label": answer.pop("label"), "decision": decision, **answer} for answer, decision in told]
+        decoded = zip(self.decode(output / temperature), decisions.tolist(), strict=True)
+        return [{"label": answer.pop("label"), "decision": decision, **answer} for answer, decision in decoded]

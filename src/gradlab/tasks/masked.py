@@ -82,6 +82,6 @@ class MaskedLanguage(Supervised):
 
 def _sums(logits: Logits, target: Chosen) -> Float[Tensor, "3"]:
     """-Σ log P of the chosen tokens, how many of them are the most probable one, and how many there are."""
-    right, asked = (logits.argmax(-1) == target).sum(), (target != UNASKED).sum()
+    right, masked = (logits.argmax(-1) == target).sum(), (target != UNASKED).sum()
     loss = F.cross_entropy(logits.flatten(0, 1).float(), target.flatten(), reduction="sum", ignore_index=UNASKED)
-    return torch.stack([loss.double(), right.double(), asked.double()])
+    return torch.stack([loss.double(), right.double(), masked.double()])

@@ -148,8 +148,8 @@ def auroc() -> Metric:
     def value(total: Float[Tensor, "rows examples"]) -> float:
         scores, target = total.numpy()[:-1], total.numpy()[-1]
         ordered = np.sort(scores, axis=1)
-        asked = range(len(scores)) if len(scores) > 2 else [1]
-        areas = [_area(scores[c][target == c], ordered[c]) for c in asked]
+        columns = range(len(scores)) if len(scores) > 2 else [1]
+        areas = [_area(scores[c][target == c], ordered[c]) for c in columns]
         defined = [area for area in areas if not math.isnan(area)]
         return sum(defined) / len(defined) if defined else math.nan
 

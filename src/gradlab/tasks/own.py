@@ -23,10 +23,10 @@ class OwnTask(Task):
         metrics: Mapping[str, BatchMetric] | None = None,
         criterion: Criterion | None = None,
     ):
-        given = objective if isinstance(objective, Mapping) else {"loss": objective}
-        if not given:
+        objectives = objective if isinstance(objective, Mapping) else {"loss": objective}
+        if not objectives:
             raise GradlabError("There is no objective: give a function of (model, batch) that returns (sum, count).")
-        self._objectives = {name: _objective(name, one) for name, one in given.items()}
+        self._objectives = {name: _objective(name, one) for name, one in objectives.items()}
         self.batch_metrics = dict(metrics or {})
         self.criterion = criterion or Criterion()
         for name in self.batch_metrics:
@@ -37,9 +37,11 @@ class OwnTask(Task):
         return self._objectives
 
 
-def _objective(name: str, given: Any) -> Objective:
-    if isinstance(given, Objective):
-        return given
-    if callable(given):
-        return Objective(loss=given)
-    raise GradlabError(f"The objective {name!r} must be a function of (model, batch) or an Objective, got {given!r}.")
+def _objective(name: str, objective: Any) -> Objective:
+    if isinstance(objective, Objective):
+        return objective
+    if callable(objective):
+        return Objective(loss=objective)
+    raise GradlabError(
+        f"The objective {name!r} must be a function of (model, batch) or an Objective, got {objective!r}."
+    )

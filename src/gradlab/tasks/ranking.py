@@ -110,10 +110,10 @@ def rankings(
 ) -> dict[str, Ranking]:
     """By class, each against all others: of two the positive alone, of several those that some examples are of."""
     classes = targets.classes or []
-    asked = range(len(classes)) if len(classes) > 2 else [positive_class(targets)]
-    found = {c: actual == c for c in asked}
+    columns = range(len(classes)) if len(classes) > 2 else [positive_class(targets)]
+    ranked = {c: actual == c for c in columns}
     return {
         classes[c]: Ranking.of(probabilities[:, c], members)
-        for c, members in found.items()
+        for c, members in ranked.items()
         if 0 < members.sum() < len(members)
     }

@@ -33,16 +33,16 @@ class Reference(nn.Module):
         return torch.from_numpy(np.diff(logits) if self.outputs == 1 else logits).to(inputs)
 
 
-def references(train: Examples, told: Targets, outputs: int) -> dict[str, Reference]:
+def references(train: Examples, about: Targets, outputs: int) -> dict[str, Reference]:
     """Of a table of one's own: each fitted to the training examples as the model sees them."""
-    if told.table is None:
+    if about.table is None:
         return {}
     rows = slice(None) if len(train) <= _MOST_ROWS else torch.randperm(len(train), generator=_seeded())[:_MOST_ROWS]
     inputs, targets = train.inputs[rows].cpu().numpy(), train.targets[rows].cpu().numpy()
-    coded = list(range(inputs.shape[1]))[inputs.shape[1] - len(told.table) :]
-    classes = len(told.classes or [])
+    coded = list(range(inputs.shape[1]))[inputs.shape[1] - len(about.table) :]
+    classes = len(about.classes or [])
     estimators = _classifiers(coded, classes) if classes else _regressors(coded)
-    if told.classes is None:
+    if about.classes is None:
         targets = targets.reshape(len(targets), -1)[:, 0]
     return {name: Reference(estimator.fit(inputs, targets), outputs, classes) for name, estimator in estimators.items()}
 

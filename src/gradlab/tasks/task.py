@@ -175,7 +175,7 @@ class Task:
         """
         return self.evaluate(model, split)
 
-    def judged_figures(self, model: nn.Module, split: Any) -> Figures:
+    def final_figures(self, model: nn.Module, split: Any) -> Figures:
         """Figures that every finished model of a family has, beside those of `evaluate_finished`."""
         return {}
 
@@ -193,7 +193,7 @@ class Task:
 
     @property
     def all_signatures(self) -> Mapping[str, str]:
-        """Those of `judged_figures` too."""
+        """Those of `final_figures` too."""
         return self.signatures
 
     def answers(self, model: nn.Module, inputs: Any, temperature: float = 1.0) -> list[dict[str, Any]]:

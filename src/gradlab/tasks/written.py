@@ -54,12 +54,12 @@ def _write(
     filters: list[LogitFilter] = [Banned([PADDING, first]), *([Prefix(list(prefix))] if prefix else [])]
     with inference(model):
         written = Conditioned(model, source)
-        found = beam_search(written, prompts, text.most_written, beam, eos=end, pad=PADDING, filters=filters)
-        best = found.tokens[:, 0]
+        hypotheses = beam_search(written, prompts, text.most_written, beam, eos=end, pad=PADDING, filters=filters)
+        best = hypotheses.tokens[:, 0]
         coverage = _coverage(written, best)
-    lengths = (1 + found.lengths[:, 0]).tolist()
+    lengths = (1 + hypotheses.lengths[:, 0]).tolist()
     rows = [tokens[:length] for tokens, length in zip(best.tolist(), lengths, strict=True)]
-    scores = found.scores[:, 0].tolist()
+    scores = hypotheses.scores[:, 0].tolist()
     covered = [None] * len(rows) if coverage is None else coverage.tolist()
     return [Written(text.decode(row[1:]), row, *rest) for row, *rest in zip(rows, scores, covered, strict=True)]
 

@@ -81,13 +81,13 @@ def by_count(losses: dict[str, Loss]) -> list[tuple[str, ...]]:
 
 def agreed(groups: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The same as all processes have them: one without an example in its first batch learns of them here."""
-    told = parallel.every([list(names) for names in groups])
-    return [tuple(names) for names in next(filter(None, told))]
+    everywhere = parallel.every([list(names) for names in groups])
+    return [tuple(names) for names in next(filter(None, everywhere))]
 
 
 def added(parts: Sequence[Gradients]) -> Gradients:
     """Gradients added up, parameter by parameter."""
     if len(parts) == 1:
         return parts[0]
-    found = ([g for g in each if g is not None] for each in zip(*parts, strict=True))
-    return [torch.stack(each).sum(0) if len(each) > 1 else (each[0] if each else None) for each in found]
+    gradients = ([g for g in each if g is not None] for each in zip(*parts, strict=True))
+    return [torch.stack(each).sum(0) if len(each) > 1 else (each[0] if each else None) for each in gradients]

@@ -19,10 +19,10 @@ def gradients(losses: Tensors, seeds: Tensors, parameters: Tensors, keep: bool =
 
     Nothing accumulates: `.grad` is left alone, and hooks that wait for it to be filled are not called. See `heard`.
     """
-    found: Gradients = _run_backward(losses, seeds, keep, False, parameters, True, False)
+    computed: Gradients = _run_backward(losses, seeds, keep, False, parameters, True, False)
     return [
         g if g is None or g.stride() == p.stride() else _laid_out_as(p, g)
-        for g, p in zip(found, parameters, strict=True)
+        for g, p in zip(computed, parameters, strict=True)
     ]
 
 

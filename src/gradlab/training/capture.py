@@ -40,13 +40,13 @@ def choose_mode(plan: Plan, device: torch.device, steps: int, layer_flops: float
     """
     if plan.compile == "off" or plan.searches or parallel.count() > 1:
         return "eager"
-    asked = plan.compile == "on"
+    wanted = plan.compile == "on"
     if device.type == "cuda":
         # The compiler times some kernels and takes the fastest, which may be another the next time.
-        if not plan.deterministic and (layer_flops >= _COMPILE_FLOPS or (asked and layer_flops)):
+        if not plan.deterministic and (layer_flops >= _COMPILE_FLOPS or (wanted and layer_flops)):
             return "compiled-graph"
-        return "graph" if asked or steps >= _GRAPH_STEPS else "eager"
-    return "compiled" if asked else "eager"
+        return "graph" if wanted or steps >= _GRAPH_STEPS else "eager"
+    return "compiled" if wanted else "eager"
 
 
 def steps_at_once(mode: Mode, parameters: Sequence[Tensor], steps: int) -> int:

@@ -33,8 +33,8 @@ class Carried:
         cache = state_cache(model)
         with inference(model):
             self.model(torch.zeros(batch, 1, dtype=torch.int64, device=device), cache=cache)
-        found, self.structure = tree_flatten(cache.state)
-        self.state = [torch.zeros(part.shape, dtype=part.dtype, device=device) for part in found]
+        leaves, self.structure = tree_flatten(cache.state)
+        self.state = [torch.zeros(part.shape, dtype=part.dtype, device=device) for part in leaves]
         self.ahead: list[Tensor] = []
 
     def __call__(self, tokens: Int64[Tensor, "batch length"]) -> Float[Tensor, "batch length vocabulary"]:

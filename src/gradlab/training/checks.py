@@ -94,11 +94,11 @@ def check_splits(task: Task, train: Any, **others: Any) -> None:
     if isinstance(train, Examples):
         if not len(train):
             raise GradlabError("There is nothing to learn from: the training split has no examples.")
-        given = train.batch(slice(0, 1))
-        if isinstance(task, Supervised) and not {"inputs", "targets"} <= set(given):
+        batch = train.batch(slice(0, 1))
+        if isinstance(task, Supervised) and not {"inputs", "targets"} <= set(batch):
             raise GradlabError(
                 f"{type(task).__name__} learns from examples with inputs and targets, but these have "
-                f"{', '.join(given)}. Take a task of your own."
+                f"{', '.join(batch)}. Take a task of your own."
             )
     elif not isinstance(train, Stream):
         raise GradlabError(f"The training split must be Examples or a Stream, got {shortly(train)}.")
@@ -121,10 +121,10 @@ def check_task(model: nn.Module, task: Task, batch: Batch) -> None:
         return  # its tests have seen to that
     losses = check_objectives(model, task, batch)
     with torch.random.fork_rng(), torch.no_grad(), evaluating(model):
-        given = _figures(model, task, batch, losses)
-    if given and task.criterion.figure not in given:
+        figures = _figures(model, task, batch, losses)
+    if figures and task.criterion.figure not in figures:
         raise GradlabError(
-            f"The task judges weights by {task.criterion.figure!r}, but its evaluation gives {', '.join(given)}."
+            f"The task judges weights by {task.criterion.figure!r}, but its evaluation gives {', '.join(figures)}."
         )
 
 
@@ -144,13 +144,13 @@ def _figures(model: nn.Module, task: Task, batch: Batch, losses: list[str]) -> l
 
 def check_objectives(model: nn.Module, task: Task, batch: Batch) -> list[str]:
     """Does each objective give sums and counts, and do its losses, by these names, depend on what it should move?"""
-    found: dict[str, Any] = {}
+    known: dict[str, Any] = {}
     with torch.random.fork_rng(), evaluating(model), torch.enable_grad():
         for name, objective in task.objectives().items():
             moved = [p for n, p in model.named_parameters() if p.requires_grad and objective.moved(n)]
             losses = named(objective.loss(model, batch), name)
-            check_apart(losses, found)
-            found |= losses
+            check_apart(losses, known)
+            known |= losses
             for key, (total, count) in losses.items():
                 if count < 0:
                     raise GradlabError(f"The loss {key!r} came with a count of {int(count)}: how many can that be?")
@@ -159,16 +159,16 @@ def check_objectives(model: nn.Module, task: Task, batch: Batch) -> list[str]:
                         f"The loss {key!r} has no gradient: it does not depend on the parameters of the model. Was it "
                         "computed from detached tensors, or inside of torch.no_grad()?"
                     )
-    return list(found)
+    return list(known)
 
 
 def check_precision(plan: Plan, device: torch.device) -> None:
     """Can the device compute in the plan's precision, and is that any use?"""
     if plan.precision == "fp8" and not has_fp8(device):
-        found = f"a {torch.cuda.get_device_name(device)}" if device.type == "cuda" else device.type
+        hardware = f"a {torch.cuda.get_device_name(device)}" if device.type == "cuda" else device.type
         raise GradlabError(
             "train.precision=fp8 needs a GPU that multiplies numbers of 8 bits (NVIDIA Ada, Hopper or newer); this run "
-            f"is on {found}. Set train.precision=bf16, or leave it out."
+            f"is on {hardware}. Set train.precision=bf16, or leave it out."
         )
     if plan.precision in ("float32", "auto") or device.type == "cuda":
         return

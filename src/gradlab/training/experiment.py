@@ -139,8 +139,8 @@ class Experiment:
         check_precision(plan, device)
         parallel.check_same("recipe", recipe.to_toml())
         origin = origin_of(recipe, plan, begun)
-        given = taken_over(plan, origin, begun)
-        dataset = load(recipe.data, wants(recipe.task), given)
+        preparation = taken_over(plan, origin, begun)
+        dataset = load(recipe.data, wants(recipe.task), preparation)
         if parallel.count() > 1:
             parallel.check_same("data", dataset.raw.fingerprint())
         recipe = replace(recipe, task=settled(recipe.task, dataset.targets))
@@ -235,10 +235,10 @@ def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> Cos
         if needed is None:
             return cost
         with inference(model):
-            given = task.forward(model, one)
-    if tuple(given.shape[1:]) != needed:
+            outputs = task.forward(model, one)
+    if tuple(outputs.shape[1:]) != needed:
         raise GradlabError(
-            f"model={recipe.model.name} gives outputs of shape {tuple(given.shape[1:])} for an example of "
+            f"model={recipe.model.name} gives outputs of shape {tuple(outputs.shape[1:])} for an example of "
             f"data={recipe.data.name}, but task={recipe.task.name} needs {needed}. Take another model."
         )
     return cost
@@ -263,8 +263,8 @@ def start(experiment: Experiment, out: str | Path | None = None, observers: Sequ
     path = Path(out) if out else new_path(experiment.recipe.name)
     environment = describe_environment(experiment.device, experiment.threads, experiment.mode)
     parts = experiment.recipe, environment, experiment.dataset, codes_of(experiment.recipe), experiment.start
-    made = parallel.first(lambda: str(Run.create(path, *parts).path))
-    return _train(experiment, Run(Path(made)), observers)
+    created = parallel.first(lambda: str(Run.create(path, *parts).path))
+    return _train(experiment, Run(Path(created)), observers)
 
 
 def codes_of(recipe: Recipe) -> list[Code]:

@@ -216,12 +216,12 @@ def _task(
     return supervised
 
 
-def _criterion(given: Criterion | str | None, known: Mapping[str, Metric]) -> Criterion:
-    if given is None or isinstance(given, Criterion):
-        return given or Criterion()
-    if given in known:
-        return Criterion(given, known[given].higher_is_better)
-    return Criterion(given.removeprefix("-"), not given.startswith("-") and given != "loss")
+def _criterion(criterion: Criterion | str | None, known: Mapping[str, Metric]) -> Criterion:
+    if criterion is None or isinstance(criterion, Criterion):
+        return criterion or Criterion()
+    if criterion in known:
+        return Criterion(criterion, known[criterion].higher_is_better)
+    return Criterion(criterion.removeprefix("-"), not criterion.startswith("-") and criterion != "loss")
 
 
 def _supervised(output: Tensor, train: Split, y: Tensor, loss: str | Loss) -> Supervised:

@@ -251,32 +251,32 @@ class Training:
 
     def _answer(self) -> None:
         """Do what was asked for."""
-        requests = self._asked()
+        requests = self._shared_requests()
         while requests and not self.progress.ended:
-            asked = requests.popleft()
+            request = requests.popleft()
             self._check()
-            if asked.what == "stop":
+            if request.what == "stop":
                 self.progress.ended = "interrupted"
                 return
             self.progress.seconds = time.perf_counter() - self.began
-            if asked.what != "checkpoint":
+            if request.what != "checkpoint":
                 self._emit(
-                    "request", {"request": asked.what, **({} if asked.value is None else {"value": asked.value})}
+                    "request", {"request": request.what, **({} if request.value is None else {"value": request.value})}
                 )
-            if asked.what == "evaluate":
+            if request.what == "evaluate":
                 self._evaluate()
-            elif asked.what == "lr":
-                self.progress.lr = asked.value
+            elif request.what == "lr":
+                self.progress.lr = request.value
             for observer in self.observers:
-                observer.request(self, asked)
+                observer.request(self, request)
 
-    def _asked(self) -> deque[Request]:
+    def _shared_requests(self) -> deque[Request]:
         """What is asked of this process, or of any of several: all do it, in the same order."""
         if self.alone:
             return self.requests
         mine = [self.requests.popleft() for _ in range(len(self.requests))]
-        told = parallel.every([(asked.what, asked.value) for asked in mine])
-        return deque(Request(*asked) for several in told for asked in several)
+        everywhere = parallel.every([(one.what, one.value) for one in mine])
+        return deque(Request(*one) for several in everywhere for one in several)
 
     def _log(self, before: list[Tensor]) -> None:
         """A line on the training split: mean losses since the last line, and how far this step moved each layer."""

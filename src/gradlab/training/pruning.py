@@ -104,9 +104,11 @@ def prunable(model: nn.Module, plan: Plan | None = None) -> list[str]:
     frozen = frozen_parts(model, plan) if plan is not None and for_good else lambda name: False
     parameters = Parameters(model, moved=lambda name: not frozen(name))
     maps = {id(module.weight) for module in model.modules() if isinstance(module, nn.Linear | _Convolution)}
-    found = set(matrices(parameters))
+    candidates = set(matrices(parameters))
     # The map to a single output is one row, as some gains are.
-    return [n for n, p in parameters.by_name.items() if n in found or (id(p) in maps and max(p.shape) == p.numel())]
+    return [
+        n for n, p in parameters.by_name.items() if n in candidates or (id(p) in maps and max(p.shape) == p.numel())
+    ]
 
 
 def masked(weights: Mapping[str, Tensor], masks: Mapping[str, Tensor]) -> Weights:
@@ -118,5 +120,5 @@ def described(masks: Masks, *, of: Run, keep: float, per_layer: bool, start: Beg
     """What pruning.json holds."""
     layers = {name: [int(mask.sum()), mask.numel()] for name, mask in masks.items()}
     kept, weights = (sum(counts) for counts in zip(*layers.values(), strict=True))
-    asked = {"of": str(of.path), "keep": keep, "by": "layer" if per_layer else "global", "start": start}
-    return {**asked, "kept": kept, "weights": weights, "layers": layers}
+    settings = {"of": str(of.path), "keep": keep, "by": "layer" if per_layer else "global", "start": start}
+    return {**settings, "kept": kept, "weights": weights, "layers": layers}

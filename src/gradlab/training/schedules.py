@@ -47,8 +47,8 @@ Warmup = Annotated[
 Floor = Annotated[Fraction, "the last factor"]
 
 
-def _warmup(asked: int | Literal["auto"], steps: int) -> int:
-    return min(100, steps // 10) if asked == "auto" else asked
+def _warmup(warmup: int | Literal["auto"], steps: int) -> int:
+    return min(100, steps // 10) if warmup == "auto" else warmup
 
 
 def _warmed(warmup: int, after: Callable[[int], float]) -> Schedule:

@@ -90,14 +90,14 @@ class GradientStep:
         else:
             losses, slopes = self._summed(batch)
         if len(self.late) > len(self.parameters):
-            given = iter(slopes)
-            slopes = [None if late else next(given) for late in self.late]
+            in_order = iter(slopes)
+            slopes = [None if late else next(in_order) for late in self.late]
         moved = self.optimizer.parameters
         if moved.pruned:
             slopes = moved.kept_gradients(slopes)
-        found = [g for g in slopes if g is not None]
-        self.unreached = {i for i, g in enumerate(slopes) if g is None} if len(found) < len(slopes) else set()
-        skip = self._update(slopes, found, lr)
+        present = [g for g in slopes if g is not None]
+        self.unreached = {i for i, g in enumerate(slopes) if g is None} if len(present) < len(slopes) else set()
+        skip = self._update(slopes, present, lr)
         moved.clear_pruned()
         if self.max_norm is not None:
             limit_rows(self.weights, self.max_norm, skip)
@@ -105,7 +105,7 @@ class GradientStep:
             follow(skip)
         return {name: (total.detach(), count) for name, (total, count) in losses.items()}
 
-    def _update(self, slopes: Gradients, found: list[Tensor], lr: float | Tensor) -> Tensor | None:
+    def _update(self, slopes: Gradients, present: list[Tensor], lr: float | Tensor) -> Tensor | None:
         r"""Move the parameters; gradients g that are longer than θ = `clip` are first shortened to about θ.
 
         $$ g \leftarrow \min \left( 1, \frac{\theta}{\Vert g \Vert + \varepsilon} \right) g $$
@@ -114,12 +114,12 @@ class GradientStep:
         torch's, so that a training is that of the usual loop; where ‖g‖ ≥ 1 it shortens g by a millionth at most.
         """
         if self.small is not None and isinstance(lr, Tensor) and not self.unreached:
-            return self.small(found, lr)
-        skip = self.guard.check(found)
+            return self.small(present, lr)
+        skip = self.guard.check(present)
         if self.clip is not None:
             factor = (self.clip / (torch.as_tensor(self.guard.norm) + 1e-6)).clamp(max=1.0)
             # Not in place: autograd may give several parameters the same tensor as their gradient.
-            shortened = iter(torch._foreach_mul(found, factor))
+            shortened = iter(torch._foreach_mul(present, factor))
             slopes = [None if g is None else next(shortened) for g in slopes]
         if self.l1:
             slopes = add_l1(slopes, self.optimizer.parameters, self.l1)
@@ -127,11 +127,11 @@ class GradientStep:
         return skip
 
     def losses(self, batch: Batch) -> Stepped:
-        found = self.loss(batch)
+        losses = self.loss(batch)
         if not self.checked:
-            named(found, self.name)
+            named(losses, self.name)
             self.checked = True
-        return {self.name: found} if isinstance(found, tuple) else dict(found)
+        return {self.name: losses} if isinstance(losses, tuple) else dict(losses)
 
     def _seed(self, total: Tensor, count: Tensor | int) -> Tensor:
         """1 / count: the backward pass starts from it, so that the total need not be divided."""
@@ -202,9 +202,9 @@ class TurnsStep:
     def __call__(self, batch: Batch, lr: float) -> Stepped:
         stepped: Stepped = {}
         for step, multiple in self.steps:
-            found = step(batch, lr * multiple)
-            check_apart(found, stepped)
-            stepped |= found
+            norm = step(batch, lr * multiple)
+            check_apart(norm, stepped)
+            stepped |= norm
         return stepped
 
     def gradient_norms(self) -> dict[str, float]:

@@ -50,13 +50,13 @@ class Origin:
                 "classifiers and from models with an encoder."
             )
         file = run.checkpoints / newest.chosen_file
-        found = sha256(file)
-        if plan.from_sha256 not in (None, found):
+        digest = sha256(file)
+        if plan.from_sha256 not in (None, digest):
             raise GradlabError(
                 f"The weights of {run.path} are not those of train.from_sha256: {file} has changed. Bring them back, "
                 "or start from those of now: train.from_sha256=none."
             )
-        return cls(run=run, weights=newest.chosen, sha256=found)
+        return cls(run=run, weights=newest.chosen, sha256=digest)
 
     def check_data(self, dataset: Dataset) -> Dataset:
         """The same data, refused where their columns have other categories; noted if they are of another scale."""
@@ -202,8 +202,8 @@ def _check_categories(run: Run, raw: Raw) -> None:
 
 def _notes_on_scale(run: Run, dataset: Dataset) -> list[str]:
     """What stands out if new inputs are far from those for which the preprocessing was fitted."""
-    given = run.preprocessing
-    if not isinstance(given, Preprocessing) or given.method != "standardise":
+    preparation = run.preprocessing
+    if not isinstance(preparation, Preprocessing) or preparation.method != "standardise":
         return []
     inputs = dataset.train.sample(_SAMPLE).inputs[:].flatten()
     spread, mean = torch.std_mean(inputs)

@@ -44,14 +44,14 @@ def _rewritten(text: str, names: Mapping[str, str]) -> str:
         key, inner, held_out, value = match.groups()
         if held_out or key not in _KEYS:
             return match[0].removeprefix("data.") if held_out else match[0]
-        given = None if value is None else _literal(value)
+        literal = None if value is None else _literal(value)
         name = names.get(key, key)
         if name:
             place = f"{name}[{inner!r}]" if inner else name
-            return place if given is None else f"{place}={given}"
-        if given is None:
+            return place if literal is None else f"{place}={literal}"
+        if literal is None:
             return f"plan[{key!r}]"
-        return f"plan={{{key!r}: {f'{{{inner!r}: {given}}}' if inner else given}}}"
+        return f"plan={{{key!r}: {f'{{{inner!r}: {literal}}}' if inner else literal}}}"
 
     return _KNOB.sub(keyword, text)
 

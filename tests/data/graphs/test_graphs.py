@@ -40,7 +40,7 @@ def test_edges_that_are_asked_for_carry_no_messages() -> None:
     carried = set(map(tuple, data.train.inputs.edges.T.tolist()))
     for split in (data.train, data.validation, data.test):
         assert len(split)
-        assert not carried & set(map(tuple, split.inputs.asked.tolist()))
+        assert not carried & set(map(tuple, split.inputs.queried.tolist()))
         assert split.targets.float().mean() == pytest.approx(0.5, abs=0.1)
 
 
@@ -59,7 +59,7 @@ def test_nodes_may_be_asked_in_any_order() -> None:
     graphs = Graphs(
         torch.zeros(3, 1), torch.zeros(2, 0, dtype=torch.int64), torch.tensor([3]), torch.arange(3)[:, None]
     )
-    assert graphs[[2, 0]].asked.flatten().tolist() == [2, 0]  # type: ignore[union-attr]
+    assert graphs[[2, 0]].queried.flatten().tolist() == [2, 0]  # type: ignore[union-attr]
     assert [len(part) for part in graphs.tensor_split(2)] == [2, 1]
 
 
@@ -86,7 +86,7 @@ def test_a_split_of_nodes_is_evaluated_in_one_pass_over_the_graph() -> None:
     class Counting(torch.nn.Module):
         def forward(self, graphs: Graphs) -> torch.Tensor:
             passes.append(len(graphs))
-            return graphs.x[graphs.asked[:, 0], :2]  # type: ignore[index]
+            return graphs.x[graphs.queried[:, 0], :2]  # type: ignore[index]
 
     evaluate_supervised(Counting(), Classify(data.targets), data.train, rows=7)
     predict(Counting(), data.train.inputs, rows=7)

@@ -30,7 +30,7 @@ from gradlab.wording import counted
 def prepare_captions(
     raw: Pairs,
     wants: Wants | None = None,
-    given: Preparation | None = None,
+    origin: Preparation | None = None,
     *,
     tokenizer: Cut = "word",
     vocabulary: Vocabulary = None,
@@ -46,20 +46,22 @@ def prepare_captions(
     splits = split_pairs(raw, wants, None, validation, test, limit, seed)
     texts = [str(text) for text in raw.targets]
     learned = [texts[row] for row in splits[0]]
-    made = Tokenizer.train(tokenizer, learned, vocabulary=vocabulary, special=SPECIAL)
-    target, encoded = Sentences.fitted("target", made, context, texts, splits[0])
+    cut = Tokenizer.train(tokenizer, learned, vocabulary=vocabulary, special=SPECIAL)
+    target, encoded = Sentences.fitted("target", cut, context, texts, splits[0])
     splits, notes = fitting(raw, splits, {"caption": encoded}, context, longer)
-    source = _prepared(raw, preprocess, splits[0], given)
+    source = _prepared(raw, preprocess, splits[0], origin)
     median = np.median([len(ids) for ids in encoded])
-    notes.insert(0, f"{counted(len(texts), 'picture')} with captions of {median:.0f} tokens (median) of {len(made):,}")
+    notes.insert(0, f"{counted(len(texts), 'picture')} with captions of {median:.0f} tokens (median) of {len(cut):,}")
     return paired(raw, splits, _pixels(raw, source), Pairing(source, target), encoded, notes)
 
 
-def _prepared(raw: Pairs, method: Method, training: Rows, given: Preparation | None) -> Preprocessing:
+def _prepared(raw: Pairs, method: Method, training: Rows, origin: Preparation | None) -> Preprocessing:
     """Fitted to the training pictures, or as a network knew its own, whose weights are taken."""
-    if given is None:
+    if origin is None:
         return Preprocessing.fit(raw.inputs, method, [], [], rows=training)
-    return Preprocessing.taken_over(given.source if isinstance(given, Pairing) else given, raw.inputs, method, [], [])
+    return Preprocessing.taken_over(
+        origin.source if isinstance(origin, Pairing) else origin, raw.inputs, method, [], []
+    )
 
 
 def _pixels(raw: Pairs, source: Preprocessing) -> Any:

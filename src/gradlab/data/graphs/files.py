@@ -86,22 +86,22 @@ def graph(
     """Graphs of one's own: nodes and edges in CSV files. Nodes without a target are there, but not learned from."""
     if target is None and level != "edge":
         raise GradlabError("data.target is missing: the column of the nodes to predict. Or data.level=edge.")
-    found = _Files.of(path, edges, graph)
-    if level == "graph" and graph is None and not found.many:
+    files = _Files.of(path, edges, graph)
+    if level == "graph" and graph is None and not files.many:
         raise GradlabError(
             "data.level=graph needs data.graph=COLUMN, the column that says of which graph a node is, or --data FOLDER "
             "with a folder for each graph."
         )
-    if level == "edge" and (directed or graph or found.many):
+    if level == "edge" and (directed or graph or files.many):
         raise GradlabError("data.level=edge is for one graph whose edges have no direction.")
     reader = GraphReader(
-        node=node, graph=FOLDER if found.many else graph, label=target, source=source, destination=destination,
-        nodes="" if found.many else str(found.nodes[0].absolute()),
-        edges=EDGES if found.many else str(found.edges[0].absolute()),
+        node=node, graph=FOLDER if files.many else graph, label=target, source=source, destination=destination,
+        nodes="" if files.many else str(files.nodes[0].absolute()),
+        edges=EDGES if files.many else str(files.edges[0].absolute()),
         level=level, directed=directed, separator=separator, encoding=encoding,
     )  # fmt: skip
-    with found.guarded():
-        nodes, listed = reader.files(path) if found.many else map(reader.listing, (*found.nodes, *found.edges))
+    with files.guarded():
+        nodes, listed = reader.files(path) if files.many else map(reader.listing, (*files.nodes, *files.edges))
         nodes.check([n for n in (target, graph, node, *drop, *categories) if n is not None])
         unused = {reader.node_column(nodes), reader.graph, target, *drop}
         columns = [_column(nodes, n, n in categories) for n in nodes.names if n not in unused]
@@ -124,8 +124,8 @@ def graph(
         * (not known.all())
     )
     targets, classes = _targets(nodes, target, texts[rows[known]].tolist())
-    asked = None if level == "graph" else rows[known][:, None]
-    return replace(raw, targets=targets, classes=classes, asked=asked)
+    labelled = None if level == "graph" else rows[known][:, None]
+    return replace(raw, targets=targets, classes=classes, queried=labelled)
 
 
 def _column(nodes: Listing, name: str, category: bool) -> Column:

@@ -19,11 +19,11 @@ def as_links(raw: RawGraphs, pairs: Indices, seed: int) -> RawGraphs:
         a, b = sorted(generator.integers(nodes, size=2).tolist())
         if a != b and (a, b) not in there:
             absent.add((a, b))
-    asked = np.concatenate([pairs.T, np.array(sorted(absent))])
+    queried = np.concatenate([pairs.T, np.array(sorted(absent))])
     return replace(
         raw,
         level="edge",
-        asked=asked,
+        queried=queried,
         targets=np.repeat([1, 0], len(there)),
         classes=["no edge", "edge"],
         training=None,
@@ -31,8 +31,8 @@ def as_links(raw: RawGraphs, pairs: Indices, seed: int) -> RawGraphs:
     )
 
 
-def without(pairs: Indices, asked: Indices) -> Indices:
+def without(pairs: Indices, queried: Indices) -> Indices:
     """The pairs that are not asked for, in either direction."""
-    taken = set(zip(*np.sort(asked, axis=0).tolist(), strict=True))
+    taken = set(zip(*np.sort(queried, axis=0).tolist(), strict=True))
     kept = [pair not in taken for pair in zip(*pairs.tolist(), strict=True)]
     return pairs[:, np.array(kept, dtype=bool)]

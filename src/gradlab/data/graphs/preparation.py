@@ -77,8 +77,8 @@ class GraphPreparation(Preparation):
 
     def graphs(self, raw: RawGraphs) -> Graphs:
         """All examples of a source."""
-        asked = None if raw.asked is None else torch.from_numpy(raw.asked)
-        return Graphs(self.features(raw), torch.from_numpy(raw.edges), torch.from_numpy(raw.graph_sizes), asked)
+        queried = None if raw.queried is None else torch.from_numpy(raw.queried)
+        return Graphs(self.features(raw), torch.from_numpy(raw.edges), torch.from_numpy(raw.graph_sizes), queried)
 
     def __call__(self, raw: Any) -> Graphs:
         """What `GraphReader.read` gives: for each example, the graphs that it is of and its row."""
@@ -163,7 +163,7 @@ def _apart(raw: RawGraphs, train: Indices, seed: int) -> tuple[RawGraphs, Indice
 
     Held-out edges carry none in any split, since a model would else see the answer.
     """
-    assert raw.asked is not None
+    assert raw.queried is not None
     generator = np.random.default_rng([seed, 4])
     carry = np.concatenate(
         [
@@ -171,7 +171,7 @@ def _apart(raw: RawGraphs, train: Indices, seed: int) -> tuple[RawGraphs, Indice
             for rows in (train[raw.targets[train] == 0], train[raw.targets[train] == 1])
         ]
     )  # as many pairs without an edge are left out, so that both are as frequent as in the other splits
-    messages = raw.asked[carry[raw.targets[carry] == 1]].T
+    messages = raw.queried[carry[raw.targets[carry] == 1]].T
     if not messages.shape[1]:
         raise GradlabError("There are too few edges to train on: some carry messages, others are learned from.")
     return replace(raw, edges=both_ways(messages, raw.directed)), np.setdiff1d(train, carry)
@@ -211,8 +211,8 @@ def _fitted(raw: RawGraphs, wanted: str, method: Method, levels: int, train: Ind
 
 def _seen(raw: RawGraphs, train: Indices) -> Indices:
     """The nodes of the training examples."""
-    if raw.asked is not None:
-        return np.unique(raw.asked[train])
+    if raw.queried is not None:
+        return np.unique(raw.queried[train])
     starts = np.concatenate([[0], np.cumsum(raw.graph_sizes)])
     return np.concatenate([np.arange(starts[i], starts[i + 1]) for i in train])
 
@@ -242,9 +242,9 @@ def _notes(raw: RawGraphs, preparation: GraphPreparation, splits: Mapping[str, E
 
 def _leakage(raw: RawGraphs, train: Indices) -> str:
     """How far training sees held-out nodes: their features and edges, never their labels."""
-    assert raw.asked is not None
+    assert raw.queried is not None
     inside = np.zeros(len(raw.nodes), dtype=bool)
-    inside[raw.asked[train].ravel()] = True
+    inside[raw.queried[train].ravel()] = True
     crossing = int((inside[raw.edges[0]] != inside[raw.edges[1]]).sum()) // (1 if raw.directed else 2)
     return (
         f"{counted(crossing, 'edge')} lead from training nodes to others: training sees features and edges of "
@@ -254,7 +254,7 @@ def _leakage(raw: RawGraphs, train: Indices) -> str:
 
 def names_of(raw: RawGraphs, rows: Sequence[int]) -> list[str]:
     """What the user calls some examples."""
-    if raw.asked is None:
+    if raw.queried is None:
         return [str(row) for row in rows]
     names = raw.node_names or [str(i) for i in range(len(raw.nodes))]
-    return ["-".join(names[node] for node in raw.asked[row]) for row in rows]
+    return ["-".join(names[node] for node in raw.queried[row]) for row in rows]

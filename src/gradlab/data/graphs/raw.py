@@ -23,7 +23,7 @@ class RawGraphs:
     level: Level = "node"
     targets: npt.NDArray[Any]
     """One for each example."""
-    asked: Indices | None = None
+    queried: Indices | None = None
     """The nodes of each example; None where the examples are the graphs."""
     classes: list[str] | None = None
     graph_sizes: Indices
@@ -57,7 +57,7 @@ class RawGraphs:
     def fingerprint(self) -> str:
         """SHA-256 over every value."""
         digest = hashlib.sha256(str((self.level, self.classes, self.features, self.directed)).encode())
-        for array in (self.nodes, self.edges, self.targets, self.asked, self.graph_sizes, self.training):
+        for array in (self.nodes, self.edges, self.targets, self.queried, self.graph_sizes, self.training):
             if array is not None:
                 digest.update(str((array.dtype, array.shape)).encode())
                 digest.update(np.ascontiguousarray(array).data)

@@ -65,11 +65,11 @@ class GraphReader:
         raw = table.graphs(self, *self.pairs(edges, table))
         by_graph = self.level == "graph"
         chosen = table.first_of_each if by_graph else np.arange(len(raw.nodes))
-        asked = None if by_graph else chosen[:, None]
+        queried = None if by_graph else chosen[:, None]
         names = table.graph_names if by_graph else raw.node_names
         texts = {name: [table.texts[name][i] for i in chosen] for name in beside}
         places = [table.where(int(i)) for i in chosen]
-        return Reading(_examples(raw, asked, len(chosen)), names, texts, places, raw.notes, self.level)
+        return Reading(_examples(raw, queried, len(chosen)), names, texts, places, raw.notes, self.level)
 
     def _read_pairs(self, source: str, beside: Sequence[str]) -> Reading:
         """Pairs of nodes, between which an edge may be; one that is known carries no message, as in training."""
@@ -91,11 +91,11 @@ class GraphReader:
         known, notes = self.pairs(edges, table)
         listing = Listing.of_file(asked_for, self.separator, self.encoding)
         listing.check_rows()
-        asked = self.ends(listing, table)[0]
-        raw = table.graphs(self, without(known, asked), notes)
-        names = ["-".join(table.names[i] for i in pair) for pair in asked.T]
+        queried = self.ends(listing, table)[0]
+        raw = table.graphs(self, without(known, queried), notes)
+        names = ["-".join(table.names[i] for i in pair) for pair in queried.T]
         places = [listing.place(row) for row in range(len(listing))]
-        return Reading(_examples(raw, asked.T, len(names)), names, {}, places, raw.notes, "pair")
+        return Reading(_examples(raw, queried.T, len(names)), names, {}, places, raw.notes, "pair")
 
     def files(self, source: str) -> tuple[Listing, Listing]:
         """Nodes and edges."""
@@ -140,8 +140,8 @@ class GraphReader:
             )
         listing.check(ends)
         groups = listing.column(graph[0]) if graph else None
-        found = [table.numbers(listing, name, way, groups) for name, way in zip(ends, ("from", "to"), strict=True)]
-        return np.stack(found), bool(graph)
+        numbers = [table.numbers(listing, name, way, groups) for name, way in zip(ends, ("from", "to"), strict=True)]
+        return np.stack(numbers), bool(graph)
 
     def pairs(self, listing: Listing, table: "NodeTable") -> tuple[Indices, list[str]]:
         """Edges as numbers of nodes, each once and none to itself, and what was left out for that."""
@@ -149,12 +149,12 @@ class GraphReader:
         if not len(listing):
             self.ends(listing, table)
             raise _no_edges(path)
-        found, told = self.ends(listing, table)
-        if self.graph and not told:
-            apart = np.flatnonzero(table.membership[found[0]] != table.membership[found[1]])
+        listed, by_graph = self.ends(listing, table)
+        if self.graph and not by_graph:
+            apart = np.flatnonzero(table.membership[listed[0]] != table.membership[listed[1]])
             if len(apart):
                 raise GradlabError(f"{listing.place(int(apart[0]))}: the edge leads from one graph to another.")
-        once, loops, repeated = simple(found, self.directed)
+        once, loops, repeated = simple(listed, self.directed)
         if not once.shape[1]:
             raise _no_edges(path)
         notes = [f"{path}: {counted(loops, 'self loop')} left out: each layer counts a node itself"] * bool(loops)
@@ -170,9 +170,9 @@ def folders_of_graphs(path: Path) -> list[Path]:
     return sorted(file.parent for file in path.glob(f"*/{NODES}"))
 
 
-def _examples(raw: RawGraphs, asked: Indices | None, count: int) -> Any:
+def _examples(raw: RawGraphs, queried: Indices | None, count: int) -> Any:
     """For each example, the graphs that it is of and its row."""
-    asking = replace(raw, asked=asked, targets=np.zeros(count, dtype=np.int64))
+    asking = replace(raw, queried=queried, targets=np.zeros(count, dtype=np.int64))
     return as_array([(asking, i) for i in range(count)])
 
 
@@ -269,8 +269,8 @@ class NodeTable:
             graphs = [self.graph_names[i] for i in self.membership]
             known = {key: i for i, key in enumerate(zip(graphs, self.names, strict=True))}
             keys = list(zip(groups, names, strict=True))
-        found = np.array([known.get(key, -1) for key in keys], dtype=np.int64)
-        unknown = np.flatnonzero(found < 0)
+        numbers = np.array([known.get(key, -1) for key in keys], dtype=np.int64)
+        unknown = np.flatnonzero(numbers < 0)
         if len(unknown):
             row = int(unknown[0])
             lacks = self.listing.path if groups is None else f"graph {groups[row]!r}"
@@ -279,7 +279,7 @@ class NodeTable:
                 f"{listing.place(row)}, column {column!r}: {what if names[row] else 'the name of a node is missing'} "
                 f"({counted(len(unknown), 'row')} in all). Add the node, or remove the edge."
             )
-        return found
+        return numbers
 
     def graphs(self, reader: GraphReader, pairs: Indices, notes: list[str]) -> RawGraphs:
         """The graphs, of which nothing is asked yet."""

@@ -126,8 +126,8 @@ def _split(
     reconstruct: bool,
 ) -> Lines | None:
     if (source is None) != (target is None):
-        given, missing = ("source", "target") if target is None else ("target", "source")
-        raise GradlabError(f"{prefix}{given}_file is set and {prefix}{missing}_file is not. Name both files.")
+        present, missing = ("source", "target") if target is None else ("target", "source")
+        raise GradlabError(f"{prefix}{present}_file is set and {prefix}{missing}_file is not. Name both files.")
     if path is not None and source is not None:
         raise GradlabError(f"{path} and {source} are two places for the same pairs. Name one of them.")
     if source is not None and target is not None:

@@ -108,7 +108,7 @@ class PairedExamples(Examples):
 def prepare_pairs(
     raw: Pairs,
     wants: Wants | None = None,
-    given: Preparation | None = None,
+    origin: Preparation | None = None,
     *,
     tokenizer: Cut = "bpe",
     vocabulary: Vocabulary = None,
@@ -121,7 +121,7 @@ def prepare_pairs(
     seed: SplitSeed = 0,
 ) -> Dataset:
     """Split, make tokenizers of the training pairs, and cut all pairs into tokens."""
-    splits = split_pairs(raw, wants, given, validation, test, limit, seed)
+    splits = split_pairs(raw, wants, origin, validation, test, limit, seed)
     texts = [str(t) for t in raw.inputs], [str(t) for t in raw.targets]
     learned = [[side[row] for row in splits[0]] for side in texts]
     if shared:
@@ -132,7 +132,7 @@ def prepare_pairs(
     source, read = Sentences.fitted("source", tokenizers[0], context, texts[0], splits[0])
     target, written = Sentences.fitted("target", tokenizers[1], context, texts[1], splits[0])
     splits, notes = fitting(raw, splits, {"source": read, "target": written}, context, longer)
-    sizes = " and ".join(f"{len(made):,}" for made in tokenizers[: 1 if shared else 2])
+    sizes = " and ".join(f"{len(cut):,}" for cut in tokenizers[: 1 if shared else 2])
     medians = [f"{np.median([len(ids) for ids in side]):.0f}" for side in (read, written)]
     notes.insert(
         0, f"{counted(len(raw.inputs), 'pair')} of {' and '.join(medians)} tokens (median), vocabulary {sizes}"
@@ -167,7 +167,7 @@ def paired(
 def split_pairs(
     raw: Pairs,
     wants: Wants | None,
-    given: Preparation | None,
+    origin: Preparation | None,
     validation: float,
     test: float | None,
     limit: int | None,
@@ -175,7 +175,7 @@ def split_pairs(
 ) -> Splits:
     """Rows for training, validation and test: the source's own, where it has some."""
     raw.wanted(wants)
-    if given is not None:
+    if origin is not None:
         raise GradlabError("train.from_run is for classifiers; a model of pairs is trained from the beginning.")
     test = None if raw.test_from is not None else test
     return split_rows(raw, validation=validation, test=test, folds=None, fold=0, limit=limit, seed=seed)

@@ -35,7 +35,7 @@ def seasonal_series(
     check_memory(16 * count * rows, f"{count:,} series of {rows:,} rows", "Make fewer.")
     generator = np.random.default_rng(seed)
     t, harmonics = np.arange(rows), np.arange(1, _HARMONICS + 1)
-    made = []
+    parts = []
     for i in range(count):
         unit, swing = 10 ** generator.uniform(0, 2), generator.normal(size=(2, len(harmonics))) / harmonics
         angles = 2 * np.pi * np.outer(t, harmonics) / _DAY
@@ -48,7 +48,7 @@ def seasonal_series(
             lasting[j] = memory * lasting[j - 1] * (j > 0) + shocks[j]
         trend = generator.normal(5, 1) + generator.normal(0, 1) * t / rows
         values = unit * (trend + day * week + effect * event + lasting)
-        made.append(TimeSeries(name=f"series {i}", start=0, values=values, covariates=event[:, None]))
+        parts.append(TimeSeries(name=f"series {i}", start=0, values=values, covariates=event[:, None]))
     spacing = Spacing(unit="day", size=1 / 24, origin=_BEGIN, form=ISO)
     columns = [
         Column(name="time", kind="date", use="time", format=ISO),
@@ -56,4 +56,4 @@ def seasonal_series(
         Column(name="value", kind="number", use="target"),
         Column(name="event", kind="number", use="known"),
     ]
-    return Panel(series=made, spacing=spacing, known=["event"], reader=SeriesReader(columns=columns, spacing=spacing))
+    return Panel(series=parts, spacing=spacing, known=["event"], reader=SeriesReader(columns=columns, spacing=spacing))

@@ -18,8 +18,8 @@ def season_of(spacing: Spacing, training: Sequence[Numbers]) -> tuple[int, str]:
     calendar = _by_calendar(spacing)
     if calendar and _LEAST * calendar <= longest:
         return calendar, "by the calendar"
-    found = _by_likeness(training)
-    return found, "by autocorrelation" if found > 1 else "nothing repeats"
+    period = _by_likeness(training)
+    return period, "by autocorrelation" if period > 1 else "nothing repeats"
 
 
 def _by_calendar(spacing: Spacing) -> int:

@@ -224,9 +224,9 @@ class _Number:
             predicted[held] = means[level[held]]
             if bins is None and not column.is_code:  # between the nearest numbers that are known
                 there = (counts > 0) & ~np.isnan(column.values)
-                asked = held[~np.isnan(column.column[held])]
+                present = held[~np.isnan(column.column[held])]
                 if there.any():
-                    predicted[asked] = np.interp(column.column[asked], column.values[there], means[there])
+                    predicted[present] = np.interp(column.column[present], column.values[there], means[there])
         return predicted
 
     def together(self, predicted: list[Numbers]) -> Numbers:

@@ -64,7 +64,7 @@ class Beginning(Context):
 def prepare_texts(
     raw: Raw,
     wants: Wants | None = None,
-    given: Preparation | None = None,
+    origin: Preparation | None = None,
     *,
     tokenizer: Annotated[Kind, "what a token is: a byte, a character, a word, or a piece of one (bpe)"] = "word",
     vocabulary: Vocabulary = None,
@@ -82,8 +82,8 @@ def prepare_texts(
     train, validated, tested = split_rows(
         raw, validation=validation, test=test, folds=folds, fold=fold, limit=limit, seed=seed
     )
-    if given is not None:
-        trained = _taken_over(given, context)
+    if origin is not None:
+        trained = _taken_over(origin, context)
     else:
         learned = (piece for document in raw.inputs[train] for piece in document)
         trained = Tokenizer.train(tokenizer, learned, vocabulary=vocabulary, special=["<pad>"])
@@ -110,15 +110,15 @@ def prepare_texts(
     )
 
 
-def _taken_over(given: Preparation, context: int) -> Tokenizer:
+def _taken_over(origin: Preparation, context: int) -> Tokenizer:
     """The tokenizer by which a model was trained that is to read these texts."""
-    if not isinstance(given, Beginning):
-        raise GradlabError(f"train.from_run was trained on {given.spec}, and these are texts. Take another run.")
-    if given.context != context:
+    if not isinstance(origin, Beginning):
+        raise GradlabError(f"train.from_run was trained on {origin.spec}, and these are texts. Take another run.")
+    if origin.context != context:
         raise GradlabError(
-            f"train.from_run reads {given.context} tokens of a text, not {context}. Set data.context={given.context}."
+            f"train.from_run reads {origin.context} tokens of a text, not {context}. Set data.context={origin.context}."
         )
-    return Tokenizer.from_json(given.tokenizer)
+    return Tokenizer.from_json(origin.tokenizer)
 
 
 def as_array(documents: Sequence[Any]) -> npt.NDArray[Any]:

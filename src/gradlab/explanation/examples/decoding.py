@@ -23,19 +23,19 @@ def _next_word(tokens: Tensor) -> Tensor:
     """Log-probabilities of what follows each text, as a table says."""
     rows = []
     for row in tokens.tolist():
-        told = _FOLLOWING.get(" ".join(_WORDS[token] for token in row), {})
-        rest = math.log((1 - sum(map(math.exp, told.values()))) / _REST)
-        rows.append([told.get(word, -30.0) for word in _WORDS] + [rest] * _REST)
+        following = _FOLLOWING.get(" ".join(_WORDS[token] for token in row), {})
+        rest = math.log((1 - sum(map(math.exp, following.values()))) / _REST)
+        rows.append([following.get(word, -30.0) for word in _WORDS] + [rest] * _REST)
     return torch.tensor(rows, dtype=torch.float64)[:, None].expand(-1, tokens.shape[1], -1)
 
 
 @worked("beam-example", "A beam search that keeps two hypotheses, and changes its mind")
 def two_hypotheses() -> list[Step]:
-    found = beam_search(_next_word, [[0]], 3, Beam(2, n_best=2), record=True)
+    written = beam_search(_next_word, [[0]], 3, Beam(2, n_best=2), record=True)
     greedy = beam_search(_next_word, [[0]], 3, Beam(1), record=True)
-    (root,) = found.trees
-    texts = [" ".join(_WORDS[token] for token in text[1:]) for text in found.tokens[0].tolist()]
-    sums, scores = found.log_probabilities[0].tolist(), found.scores[0].tolist()
+    (root,) = written.trees
+    texts = [" ".join(_WORDS[token] for token in text[1:]) for text in written.tokens[0].tolist()]
+    sums, scores = written.log_probabilities[0].tolist(), written.scores[0].tolist()
     only = " ".join(_WORDS[token] for token in greedy.tokens[0, 0].tolist()[1:])
     return [
         Step(

@@ -94,9 +94,9 @@ class Translator(Observer):
             begin = torch.full((1, 1), text.encoder["<bos>"])
             source = Conditioned(self.model.eval(), self.data.test.inputs[row : row + 1])
             beam, end = Beam(BEAM, n_best=BEAM), text.encoder["<eos>"]
-            found = beam_search(source, begin, text.most_written, beam, eos=end, pad=0)
-        words = [text.decode(tokens[1:]) for tokens in found.tokens[0].tolist()]
-        return list(zip(words, found.log_probabilities[0].tolist(), found.scores[0].tolist(), strict=True))
+            written = beam_search(source, begin, text.most_written, beam, eos=end, pad=0)
+        words = [text.decode(tokens[1:]) for tokens in written.tokens[0].tolist()]
+        return list(zip(words, written.log_probabilities[0].tolist(), written.scores[0].tolist(), strict=True))
 
 
 @worked("machine-translation", "English to Spanish: trained for some steps, then written word by word")

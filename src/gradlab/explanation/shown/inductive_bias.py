@@ -50,21 +50,21 @@ def mistakes() -> dict[str, list[float]]:
     x = torch.stack([_field(torch.from_numpy(raw.inputs[row]) / 16, draw) for row in rows.tolist()])
     y, places = torch.from_numpy(raw.targets)[rows], torch.randperm(_FIELD**2, generator=draw)
     seen = {"pixels in order": x, "pixels permuted": x.flatten(1)[:, places].reshape(x.shape)}
-    found: dict[str, list[float]] = {}
+    errors: dict[str, list[float]] = {}
     with torch.random.fork_rng(devices=()):
         for order, pictures in seen.items():
             for size in _SIZES:
                 torch.manual_seed(0)
                 for name, model in _models().items():
-                    found.setdefault(f"{name}, {order}", []).append(_error(model, pictures, y, size))
-    return found
+                    errors.setdefault(f"{name}, {order}", []).append(_error(model, pictures, y, size))
+    return errors
 
 
 @shown("inductive-bias", "conv.conv2d", "translation-equivariance", "feature-order-invariance")
 def order_of_the_pixels() -> Figure:
-    found = mistakes()
+    rates = mistakes()
     traces = []
-    for name, errors in found.items():
+    for name, errors in rates.items():
         color, dash = PALETTE["convolutions" in name], "dot" if "permuted" in name else "solid"
         drawn = line(name, _SIZES, errors, color, "%{x} examples: %{y:.1%}<extra></extra>")
         traces.append(drawn | {"mode": "lines+markers", "line": {"color": color, "width": 2.5, "dash": dash}})

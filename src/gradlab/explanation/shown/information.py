@@ -107,15 +107,15 @@ def normals_that_agree() -> Figure:
     rng, bins, number = np.random.default_rng(0), 8, 400
     tried = np.linspace(-0.95, 0.95, 15)
     edges = [NormalDist().inv_cdf(k / bins) for k in range(1, bins)]
-    found, plain = [], []
+    projected, plain = [], []
     for r in tried:
         x, noise = rng.normal(size=(2, number))
         pair = [np.digitize(each, edges) for each in (x, r * x + math.sqrt(1 - r**2) * noise)]
-        found.append(information.mutual_information_estimate(*pair, base=2))
+        projected.append(information.mutual_information_estimate(*pair, base=2))
         plain.append(information.mutual_information_estimate(*pair, correct=False, base=2).value)
     hover = "correlation %{x:.2f}: %{y:.3f} bits<extra></extra>"
-    estimates = dots("estimate, with its interval of 95%", tried, [e.value for e in found], ACCENT, hover, size=7)
-    spread = {"type": "data", "array": [e.high - e.value for e in found], "color": ACCENT, "thickness": 1.5}
+    estimates = dots("estimate, with its interval of 95%", tried, [e.value for e in projected], ACCENT, hover, size=7)
+    spread = {"type": "data", "array": [e.high - e.value for e in projected], "color": ACCENT, "thickness": 1.5}
     return Figure(
         "What two normals tell of each other, by their correlation",
         [

@@ -47,7 +47,7 @@ class Condition(nn.Module):
     ) -> Float[Tensor, "batch {self.dim}"]:
         c = self.second(self.activation(self.first(sinusoids(time, self.dim))))
         if self.label is not None:
-            told = torch.full(time.shape, self.classes, device=time.device) if labels is None else labels
-            c = c + self.label(told)
+            classes = torch.full(time.shape, self.classes, device=time.device) if labels is None else labels
+            c = c + self.label(classes)
         known: Tensor = self.activation(c)
         return known

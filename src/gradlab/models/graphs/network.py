@@ -56,7 +56,7 @@ class GraphNetwork(nn.Module):
 
     def forward(self, graphs: Graphs) -> Float[Tensor, "examples outputs"]:
         h = self.nodes(graphs)
-        h = self.pool(h, graphs.graph, len(graphs)) if graphs.asked is None else h[graphs.asked].prod(1)
+        h = self.pool(h, graphs.graph, len(graphs)) if graphs.queried is None else h[graphs.queried].prod(1)
         y: Tensor = self.head(self.dropout(h))
         return y
 

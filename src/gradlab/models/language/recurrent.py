@@ -43,11 +43,11 @@ class RecurrentSizes:
         more. Jozefowicz et al. 2015.
         """
         kind = by_cell[self.cell]
-        made = nn.ModuleList(kind(width if i else self.dim, self.units, batch_first=True) for i in range(self.layers))
+        layers = nn.ModuleList(kind(width if i else self.dim, self.units, batch_first=True) for i in range(self.layers))
         if self.cell == "lstm":
-            for layer in made:
+            for layer in layers:
                 nn.init.ones_(cast(Tensor, layer.bias_ih_l0)[self.units : 2 * self.units])
-        return made
+        return layers
 
 
 @dataclass(frozen=True, kw_only=True)

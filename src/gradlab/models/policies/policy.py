@@ -45,13 +45,13 @@ class Policy(nn.Module):
 
         With a `gain` of its last layer, weights are orthogonal, which actors and critics are usually begun with.
         """
-        made = mlp(Table(self.observation.width + beside), outputs, hidden=hidden, activation=activation)
+        network = mlp(Table(self.observation.width + beside), outputs, hidden=hidden, activation=activation)
         if gain:
-            maps = [module for module in made.modules() if isinstance(module, nn.Linear)]
+            maps = [module for module in network.modules() if isinstance(module, nn.Linear)]
             for one in maps:
                 nn.init.orthogonal_(one.weight, gain if one is maps[-1] else math.sqrt(2))
                 nn.init.zeros_(one.bias)
-        return made
+        return network
 
 
 class Observations(nn.Module):

@@ -59,7 +59,7 @@ class Row:
     count: str = "layers"
     """The argument of ours that says how many layers there are."""
 
-    given: Callable[[Values], bool] = lambda values: True
+    when: Callable[[Values], bool] = lambda values: True
     """Whether a model with these arguments has it."""
 
     def of_layer(self, i: int) -> "Row":
@@ -167,5 +167,5 @@ class Architecture:
     def layered(self, values: Values) -> Iterator[Row]:
         """The rows of a model with these arguments, those of layers for each of them."""
         for row in self.rows:
-            if row.given(values):
+            if row.when(values):
                 yield from map(row.of_layer, range(values[row.count])) if "*" in row.ours else [row]

@@ -144,11 +144,11 @@ MARIAN = Architecture(
             row
             for half in ("encoder", "decoder")
             for row in (
-                Row(f"{half}.embedding.weight", ("model.shared.weight",), given=lambda values: values["shared"]),
+                Row(f"{half}.embedding.weight", ("model.shared.weight",), when=lambda values: values["shared"]),
                 Row(
                     f"{half}.embedding.weight",
                     (f"model.{half}.embed_tokens.weight",),
-                    given=lambda values: not values["shared"],
+                    when=lambda values: not values["shared"],
                 ),
             )
         ),
@@ -198,9 +198,9 @@ def _t5_rows(half: str, *attentions: tuple[str, str, str]) -> tuple[Row, ...]:
     ours, theirs = f"{half}.layers.*", f"{half}.block.*.layer"
     mlp = f"{theirs}.{len(attentions)}"
     rows = [
-        Row(f"{ours}.mlp.linear1.weight", (f"{mlp}.DenseReluDense.wi.weight",), given=lambda v: not _gated(v)),
+        Row(f"{ours}.mlp.linear1.weight", (f"{mlp}.DenseReluDense.wi.weight",), when=lambda v: not _gated(v)),
         Row(f"{ours}.mlp.gate.weight", (f"{mlp}.DenseReluDense.wi_0.weight",)),
-        Row(f"{ours}.mlp.linear1.weight", (f"{mlp}.DenseReluDense.wi_1.weight",), given=_gated),
+        Row(f"{ours}.mlp.linear1.weight", (f"{mlp}.DenseReluDense.wi_1.weight",), when=_gated),
         Row(f"{ours}.mlp.linear2.weight", (f"{mlp}.DenseReluDense.wo.weight",)),
         Row(f"{ours}.norm2.weight", (f"{mlp}.layer_norm.weight",)),
         Row(

@@ -45,9 +45,9 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
     path = Path(folder)
     config = read_config(path)
     architecture = architecture_of(config, path)
-    found = _read(path)
+    read = _read(path)
     with interpreting(path / CONFIG, _SAVE_AGAIN):
-        values = architecture.arguments(config, found, str(path / CONFIG), dropout)
+        values = architecture.arguments(config, read, str(path / CONFIG), dropout)
         for count in {row.count for row in architecture.rows}:
             if values[count] > _MOST_LAYERS:
                 raise ValueError(f"{values[count]:,} layers")
@@ -58,8 +58,8 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
     wanted: Shapes = {}
     for row in rows:
         wanted |= zip(row.theirs, row.shapes(shapes[row.ours], values), strict=True)
-    tensors = _checked(_named(found, architecture, wanted), architecture, wanted, path)
-    del found
+    tensors = _checked(_named(read, architecture, wanted), architecture, wanted, path)
+    del read
     dtype = reduce(torch.promote_types, (tensor.dtype for tensor in tensors.values()))
     joined: dict[tuple[str, ...], Tensor] = {}
     for row in rows:

@@ -14,19 +14,19 @@ from gradlab.nn.graphs.segments import Edges
 class Graphs:
     """Nodes and edges, and what is asked of them: one row of outputs for each example.
 
-    An example is a node, a pair of nodes (an edge), or a whole graph. `asked` has the nodes of each example; without it
-    the examples are the graphs themselves, of which `graph_sizes` has the nodes. Rows can be chosen as of a tensor: of
-    nodes and edges, the graph around them stays whole.
+    An example is a node, a pair of nodes (an edge), or a whole graph. `queried` has the nodes of each example; without
+    it the examples are the graphs themselves, of which `graph_sizes` has the nodes. Rows can be chosen as of a tensor:
+    of nodes and edges, the graph around them stays whole.
     """
 
     x: Float[Tensor, "nodes features"]
     edges: Edges
     """Sorted by the node that receives."""
     graph_sizes: Int64[Tensor, " graphs"]
-    asked: Int64[Tensor, "examples nodes_each"] | None = None
+    queried: Int64[Tensor, "examples nodes_each"] | None = None
 
     def __len__(self) -> int:
-        return len(self.graph_sizes if self.asked is None else self.asked)
+        return len(self.graph_sizes if self.queried is None else self.queried)
 
     @property
     def shape(self) -> torch.Size:
@@ -51,7 +51,7 @@ class Graphs:
     @property
     def least_rows(self) -> int:
         """Examples at a time where nothing is learned: around any nodes and pairs the whole graph is read."""
-        return 0 if self.asked is None else len(self)
+        return 0 if self.queried is None else len(self)
 
     @property
     def graph(self) -> Int64[Tensor, " nodes"]:
@@ -59,7 +59,7 @@ class Graphs:
         return torch.arange(len(self.graph_sizes), device=self.device).repeat_interleave(self.graph_sizes)
 
     def _tensors(self, change: Any) -> "Graphs":
-        names = ("x", "edges", "graph_sizes", *(() if self.asked is None else ("asked",)))
+        names = ("x", "edges", "graph_sizes", *(() if self.queried is None else ("queried",)))
         return replace(self, **{name: change(getattr(self, name)) for name in names})
 
     def to(self, device: torch.device, non_blocking: bool = False) -> "Graphs":
@@ -71,8 +71,8 @@ class Graphs:
     def __getitem__(self, chosen: Any) -> "Graphs":
         if not isinstance(chosen, slice):
             chosen = torch.as_tensor(chosen, device=self.device)
-        if self.asked is not None:
-            return replace(self, asked=self.asked[chosen])
+        if self.queried is not None:
+            return replace(self, queried=self.queried[chosen])
         rows = torch.arange(len(self), device=self.device)[chosen]
         return self if len(rows) == len(self) and bool((rows[1:] > rows[:-1]).all()) else self._some(rows)
 

@@ -35,8 +35,8 @@ def _losses(record: Record, verdict: Verdict) -> list[Html]:
     if not trained:
         return []
     traces = _traces(trained) if several else [_trace(*trained[0], TRAIN)]
-    judged = [(f"{j.kind}, gradients off", j.values) for j in record.loss_calls if not j.training and j.values]
-    for (name, values), color in zip(judged, [VALIDATION, *reversed(PALETTE)], strict=False):
+    evaluated = [(f"{j.kind}, gradients off", j.values) for j in record.loss_calls if not j.training and j.values]
+    for (name, values), color in zip(evaluated, [VALIDATION, *reversed(PALETTE)], strict=False):
         traces.append(_trace(name, values, color, mode="lines+markers", marker={"color": color, "size": 5}))
     causes = [f for f in verdict.findings if f.severity != "note" and f.follows_from is None and f.since_step > 0]
     shapes = [draw.level(f.since_step, across="y", color=POOR) for f in causes]
@@ -45,7 +45,7 @@ def _losses(record: Record, verdict: Verdict) -> list[Html]:
     if math.isfinite(constant):
         shapes.append(draw.level(constant))
         notes.append("Dotted, level: what the best constant prediction would give.")
-    if judged:
+    if evaluated:
         notes.append("With gradients off: what a loss function gave in evaluation.")
     if (first := min((s.not_finite for s in record.losses if s.not_finite is not None), default=None)) is not None:
         notes.append(f"From step {first:,} on it was not a number.")

@@ -23,9 +23,9 @@ def _first(seen: Inspection) -> list[Html]:
     x, first = seen.inputs, seen.feature_maps[0]
     weights = first.filters[:_FILTERS].float().cpu().numpy()
     filters = [picture(weight_pixels(each), f"filter {i}") for i, each in enumerate(weights)]
-    given = [picture_row("The input", [_image(seen)])] if isinstance(x, Tensor) and is_picture([*x.shape[1:]]) else []
+    rows = [picture_row("The input", [_image(seen)])] if isinstance(x, Tensor) and is_picture([*x.shape[1:]]) else []
     return [
-        *given,
+        *rows,
         picture_row(f"The filters of layer {first.name or 'of the output'}{_words(weights.shape[1])}", filters),
     ]
 

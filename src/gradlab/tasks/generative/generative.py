@@ -153,7 +153,7 @@ class Generative(Task):
 
     # How samples are judged, once a model is finished: too slow, and too seldom of use, to be asked for meanwhile.
 
-    def judged_figures(self, model: nn.Module, split: Any) -> Figures:
+    def final_figures(self, model: nn.Module, split: Any) -> Figures:
         """How like real examples its samples are, where there is a judge and examples enough."""
         if self.judge is None or not has_inputs(split):
             return {}

@@ -126,14 +126,14 @@ class Rollouts(Stream):
 
         The mean of −log ρ is the same on average, but of a sample it can be negative.
         """
-        told = {**self.ongoing.figures(), **self.told}
+        figures = {**self.ongoing.figures(), **self.told}
         if self.batch:
             with torch.no_grad():
                 outputs, _ = self.model(self.batch["observations"])
                 log_probs, _ = self.model.distribution.log_prob(outputs, self.batch["actions"])
                 log_ratio = log_probs - self.batch["log_probs"]
-                told["kl"] = (log_ratio.exp() - 1 - log_ratio).mean().item()
-        return told
+                figures["kl"] = (log_ratio.exp() - 1 - log_ratio).mean().item()
+        return figures
 
     def snapshot(self) -> dict[str, Any]:
         if not self.batch:

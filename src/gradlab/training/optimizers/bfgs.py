@@ -36,11 +36,11 @@ class Bfgs(ClosureOptimizer):
         for _ in range(self.iterations):
             if not here.gradient.abs().max() > _FLAT:
                 break
-            found = bfgs_step(look, here, self.inverse, lr)
-            if found is None:
+            step = bfgs_step(look, here, self.inverse, lr)
+            if step is None:
                 self.inverse = None  # rounding has spoilt it, or there is nothing to gain
                 break
-            here, self.inverse = found
+            here, self.inverse = step
         self._place(here.x, here.gradient)
 
     def _place(self, x: Tensor, gradient: Tensor | None = None) -> None:

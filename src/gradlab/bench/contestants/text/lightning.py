@@ -49,7 +49,7 @@ class _Module(lightning.LightningModule):  # type: ignore[misc, unused-ignore]  
         return F.cross_entropy(self.model(x).flatten(0, 1), y.flatten())
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        made: torch.optim.Optimizer = getattr(torch.optim, self.case.optimizer)(
+        optimizer: torch.optim.Optimizer = getattr(torch.optim, self.case.optimizer)(
             self.model.parameters(), lr=self.case.lr, weight_decay=self.case.weight_decay
         )
-        return made
+        return optimizer
