@@ -25,7 +25,7 @@ def test_all_pictures_below_a_folder_are_learned_and_drawn(folder, quick):
     assert ended.code == 0, ended.err
     assert "Passed over 1 file" in ended.out
     assert "brought to 8×8" in ended.out
-    assert "task.judged=100" in ended.out  # what is smaller than on a GPU
+    assert "task.compared=100" in ended.out  # what is smaller than on a GPU
     assert "model.width=16" not in ended.out  # but for what was set by hand
     assert "PCA + Gaussian" not in ended.out  # there are too few examples to say anything of it
     assert "loss" in quick("evaluate", "run", "--json", cwd=folder).json

@@ -8,9 +8,10 @@ from gradlab.data import Examples, load, sources
 from gradlab.errors import GradlabError
 from gradlab.files import Damaged
 from gradlab.registry import Part
-from gradlab.run.judged import read_judge, write_judge
+from gradlab.run.judge import read_judge, write_judge
 from gradlab.specs import Picture
 from gradlab.tasks.generative import Generative
+from gradlab.tasks.generative.quality import MOST
 from gradlab.training.features import judge_of, prepare_judge
 
 
@@ -34,18 +35,18 @@ def test_two_runs_on_the_same_data_have_the_same_features_which_tell_classes(dig
 def test_what_a_run_keeps_gives_the_same_features(digits, tmp_path):
     task = Generative(digits.targets)
     prepare_judge(task, digits.train, tmp_path / "features")
-    read = read_judge(tmp_path / "features", Picture(1, 8, 8))
+    read = read_judge(tmp_path / "features", Picture(1, 8, 8), MOST)
     some = digits.test.inputs[:20]
     assert torch.equal(read.features(some), task.judge.features(some))
     assert torch.equal(read.training, task.judge.training)
     assert read.signatures == task.judge.signatures
     write_judge(task.judge, tmp_path / "features")  # as a run does that was killed there
     with pytest.raises(GradlabError, match="does not fit"):
-        read_judge(tmp_path / "features", Picture(1, 16, 16))
+        read_judge(tmp_path / "features", Picture(1, 16, 16), MOST)
     (tmp_path / "features" / "features.json").write_text("{}")
     with pytest.raises(Damaged):
-        read_judge(tmp_path / "features", Picture(1, 8, 8))
-    assert read_judge(tmp_path / "nothing", Picture(1, 8, 8)) is None
+        read_judge(tmp_path / "features", Picture(1, 8, 8), MOST)
+    assert read_judge(tmp_path / "nothing", Picture(1, 8, 8), MOST) is None
 
 
 def test_other_tasks_and_other_data_have_no_judge(tmp_path):

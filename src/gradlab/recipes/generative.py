@@ -130,7 +130,7 @@ def digits_pixelcnn() -> Recipe:
 
 
 @recipe
-@on_cpu(model__layers=4, model__channels=24, train__epochs=1, train__ema=0.99, task__judged=100)
+@on_cpu(model__layers=4, model__channels=24, train__epochs=1, train__ema=0.99, task__compared=100)
 def mnist_pixelcnn() -> Recipe:
     """MNIST in black and white, pixel by pixel, for a GPU. Needs `gradlab data fetch mnist`, or --data FOLDER."""
     train = {"epochs": 5, "batch_size": 128, "lr": 1e-3, "optimizer": "adamw", "weight_decay": 1e-4, "clip": 1.0}
@@ -173,7 +173,7 @@ def spirals_diffusion() -> Recipe:
     model__width=16,
     model__blocks=1,
     task__sampling_steps=15,
-    task__judged=100,
+    task__compared=100,
     train__steps=1000,
     train__batch_size=32,
     train__lr=2e-3,
@@ -192,7 +192,7 @@ def mnist_diffusion() -> Recipe:
 @on_cpu(
     model__width=16,
     task__sampling_steps=15,
-    task__judged=100,
+    task__compared=100,
     train__steps=500,
     train__batch_size=16,
     train__lr=2e-3,

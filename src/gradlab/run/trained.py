@@ -19,7 +19,7 @@ from gradlab.files.tensors import save_tensors
 from gradlab.models import build_model
 from gradlab.run import checkpoint
 from gradlab.run.files import RunFiles
-from gradlab.run.judged import read_judge
+from gradlab.run.judge import read_judge
 from gradlab.run.samples import Drawing, Drawn, Wish
 from gradlab.specs import Array
 from gradlab.tasks import Generative, Task, evaluate, predict, tasks
@@ -60,7 +60,7 @@ class TrainedRun(RunFiles):
     def with_judge(self, task: Task) -> Task:
         """A task of the run; one that draws, with that by which its finished training was judged."""
         if isinstance(task, Generative) and task.judge is None:
-            task.judge = read_judge(self.path / "features", self.preprocessing.spec, task.judged)
+            task.judge = read_judge(self.path / "features", self.preprocessing.spec, task.compared)
         return task
 
     @cached_property

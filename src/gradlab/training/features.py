@@ -8,7 +8,7 @@ import torch
 
 from gradlab import parallel
 from gradlab.data import Examples
-from gradlab.run.judged import write_judge
+from gradlab.run.judge import write_judge
 from gradlab.specs import Array, Picture
 from gradlab.tasks import Classify, Task, predict
 from gradlab.tasks.generative import Generative, Judge
@@ -40,7 +40,7 @@ def judge_of(task: Generative, train: Examples) -> Judge:
         network = without_head(_trained(task, train))
     elif kind == "random":
         network.get_submodule("0").train()(some)  # so that it standardises them
-    return Judge(kind, network.eval(), predict(network, some).cpu(), task.judged)
+    return Judge(kind, network.eval(), predict(network, some).cpu(), task.compared)
 
 
 def _trained(task: Generative, train: Examples) -> torch.nn.Module:

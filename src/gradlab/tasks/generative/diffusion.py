@@ -24,7 +24,7 @@ from gradlab.sampling.diffusion import (
     way_to_noise,
 )
 from gradlab.tasks.evaluation import device_of
-from gradlab.tasks.generative.generative import Calls, Generative, Judged, Noise, Request, Samples
+from gradlab.tasks.generative.generative import Calls, Compared, Generative, Noise, Request, Samples
 from gradlab.tasks.generative.quality import MOST
 from gradlab.tasks.objective import Loss, Objective
 from gradlab.tasks.task import Figures, tasks
@@ -65,7 +65,7 @@ class Diffusion(Generative):
         Literal["auto", "float32", "bf16"], "of the network where samples are drawn; auto: bf16 for pictures on a GPU"
     ] = "auto"
     clip: Annotated[Positive | None, "largest number of a sample, as the network sees it; default none"] = None
-    judged: Judged = MOST
+    compared: Compared = MOST
 
     name: ClassVar[str] = "diffusion"
     options: ClassVar[tuple[str, ...]] = ("guidance", "steps", "sampler")

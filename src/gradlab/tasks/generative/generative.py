@@ -20,7 +20,7 @@ from gradlab.tasks.task import Figures, Task
 _FITTED = 20_000  # examples that tell enough of all
 _WIDER = 8  # times as many samples are drawn together on a device, which takes hardly longer for them
 
-Judged = Annotated[Count, "samples of the finished model that are compared with as many examples, ten times"]
+Compared = Annotated[Count, "samples of the finished model that are compared with as many examples, ten times"]
 Samples = Float[Tensor, "samples *shape"]
 """As the model sees its inputs: preprocessed."""
 Noise = Float[Tensor, "samples *shape"]
@@ -72,7 +72,7 @@ class Generative(Task):
     judge: Judge | None = None
     """By what the samples of a finished model are judged: set by the training at its end, and by a run that has one."""
 
-    judged: int = MOST
+    compared: int = MOST
     """How many samples are compared with as many examples, ten times."""
 
     conditional: bool = False

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from gradlab.data import Batch, Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.tasks.evaluation import evaluate_objectives, inference
-from gradlab.tasks.generative.generative import Calls, Generative, Judged, Request, Sampler, Samples
+from gradlab.tasks.generative.generative import Calls, Compared, Generative, Request, Sampler, Samples
 from gradlab.tasks.generative.independent import IndependentLevels
 from gradlab.tasks.generative.quality import MOST
 from gradlab.tasks.objective import Loss, Objective
@@ -41,10 +41,10 @@ class PixelLikelihood(Generative):
         targets: Targets,
         *,
         levels: Annotated[int, Ge(2), Le(65536), "values of a pixel, evenly spaced from 0 to 1"] = 17,
-        judged: Judged = MOST,
+        compared: Compared = MOST,
     ) -> None:
         super().__init__(targets)
-        self.judged = judged
+        self.compared = compared
         self.outputs = self.levels = levels
 
     def check(self, model: nn.Module, train: Any) -> None:
