@@ -13,7 +13,16 @@ from PIL import Image
 from gradlab.errors import GradlabError
 from gradlab.explanation.law import law_summaries
 from gradlab.explanation.part import parts
-from gradlab.explanation.picture import _also, figure_of, figure_page, figures, has_figure, shown, write_figure
+from gradlab.explanation.picture import (
+    _also,
+    figure_of,
+    figure_page,
+    figure_title,
+    figures,
+    has_figure,
+    shown,
+    write_figure,
+)
 from gradlab.explanation.walk import walks
 from gradlab.nn.blocks import blocks
 from gradlab.verification.course import EXAMPLES, LAWS
@@ -98,7 +107,7 @@ def test_inner_products_are_those_of_angles_wherever_the_first_stands(drawn):
 @pytest.mark.parametrize("name", list(figures()))
 def test_every_picture_has_axes_a_note_and_finite_numbers(name: str):
     figure = figures()[name]()
-    assert figure.title
+    assert figure_title(name)
     assert figure.note.endswith(".")
     text = figure_page(name, figure)
     (held,) = re.findall(r'<script type="application/json">(.*?)</script>', text, re.DOTALL)

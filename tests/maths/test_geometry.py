@@ -28,6 +28,8 @@ def test_columns_that_depend_on_each_other_span_a_line():
         (lambda: angle(torch.zeros(2), torch.ones(2)), "length 0 has no direction"),
         (lambda: project(torch.ones(2), torch.ones(3, 1)), "vectors of 2 entries need a matrix with as many rows"),
         (lambda: signed_distance(torch.ones(2), torch.zeros(2)), "belongs to no hyperplane"),
+        (lambda: signed_distance([1.0, 2.0], [1.0, 2.0, 3.0]), "as many entries as the normal"),
+        (lambda: angle([1.0, 0.0], [1.0]), "both vectors have as many entries"),
     ],
 )
 def test_what_has_no_direction_is_refused(wrong, says):

@@ -44,7 +44,13 @@ COLUMNS = [[0.9, 0.5], [0.1, 0.5]]
         (lambda: memory(JointTable.independent(X0=[1.0], X1=[1.0])), "at least three times"),
         (lambda: order_chain(torch.ones(2, 3) / 3), "the same states, got the shape (2, 3)"),
         (lambda: simulate(lambda x, g: x[:1], torch.zeros(2), 1), "states of shape (1,) of those of (2,)"),
-        (lambda: NormalKernel([[-1.0]]), "smallest eigenvalue is -1"),
+        (lambda: NormalKernel([[-1.0]]), "its entry 0, 0 is -1, and a variance is never negative"),
+        (lambda: NormalKernel([[1.0]], matrix=[[1.0, 2.0]]), "matrix must be (1, 1), got (1, 2)"),
+        (lambda: law_after([0.5, 0.6], [torch.eye(2)]), "start: probabilities must sum to 1, and these sum to 1.1"),
+        (
+            lambda: law_after([0.5, 0.5], [torch.eye(3)]),
+            "transition 0 is between 3 states, and the law before it is over 2",
+        ),
     ],
 )
 def test_what_is_refused_is_named(build, message):

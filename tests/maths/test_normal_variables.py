@@ -1,5 +1,7 @@
 """Normal variables, their moments and limits: refusals, batches, arrays, and singular cases beside SciPy."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -25,7 +27,6 @@ from gradlab.maths.probability.convergence import sweep
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Normal([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]]), "its smallest eigenvalue is -1"),
         (lambda: Normal([0.0, 0.0], [[1.0, 0.5], [0.2, 1.0]]), "not symmetric: its entry 0, 1 is 0.5, and 1, 0 is 0.2"),
         (
             lambda: Normal([0.0, 0.0], [[1.0, float("nan")], [float("nan"), 1.0]]),
@@ -45,6 +46,16 @@ from gradlab.maths.probability.convergence import sweep
         (lambda: kolmogorov_distance(torch.zeros(2), std=0.0), "std must be positive"),
         (lambda: typewriter(-1, torch.zeros(1)), "begins with n = 0, got -1"),
         (lambda: walk_table(8), "1 to 7 steps, got 8"),
+        (lambda: Normal([0, 0], [[1.0, 0.0], [0.0, -1.0]]), "its entry 1, 1 is -1, and a variance is never negative"),
+        (lambda: Normal([0, 0], [[1.0, 2.0], [2.0, 1.0]]), "its entry 0, 1 is 2, and with these variances it is 1 at"),
+        (lambda: Normal([0] * 3, [[1.0, 0.9, 0.9], [0.9, 1.0, -0.9], [0.9, -0.9, 1.0]]), "do not go together"),
+        (lambda: Normal([0.0, math.nan], torch.eye(2)), "[0.0, nan] has an entry that is no finite number"),
+        (lambda: Normal([0, 0], torch.eye(2)).log_density(torch.zeros(3)), "points have 2 entries, got the shape (3,)"),
+        (lambda: Normal([0, 0], torch.eye(2)).affine([[1.0]]), "has as many columns, got (1, 1)"),
+        (lambda: Normal([0, 0], torch.eye(2)).condition([0], [0.0, 1.0]), "1 coordinates need a value each"),
+        (lambda: Normal([0, 0], torch.eye(2)).add_independent(Normal([0], [[1.0]])), "have no sum"),
+        (lambda: isserlis([[1.0, 2.0], [0.0, 1.0]], [0, 1]), "isserlis: the covariance is not symmetric"),
+        (lambda: by_parts(lambda x: x[..., 0], [[1.0]], 1), "the index is from 0 to 0, got 1"),
     ],
 )
 def test_what_is_refused_is_named(build, message):

@@ -6,7 +6,7 @@ from jaxtyping import TypeCheckError
 from torch.testing import assert_close
 
 from gradlab.errors import GradlabError
-from gradlab.nn import GaussianBlur, MeanBlur, ShapeError, Sharpen, Sobel
+from gradlab.nn import Conv2d, Filter, GaussianBlur, MeanBlur, ShapeError, Sharpen, Sobel
 
 ALL = [MeanBlur(), GaussianBlur(), Sharpen(), Sobel("x"), Sobel("y")]
 
@@ -88,3 +88,12 @@ def test_there_are_two_directions():
     with pytest.raises((GradlabError, TypeCheckError), match="direction"):
         Sobel("horizontal")
     assert repr(Sobel("y")) == "Sobel(direction='y')"
+
+
+def test_a_kernel_of_ones_own_is_the_same_for_all_channels_and_their_sum_is_that_of_one_shared_kernel():
+    x, kernel = torch.randn(2, 3, 6, 7), torch.randn(3, 3)
+    filtered = Filter(kernel.tolist())(x)
+    shared = Conv2d(1, 1, 3, bias=False)
+    shared.load_state_dict({"weight": kernel[None, None]})
+    assert sum(p.numel() for p in shared.parameters()) == 9
+    assert_close(filtered.sum(1, keepdim=True)[..., 1:-1, 1:-1], shared(x.sum(1, keepdim=True)))

@@ -43,6 +43,15 @@ def stuck(record: Record, loss: Loss | None = None) -> bool:
     return left(record, loss) > _SAME if _constant(record) else start > 0 and end > 0.9 * start
 
 
+def flat_for(loss: Loss) -> float:
+    """The share of a training's steps before the loss had come a tenth of its way down; 1 if it never went down."""
+    count = max(5, len(loss.values) // 50)
+    means = [loss.values.median(i, i + count) for i in range(0, len(loss.values) - count + 1, count)]
+    if len(means) < 10 or not means[-1] < means[0]:
+        return 1.0
+    return next(i for i, mean in enumerate(means) if mean <= means[0] - 0.1 * (means[0] - means[-1])) / len(means)
+
+
 def unlearnt(record: Record) -> bool:
     """Of a log: whether the loss has come no further than a constant prediction's and does not fall any more, or has
     exploded on its way. A line is a mean over many steps, so that the loss before the first step is the beginning."""

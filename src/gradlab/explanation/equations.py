@@ -29,7 +29,7 @@ _GAPS = {("right", "left"): 0, ("left", "left"): 3, ("left", "right"): 6}  # bet
 
 def mathml(latex: str, display: Literal["block", "inline"] = "block") -> str:
     """The equation as an element of a web page, on a line of its own or in a sentence."""
-    math = tree(latex)
+    math = tree(latex, display=display == "block")
     math.set("display", display)
     return tostring(math, encoding="unicode")
 
@@ -44,9 +44,11 @@ def inline(latex: str) -> str:
 
     >>> inline(r"\sqrt{\tfrac1n \sum (\hat y - y)^2}"), inline(r"e^{w·x + \log m}")
     ('√(1/n ∑ (ŷ − y)²)', 'e^(w·x + log m)')
+    >>> inline(r"J_{g \circ f} = \sum_i x_i"), inline(r"\max_{k<t} x_d^2")
+    ('J_(g ∘ f) = ∑ᵢ xᵢ', 'max_(k < t) x_d²')
     """
     whole = Element("mrow")
-    whole.append(_flat(tree(latex)))
+    whole.append(_flat(tree(latex, display=False)))
     return " ".join(line.strip() for line in _box(whole).lines)
 
 
@@ -60,13 +62,21 @@ def sentence(text: str) -> str:
 
 
 def _flat(node: Element) -> Element:
-    """The same with fractions as quotients, and with a sign for powers that have no small characters."""
+    """The same with fractions as quotients, and with a sign for scripts that have no small characters."""
     children = [_flat(child) for child in node]
     node[:] = children
-    if node.tag == "mfrac":
-        return _in_row(_grouped(children[0]), "/", _grouped(children[1]))
-    if node.tag == "msup" and _small(_box(children[1], True), _RAISED) is None:
-        return _in_row(children[0], "^", _grouped(children[1]))
+    match node.tag, children:
+        case "mfrac", [over, under]:
+            return _in_row(_grouped(over), "/", _grouped(under))
+        case "msub", [body, sub] if _small(_box(sub, True), _LOWERED) is None:
+            return _in_row(body, "_", _grouped(sub))
+        case "msup", [body, sup] if _small(_box(sup, True), _RAISED) is None:
+            return _in_row(body, "^", _grouped(sup))
+        case "msubsup", [body, sub, sup]:
+            lowered, both = Element("msub"), Element("msup")
+            lowered[:] = [body, sub]
+            both[:] = [_flat(lowered), sup]
+            return _flat(both)
     return node
 
 

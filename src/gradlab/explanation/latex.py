@@ -39,16 +39,19 @@ _SIDES = {  # Chromium has its own word for the side of a cell, and no column sp
 }
 
 
-def tree(latex: str) -> Element:
-    """The element `math`. LaTeX that is not understood raises a ValueError that names it."""
+def tree(latex: str, *, display: bool = True) -> Element:
+    """The element `math`, of a line of its own or of a sentence, where limits stand beside their sum.
+
+    LaTeX that is not understood raises a ValueError that names it.
+    """
     _check(latex)
     try:
-        math = convert_to_element(_rewritten(latex), display="block")
+        math = convert_to_element(_rewritten(latex), display="block" if display else "inline")
     except Exception as error:  # those of latex2mathml have no common base
         raise ValueError(f"{type(error).__name__} in LaTeX: {latex}") from error
     if unknown := list(filter(None, map(_unknown, math.iter()))):
         raise ValueError(f"Unknown in LaTeX: {', '.join(unknown)}, in {latex}")
-    _mend(math, display=True)
+    _mend(math, display)
     return math
 
 

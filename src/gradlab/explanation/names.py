@@ -9,7 +9,7 @@ from gradlab.explanation.equations import sentence
 from gradlab.explanation.law import law_summaries
 from gradlab.explanation.mathematics import functions
 from gradlab.explanation.part import parts
-from gradlab.explanation.picture import figures
+from gradlab.explanation.picture import figure_title, figures
 from gradlab.explanation.walk import walks
 from gradlab.explanation.words import ALSO, WALKS
 from gradlab.verification.course import LAWS
@@ -48,7 +48,7 @@ def groups() -> dict[str, dict[str, str]]:
             for part in dict.fromkeys(LAWS.values())
         },
         _TITLES["examples"]: {name: title for name, (title, _) in walks().items()},
-        _TITLES["pictures"]: {name: Docstring.of(draw).summary or "Interactive" for name, draw in figures().items()},
+        _TITLES["pictures"]: {name: figure_title(name) for name in figures()},
     }
     return {
         title: {name: f"{sentence(text).removesuffix('.')}." for name, text in names.items()}

@@ -128,7 +128,7 @@ def _statement(statement: Statement) -> Html:
 
 def _with_figure(name: str, before: list[Html], after: list[Html]) -> Html:
     """With the picture of the same thing, if there is one, which needs the script of charts."""
-    drawn = [figure_chart(figure_of(name)())] if has_figure(name) else []
+    drawn = [figure_chart(name, figure_of(name)())] if has_figure(name) else []
     return _page(name, [*before, *drawn, *after], charts=bool(drawn))
 
 

@@ -1,9 +1,10 @@
 """Interactive pictures of concepts, computed by the library.
 
-    @shown("softmax-temperature-limit", "activation.softmax")
+    @shown("softmax-temperature", "activation.softmax")
     def temperature() -> Figure: ...
 
-The first name is the picture's own; the others are blocks, laws and examples that it shows too.
+The first name is the picture's own; the others are blocks, laws and examples that it shows too. The title is the
+docstring of the function.
 """
 
 import shutil
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from gradlab.errors import GradlabError
+from gradlab.explanation.docstring import Docstring
+from gradlab.explanation.equations import sentence
 from gradlab.files import new_file, write_file
 from gradlab.report.charts import Trace, chart
 from gradlab.report.markup import Html, join, tag
@@ -29,7 +32,6 @@ _SECONDS = 120
 class Figure:
     """A chart as reports have them: traces and layout are plotly's, `note` says what is seen."""
 
-    title: str
     traces: Sequence[Trace]
     note: str
     layout: Mapping[str, Any] = field(default_factory=dict)
@@ -45,6 +47,7 @@ def shown(name: str, *also: str) -> Callable[[Draw], Draw]:
 
     def enter(draw: Draw) -> Draw:
         assert name not in _entered, f"two pictures {name!r}"
+        assert not _also.keys() & set(also), f"two pictures of {', '.join(_also.keys() & set(also))}"
         _entered[name] = draw
         _also.update(dict.fromkeys(also, name))
         return draw
@@ -72,15 +75,24 @@ def has_figure(name: str) -> bool:
     return _also.get(name, name) in figures()
 
 
+def figure_title(name: str) -> str:
+    """What the picture shows, in one sentence.
+
+    >>> figure_title("clt")
+    'The central limit theorem'
+    """
+    return sentence(Docstring.of(figure_of(name)).summary).removesuffix(".")
+
+
 def figure_page(name: str, figure: Figure) -> str:
     """The picture alone on a page."""
     head = tag("header", tag("p", "gradlab explain", class_="over"), tag("h1", name))
-    return page(name, join([head, figure_chart(figure)]))
+    return page(name, join([head, figure_chart(name, figure)]))
 
 
-def figure_chart(figure: Figure) -> Html:
+def figure_chart(name: str, figure: Figure) -> Html:
     """As it stands in a page."""
-    return chart(figure.title, figure.traces, figure.note, **{"height": 520, **figure.layout})
+    return chart(figure_title(name), figure.traces, figure.note, **{"height": 520, **figure.layout})
 
 
 def write_figure(name: str, path: Path) -> None:

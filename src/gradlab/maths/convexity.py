@@ -4,14 +4,13 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gradlab.errors import GradlabError
 from gradlab.maths.information.checking import distribution
+from gradlab.maths.optimisation.minimise import minimise
 
 Points = Float[Tensor, "points dim"]
 Function = Callable[[Points], Float[Tensor, " points"]]
@@ -144,21 +143,11 @@ def smallest_curvature(function: Function, points: Points) -> Float[Tensor, " po
 def local_minima(function: Function, starts: Points) -> tuple[Points, Float[Tensor, " points"]]:
     """Where descent ends from each of the starts, and how high it is there: for a convex function the same everywhere.
 
-    By BFGS with gradients of autograd, whose first step may lead out of a narrow valley: start near what is looked for.
+    By BFGS, whose first step may lead out of a narrow valley: start near what is looked for.
 
     >>> _, heights = local_minima(lambda x: (x**4 - x**2 + 0.2 * x).sum(-1), torch.tensor([[-0.7], [0.6]]).double())
     >>> heights
     tensor([-0.3961, -0.1140], dtype=torch.float64)
     """
-    from scipy.optimize import minimize  # type: ignore[import-untyped]
-
-    def value_and_slope(x: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        point = torch.tensor(x, dtype=torch.float64, requires_grad=True)
-        height = function(point[None])[0]
-        (slope,) = torch.autograd.grad(height, point)
-        return height.item(), slope.numpy()
-
-    ends = [
-        minimize(value_and_slope, start.numpy(), jac=True, method="BFGS", options={"gtol": 1e-9}) for start in starts
-    ]
-    return torch.stack([torch.from_numpy(end.x) for end in ends]), torch.tensor([end.fun for end in ends]).double()
+    ends = [minimise(lambda x: function(x[None])[0], start, steps=1000, tolerance=1e-9).lowest for start in starts]
+    return torch.stack(ends), function(torch.stack(ends)).detach()

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gradlab.errors import GradlabError
-from gradlab.maths.arrays import takes_arrays
+from gradlab.maths.arrays import takes_arrays, tensor
 
 
 @takes_arrays
@@ -20,6 +20,9 @@ def angle(x: Float[Tensor, "*batch n"], y: Float[Tensor, "*batch n"]) -> Float[T
     >>> angle(torch.tensor([3.0, 0.0]), torch.tensor([0.0, 2.0])) * 180 / torch.pi
     tensor(90.)
     """
+    x, y = tensor(x), tensor(y)
+    if x.shape[-1:] != y.shape[-1:]:
+        raise GradlabError(f"angle: both vectors have as many entries, got {tuple(x.shape)} and {tuple(y.shape)}.")
     lengths = x.norm(dim=-1, keepdim=True), y.norm(dim=-1, keepdim=True)
     if not all(bool((length > 0).all()) for length in lengths):
         raise GradlabError("angle: a vector of length 0 has no direction. Leave it out.")
@@ -38,6 +41,7 @@ def project(x: Float[Tensor, "*batch n"], onto: Float[Tensor, "n k"]) -> Float[T
     >>> project(torch.tensor([3.0, 4.0]), torch.tensor([[1.0], [1.0]]))
     tensor([3.5000, 3.5000])
     """
+    x, onto = tensor(x), tensor(onto)
     if onto.ndim != 2 or x.shape[-1] != onto.shape[0]:
         raise GradlabError(
             f"project: vectors of {x.shape[-1]} entries need a matrix with as many rows, got {tuple(onto.shape)}."
@@ -57,6 +61,12 @@ def signed_distance(
     >>> signed_distance(torch.tensor([[0.0, 0.0], [3.0, 4.0]]), torch.tensor([3.0, 4.0]), -5.0)
     tensor([-1.,  4.])
     """
+    x, normal = tensor(x), tensor(normal)
+    if x.shape[-1:] != normal.shape:
+        raise GradlabError(
+            f"signed_distance: points have as many entries as the normal, got {tuple(x.shape)} and "
+            f"{tuple(normal.shape)}."
+        )
     length = normal.norm()
     if not bool(length > 0):
         raise GradlabError("signed_distance: a normal of length 0 belongs to no hyperplane.")
@@ -75,6 +85,7 @@ def volume(vectors: Float[Tensor, "*batch n k"]) -> Float[Tensor, "*batch"]:
     >>> volume(torch.tensor([[3.0, 0.0], [0.0, 2.0], [4.0, 0.0]]))
     tensor(10.)
     """
+    vectors = tensor(vectors)
     n, k = vectors.shape[-2:]
     if k > n:
         return vectors.new_zeros(vectors.shape[:-2])

@@ -41,7 +41,7 @@ from gradlab.nn.attention import (
 from gradlab.nn.blocks import ShapeError, block, find_block
 from gradlab.nn.convolution import Conv1d, Conv2d
 from gradlab.nn.dense import Embedding, Linear
-from gradlab.nn.filters import GaussianBlur, MeanBlur, Sharpen, Sobel
+from gradlab.nn.filters import Filter, GaussianBlur, MeanBlur, Sharpen, Sobel
 from gradlab.nn.graphs import GraphAttention, GraphConvolution, GraphPool, Graphs, GraphSAGE, MessagePassing
 from gradlab.nn.masked_convolution import GatedPixelLayer, MaskedConv2d
 from gradlab.nn.normalisation import BatchNorm, GroupNorm, LayerNorm, RMSNorm
@@ -86,6 +86,7 @@ __all__ = [
     "EncoderDecoder",
     "EncoderLayer",
     "EpanechnikovAttention",
+    "Filter",
     "FourierFeatures",
     "GELU",
     "GRU",

@@ -87,7 +87,8 @@ class Conv2d(nn.Conv2d):
     $$ y_{o,i,j} = b_o + \sum_{c,u,v} W_{o,c,u,v} \, x_{c,\, s i + d u,\, s j + d v} $$
 
     The settings are those of `Conv1d`; a pair is one for the height and one for the width. There are h (c k²/g + 1)
-    parameters, however large the picture is.
+    parameters, however large the picture is. One kernel shared by all channels, with k² weights, is a layer of one
+    channel on their sum: `Conv2d(1, h, k)(x.sum(1, keepdim=True))`.
 
     >>> layer = Conv2d(1, 1, kernel_size=2, bias=False)
     >>> _ = layer.load_state_dict({"weight": torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])})

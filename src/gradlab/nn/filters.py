@@ -17,7 +17,13 @@ Rows = list[list[int]] | list[list[float]]
 
 
 class Filter(nn.Module):
-    """One kernel for every channel of every picture: odd numbers of rows and columns, and what it is divided by."""
+    """One kernel for every channel of every picture: odd numbers of rows and columns, and what it is divided by.
+
+    >>> laplace = Filter([[0, 1, 0], [1, -4, 1], [0, 1, 0]])
+    >>> squares = torch.arange(4.0).square().expand(1, 3, 4, 4)
+    >>> laplace(squares)[0, :, 1, 1]  # the curvature, in each of three channels
+    tensor([2., 2., 2.])
+    """
 
     kernel: Tensor
 

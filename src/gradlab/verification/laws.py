@@ -12,7 +12,6 @@ from gradlab.verification.course import LAWS
 from gradlab.verification.running import CASES, CheckResult, run_check
 from gradlab.verification.subject import Subject
 
-_TRIED = 20  # cases in which a wrong version must fail
 _NAMED = 3  # subjects of a law in a table
 
 
@@ -79,7 +78,7 @@ def verify_law(law: str, cases: int = CASES, watch: Callable[[Check], None] = la
         watch(check)
         results.append(run_check(check, Subject.block(check.block), cases))
         for fault in check.faults:
-            wrong = run_check(check, Subject(check.block, fault), _TRIED, smallest=False)
+            wrong = run_check(check, Subject(check.block, fault), CASES, smallest=False)
             rejects &= wrong.passed is False
     known = [r for r in results if r.worst_error is not None]
     worst = max(known, key=lambda r: (r.worst_error or 0.0) / max(r.tolerance, 1e-300), default=None)

@@ -114,6 +114,15 @@ def test_weights_that_begin_far_too_large_or_small(seed):
     assert "init_too_small" in first(train(small, *rings(seed), optimizer=torch.optim.SGD))
 
 
+def test_a_loss_that_is_flat_and_then_falls_began_with_weights_that_are_too_small(seed):
+    def slugs(factor: float) -> list[str]:
+        model = network(nn.ReLU, nn.ReLU, nn.ReLU).apply(scaled(factor))
+        return grave(train(model, *rings(seed), lr=1e-3, steps=400))
+
+    assert "init_too_small" in slugs(0.01)
+    assert "init_too_small" not in slugs(1.4)
+
+
 def test_saturated_units(seed):
     model = network(nn.Tanh, nn.Tanh).apply(scaled(30.0))
     assert "saturated_init" in [f.slug for f in train(model, *rings(seed), lr=1e-4)[:2]]

@@ -22,7 +22,6 @@ def test_a_picture_has_named_axes_and_says_what_is_seen(draw):
     figure = draw()
     assert all(figure.layout[name]["title"]["text"] for name in ("xaxis", "yaxis"))
     assert len(figure.note) > 50
-    assert figure.title in figure_page("name", figure)
     for slider in figure.layout.get("sliders", ()):
         for i, step in enumerate(slider["steps"]):
             shown = step["args"][1]

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gradlab.explanation.picture import figure_of, figure_page
+from gradlab.explanation.picture import figure_of, figure_page, figure_title
 from gradlab.explanation.shown.inductive_bias import mistakes
 
 NAMES = [
@@ -37,7 +37,7 @@ def test_a_picture_is_a_page_with_named_axes(name):
     assert drawn.layout["xaxis"]["title"]["text"]
     assert drawn.layout["yaxis"]["title"]["text"]
     assert drawn.note
-    assert drawn.title in figure_page(name, drawn)
+    assert figure_title(name) in figure_page(name, drawn)
 
 
 def trace(name, start):

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Iterator
 
-from gradlab.diagnosis.progress import MOST, constant_loss, poor, stuck
+from gradlab.diagnosis.progress import MOST, constant_loss, flat_for, poor, stuck
 from gradlab.diagnosis.record import Parameter, Record
 from gradlab.diagnosis.rules.base import LOOKS, Case, Grade, Rule, at, course, named
 from gradlab.diagnosis.rules.signals import SATURATED
 
 _NOT_BY_FAN = ("Embedding", "EmbeddingBag", "LayerNorm", "BatchNorm1d", "BatchNorm2d", "GroupNorm", "RMSNorm")
 _HE = "nn.init.kaiming_normal_(layer.weight)  # "
+
+_FLAT = 0.2  # of the steps: a loss that waits as long before it falls began with weights that tell it little
 
 
 def _gain(parameter: Parameter) -> float:
@@ -98,7 +100,7 @@ def init_too_large(record: Record) -> Iterator[Case]:
     meaning="Signals and gradients shrink in every layer: what reaches the other end is next to nothing.",
     evidence=(
         "{small} of {weights} weights began at less than a twentieth of He's size ({weight}: standard deviation "
-        "{deviation:.1e}); the loss went from {start} to {end}."
+        "{deviation:.1e}); the loss went from {start} to {end}, and was flat for {flat:.0%} of the steps at first."
     ),
     remedy=f"{_HE}std = sqrt(2 / inputs)",
     topic="init.he",
@@ -106,17 +108,21 @@ def init_too_large(record: Record) -> Iterator[Case]:
 def init_too_small(record: Record) -> Iterator[Case]:
     weights, loss = _maps(record), record.main
     small = [p for p in weights if 0 < _gain(p) < 0.06 and not p.rows_equal]
-    if loss is None or not small or len(small) < 0.5 * len(weights) or not poor(record, MOST):
+    if loss is None or not small or len(small) < 0.5 * len(weights):
+        return
+    failed, flat = poor(record, MOST), flat_for(loss)
+    if not failed and not flat > _FLAT:
         return
     worst = min(small, key=_gain)
     yield Case(
-        ("error", 0.92),
+        ("error", 0.92) if failed else ("warning", 0.7),
         named([p.name for p in small]),
         series=loss.values,
         small=len(small),
         weights=len(weights),
         weight=worst.name,
         deviation=worst.std,
+        flat=flat,
         **course(loss),
     )
 

@@ -27,20 +27,19 @@ def from_soft_to_hard() -> Figure:
     hard = dots("hard attention", [130.0] * len(chosen), chosen, "var(--ink)", "hard: %{y:g}<extra></extra>", size=9)
     shares = {**axis("weight"), "range": [-0.03, 1.05]}
     return Figure(
-        "The weights of five keys, from soft to hard",
         [*soft, hard],
         "A query looks at five keys; β is the inverse of the temperature. On the left all keys count alike, and "
         "attention is average pooling (dotted: 1/5). On the right all weight is on the key that fits best, and "
         "attention looks a value up. In between the weights are positive and sum to 1.",
         {
-            "xaxis": {**axis("inverse temperature β"), **LOGARITHMIC, "range": [-2, 2.2]},
+            "xaxis": {**axis("inverse temperature β"), **LOGARITHMIC, "range": [-2, 2.2], "dtick": 1},
             "yaxis": shares,
             "shapes": [level(1 / len(_SCORES))],
         },
     )
 
 
-@shown("quadratic-cost", "feature-map-factorisation", "attention.linear", "attention.scaled_dot", "attention.performer")
+@shown("quadratic-cost", "feature-map-factorisation", "attention.linear", "attention.scaled_dot")
 def cost_of_length() -> Figure:
     """What attention costs by the length of the sequence: quadratic beside linear, in operations that were counted."""
     kinds = {
@@ -57,7 +56,6 @@ def cost_of_length() -> Figure:
     quadratic, *_, performer = (trace["y"][-1] for trace in traces)
     meeting = _LENGTHS[-1] * performer / quadratic  # where the one, by n, is the other, by n²
     return Figure(
-        "Operations of one head, by the length of the sequence",
         traces,
         f"Queries, keys and values of {_DIM} numbers. Softmax attention compares every token with every other: twice "
         "the length costs four times as much. With a feature map the sums over keys are taken once for all queries, "

@@ -11,6 +11,7 @@ from gradlab.report.charts import ACCENT, CARD, HEAT, INK, PALETTE, POOR, SOFT, 
 
 @shown("taylor-polynomials", "taylor-first-order", "maths.taylor", "maths.linear_approximation")
 def polynomials_that_meet_a_function() -> Figure:
+    """Polynomials that meet the sine at a point."""
     x, at = torch.linspace(-4, 4, 401, dtype=torch.float64), 0.6
     hover = "x = %{x:.2f}: %{y:.3f}<extra></extra>"
     traces = [line("sin x", x, x.sin(), INK, hover, 3)]
@@ -24,7 +25,7 @@ def polynomials_that_meet_a_function() -> Figure:
         "leaves faster."
     )
     layout = {"xaxis": axis("x"), "yaxis": axis("value", range=[-2.2, 2.2])}
-    return Figure("Polynomials that meet the sine at a point", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 def _bowl(x: Tensor) -> Tensor:
@@ -35,6 +36,7 @@ def _bowl(x: Tensor) -> Tensor:
 
 @shown("gradient-field", "steepest-descent", "maths.steepest_descent", "maths.gradient")
 def the_way_down() -> Figure:
+    """The gradient and the way down."""
     ticks = torch.linspace(-2, 2, 81, dtype=torch.float64)
     points = torch.stack(torch.meshgrid(ticks, ticks, indexing="xy"), -1)
     heights = torch.vmap(torch.vmap(_bowl))(points)
@@ -75,7 +77,7 @@ def the_way_down() -> Figure:
         "annotations": [*arrows, *chosen],
         "height": 540,
     }
-    return Figure("The gradient and the way down", [contours, *keys], note, layout)
+    return Figure([contours, *keys], note, layout)
 
 
 def _arrow(start: Tensor, direction: Tensor, length: float, color: str, width: float) -> dict[str, object]:

@@ -13,6 +13,7 @@ from gradlab.report.sliders import WITH_SLIDER, slider
 
 @shown("jensen-gap", "jensen", "jensen-latent-likelihood", "maths.jensen_gap")
 def gap() -> Figure:
+    """The mean of values lies above the value of the mean."""
     x = torch.linspace(-2.5, 2.5, 200, dtype=torch.float64)[:, None]
 
     def convex(points: Tensor) -> Tensor:
@@ -35,7 +36,6 @@ def gap() -> Figure:
         traces += [{**trace, "visible": reach == 1.5} for trace in drawn]
         groups += [i] * len(drawn)
     return Figure(
-        "The mean of values lies above the value of the mean",
         traces,
         "X is -a or a, each half of the time. E f(X) is the middle of the line, f(E X) the curve below it; the more X "
         "varies, the larger the gap. For a logarithm, which bends the other way, it is why the mean of log-likelihoods "
@@ -51,6 +51,7 @@ def gap() -> Figure:
 
 @shown("convexity-counterexample", "convex-function", "maths.convexity_counterexample")
 def counterexample() -> Figure:
+    """Two points and a mix of them that show that a function is not convex."""
     x = torch.linspace(-2, 2, 400, dtype=torch.float64)[:, None]
 
     def dented(points: Tensor) -> Tensor:
@@ -63,7 +64,6 @@ def counterexample() -> Figure:
     mix, value = worst.mix.item(), dented(worst.mix).item()
     hover = "%{x:.2f}: %{y:.3f}<extra></extra>"
     return Figure(
-        "Two points and a mix of them that show that a function is not convex",
         [
             line("f", x[:, 0], dented(x), ACCENT, hover, 3),
             line("λf(a) + (1 - λ)f(b)", ends[:, 0], dented(ends), SOFT, hover),
@@ -79,6 +79,7 @@ def counterexample() -> Figure:
 
 @shown("below-sets", "maths.below_set", "convex-set")
 def below_sets() -> Figure:
+    """What lies below a level of a convex function is convex, and the other way round it need not be."""
     x = torch.linspace(-2, 2, 241, dtype=torch.float64)[:, None]
     functions: dict[str, Callable[[Tensor], Tensor]] = {
         "x², convex: so are all its sets": lambda p: p[..., 0] ** 2,
@@ -94,7 +95,6 @@ def below_sets() -> Figure:
         traces.append({**below, "showlegend": False})
     traces.append(line("level b", x[[0, -1], 0], [high, high], SOFT, hover, 1.5))
     return Figure(
-        "What lies below a level of a convex function is convex, and the other way round it need not be",
         traces,
         "Each function with the set {x : f(x) ≤ ½} in its colour underneath. A set of one interval does not make a "
         "function convex.",

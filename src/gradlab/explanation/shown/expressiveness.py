@@ -21,6 +21,7 @@ _HUES = 24  # colours of directions
 
 @shown("affine-regions", "maths.affine_regions", "maths.most_regions")
 def regions_of_a_small_network() -> Figure:
+    """Where a ReLU network is affine."""
     widths, draw = [8, 8], torch.Generator().manual_seed(4)
     sizes = [2, *widths, 1]
     maps = [
@@ -54,11 +55,12 @@ def regions_of_a_small_network() -> Figure:
         "showlegend": False,
         "height": 480,
     }
-    return Figure("Where a ReLU network is affine", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("depth-separation", "maths.tent_network", "maths.separation")
 def tent_by_depth() -> Figure:
+    """A tent folded by depth."""
     x, layers = np.arange(2**10 + 1) / 2**10, range(1, 8)
     traces = []
     for folds in layers:
@@ -77,11 +79,12 @@ def tent_by_depth() -> Figure:
         "Each hidden layer of two ReLUs folds the tent once more, and doubles its pieces. With one hidden layer every "
         "piece costs a unit, and a network of too few pieces stays an area of about ⅛ away. The slider adds layers."
     )
-    return Figure("A tent folded by depth", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("universal-approximation-width", "maths.interpolate", "maths.approximate", "pwl-representation")
 def sine_by_width() -> Figure:
+    """A sine by one hidden layer."""
     low, high = 0.0, 2 * np.pi
     x = torch.linspace(low, high, 600, dtype=torch.float64)
     hover = "x = %{x:.3f}: %{y:.3f}<extra></extra>"
@@ -109,11 +112,12 @@ def sine_by_width() -> Figure:
         "largest error is a quarter. For a function that is only continuous it is at most what the function varies "
         "over one piece. The slider adds units."
     )
-    return Figure("A sine by one hidden layer", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("pwl-2d-counterexample", "maths.pyramid_network", "maths.gradient_jump")
 def pyramid_and_its_edges() -> Figure:
+    """A pyramid needs two hidden layers."""
     grid = torch.linspace(-2, 2, 161, dtype=torch.float64)
     heights = pyramid(torch.stack(torch.meshgrid(grid, grid, indexing="xy"), -1))
     hover = "(%{x:.2f}, %{y:.2f}): %{z:.2f}<extra></extra>"
@@ -134,4 +138,4 @@ def pyramid_and_its_edges() -> Figure:
         "everywhere, but these edges end: no network with one hidden layer is this function. One with two is, exactly, "
         "with 4 and 1 units."
     )
-    return Figure("A pyramid needs two hidden layers", traces, note, layout)
+    return Figure(traces, note, layout)

@@ -43,7 +43,6 @@ def filters() -> Figure:
         shades = {"zmin": 0.0, "zmax": float(panel.max()), "xaxis": f"x{number}", "yaxis": f"y{number}"}
         traces.append(heatmap(panel[0, 0], _GREYS, hover, **shades))
     return Figure(
-        "Filters",
         traces,
         "Blurs are means, and leave what is flat as it is; sharpening does the opposite at edges. Sobel's kernels, "
         "shown by their absolute values, answer to what changes from left to right, or from top to bottom.",

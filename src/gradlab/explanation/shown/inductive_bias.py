@@ -62,6 +62,7 @@ def mistakes() -> dict[str, list[float]]:
 
 @shown("inductive-bias", "conv.conv2d", "translation-equivariance", "feature-order-invariance")
 def order_of_the_pixels() -> Figure:
+    """What an architecture takes for granted."""
     rates = mistakes()
     traces = []
     for name, errors in rates.items():
@@ -79,4 +80,4 @@ def order_of_the_pixels() -> Figure:
         "them, and each place is learned alone. Convolutions of about as many weights take neighbours for granted and "
         "know a digit wherever it is, unless the order is lost."
     )
-    return Figure("What an architecture takes for granted", traces, note, layout)
+    return Figure(traces, note, layout)

@@ -22,6 +22,7 @@ _TEXT = (
 
 @shown("entropy-of-a-coin", "divergence.entropy", "divergence.cross_entropy", "gibbs-inequality", "cross-entropy-law")
 def coin() -> Figure:
+    """A coin holds a bit at most, and a wrong belief costs more."""
     p, belief = torch.linspace(0, 1, 201, dtype=torch.float64), 0.2
     coins = torch.stack([p, 1 - p], -1)
     believed = torch.tensor([belief, 1 - belief], dtype=torch.float64).expand_as(coins)
@@ -32,7 +33,6 @@ def coin() -> Figure:
     ends = [information.entropy(here, base=2), information.cross_entropy(here, believed[0], base=2)]
     gap: Trace = line("KL(p‖q) at p = 0.6", [at, at], ends, POOR, "%{y:.3f} bits<extra></extra>", 3)
     return Figure(
-        "A coin holds a bit at most, and a wrong belief costs more",
         [
             line("H(p), the mean surprise", p, entropy, ACCENT, hover, 3),
             line("H(p, q) for who believes in q = 0.2", p, cross, PALETTE[1], hover),
@@ -47,6 +47,7 @@ def coin() -> Figure:
 
 @shown("entropy-of-uniforms", "entropy-bounds", "maths.differential_entropy", "maths.entropy_by_quadrature")
 def uniforms() -> Figure:
+    """The entropy of a density depends on the unit, and may be below zero."""
     widths = torch.linspace(0.05, 4, 160, dtype=torch.float64)
     hover = "b - a = %{x:.2f}: %{y:.3f} bits<extra></extra>"
     uniform = information.differential_entropy(Uniform(torch.zeros_like(widths), widths), base=2)
@@ -58,7 +59,6 @@ def uniforms() -> Figure:
     curved = information.entropy_by_quadrature(hill, torch.zeros_like(widths), widths, base=2)
     half = information.differential_entropy(Uniform(0.0, 0.5), base=2)
     return Figure(
-        "The entropy of a density depends on the unit, and may be below zero",
         [
             line("uniform on [a, b]: log(b - a)", widths, uniform, ACCENT, hover, 3),
             line("sin² on [a, b], by quadrature", widths, curved, PALETTE[1], hover),
@@ -73,6 +73,7 @@ def uniforms() -> Figure:
 
 @shown("huffman-lengths", "maths.huffman", "maths.surprise")
 def code_lengths() -> Figure:
+    """A code gives each letter about as many bits as it surprises."""
     letters, counts = np.unique([*_TEXT.lower()], return_counts=True)
     order = np.argsort(-counts, kind="stable")
     letters, p = letters[order], counts[order] / counts.sum()
@@ -85,7 +86,6 @@ def code_lengths() -> Figure:
     hover = "%{x}: surprise %{y:.2f} bits<extra></extra>"
     surprises = dots("surprise -log₂ p", names, information.surprise(p, base=2), POOR, hover, size=9)
     return Figure(
-        "A code gives each letter about as many bits as it surprises",
         [{**lengths, "name": "length of its word"}, surprises],
         f"Huffman's code for the letters of a sentence of {len(_TEXT)}. A word can only have whole bits, so that the "
         f"mean length {mean:.3f} is a little above the entropy {entropy:.3f}, and by less than one; words of equal "
@@ -102,6 +102,7 @@ def code_lengths() -> Figure:
     "kl-mi-identities",
 )
 def normals_that_agree() -> Figure:
+    """What two normals tell of each other, by their correlation."""
     rho = torch.linspace(-0.995, 0.995, 399, dtype=torch.float64)
     exact = -0.5 * torch.log2(1 - rho**2)
     rng, bins, number = np.random.default_rng(0), 8, 400
@@ -117,7 +118,6 @@ def normals_that_agree() -> Figure:
     estimates = dots("estimate, with its interval of 95%", tried, [e.value for e in projected], ACCENT, hover, size=7)
     spread = {"type": "data", "array": [e.high - e.value for e in projected], "color": ACCENT, "thickness": 1.5}
     return Figure(
-        "What two normals tell of each other, by their correlation",
         [
             line("-½ log₂(1 - ρ²), of the densities", rho, exact, INK, hover, 2),
             dots("shares as they are", tried, plain, PALETTE[1], hover, size=6, symbol="x"),
@@ -152,6 +152,7 @@ def _fitted(mixture: MixtureSameFamily, mean: float) -> tuple[Normal, float]:
 
 @shown("kl-both-ways", "divergence.kl", "kl-nonnegative", "kl-asymmetry-exercise", "divergence.kl_gaussian")
 def both_ways() -> Figure:
+    """One normal for two: the divergence taken one way covers both, the other way it takes one."""
     x = torch.linspace(-7, 7, 400, dtype=torch.float64)
     apart = [0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
     traces: list[Trace] = []
@@ -173,7 +174,6 @@ def both_ways() -> Figure:
             traces.append(line(name, x, y, color, hover, width, visible=distance == 2.0))
             groups.append(i)
     return Figure(
-        "One normal for two: the divergence taken one way covers both, the other way it takes one",
         traces,
         "KL(p‖q) is infinite where q misses something that happens, so the best q is wide, with the mean and the "
         "variance of p. KL(q‖p) punishes q for what never happens: once the two are far apart, the best q keeps to "
@@ -189,6 +189,7 @@ def both_ways() -> Figure:
 
 @shown("change-of-variable", "kl-diffeo-invariance", "maths.pushforward", "maths.kl_by_quadrature")
 def change_of_variable() -> Figure:
+    """Other coordinates change densities and their entropies, but no divergence."""
     p, q = Normal(*torch.tensor([0.0, 0.5]).double()), Normal(*torch.tensor([0.6, 0.8]).double())
     maps: dict[str, Any] = {
         "x": (lambda y: y, -2.5, 3.5, (-math.inf, math.inf)),
@@ -209,7 +210,6 @@ def change_of_variable() -> Figure:
             traces.append(line(name, y, density(y).exp(), color, hover, 3, visible=i == 1))
             groups.append(i)
     return Figure(
-        "Other coordinates change densities and their entropies, but no divergence",
         traces,
         "Two normals after an invertible map Ψ, which the slider chooses. Both densities are stretched alike, so that "
         "p/q stays what it was, and so does KL(p‖q), found by quadrature in the new coordinates each time.",

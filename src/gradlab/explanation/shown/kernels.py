@@ -19,6 +19,7 @@ COUNTS = [4, 8, 16, 32, 64, 128, 256, 512, 1024]
 
 @shown("nadaraya-watson", "maths.nadaraya_watson", "maths.leave_one_out_error", "attention.gaussian")
 def three_widths() -> Figure:
+    """Nadaraya and Watson's regression."""
     draw = torch.Generator().manual_seed(1)
     x = torch.rand(60, 1, generator=draw, dtype=torch.float64) * 5
     y = 2 * x[:, 0].sin() + x[:, 0] ** 0.8 + 0.6 * torch.randn(60, generator=draw, dtype=torch.float64)
@@ -40,7 +41,7 @@ def three_widths() -> Figure:
         "follows the noise; wide, it is nearly the mean of all. The error is that of predicting each example by all "
         "the others, and the width that was chosen has the least of 40 that were tried."
     )
-    return Figure("Nadaraya and Watson's regression", traces, note, {"xaxis": axis("x"), "yaxis": axis("y")})
+    return Figure(traces, note, {"xaxis": axis("x"), "yaxis": axis("y")})
 
 
 def _with_root(name: str, measured: Tensor, color: str) -> list[dict[str, object]]:
@@ -61,6 +62,7 @@ def _log_log(errors: list[Tensor], down: str) -> dict[str, object]:
 
 @shown("random-features-error", "random-features-rbf", "maths.feature_error", "feature.fourier")
 def error_by_number_of_features() -> Figure:
+    """Random features against their number."""
     gamma, draw = 0.5, torch.Generator().manual_seed(0)
     x = torch.randn(20, 3, generator=draw, dtype=torch.float64)
     x = 0.8 * x / x.norm(dim=1, keepdim=True)
@@ -88,9 +90,7 @@ def error_by_number_of_features() -> Figure:
         "origin, over 40 draws of the directions. The lines are 1/√m through the last mark: to halve the error takes "
         "four times as many. All estimate the same kernel; how much one direction varies is what differs."
     )
-    return Figure(
-        "Random features against their number", traces, note, _log_log(list(kinds.values()), "error of the kernel")
-    )
+    return Figure(traces, note, _log_log(list(kinds.values()), "error of the kernel"))
 
 
 def _by_exponentials(features: type[PositiveFeatures], x: Tensor, gamma: float) -> Tensor:
@@ -105,6 +105,7 @@ def _by_exponentials(features: type[PositiveFeatures], x: Tensor, gamma: float) 
 
 @shown("performer-error", "performer-identity", "performer-cosh", "attention.performer", "feature.cosh")
 def performer_against_exact_attention() -> Figure:
+    """The Performer against exact attention."""
     draw = torch.Generator().manual_seed(1)
     tokens, dim, draws = 64, 8, 20
     q, k, v = torch.randn(3, tokens, dim, generator=draw, dtype=torch.float64)
@@ -124,7 +125,7 @@ def performer_against_exact_attention() -> Figure:
         f"queries and keys of {dim} entries with the standard deviation ½ or 1, {draws} draws each. For short vectors "
         "the error falls as 1/√m; for long ones a direction varies exponentially more, and many more are needed."
     )
-    return Figure("The Performer against exact attention", [*traces, law], note, _log_log(all_errors, "relative error"))
+    return Figure([*traces, law], note, _log_log(all_errors, "relative error"))
 
 
 @torch.no_grad()

@@ -21,6 +21,7 @@ _REPEATS = 2000
     "maths.elbo",
 )
 def bounds_and_evidence() -> Figure:
+    """With more draws the bound closes on the evidence."""
     one = torch.ones(1, 1, dtype=torch.float64)
     model, x = LinearGaussian(one, one[0] * 0, 0.5), one[0] * 1.8
     generator = torch.Generator().manual_seed(0)
@@ -46,9 +47,8 @@ def bounds_and_evidence() -> Figure:
     for trace in traces[::2]:
         trace["showlegend"] = False
     evidence = model.evidence(x).item()
-    tick = {"text": f"log p(x) = {evidence:.3f}", "x": 1, "xref": "paper", "y": evidence, "showarrow": False}
+    tick = {"text": f"log p(x) = {evidence:.3f}", "x": 1, "xref": "paper", "y": evidence + 0.35, "showarrow": False}
     return Figure(
-        "With more draws the bound closes on the evidence",
         traces,
         "z is standard normal, x is z with noise, and log p(x) is known (dotted). One draw is the ELBO; the mean of K "
         "weights is p(x) on average, and its logarithm too low, by ever less. Draws of the prior seldom explain x, and "

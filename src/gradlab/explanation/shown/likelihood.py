@@ -17,6 +17,7 @@ from gradlab.report.sliders import UNLABELLED, WITH_SLIDER, slider
 
 @shown("gumbel-mle", "maths.fit_gumbel", "maths.gumbel_nll")
 def the_likelihood_of_gumbels_parameters() -> Figure:
+    """The likelihood of Gumbel's parameters."""
     uniform = torch.rand(40, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     x = 1.0 - 0.8 * (-uniform.log()).log()
     location, scale = torch.linspace(-0.2, 2.2, 81).double(), torch.linspace(0.35, 1.8, 81).double()
@@ -54,7 +55,7 @@ def the_likelihood_of_gumbels_parameters() -> Figure:
         "yaxis": axis("scale β"),
         "margin": {"l": 56, "r": 16, "t": 50, "b": 44},
     }
-    return Figure("The likelihood of Gumbel's parameters", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 def _example(family: FamilyName) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
@@ -81,6 +82,7 @@ def _example(family: FamilyName) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
 
 @shown("glm", "maths.fit_glm")
 def four_families_of_linear_models() -> Figure:
+    """Generalised linear models."""
     families: dict[FamilyName, str] = {
         "gaussian": "gaussian, E[y | x] = wx + b",
         "bernoulli": "bernoulli, E[y | x] = σ(wx + b)",
@@ -103,11 +105,12 @@ def four_families_of_linear_models() -> Figure:
     )
     names = slider("", list(families.values()), groups, 1) | UNLABELLED
     layout = {"xaxis": axis("x"), "yaxis": axis("y"), "sliders": [names], "margin": WITH_SLIDER}
-    return Figure("Generalised linear models", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("nonlinear-feature-logistic")
 def circles_by_their_squares() -> Figure:
+    """Two rings by logistic regression."""
     raw = sources["circles"](0, examples=400, noise=0.2)
     x, y = torch.as_tensor(raw.inputs, dtype=torch.float64), torch.as_tensor(raw.targets, dtype=torch.float64)
     axis_points = torch.linspace(-1.7, 1.7, 121, dtype=torch.float64)
@@ -149,4 +152,4 @@ def circles_by_their_squares() -> Figure:
         "sliders": [degrees],
         "margin": WITH_SLIDER,
     }
-    return Figure("Two rings by logistic regression", traces, note, layout)
+    return Figure(traces, note, layout)

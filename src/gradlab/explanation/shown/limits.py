@@ -21,6 +21,7 @@ from gradlab.report.sliders import UNLABELLED, WITH_SLIDER, slider
 
 @shown("clt", "maths.scaled_sum", "maths.kolmogorov_distance")
 def sums_become_normal() -> Figure:
+    """The central limit theorem."""
     numbers, sums = (1, 2, 4, 16, 64, 256), 20_000
     x = torch.linspace(-4, 4, 161, dtype=torch.float64)
     traces, groups, labels = [], [], []
@@ -47,11 +48,12 @@ def sums_become_normal() -> Figure:
         "sliders": [slider("n = ", labels, [*groups, -1], 2) | UNLABELLED],
         "margin": WITH_SLIDER,
     }
-    return Figure("The central limit theorem", [*traces, normal], note, layout)
+    return Figure([*traces, normal], note, layout)
 
 
 @shown("slln", "maths.running_mean")
 def means_of_more_and_more_draws() -> Figure:
+    """The law of large numbers."""
     most, paths = 20_000, 4
     draws = torch.empty(paths, most, dtype=torch.float64).exponential_(generator=torch.Generator().manual_seed(5))
     mean, error = running_mean(draws)
@@ -79,11 +81,12 @@ def means_of_more_and_more_draws() -> Figure:
         "yaxis": axis("mean of the first n", range=[0.2, 2.0]),
         "margin": {"l": 56, "r": 16, "t": 60, "b": 44},
     }
-    return Figure("The law of large numbers", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("typewriter-sequence", "convergence-modes", "maths.typewriter")
 def a_sequence_without_a_limit() -> Figure:
+    """The typewriter sequence."""
     sweeps, outcomes = 12, 27720 // 40  # a multiple of most numbers up to 12
     count = sweeps * (sweeps + 1) // 2
     omega = (torch.arange(outcomes, dtype=torch.float64) + 0.5) / outcomes
@@ -114,11 +117,12 @@ def a_sequence_without_a_limit() -> Figure:
         "converges to 0 in probability and in mean; but along each row, every sweep brings another 1."
     )
     layout = {"xaxis": axis("n", range=[-0.5, count - 0.5]), "yaxis": axis("ω", range=[0, 1.02])}
-    return Figure("The typewriter sequence", traces, note, layout | {"margin": {"l": 56, "r": 16, "t": 40, "b": 44}})
+    return Figure(traces, note, layout | {"margin": {"l": 56, "r": 16, "t": 40, "b": 44}})
 
 
 @shown("random-walk", "maths.random_walks", "maths.walk_table")
 def walks_and_the_root_of_time() -> Figure:
+    """Random walks."""
     steps = 1000
     walks = random_walks(steps, 2000, torch.Generator().manual_seed(3))
     n = thinned(range(steps + 1), 250)
@@ -139,4 +143,4 @@ def walks_and_the_root_of_time() -> Figure:
         f"{sqrt(2 * steps / pi):.1f}."
     )
     layout = {"xaxis": axis("steps n"), "yaxis": axis("place Yₙ"), "margin": {"l": 56, "r": 16, "t": 40, "b": 44}}
-    return Figure("Random walks", traces, note, layout)
+    return Figure(traces, note, layout)

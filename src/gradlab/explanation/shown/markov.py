@@ -15,6 +15,7 @@ _NAMES = ("sun", "clouds", "rain")
 
 @shown("markov-chain", "maths.markov.law", "maths.markov.stationary_laws")
 def on_the_way_to_the_stationary_law() -> Figure:
+    """A Markov chain on its way to its stationary law."""
     steps = range(13)
     stationary = MarkovChain(_WEATHER, 0).stationary()
     traces: list[dict[str, Any]] = []
@@ -43,11 +44,12 @@ def on_the_way_to_the_stationary_law() -> Figure:
         "yaxis": axis("P[Xₙ = state]", range=[0, 1.02]),
         "margin": {"l": 56, "r": 16, "t": 60, "b": 44},
     }
-    return Figure("A Markov chain on its way to its stationary law", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("markov-mixing", "maths.markov.law_after")
 def how_fast_chains_forget() -> Figure:
+    """How fast chains forget where they began."""
     steps, states = range(0, 61, 2), 12
     around = torch.roll(torch.eye(states), 1, 1).double()
     lazy = {
@@ -75,4 +77,4 @@ def how_fast_chains_forget() -> Figure:
         "yaxis": axis("total variation from the stationary law", range=[-8, 0.2], **log_scale([1e-8, 1])),
         "margin": {"l": 56, "r": 16, "t": 60, "b": 44},
     }
-    return Figure("How fast chains forget where they began", traces, note, layout)
+    return Figure(traces, note, layout)

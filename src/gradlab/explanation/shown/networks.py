@@ -17,6 +17,7 @@ _DIVERGING = [(0, "#b2182b"), (0.25, "#f4a582"), (0.5, "#f7f7f7"), (0.75, "#92c5
 
 @shown("softmax-temperature", "activation.softmax", "softmax-range-sum")
 def from_even_to_certain() -> Figure:
+    """Softmax at a temperature."""
     scores = torch.tensor([2.0, 1.0, 0.5, 0.0, -1.0])
     temperatures = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0)
     names = [f"x = {score:g}" for score in scores.tolist()]
@@ -37,7 +38,7 @@ def from_even_to_certain() -> Figure:
         "sliders": [slider("temperature ", [f"{t:g}" for t in temperatures], range(len(temperatures)), start)],
         "margin": WITH_SLIDER | {"t": 12},
     }
-    return Figure("Softmax at a temperature", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 ACTIVATIONS: list[nn.Module] = [ReLU(), LeakyReLU(), ELU(), GELU(), SiLU(), Sigmoid(), Tanh()]
@@ -45,6 +46,7 @@ ACTIVATIONS: list[nn.Module] = [ReLU(), LeakyReLU(), ELU(), GELU(), SiLU(), Sigm
 
 @shown("activations", "activation.relu", "activation.sigmoid", "activation.tanh", "activation.gelu", "activation.elu")
 def activations_and_their_slopes() -> Figure:
+    """Activations and their slopes."""
     x = torch.linspace(-4, 4, 401, dtype=torch.float64)
     traces = []
     for color, activation in zip(PALETTE, ACTIVATIONS, strict=True):
@@ -68,7 +70,7 @@ def activations_and_their_slopes() -> Figure:
         "xaxis2": _side("x", domain=[0.55, 1], anchor="y2"),
         "yaxis2": _side("slope", range=[-0.2, 1.25], anchor="x2"),
     }
-    return Figure("Activations and their slopes", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 def _side(title: str, **options: Any) -> dict[str, Any]:
@@ -79,6 +81,7 @@ def _side(title: str, **options: Any) -> dict[str, Any]:
 
 @shown("position-codes")
 def codes_of_positions() -> Figure:
+    """Codes of positions."""
     length, dim = 64, 64
     codes = SinusoidalPosition(dim)(torch.zeros(length, dim))
     hover = "position %{y}, entry %{x}: %{z:.2f}<extra></extra>"
@@ -94,11 +97,12 @@ def codes_of_positions() -> Figure:
         "yaxis": axis("position", autorange="reversed"),
         "showlegend": False,
     }
-    return Figure("Codes of positions", [trace], note, layout)
+    return Figure([trace], note, layout)
 
 
 @shown("nn-2-5-1", "two-layer-net")
 def random_realisations() -> Figure:
+    """Random networks."""
     ticks = torch.linspace(-3, 3, 61)
     plane = torch.stack(torch.meshgrid(ticks, ticks, indexing="xy"), -1)
     traces, layout = [], dict[str, Any]()
@@ -133,4 +137,4 @@ def random_realisations() -> Figure:
         "hidden unit folds the plane along a line; between the folds the function is affine, and its lines of equal "
         "height are straight. Blue is above 0, red below."
     )
-    return Figure("Random networks", traces, note, {**layout, "height": 540, "showlegend": False})
+    return Figure(traces, note, {**layout, "height": 540, "showlegend": False})

@@ -17,6 +17,7 @@ def bell(normal: Normal, x: Tensor) -> Tensor:
 
 @shown("gauss-conditioning", "maths.normal.condition")
 def a_normal_pair_on_a_line() -> Figure:
+    """A normal pair, one of which is known."""
     pair = Normal([0.0, 0.0], [[1.0, 0.9], [0.9, 1.5]])
     x = torch.linspace(-3.5, 3.5, 121, dtype=torch.float64)
     grid = torch.stack(torch.meshgrid(x, x, indexing="xy"), -1)
@@ -51,11 +52,12 @@ def a_normal_pair_on_a_line() -> Figure:
         "sliders": [slider("y = ", [f"{y:g}" for y in places], groups, 3)],
         "margin": WITH_SLIDER,
     }
-    return Figure("A normal pair, one of which is known", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("gauss-sum", "maths.normal.add_independent")
 def sums_of_normal_variables() -> Figure:
+    """The sum of two independent normal variables."""
     first, second = Normal([-1.0], [[0.36]]), Normal([2.0], [[1.44]])
     both = first.add_independent(second)
     wrong = Normal(both.mean, [[(0.6 + 1.2) ** 2]])
@@ -81,11 +83,12 @@ def sums_of_normal_variables() -> Figure:
         "bargap": 0,
         "margin": {"t": 60, "l": 56, "r": 16, "b": 44},
     }
-    return Figure("The sum of two independent normal variables", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("no-joint-density", "gauss-singular")
 def towards_a_singular_pair() -> Figure:
+    """A pair that loses its density."""
     correlations = (0.0, 0.8, 0.95, 0.99, 0.999, 1.0)
     noise = torch.randn(1500, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     traces, labels = [], []
@@ -113,4 +116,4 @@ def towards_a_singular_pair() -> Figure:
         "margin": WITH_SLIDER,
         "showlegend": False,
     }
-    return Figure("A pair that loses its density", traces, note, layout)
+    return Figure(traces, note, layout)

@@ -54,6 +54,7 @@ def _convex_functions() -> list[tuple[str, Callable[[Tensor], Tensor], Tensor, f
 
 @shown("gd-rate-convex", "maths.gradient_descent")
 def descent_and_its_bound() -> Figure:
+    """Gradient descent below its bound."""
     t = np.unique(np.geomspace(1, _STEPS, 120).astype(int))
     traces = []
     for color, (name, f, best, constant) in zip(PALETTE, _convex_functions(), strict=False):
@@ -79,11 +80,12 @@ def descent_and_its_bound() -> Figure:
         "which is nearly straight far from its minimum, comes to half of it; where the curvature has a floor, the last "
         "stretch is faster than any power of t."
     )
-    return Figure("Gradient descent below its bound", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("step-size-threshold")
 def step_sizes() -> Figure:
+    """Step sizes around 2/L."""
     traces, steps = [], 30
     sizes = (0.2, 1.9, 2.0, 2.03)
     for color, size in zip((PALETTE[0], PALETTE[2], SOFT, PALETTE[1]), sizes, strict=True):
@@ -95,11 +97,12 @@ def step_sizes() -> Figure:
         "below 2/L it swings to rest, at 2/L it swings for ever, and beyond it leaves: the step size breaks at 2/L, "
         "however small the loss was."
     )
-    return Figure("Step sizes around 2/L", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("momentum-stability", "maths.heavy_ball", "maths.spectral_radius")
 def momentum_stability() -> Figure:
+    """Where momentum is stable."""
     curvature = torch.linspace(0.02, 4.5, 113, dtype=torch.float64)
     momentum = torch.linspace(0, 1, 101, dtype=torch.float64)
     radius = spectral_radius(*torch.meshgrid(curvature, momentum, indexing="xy"))
@@ -141,11 +144,13 @@ def momentum_stability() -> Figure:
         "eigenvalue of their companion matrix. Without momentum the step size must be below 2/λ, with it below "
         "2(1 + m)/λ. Each mark is a run of 200 steps."
     )
-    return Figure("Where momentum is stable", [surface, edge, best, *runs], note, layout)
+    return Figure([surface, edge, best, *runs], note, layout)
 
 
 @shown("minimisers-on-rosenbrock", "maths.minimise", "maths.newton", "maths.bfgs", "maths.bfgs_update")
 def minimisers_on_rosenbrock() -> Figure:
+    """Minimisers in a curved valley."""
+
     def rosenbrock(x: Tensor) -> Tensor:
         return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
 
@@ -187,4 +192,4 @@ def minimisers_on_rosenbrock() -> Figure:
         "the valley, and gradient descent creeps along its floor; methods that know or learn the "
         "curvature follow the bend."
     )
-    return Figure("Minimisers in a curved valley", traces, note, layout)
+    return Figure(traces, note, layout)

@@ -37,7 +37,6 @@ def inner_products() -> Figure:
             else:
                 traces.append(dots(label, away[every], products[every], color, hover, size=10, symbol=symbol))
     return Figure(
-        "Inner products by distance",
         traces,
         f"Codes of {_DIM} numbers, relative to the product of the lengths. Wherever the first of the two stands "
         "(lines: at 0; marks: at 50 and at 1,000), the inner product is the same for the same distance s: a step is a "

@@ -30,7 +30,6 @@ def gradient_through_time() -> Figure:
         traces.append({**trace, "line": {**trace["line"], **style}})
     bound = line("0.9ᵏ", back, 0.9**back, SOFT, hover, 1)
     return Figure(
-        "How much a state still depends on the state k steps before",
         [*traces, bound],
         "Random weights; s is the state h of an RNN, and the cell c of an LSTM. Each step back multiplies by a "
         "Jacobian. In an RNN (dotted) its norm is at most ‖W‖, and so that of the product at most ‖W‖ᵏ (the thin line "

@@ -54,6 +54,7 @@ def _contours(x: Any, y: Any, z: Any) -> Trace:
 
 @shown("loss-landscape", "maths.random_direction")
 def landscape_of_a_small_network() -> Figure:
+    """A loss landscape."""
     (x, y), model = _rings(), _network(3, 16)
     for _ in _training(model, x, y, 400, 0.2):
         pass
@@ -75,11 +76,12 @@ def landscape_of_a_small_network() -> Figure:
         "random, with each unit's weights as long as the unit's own: a share of 1 is a change as large as the weights, "
         "whatever the scale of a layer."
     )
-    return Figure("A loss landscape", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("training-path")
 def path_of_a_training() -> Figure:
+    """The path of a training."""
     (x, y), model = _rings(), _network(2, 16)
     start = [p.detach().clone() for p in model.parameters()]
     training = _training(model, x, y, 600, 0.3)
@@ -106,11 +108,12 @@ def path_of_a_training() -> Figure:
         f"from the end, of {moved.shape[1]} dimensions. The loss is that of the weights in the plane, not of the path "
         "beside it."
     )
-    return Figure("The path of a training", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("internal-covariate-shift", "maths.distribution_shift")
 def shift_with_and_without_normalisation() -> Figure:
+    """Internal covariate shift."""
     (x, y), steps, every = _rings(), 300, 5
     traces = []
     for norm, color, name in ((False, PALETTE[1], "without"), (True, PALETTE[0], "with batch norm")):
@@ -133,11 +136,12 @@ def shift_with_and_without_normalisation() -> Figure:
         "from their distribution before the first step, on the same examples. The same network and step size, with and "
         "without normalisation before each activation."
     )
-    return Figure("Internal covariate shift", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("bn-minibatch-noise", "maths.batch_norm_noise")
 def noise_of_batch_norm() -> Figure:
+    """The noise of batch norm."""
     sizes = [4, 8, 16, 32, 50, 64, 100, 128, 256, 512]
     traces = []
     for color, value in zip(PALETTE, (0.0, 1.0, 2.0), strict=False):
@@ -160,11 +164,12 @@ def noise_of_batch_norm() -> Figure:
         "100 (shaded) for an x in the middle, where it regularises and does not yet disturb. In the smallest batches x "
         "is itself much of the mean and of the deviation, and the formula no longer holds."
     )
-    return Figure("The noise of batch norm", traces, note, layout)
+    return Figure(traces, note, layout)
 
 
 @shown("sigmoid-problems")
 def gradients_of_one_sign() -> Figure:
+    """Gradients of one sign."""
     draw = torch.Generator().manual_seed(2)
     z = torch.randn(64, 2, generator=draw, dtype=torch.float64)
     target = torch.tensor([1.0, -1.0], dtype=torch.float64)
@@ -200,4 +205,4 @@ def gradients_of_one_sign() -> Figure:
         "positive, so that both weights rise or both fall at every step, and only a zigzag leads to where one must "
         "rise and the other fall. Inputs of both signs have no such rule."
     )
-    return Figure("Gradients of one sign", traces, note, layout)
+    return Figure(traces, note, layout)

@@ -44,10 +44,16 @@ def law_after(
     >>> law_after(torch.tensor([1.0, 0.0]), [flip, stay, flip, flip])
     tensor([0., 1.])
     """
-    for number, transition in enumerate(transitions):
-        check_stochastic(tensor(transition), f"transition {number}")
-        start = start @ tensor(transition)
-    return start
+    law = distribution(start, "start")
+    for number, transition in enumerate(map(tensor, transitions)):
+        check_stochastic(transition, f"transition {number}")
+        if len(transition) != law.shape[-1]:
+            raise GradlabError(
+                f"transition {number} is between {len(transition)} states, and the law before it is over "
+                f"{law.shape[-1]}."
+            )
+        law = law @ transition
+    return law
 
 
 @takes_arrays

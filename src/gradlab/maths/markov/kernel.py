@@ -51,6 +51,8 @@ class NormalKernel:
         dim = covariance.shape[-1]
         self.noise = Normal(covariance.new_zeros(dim) if shift is None else tensor(shift), covariance)
         self.matrix = torch.eye(dim).to(covariance) if matrix is None else tensor(matrix)
+        if self.matrix.shape != (dim, dim):
+            raise GradlabError(f"NormalKernel: matrix must be {(dim, dim)}, got {tuple(self.matrix.shape)}.")
 
     def __call__(self, state: Float[Tensor, "*batch dim"], generator: torch.Generator | None = None) -> Tensor:
         return state @ self.matrix.mT + self.noise.sample(*state.shape[:-1], generator=generator)

@@ -26,7 +26,8 @@ def running_mean(draws: Float[Tensor, "*batch draws"]) -> Running:
     $$ \bar x_n = \frac{1}{n} \sum_{i \le n} x_i \to E X, \qquad
        \frac{s_n}{\sqrt n}, \quad s_n^2 = \frac{1}{n - 1} \sum_{i \le n} (x_i - \bar x_n)^2 $$
 
-    One draw does not tell how far it may be off: its error is infinite.
+    One draw does not tell how far it may be off: its error is infinite. Where the draws are losses of examples, the
+    mean is the empirical risk; of examples from which nothing was learned it estimates the risk, to within this error.
 
     >>> running_mean(torch.tensor([1.0, 3.0, 5.0]))
     Running(mean=tensor([1., 2., 3.]), error=tensor([   inf, 1.0000, 1.1547]))

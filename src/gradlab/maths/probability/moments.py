@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gradlab.errors import GradlabError
 from gradlab.maths.arrays import takes_arrays, tensor
-from gradlab.maths.probability.normal import Normal
+from gradlab.maths.probability.normal import Normal, check_covariance
 
 Scalar = Callable[[Tensor], Tensor]
 """Of points (…, d), with one number for each."""
@@ -49,6 +49,7 @@ def isserlis(covariance: Tensor, indices: Sequence[int]) -> Tensor:
     tensor(8.)
     """
     covariance = tensor(covariance)
+    check_covariance(covariance.detach(), "isserlis")
     if any(not 0 <= i < covariance.shape[-1] for i in indices):
         raise GradlabError(f"isserlis: indices are from 0 to {covariance.shape[-1] - 1}, got {list(indices)}.")
     nothing = torch.zeros_like(covariance[..., 0, 0])
@@ -106,6 +107,8 @@ def by_parts(function: Scalar, covariance: Any, index: int, nodes: int = 20) -> 
     tensor(8.0000, dtype=torch.float64)
     """
     centred = Normal(torch.zeros(len(tensor(covariance))), covariance)
+    if not 0 <= index < centred.dim:
+        raise GradlabError(f"by_parts: the index is from 0 to {centred.dim - 1}, got {index}.")
 
     def slopes(x: Tensor) -> Tensor:
         x = x.detach().requires_grad_()

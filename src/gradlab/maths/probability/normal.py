@@ -41,28 +41,10 @@ class Normal:
         if self.mean.ndim < 1 or self.covariance.shape[-2:] != wanted:
             got = tuple(self.covariance.shape)
             raise GradlabError(f"Normal: a mean of {self.dim} entries needs a covariance of {wanted}, got {got}.")
+        if not bool(self.mean.isfinite().all()):
+            raise GradlabError(f"Normal: the mean {self.mean.tolist()} has an entry that is no finite number.")
         if self._root is None:
-            self._check_covariance()
-
-    def _check_covariance(self) -> None:
-        covariance = self.covariance.detach()
-        scale = float(covariance.abs().max()) if covariance.numel() else 0.0
-        limit = 1e3 * self.dim * torch.finfo(covariance.dtype).eps * scale
-        if bool((wrong := ~covariance.isfinite()).any()):
-            *_, i, j = wrong.nonzero()[0].tolist()
-            raise GradlabError(f"Normal: the entry {i}, {j} of the covariance is no number.")
-        if bool((wrong := (covariance - covariance.mT).abs() > limit).any()):
-            place = wrong.nonzero()[0].tolist()
-            *_, i, j = place
-            value, mirrored = float(covariance[tuple(place)]), float(covariance.mT[tuple(place)])
-            raise GradlabError(
-                f"Normal: the covariance is not symmetric: its entry {i}, {j} is {value:g}, and {j}, {i} is "
-                f"{mirrored:g}."
-            )
-        smallest = float(torch.linalg.eigvalsh(covariance).min())
-        if smallest < -limit:
-            what = f"its smallest eigenvalue is {smallest:g}, and a variance is never negative"
-            raise GradlabError(f"Normal: the matrix is no covariance: {what}. Check its signs and its diagonal.")
+            check_covariance(self.covariance.detach(), "Normal")
 
     @property
     def dim(self) -> int:
@@ -105,6 +87,8 @@ class Normal:
         $$ \log p(x) = -\tfrac12 (x - \mu)^\top \Sigma^{-1} (x - \mu) - \tfrac12 \log \det \Sigma
            - \tfrac{d}{2} \log 2\pi $$
         """
+        if x.shape[-1:] != (self.dim,):
+            raise GradlabError(f"Normal: points have {self.dim} entries, got the shape {tuple(x.shape)}.")
         lower, apart = self._cholesky, (x - self.mean)[..., None]
         whitened: Tensor = torch.linalg.solve_triangular(lower, apart, upper=False).squeeze(-1)
         log_det = lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
@@ -128,6 +112,8 @@ class Normal:
         $$ A X + b \sim N(A \mu + b, \; A \Sigma A^\top) $$
         """
         matrix = tensor(matrix).to(self.mean)
+        if matrix.shape[-1:] != (self.dim,):
+            raise GradlabError(f"Normal: a map of {self.dim} entries has as many columns, got {tuple(matrix.shape)}.")
         mean = (matrix @ self.mean[..., None]).squeeze(-1) + tensor(shift).to(self.mean)
         if self._root is not None:
             return Normal(mean, root=matrix @ self._root)
@@ -138,6 +124,8 @@ class Normal:
 
         $$ X + Y \sim N(\mu + \nu, \; \Sigma + \Lambda) $$
         """
+        if self.dim != other.dim:
+            raise GradlabError(f"Normal: variables of {self.dim} and of {other.dim} entries have no sum.")
         return Normal(self.mean + other.mean, self.covariance + other.covariance)
 
     def marginal(self, indices: Sequence[int]) -> "Normal":
@@ -154,10 +142,13 @@ class Normal:
         For a singular $\Sigma_{YY}$ the inverse is the pseudo-inverse, and values that cannot occur are refused.
         """
         y = self._chosen(indices)
+        known = tensor(values).to(self.mean)
+        if known.shape[-1:] != (len(y),):
+            raise GradlabError(f"Normal: {len(y)} coordinates need a value each, got the shape {tuple(known.shape)}.")
         x = [i for i in range(self.dim) if i not in y]
         rows = self.covariance[..., y, :]
         inverse = torch.linalg.pinv(rows[..., y], hermitian=True)
-        apart = tensor(values).to(self.mean) - self.mean[..., y]
+        apart = known - self.mean[..., y]
         outside = apart - ((rows[..., y] @ inverse) @ apart[..., None]).squeeze(-1)
         if float(outside.detach().abs().max()) > 1e-6 * max(1.0, float(apart.detach().abs().max())):
             raise GradlabError("Normal: these values cannot occur together: their covariance is singular.")
@@ -179,6 +170,41 @@ class Normal:
         if not set(chosen) <= set(range(self.dim)) or len(set(chosen)) < len(chosen):
             raise GradlabError(f"Normal: coordinates are different numbers from 0 to {self.dim - 1}, got {chosen}.")
         return chosen
+
+
+def check_covariance(covariance: Tensor, owner: str) -> None:
+    """Refuse a matrix that is no covariance, with the entry by which it is none."""
+    scale = float(covariance.abs().max()) if covariance.numel() else 0.0
+    limit = 1e3 * covariance.shape[-1] * torch.finfo(covariance.dtype).eps * scale
+    if bool((wrong := ~covariance.isfinite()).any()):
+        *_, i, j = wrong.nonzero()[0].tolist()
+        raise GradlabError(f"{owner}: the entry {i}, {j} of the covariance is no number.")
+    if bool((wrong := (covariance - covariance.mT).abs() > limit).any()):
+        place = wrong.nonzero()[0].tolist()
+        *_, i, j = place
+        value, mirrored = float(covariance[tuple(place)]), float(covariance.mT[tuple(place)])
+        raise GradlabError(
+            f"{owner}: the covariance is not symmetric: its entry {i}, {j} is {value:g}, and {j}, {i} is {mirrored:g}."
+        )
+    smallest = float(torch.linalg.eigvalsh(covariance).min())
+    if smallest < -limit:
+        raise GradlabError(f"{owner}: the matrix is no covariance: {_impossible(covariance, smallest)}")
+
+
+def _impossible(covariance: Tensor, smallest: float) -> str:
+    """The first entry that no covariance has; if each could be that of one, what is wrong with them together."""
+    variances = covariance.diagonal(dim1=-2, dim2=-1)
+    if bool((wrong := variances < 0).any()):
+        place = wrong.nonzero()[0].tolist()
+        i = place[-1]
+        return f"its entry {i}, {i} is {float(variances[tuple(place)]):g}, and a variance is never negative."
+    most = (variances[..., :, None] * variances[..., None, :]).sqrt()
+    if bool((wrong := covariance.abs() > most * (1 + 1e-6)).any()):
+        place = wrong.nonzero()[0].tolist()
+        *_, i, j = place
+        value, bound = float(covariance[tuple(place)]), float(most[tuple(place)])
+        return f"its entry {i}, {j} is {value:g}, and with these variances it is {bound:g} at most."
+    return f"its correlations do not go together: its smallest eigenvalue is {smallest:g}, and must not be below 0."
 
 
 def _rounded(covariance: Tensor, terms: Tensor) -> Tensor:

@@ -56,15 +56,15 @@ def _convex(case: Case) -> tuple[Objective, Tensor, float]:
     return logistic, newton(logistic, [0.0] * d).lowest, constant
 
 
-def _three_times_as_far(f: Objective, x0: Any, rate: float, steps: int = 100) -> Path:
-    return gradient_descent(f, x0, 3 * rate, steps)
+def _ten_times_as_far(f: Objective, x0: Any, rate: float, steps: int = 100) -> Path:
+    return gradient_descent(f, x0, 10 * rate, steps)
 
 
 def _a_hundredth_as_far(f: Objective, x0: Any, rate: float, steps: int = 100) -> Path:
     return gradient_descent(f, x0, rate / 100, steps)
 
 
-@law("maths.gradient_descent", fault=[_three_times_as_far, _a_hundredth_as_far], id="gd-rate-convex", tolerance=1e-8)
+@law("maths.gradient_descent", fault=[_ten_times_as_far, _a_hundredth_as_far], id="gd-rate-convex", tolerance=1e-8)
 def it_is_as_near_the_least_value_after_t_steps_as_its_rate_says(case: Case) -> float:
     """$f(\\theta_t) - \\min f \\le \\lVert\\theta_0 - \\theta^*\\rVert^2 / (2 \\eta t)$ for $\\eta \\le 1/L$"""
     f, minimiser, constant = _convex(case)
