@@ -1,6 +1,6 @@
 """What others call the settings of our blocks: `d_model` is an `embed_dim`, `n_heads` are `num_heads`."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 _OF_VECTORS = "dim d_model hidden_size n_embd embed_dim emb_dim embed_size embedding_dim num_hiddens model_dim width d"
 OTHER_NAMES = {
@@ -49,11 +49,17 @@ OTHER_NAMES = {
 }
 
 
-def their_names(ours: Collection[str], theirs: Collection[str]) -> dict[str, str]:
+def their_names(
+    ours: Collection[str], theirs: Collection[str], needed: Sequence[Collection[str]] = ((), ())
+) -> dict[str, str]:
     """What they call our settings, as far as they have them; no name of theirs stands for two of ours.
+
+    `needed` are those of ours and of theirs that have no default: of one that is left of each, both are the same.
 
     >>> their_names(("embed_dim", "num_heads", "bias"), ("dim", "h"))
     {'embed_dim': 'dim', 'num_heads': 'h'}
+    >>> their_names(("max_length", "dim"), ("num_patches", "dim"), (("max_length", "dim"), ("num_patches", "dim")))
+    {'max_length': 'num_patches', 'dim': 'dim'}
     """
     names = {setting: setting for setting in ours if setting in theirs}
     for setting in ours:
@@ -62,4 +68,7 @@ def their_names(ours: Collection[str], theirs: Collection[str]) -> dict[str, str
         )
         if setting not in names and (name := next(free, None)):
             names[setting] = name
-    return names
+    left = [[name for name in needed[0] if name not in names], [name for name in needed[1] if name not in names.values()]]
+    if [len(side) for side in left] == [1, 1]:
+        names[left[0][0]] = left[1][0]
+    return {setting: names[setting] for setting in ours if setting in names}

@@ -3,17 +3,15 @@
 import inspect
 from collections.abc import Callable
 from functools import cache, partial, wraps
-from typing import Any, Literal
+from typing import Any
 
-import torch
 from jaxtyping import AbstractArray
 from torch import Tensor
 
 from gradlab.printable import printable
+from gradlab.verification.incomparable import DoesNotFit as DoesNotFit
 from gradlab.verification.incomparable import Incomparable
-
-MaskForm = Literal["visible", "hidden", "added"]
-"""Whether true says what may be looked at, or what is hidden, or the mask is added to the scores."""
+from gradlab.verification.masks import AxesOfMasks, MaskForm, Named, in_form, with_their_axes
 
 Ranks = tuple[int, ...]
 """How many axes each tensor of a call has."""
@@ -34,10 +32,6 @@ OTHER_NAMES = {
 """Arguments that a block of ours can do without, and what others call them. A state has any name, in second place."""
 
 
-class DoesNotFit(Incomparable):
-    """A call that the user's signature has no words for."""
-
-
 class Refused(Exception):
     """The user's module raised: with tensors of these ranks it may not be meant to be called."""
 
@@ -53,19 +47,45 @@ def signature_of(block: Callable[..., Any]) -> inspect.Signature:
 
 
 def called_like(
-    mine: inspect.Signature, theirs: Callable[..., Any], made: set[Ranks], mask: MaskForm = "visible"
+    mine: inspect.Signature,
+    theirs: Callable[..., Any],
+    made: set[Ranks],
+    mask: MaskForm = "visible",
+    axes: AxesOfMasks | None = None,
 ) -> Callable[..., Any]:
-    """`theirs`, to be called with our arguments; the ranks of calls that succeed are added to `made`."""
+    """`theirs`, to be called with our arguments; the ranks of calls that succeed are added to `made`.
+
+    `axes` are those of its masks, as far as they have been asked for.
+    """
     try:
         own = inspect.signature(theirs)
     except ValueError:  # torch.tanh and its like have none
         own = inspect.signature(lambda *args: None)
+    names = [name for name, parameter in mine.parameters.items() if parameter.kind is not parameter.VAR_POSITIONAL]
+
+    keeps_axes = _keeps_axes(mine)
+
+    def bound(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        args, options = _bound(mine, own, args, options)
+        return args, {name: in_form(mask, value) if "mask" in name else value for name, value in options.items()}
+
+    def fitted(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        here = names[: len(args)]
+
+        def apart(named: Named) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            rest = {name: value for name, value in named.items() if name not in here}
+            return (*(named[name] for name in here), *args[len(here) :]), rest
+
+        def answer(named: Named) -> Any:
+            args, options = bound(*apart(named))
+            return _first(mine, theirs(*args, **options))
+
+        named = {**dict(zip(here, args, strict=False)), **options}
+        return apart(named if axes is None else with_their_axes(answer, named, axes))
 
     @wraps(theirs)
     def call(*args: Any, **options: Any) -> Any:
-        args, options = _bound(mine, own, args, options)
-        if mask != "visible":
-            options = {name: _in_form(mask, value) if "mask" in name else value for name, value in options.items()}
+        args, options = bound(*fitted(args, options))
         ranks = tuple(value.ndim for value in (*args, *options.values()) if isinstance(value, Tensor))
         try:
             result = theirs(*args, **options)
@@ -73,8 +93,11 @@ def called_like(
             raise
         except Exception as error:  # a user's module may raise anything
             raise Refused(ranks, error) from error
+        result = _first(mine, result)
+        if keeps_axes and isinstance(result, Tensor) and result.ndim != args[0].ndim:
+            raise Refused(ranks, ValueError(f"{result.ndim} axes for {args[0].ndim}"))
         made.add(ranks)
-        return _first(mine, result)
+        return result
 
     return call
 
@@ -110,12 +133,6 @@ def _bound(
     return tuple(first), said
 
 
-def _in_form(form: MaskForm, mask: Any) -> Any:
-    if not isinstance(mask, Tensor) or form == "visible":
-        return mask
-    return ~mask if form == "hidden" else torch.zeros(mask.shape).masked_fill(~mask, -torch.inf)
-
-
 def _is_default(parameter: inspect.Parameter, value: Any) -> bool:
     return value is None or (not isinstance(value, Tensor) and value == parameter.default)
 
@@ -125,6 +142,14 @@ def accepts(block: Any, name: str) -> bool:
     own = inspect.signature(getattr(block, "forward", block)).parameters
     anything = any(parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) for parameter in own.values())
     return anything or any(other in own for other in OTHER_NAMES.get(name, (name,)))
+
+
+def _keeps_axes(mine: inspect.Signature) -> bool:
+    """Whether ours gives as many axes as its first argument has: else a user's module has met axes it is not for."""
+    first = next(iter(mine.parameters.values()), None)
+    sides = (getattr(first, "annotation", None), mine.return_annotation)
+    into, out = (getattr(side, "dim_str", "").split() for side in sides)
+    return bool(into) and "..." not in into and len(into) == len(out) and into[0] == out[0]
 
 
 def _first(mine: inspect.Signature, result: Any) -> Any:

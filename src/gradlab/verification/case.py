@@ -122,7 +122,7 @@ class Case:
     def seeded(self) -> Iterator[None]:
         """Whatever is drawn from torch's own generator inside of this is that of the case."""
         with torch.random.fork_rng(devices=()):
-            torch.manual_seed(self.generator("torch's own").initial_seed())
+            _seed_torch(self.generator("torch's own").initial_seed(), self.place.device)
             yield
 
     def _normal(self, name: str, shape: tuple[int, ...]) -> Tensor:
@@ -155,7 +155,7 @@ class Case:
             if fixed is not None and needed != fixed:  # None is whatever the block makes of it
                 raise Incomparable(f"it is about {name}={needed}, and {name}={fixed} is fixed")
         with torch.random.fork_rng(devices=()), torch.device("cpu"):
-            torch.default_generator.manual_seed(self._seed)  # torch.manual_seed looks at every device, which takes time
+            _seed_torch(self._seed, "cpu")
             block = self.subject.build(settings)
         self._settings = settings
         if not self.subject.is_ours:
@@ -179,7 +179,8 @@ class Case:
         if not isinstance(ours, type):
             return called_like(signature_of(ours), block, self.subject.made)
         if isinstance(block, nn.Module):
-            block.forward = called_like(signature_of(ours), block.forward, self.subject.made, self.subject.mask)
+            subject = self.subject
+            block.forward = called_like(signature_of(ours), block.forward, subject.made, subject.mask, subject.axes)
         return block
 
     def weights(self, block: nn.Module, *names: str) -> dict[str, nn.Parameter]:
@@ -218,3 +219,11 @@ class Case:
         with torch.no_grad():
             for name, parameter in self.weights(block, *values).items():
                 parameter.copy_(torch.as_tensor(values[name]))
+
+
+def _seed_torch(seed: int, device: str) -> None:
+    """`torch.manual_seed` looks at every device, which takes time."""
+    if device == "cpu":
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)

@@ -1,7 +1,8 @@
 """How far two computations are apart: the worst difference, relative to the largest entry of what is wanted."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from math import inf
 from typing import Any
 from unittest.mock import patch
@@ -14,6 +15,19 @@ from gradlab import scratch
 
 FLOOR = 1e-3  # what is smaller than this everywhere is compared as if its largest entry were this large
 SIZE = 0.5  # the same where numbers are rounded, on whose way to a result are some of the size of 1
+
+
+_through: ContextVar[float] = ContextVar("through", default=0.0)
+
+
+@contextmanager
+def through(dtype: torch.dtype) -> Iterator[None]:
+    """Numbers of float64 are compared as if they were of this type, through which a module may go on its way."""
+    before = _through.set(torch.finfo(dtype).eps)
+    try:
+        yield
+    finally:
+        _through.reset(before)
 
 
 def difference(got: Any, wanted: Any, leaves: Sequence[Tensor] = ()) -> float:
@@ -48,6 +62,7 @@ def twin_difference(got: Any, twin: Callable[..., Any], *arguments: Any, **optio
     results = [x.detach().cpu() for x in (*outputs, *gradients(got, leaves))]
     wanted = _twin_results(outputs, twin, arguments, options)
     rounding = max((torch.finfo(x.dtype).eps for x in numbers), default=0.0)
+    rounding = max(rounding, _through.get())
     if rounding <= torch.finfo(torch.float64).eps:
         return max(_worst(*pair) for pair in zip(results, wanted, strict=True))
     moved = _twin_results(outputs, twin, arguments, options, rounding)
@@ -111,8 +126,8 @@ def gradients(values: Any, leaves: Sequence[Tensor]) -> list[Tensor]:
     outputs = [value for value in flat(values) if value.requires_grad]
     if not outputs or not leaves:
         return [torch.zeros_like(leaf) for leaf in leaves]
-    weights = [cotangent(value) for value in outputs]
-    results = torch.autograd.grad(outputs, list(leaves), weights, allow_unused=True, retain_graph=True)
+    weighted = sum((cotangent(value) * value).sum() for value in outputs)  # several with weights would import SymPy
+    results = torch.autograd.grad(weighted, list(leaves), allow_unused=True, retain_graph=True)
     return [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(results, leaves, strict=True)]
 
 
@@ -138,7 +153,8 @@ def _worst(got: Tensor, wanted: Tensor, scale: float | None = None) -> float:
     apart = torch.where(got == wanted, 0.0, (got - wanted).abs().to(torch.float64))  # equal infinities are equal
     if scale is None:
         sizes = wanted[wanted.isfinite()].abs()
-        scale = max(float(sizes.max()), FLOOR) if sizes.numel() else FLOOR
+        floor = SIZE if _through.get() else FLOOR
+        scale = max(float(sizes.max()), floor) if sizes.numel() else floor
     return _number(apart.max() / scale) if apart.numel() else 0.0
 
 

@@ -3,3 +3,7 @@
 
 class Incomparable(Exception):
     """A check does not apply to this subject; the text says why."""
+
+
+class DoesNotFit(Incomparable):
+    """A call that the user's module is not made for: the case is not made, though others may be."""

@@ -36,7 +36,7 @@ SIZES: dict[str, dict[str, int]] = {
     "norm.group": {"num_groups": 2, "num_channels": 6},
     "norm.layer": {"normalized_shape": 4},
     "norm.rms": {"normalized_shape": 4},
-    "position.bucketed": {"num_heads": 3, "num_buckets": 8},
+    "position.bucketed": {"num_heads": 3, "num_buckets": 8, "max_distance": 20},
     "position.learned": {"max_length": 12, "dim": 4},
     "position.relative": {"num_heads": 3, "max_distance": 2},
     **{

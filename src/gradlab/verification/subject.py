@@ -13,9 +13,9 @@ from torch import nn
 from gradlab.errors import GradlabError, one_line
 from gradlab.nn.blocks import find_block, settings_of
 from gradlab.verification.aliases import their_names
-from gradlab.verification.calls import MaskForm
 from gradlab.verification.conditions import PLAIN, Condition
 from gradlab.verification.incomparable import Incomparable as Incomparable
+from gradlab.verification.masks import AxesOfMasks, MaskForm
 from gradlab.verification.parameters import SIZES, Shapes, Source, find, turned_alike
 from gradlab.verification.place import HOME, Place
 
@@ -71,11 +71,17 @@ class Subject:
     mask: MaskForm = "visible"
     """What a mask of it says."""
 
+    axes: AxesOfMasks = field(default_factory=dict, compare=False)
+    """Those that its masks have, as far as it has been asked."""
+
     made: set[tuple[int, ...]] = field(default_factory=set, compare=False)
     """The ranks of the calls that it has answered."""
 
     found: dict[tuple[tuple[str, Any], ...], Mapping[str, Source]] = field(default_factory=dict, compare=False)
     """Where our parameters are in it, by those settings that are no sizes."""
+
+    shaped: dict[tuple[tuple[str, Any], ...], Shapes] = field(default_factory=dict, compare=False)
+    """The shapes of our parameters, by the settings."""
 
     @classmethod
     def block(cls, name: str, place: Place = HOME) -> "Subject":
@@ -100,7 +106,7 @@ class Subject:
                 raise GradlabError(f"{name} has no setting {', '.join(sizes)}, and this module is built already.")
             fixed = _attributes(implementation, block) | told
             return cls(name, implementation, fixed, place, pairs, foreign=True, mask=mask)
-        names = their_names(ours, theirs)
+        names = their_names(ours, theirs, (_needed(ours), _needed(theirs)))
         said = {setting: told[own] for setting, own in names.items() if own in told and setting not in told}
         defaults = (
             {key: p.default for key, p in ours.items() if p.default is not p.empty} if isinstance(block, type) else {}
@@ -122,34 +128,49 @@ class Subject:
     @cached_property
     def drawn_as(self) -> Mapping[str, Any]:
         """The fixed values of what a check draws: those that only its constructor knows are none of them."""
-        block = find_subject(self.name)
-        theirs = {} if isinstance(self.implementation, nn.Module) else _own_settings(self.implementation)
-        return {key: value for key, value in self.fixed.items() if key in settings_of(block) or key not in theirs}
+        return {key: value for key, value in self.fixed.items() if key in self.ours or key not in self.theirs}
+
+    @cached_property
+    def ours(self) -> Mapping[str, inspect.Parameter]:
+        """The settings of our own block."""
+        return settings_of(find_subject(self.name))
+
+    @cached_property
+    def theirs(self) -> Mapping[str, inspect.Parameter]:
+        """The settings of the user's constructor; a module that is built has none."""
+        return _own_settings(self.implementation)
 
     @cached_property
     def names(self) -> Mapping[str, str]:
         """What its constructor calls our settings."""
-        return their_names(settings_of(find_subject(self.name)), _own_settings(self.implementation))
+        return their_names(self.ours, self.theirs, (_needed(self.ours), _needed(self.theirs)))
 
     @cached_property
     def control(self) -> "Subject":
         """Our own block, with what the user has fixed: a check that it does not pass says nothing of the user's."""
-        known = settings_of(find_subject(self.name))
-        fixed = {key: value for key, value in self.drawn_as.items() if key in known}
+        fixed = {key: value for key, value in self.drawn_as.items() if key in self.ours}
         return Subject(self.name, find_subject(self.name), fixed, self.place, condition=self.condition)
 
     def shapes(self, settings: Mapping[str, Any]) -> Shapes:
         """Those of the parameters that our own block has with these settings."""
-        known = {key: value for key, value in self.drawn_as.items() if key in settings_of(find_subject(self.name))}
+        known = {key: value for key, value in self.drawn_as.items() if key in self.ours}
+        key = (*sorted(((k, v) for k, v in {**known, **settings}.items()), key=str),)
+        if not _is_plain(key):
+            return self._shapes({**known, **settings})
+        if key not in self.shaped:
+            self.shaped[key] = self._shapes({**known, **settings})
+        return self.shaped[key]
+
+    def _shapes(self, settings: Mapping[str, Any]) -> Shapes:
         with torch.device("meta"):
-            ours = find_subject(self.name)(**{**known, **settings})
+            ours = find_subject(self.name)(**settings)
         return {name: parameter.shape for name, parameter in ours.named_parameters()}
 
     @property
     def example(self) -> dict[str, Any]:
         """Settings with sizes that differ, as far as they are not fixed."""
         settings = {**SIZES.get(self.name, {}), **self.drawn_as}
-        return {key: value for key, value in settings.items() if key in settings_of(find_subject(self.name))}
+        return {key: value for key, value in settings.items() if key in self.ours}
 
     def sources(self, settings: Mapping[str, Any]) -> Mapping[str, Source]:
         """Where our parameters are in the user's module: found at sizes that differ, so that shapes tell them apart."""
@@ -167,16 +188,15 @@ class Subject:
         """The thing to call, built with these settings as far as its constructor knows them."""
         block = find_subject(self.name)
         if self.is_ours:
-            known = {key: value for key, value in self.fixed.items() if key in settings_of(block)}
+            known = {key: value for key, value in self.fixed.items() if key in self.ours}
             return block(**{**known, **settings}) if isinstance(block, type) else partial(block, **settings)
         if isinstance(self.implementation, nn.Module):
             for key, value in settings.items():
                 if type(value) is int and key not in self.fixed:
                     raise Incomparable(f"it is built already, and has no attribute {key}; say {key}=…")
             return copy.deepcopy(self.implementation)
-        taken, defaults = _own_settings(self.implementation), settings_of(block)
+        taken, defaults, names = self.theirs, self.ours, self.names
         anything = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values())
-        names = their_names(defaults, taken)
         known = {names.get(key, key): value for key, value in settings.items() if anything or key in names}
         for key, value in settings.items():
             if names.get(key, key) not in known and key not in self.fixed and defaults[key].default != value:
@@ -186,7 +206,31 @@ class Subject:
             return partial(self.implementation, **known)
         told = {key: value for key, value in self.fixed.items() if key not in self.assumed}
         own = {names.get(k, k): v for k, v in told.items() if anything or k in {*names, *taken} or k not in defaults}
-        return self._construct({**known, **own})
+        given = {**self._left_open(settings), **known, **own}
+        try:
+            return self._construct(given)
+        except CannotBuild:  # what it leaves to another constructor may be fixed there
+            rest = {key: value for key, value in given.items() if key in taken or key not in own}
+            if not anything or rest == given:
+                raise
+            return self._construct(rest)
+
+    def _left_open(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """What our block makes of a setting that is None, where the user's has a default of its own: d/h, not 64."""
+        open_ = {
+            key: own
+            for key, own in self.names.items()
+            if key not in {**settings, **self.fixed}
+            and self.ours[key].default is None
+            and own in self.theirs
+            and type(self.theirs[own].default) is int
+        }
+        if not open_ or not isinstance(find_subject(self.name), type):
+            return {}
+        with torch.device("meta"):
+            ours = find_subject(self.name)(**{**{k: v for k, v in self.drawn_as.items() if k in self.ours}, **settings})
+        values = {own: getattr(ours, key, None) for key, own in open_.items()}
+        return {own: value for own, value in values.items() if type(value) is int}
 
     def _construct(self, settings: Mapping[str, Any]) -> Any:
         try:
@@ -213,9 +257,13 @@ def _is_a_call(implementation: Any, block: type) -> bool:
         parameters = settings_of(implementation)
     except ValueError:  # torch.tanh and its like have no signature
         return True
-    needed = [name for name, p in parameters.items() if p.default is p.empty and p.kind in _PLAIN]
-    ours = settings_of(block)
+    needed, ours = _needed(parameters), settings_of(block)
     return not {*needed} <= {*their_names(ours, needed).values()}
+
+
+def _needed(settings: Mapping[str, inspect.Parameter]) -> list[str]:
+    """Those without a default."""
+    return [name for name, p in settings.items() if p.default is p.empty and p.kind in _PLAIN]
 
 
 _PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -233,6 +281,10 @@ def _own_settings(implementation: Any) -> Mapping[str, inspect.Parameter]:
             return {}
         return {name: p for name, p in parameters.items() if p.default is not p.empty}
     return settings_of(implementation)
+
+
+def _is_plain(settings: Collection[tuple[str, Any]]) -> bool:
+    return all(value is None or isinstance(value, bool | int | float | str) for _, value in settings)
 
 
 def _mask_form(

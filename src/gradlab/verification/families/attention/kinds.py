@@ -392,16 +392,19 @@ def causal(block: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def _causal(case: Case) -> Call:
-    """A query before the first key would see nothing, and is left out."""
+    """A query before the first key would see nothing, and is left out. With more keys, others begin at the first."""
     seen = any_batch(case)
     last = (..., slice(-seen.keys.shape[-2], None), slice(None))
-    options = {"last": last, "scale": scale_of(case, seen.settings, seen.queries.shape[-1])}
-    return Call(lambda q, k, v: causal(seen.block, q[last], k, v), seen.leaves, options=options)
+    as_many = (..., slice(-seen.queries.shape[-2] if case.subject.foreign else 0, None), slice(None))
+    options = {"last": last, "as_many": as_many, "scale": scale_of(case, seen.settings, seen.queries.shape[-1])}
+    return Call(lambda q, k, v: causal(seen.block, q[last], k[as_many], v[as_many]), seen.leaves, options=options)
 
 
-def _causal_twin(q: scratch.Tensor, k: scratch.Tensor, v: scratch.Tensor, last: Any, scale: Any) -> scratch.Tensor:
-    mask = attention.causal_mask(q[last].shape[-2], k.shape[-2])
-    return attention.scaled_dot(q[last], k, v, mask, scale)
+def _causal_twin(
+    q: scratch.Tensor, k: scratch.Tensor, v: scratch.Tensor, last: Any, as_many: Any, scale: Any
+) -> scratch.Tensor:
+    q, k, v = q[last], k[as_many], v[as_many]
+    return attention.scaled_dot(q, k, v, attention.causal_mask(q.shape[-2], k.shape[-2]), scale)
 
 
 def _from_the_first_key(self: Any, q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool = False) -> Tensor:
