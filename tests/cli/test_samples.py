@@ -166,7 +166,9 @@ def test_ways_between_noises_and_the_way_from_noise(quick: ForkServer, folder: P
         ("digits", ["--seed", "-1"], ["--seed -1", "from 0 on"]),
         ("digits", ["--out", "a.jpg"], [".png, .npz"]),
         ("digits", ["--out", "a.gif"], [".gif is for --trajectory"]),
-        ("digits", ["--out", "nowhere/a.png"], ["nowhere/a.png cannot be written"]),
+        ("digits", ["--out", "nowhere/a.png"], ["nowhere/a.png cannot be written", "there is no folder nowhere"]),
+        ("digits", ["-n", "2000", "--trajectory"], ["20,000 samples", "--out FILE.npz"]),
+        ("digits", ["-n", "300", "--trajectory", "--out", "a.gif"], ["18,000 samples", "--out FILE.npz"]),
         ("digits", ["--interpolate", "--trajectory"], ["ask for one of them"]),
     ],
 )

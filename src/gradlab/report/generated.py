@@ -16,7 +16,7 @@ from gradlab.report.pictures import Pixels, address, is_picture
 from gradlab.run.samples import in_raw_units
 from gradlab.specs import Array
 from gradlab.tasks.evaluation import in_evaluation
-from gradlab.tasks.generative import Encodes, Reconstructs
+from gradlab.tasks.generative import Decodes, Encodes, Reconstructs
 from gradlab.wording import counted, number
 
 if TYPE_CHECKING:
@@ -144,9 +144,20 @@ def _latent(run: "Run") -> Iterator[Html]:
             both = torch.cat([some, task.reconstruct(run.model, some)])
             words = "Above examples of the test split, below what the model makes of them."
             yield _figure("Reconstructions", _rows_of(run, both, len(some)), words)
+            if isinstance(task, Decodes) and len(some) >= 2 * _WAYS:
+                yield _between(run, task, some[: 2 * _WAYS])
         if isinstance(task, Encodes):
             some = test.sample(_ENCODED)
             yield _codes(run, task.encode(run.model, some.inputs[:]).flatten(1).cpu(), some)
+
+
+def _between(run: "Run", task: Decodes, examples: Tensor) -> Html:
+    """What lies between the codes of two examples each: straight ways, since no noise says what codes are like."""
+    first, second = task.encode(run.model, examples).chunk(2)
+    share = torch.linspace(0, 1, _STEPS).to(first).view(1, -1, *[1] * (first.ndim - 1))
+    codes = (first[:, None] * (1 - share) + second[:, None] * share).flatten(0, 1)
+    words = "Each row walks straight from the code of one example of the test split to that of another."
+    return _figure("Between two examples", _rows_of(run, task.from_codes(run.model, codes), _STEPS), words)
 
 
 def _codes(run: "Run", codes: Tensor, some: Any) -> Html:
@@ -177,7 +188,9 @@ def _principal(codes: Tensor) -> tuple[Tensor, str]:
 
 def _colour(index: int, classes: int) -> str:
     """Of the palette where it has enough of them, else around the circle of colours."""
-    return PALETTE[index] if classes <= len(PALETTE) else f"hsl({360 * index // classes}, 65%, 50%)"
+    if classes <= len(PALETTE):
+        return PALETTE[index]
+    return f"hsl({360 * index // classes}, 70%, {(35, 58)[index % 2]}%)"  # neighbours differ in brightness too
 
 
 # Pictures.
