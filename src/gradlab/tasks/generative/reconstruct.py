@@ -156,13 +156,13 @@ class Reconstruct(Task):
 class _Half(nn.Module):
     """A model of which one half is called: encode or decode."""
 
-    def __init__(self, model: Any, half: str):
+    def __init__(self, model: Any, method: str):
         super().__init__()
         self.model = model
-        self.half: str = half
+        self.method: str = method
 
     def forward(self, x: Tensor) -> Tensor:
-        answer: Tensor = getattr(self.model, self.half)(x)
+        answer: Tensor = getattr(self.model, self.method)(x)
         return answer
 
 
