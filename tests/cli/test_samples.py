@@ -220,6 +220,9 @@ def test_the_report_shows_samples_and_what_is_behind_them(folder: Path) -> None:
     assert "Left out of this report" not in digits
     moons = (folder / "moons" / "report.html").read_text()
     assert "over as many examples of the test split" in moons
+    way = moons.split("<h3>From noise to samples</h3>")[1].split("</figure>")[0]
+    assert re.findall(r"samples at (\d+)% of their way", way) == ["0", "14", "29", "43", "57", "71", "86", "100"]
+    assert way.count("<svg ") == 8
 
 
 def test_the_report_shows_the_same_samples_at_moments_of_the_training(quick: ForkServer, folder: Path) -> None:

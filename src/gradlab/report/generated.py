@@ -11,7 +11,7 @@ from gradlab.errors import GradlabError
 from gradlab.report.charts import ACCENT, PALETTE, SOFT, axis, chart, charts, dots
 from gradlab.report.drawn import columns_for, grid, shades
 from gradlab.report.markup import Html, quiet, section, tag
-from gradlab.report.over_training import over_training
+from gradlab.report.over_training import frames, over_training
 from gradlab.report.pictures import Pixels, address, is_picture
 from gradlab.run.samples import in_raw_units
 from gradlab.specs import Array
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _SHOWN, _POINTS, _PAIRS = 64, 1000, 12
 _WAYS, _STEPS = 5, 12
 _ROWS, _STAGES = 5, 12
+_FRAMES = 8  # of points
 _SEARCHED = 20_000  # training examples among which the nearest is looked for
 _ENCODED = 2000
 _ENLARGED = 1.5  # times as large as the pixels of a grid, at most
@@ -104,12 +105,11 @@ def _ways(run: "Run", drawing: "Drawing") -> Html:
 
 def _stages(run: "Run", drawing: "Drawing") -> Html:
     if not is_picture(_shape(run)):
-        x = drawing.stages(_POINTS // 4, 4)
-        traces = [
-            dots(f"stage {i + 1} of {len(x)}", stage[:, 0], stage[:, 1], PALETTE[i], size=4, opacity=0.6)
-            for i, stage in enumerate(x)
-        ]
-        return chart("From noise to samples", traces, "", height=420)
+        x = drawing.stages(_POINTS // 4, _FRAMES)
+        ways = [f"{stage / (len(x) - 1):.0%}" for stage in range(len(x))]
+        content = frames(run, [(way, f"samples at {way} of their way", one) for way, one in zip(ways, x, strict=True)])
+        words = "The same samples at shares of their way; pale are training examples."
+        return tag("figure", tag("h3", "From noise to samples"), content, tag("figcaption", words))
     x = np.swapaxes(drawing.stages(_ROWS, _STAGES), 0, 1)
     pixels = grid(shades(run, x.reshape(-1, *x.shape[2:])), x.shape[1])
     return _figure("From noise to samples", pixels, "Each row is one sample on its way, from left to right.")
