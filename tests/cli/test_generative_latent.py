@@ -27,7 +27,9 @@ def test_pca_is_trained_in_one_step_that_says_so(pca: Path) -> None:
     printed = (pca.parent / "stdout").read_text()
     assert "one pass over the training split, without gradients" in printed
     assert "psnr" in printed
-    assert (pca / "report.html").is_file()
+    page = (pca / "report.html").read_text()
+    for title in ("Reconstructions", "Between two examples", "Latent space"):
+        assert f"<h3>{title}</h3>" in page
 
 
 def test_codes_are_predicted_of_new_inputs(quick: ForkServer, pca: Path, tmp_path: Path) -> None:
@@ -69,12 +71,14 @@ def test_one_that_was_killed_ends_the_same(name: str, quick: ForkServer, tmp_pat
         (["digits-autoencoder", "task.error=bernoulli", "data.preprocess=none"], ["these are 0 to 16"]),
         (["moons-mixture", "model.components=2000"], ["needs as many examples"]),
         (["moons-mixture", "model=autoencoder"], ["model=gaussian-mixture or model=pca"]),
+        (["moons-mixture", "data=csv", "--data", "mixed.csv", "data.target=y"], ["draws plain numbers", "data.drop="]),
         (["digits-encoder", "model.of=mlp"], ["model.of=mlp has no encoder"]),
     ],
 )
 def test_what_does_not_go_together_is_refused(
     arguments: list[str], words: list[str], quick: ForkServer, tmp_path: Path
 ) -> None:
+    (tmp_path / "mixed.csv").write_text("size,kind,y\n" + "".join(f"{i}.5,{'abc'[i % 3]},{i % 2}\n" for i in range(60)))
     check_refused(quick("train", *arguments, "--out", "run", cwd=tmp_path), *words)
     assert not (tmp_path / "run").exists()
 

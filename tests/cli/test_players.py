@@ -17,6 +17,9 @@ REFUSED = {
     "ring-gan task.loss=mean": "It takes: non-saturating | hinge | wasserstein.",
     "digits-pixelcnn data.preprocess=standardise": "Set data.preprocess=scale.",
     "digits-pixelcnn model=vgg": "task=pixelcnn needs a model that draws pixel by pixel: model=pixelcnn.",
+    "digits-pixelcnn model=pca": "task=pixelcnn needs logits of the 17 levels of each pixel, (batch, levels, channels, "
+    "height, width), and PCA gives (1, 1, 8, 8). Take model=pixelcnn.",
+    "digits-vae task=diffusion": "task=diffusion needs a model of noisy data, their time and perhaps their class",
     "digits-pixelcnn model.kernel=4": "conv.masked2d: kernel_size must be odd, and 3 or more if strict, got 4.",
     "digits-pixelcnn task.levels=1": "task.levels=1 is not valid",
     "digits-pixelcnn data=ring": "model=pixelcnn takes pictures, but data=ring are tables of 2 columns.",

@@ -166,7 +166,9 @@ def test_ways_between_noises_and_the_way_from_noise(quick: ForkServer, folder: P
         ("digits", ["--seed", "-1"], ["--seed -1", "from 0 on"]),
         ("digits", ["--out", "a.jpg"], [".png, .npz"]),
         ("digits", ["--out", "a.gif"], [".gif is for --trajectory"]),
-        ("digits", ["--out", "nowhere/a.png"], ["nowhere/a.png cannot be written"]),
+        ("digits", ["--out", "nowhere/a.png"], ["nowhere/a.png cannot be written", "there is no folder nowhere"]),
+        ("digits", ["-n", "2000", "--trajectory"], ["20,000 samples", "--out FILE.npz"]),
+        ("digits", ["-n", "300", "--trajectory", "--out", "a.gif"], ["18,000 samples", "--out FILE.npz"]),
         ("digits", ["--interpolate", "--trajectory"], ["ask for one of them"]),
     ],
 )
@@ -218,6 +220,9 @@ def test_the_report_shows_samples_and_what_is_behind_them(folder: Path) -> None:
     assert "Left out of this report" not in digits
     moons = (folder / "moons" / "report.html").read_text()
     assert "over as many examples of the test split" in moons
+    way = moons.split("<h3>From noise to samples</h3>")[1].split("</figure>")[0]
+    assert re.findall(r"samples at (\d+)% of their way", way) == ["0", "14", "29", "43", "57", "71", "86", "100"]
+    assert way.count("<svg ") == 8
 
 
 def test_the_report_shows_the_same_samples_at_moments_of_the_training(quick: ForkServer, folder: Path) -> None:

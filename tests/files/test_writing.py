@@ -58,6 +58,10 @@ def test_an_error_of_writing_has_one_form(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(GradlabError, match=r"file/below cannot be written: (Not a directory|File exists)\. Make room"):
         write_file(tmp_path / "file" / "below", "content")
+    with pytest.raises(
+        GradlabError, match=r"none/file cannot be written: there is no folder .*none\. Make it, or name"
+    ):
+        write_file(tmp_path / "none" / "file", "content")
     with (
         pytest.raises(TrainingError, match=r"place cannot be written: No space left on device\. Do this\."),
         write_errors(tmp_path / "place", "Do this.", TrainingError),

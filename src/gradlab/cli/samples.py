@@ -14,7 +14,7 @@ from rich.text import Text
 
 from gradlab.cli.output import console, print_json, say
 from gradlab.errors import GradlabError
-from gradlab.files import new_file
+from gradlab.files import new_file, no_folder
 from gradlab.wording import counted
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def draw_samples(run: Run, options: Drawing, *, seed: int, plain: bool, as_json:
         raise GradlabError("--interpolate and --trajectory are two pictures: ask for one of them.")
     path = Path(options.out) if options.out else run.path / f"{options.kind}{'.png' if _is_drawn(run) else '.npz'}"
     count = _COUNTS[options.kind] if options.count is None else options.count
-    _check(path, run, count, options.trajectory)
+    _check(path, run, count, options)
     with run.drawing(**options.wish(seed)) as drawing:
         classes, preview = _write(drawing, run, path, count, options)
     if as_json:
@@ -113,9 +113,9 @@ def _is_drawn(run: Run) -> bool:
     return is_picture(list(_shape(run))) or _shape(run) == (2,)
 
 
-def _check(path: Path, run: Run, count: int, trajectory: bool) -> None:
+def _check(path: Path, run: Run, count: int, options: Drawing) -> None:
     """Refuse a file that cannot be written, or not looked at, before anything is drawn."""
-    known, suffix = [".png", ".npz", *([".gif"] if trajectory else [])], path.suffix.lower()
+    known, suffix = [".png", ".npz", *([".gif"] if options.trajectory else [])], path.suffix.lower()
     if suffix not in known:
         gif = " .gif is for --trajectory." if suffix == ".gif" else ""
         raise GradlabError(f"--out {path}: samples are written to files ending in {', '.join(known)}.{gif}")
@@ -123,20 +123,34 @@ def _check(path: Path, run: Run, count: int, trajectory: bool) -> None:
         raise GradlabError(f"Samples of {run.path} are no pictures and no points in the plane. Use --out FILE.npz")
     if count < 1:
         raise GradlabError(f"-n {count}: at least one sample must be asked for.")
-    size, folder = 4 * count * math.prod(_shape(run)), path.absolute().parent
+    shown, folder = count * _stages(path, options), path.absolute().parent
+    size = 4 * shown * math.prod(_shape(run))
+    if not folder.exists():
+        raise GradlabError(no_folder(path))
     if folder.is_dir() and size > (free := shutil.disk_usage(folder).free):
         raise GradlabError(
-            f"{count:,} samples take {size / 1e9:,.0f} GB, and {folder} has {free / 1e9:,.0f} GB left. Ask for fewer."
+            f"{shown:,} samples take {size / 1e9:,.0f} GB, and {folder} has {free / 1e9:,.0f} GB left. Ask for fewer."
         )
-    if suffix != ".npz" and count > _MOST_SHOWN:
-        raise GradlabError(f"A picture of {count:,} samples is too large to be seen. Write arrays: --out FILE.npz")
+    if suffix != ".npz" and shown > _MOST_SHOWN:
+        raise GradlabError(f"A picture of {shown:,} samples is too large to be seen. Write arrays: --out FILE.npz")
+    if options.kind != "samples":  # which become one array: two of doubles on the way
+        from gradlab.data.memory import check_memory
+
+        check_memory(5 * size, f"A {options.kind} of {shown:,} samples", "Ask for fewer rows: -n.")
+
+
+def _stages(path: Path, options: Drawing) -> int:
+    """How many samples are drawn for each that is asked for."""
+    if options.trajectory:
+        return _FRAMES if path.suffix.lower() == ".gif" else _STAGES
+    return _STEPS if options.interpolate else 1
 
 
 def _write(drawing: Source, run: Run, path: Path, count: int, options: Drawing) -> tuple[Any, list[str]]:
     """The file; and how many samples each class has, and what is shown in the terminal."""
     if options.interpolate or options.trajectory:
-        frames = _FRAMES if path.suffix.lower() == ".gif" else _STAGES
-        x = drawing.ways(count, _STEPS) if options.interpolate else drawing.stages(count, frames)
+        stages = _stages(path, options)
+        x = drawing.ways(count, stages) if options.interpolate else drawing.stages(count, stages)
         _write_rows(run, path, x, options)
         return None, []
     if path.suffix.lower() == ".npz":

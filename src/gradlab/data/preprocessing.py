@@ -240,9 +240,8 @@ class Preprocessing(Preparation):
         return torch.cat([x, *(torch.from_numpy(e).to(dtype) for e in extra)], dim=1) if extra else x
 
     def inverse(self, x: Tensor) -> Array:
-        """Raw inputs of what a model has drawn; refused of tables whose columns became several."""
-        if self.categories or self.embedded or self.missing or self.dates:
-            raise GradlabError("Columns of categories, dates or missing numbers cannot be drawn, only plain numbers.")
+        """Raw inputs of what a model has drawn; not of tables whose columns became several."""
+        assert self.drawable, "tasks that draw refuse such tables"
         values: Array = x.detach().cpu().double().numpy().copy()
         if self.method != "none":
             broadcast = (1, -1) + (1,) * (values.ndim - 2)
@@ -251,6 +250,11 @@ class Preprocessing(Preparation):
         logged = [self._place[c] for c in self.logs]
         values[:, logged] = np.exp(values[:, logged])
         return values
+
+    @property
+    def drawable(self) -> bool:
+        """Whether each number that a model sees is one of an example, and so tells it."""
+        return not (self.categories or self.embedded or self.missing or self.dates)
 
     @property
     def log_scale(self) -> float | None:
@@ -263,7 +267,7 @@ class Preprocessing(Preparation):
         return float(np.log(self.scale).sum()) * math.prod(self.shape[1:]) if self.method != "none" else 0.0
 
     def complete(self, targets: Targets) -> Targets:
-        return replace(targets, log_scale=self.log_scale)
+        return replace(targets, log_scale=self.log_scale, drawable=self.drawable)
 
     def check_known(self, raw: Array, columns: list[str]) -> None:
         """Refuse categories that training did not have, in columns whose categories are plain numbers."""

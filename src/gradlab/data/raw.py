@@ -188,7 +188,7 @@ class Targets:
     from `history` steps before them, and they repeat themselves after `season` steps. Where targets are texts, `text`
     says how they are made of tokens; it is kept by the preparation of the data. A density of inputs that are numbers
     is smaller in raw units than in those that a model sees, by `log_scale` in its logarithm; None where that is another
-    number for each example.
+    number for each example. Where not `drawable`, inputs as a model sees them do not tell raw ones.
     """
 
     classes: list[str] | None = None
@@ -204,6 +204,7 @@ class Targets:
     history: int = 0
     season: int = 0
     log_scale: float | None = 0.0
+    drawable: bool = True
 
     @classmethod
     def of(cls, training: npt.NDArray[Any], classes: list[str] | None, table: Sequence[int] | None = None) -> "Targets":

@@ -43,7 +43,16 @@ def write_errors(
     except OSError as error:
         if within and error.errno not in _DISK and not str(error.filename).startswith(str(within)):
             raise
+        folder = path.absolute().parent
+        if advice == MAKE_ROOM and error.errno == errno.ENOENT and not folder.exists():
+            raise kind(no_folder(path)) from None
         raise kind(f"{printable(path)} cannot be written: {error.strerror or one_line(error)}. {advice}") from None
+
+
+def no_folder(path: Path) -> str:
+    """What is said where the folder of a file is missing, which is as likely a slip as it is meant."""
+    folder = printable(path.parent)
+    return f"{printable(path)} cannot be written: there is no folder {folder}. Make it, or name another place."
 
 
 def write_file(

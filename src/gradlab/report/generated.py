@@ -11,12 +11,12 @@ from gradlab.errors import GradlabError
 from gradlab.report.charts import ACCENT, PALETTE, SOFT, axis, chart, charts, dots
 from gradlab.report.drawn import columns_for, grid, shades
 from gradlab.report.markup import Html, quiet, section, tag
-from gradlab.report.over_training import over_training
+from gradlab.report.over_training import frames, over_training
 from gradlab.report.pictures import Pixels, address, is_picture
 from gradlab.run.samples import in_raw_units
 from gradlab.specs import Array
 from gradlab.tasks.evaluation import in_evaluation
-from gradlab.tasks.generative import Encodes, Reconstructs
+from gradlab.tasks.generative import Decodes, Encodes, Reconstructs
 from gradlab.wording import counted, number
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _SHOWN, _POINTS, _PAIRS = 64, 1000, 12
 _WAYS, _STEPS = 5, 12
 _ROWS, _STAGES = 5, 12
+_FRAMES = 8  # of points
 _SEARCHED = 20_000  # training examples among which the nearest is looked for
 _ENCODED = 2000
 _ENLARGED = 1.5  # times as large as the pixels of a grid, at most
@@ -104,12 +105,11 @@ def _ways(run: "Run", drawing: "Drawing") -> Html:
 
 def _stages(run: "Run", drawing: "Drawing") -> Html:
     if not is_picture(_shape(run)):
-        x = drawing.stages(_POINTS // 4, 4)
-        traces = [
-            dots(f"stage {i + 1} of {len(x)}", stage[:, 0], stage[:, 1], PALETTE[i], size=4, opacity=0.6)
-            for i, stage in enumerate(x)
-        ]
-        return chart("From noise to samples", traces, "", height=420)
+        x = drawing.stages(_POINTS // 4, _FRAMES)
+        ways = [f"{stage / (len(x) - 1):.0%}" for stage in range(len(x))]
+        content = frames(run, [(way, f"samples at {way} of their way", one) for way, one in zip(ways, x, strict=True)])
+        words = "The same samples at shares of their way; pale are training examples."
+        return tag("figure", tag("h3", "From noise to samples"), content, tag("figcaption", words))
     x = np.swapaxes(drawing.stages(_ROWS, _STAGES), 0, 1)
     pixels = grid(shades(run, x.reshape(-1, *x.shape[2:])), x.shape[1])
     return _figure("From noise to samples", pixels, "Each row is one sample on its way, from left to right.")
@@ -144,9 +144,20 @@ def _latent(run: "Run") -> Iterator[Html]:
             both = torch.cat([some, task.reconstruct(run.model, some)])
             words = "Above examples of the test split, below what the model makes of them."
             yield _figure("Reconstructions", _rows_of(run, both, len(some)), words)
+            if isinstance(task, Decodes) and len(some) >= 2 * _WAYS:
+                yield _between(run, task, some[: 2 * _WAYS])
         if isinstance(task, Encodes):
             some = test.sample(_ENCODED)
             yield _codes(run, task.encode(run.model, some.inputs[:]).flatten(1).cpu(), some)
+
+
+def _between(run: "Run", task: Decodes, examples: Tensor) -> Html:
+    """What lies between the codes of two examples each: straight ways, since no noise says what codes are like."""
+    first, second = task.encode(run.model, examples).chunk(2)
+    share = torch.linspace(0, 1, _STEPS).to(first).view(1, -1, *[1] * (first.ndim - 1))
+    codes = (first[:, None] * (1 - share) + second[:, None] * share).flatten(0, 1)
+    words = "Each row walks straight from the code of one example of the test split to that of another."
+    return _figure("Between two examples", _rows_of(run, task.from_codes(run.model, codes), _STEPS), words)
 
 
 def _codes(run: "Run", codes: Tensor, some: Any) -> Html:
@@ -177,7 +188,9 @@ def _principal(codes: Tensor) -> tuple[Tensor, str]:
 
 def _colour(index: int, classes: int) -> str:
     """Of the palette where it has enough of them, else around the circle of colours."""
-    return PALETTE[index] if classes <= len(PALETTE) else f"hsl({360 * index // classes}, 65%, 50%)"
+    if classes <= len(PALETTE):
+        return PALETTE[index]
+    return f"hsl({360 * index // classes}, 70%, {(35, 58)[index % 2]}%)"  # neighbours differ in brightness too
 
 
 # Pictures.

@@ -1,6 +1,6 @@
 """The same samples at moments of a training: one row of pictures for each, or one frame of points in the plane."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +30,7 @@ def over_training(run: "Run") -> Iterator[Html]:
     drawn = read_samples(run.path / "samples", shape, len(run.targets.classes or []))
     if len(drawn) < 2:
         return
-    content = _rows(run, drawn) if is_picture(shape) else _frames(run, drawn)
+    content = _rows(run, drawn) if is_picture(shape) else _frames_of(run, drawn)
     yield tag("figure", tag("h3", "Samples over training"), content, tag("figcaption", _words(run, drawn, shape)))
 
 
@@ -55,8 +55,16 @@ def _rows(run: "Run", drawn: dict[int, Drawn]) -> Html:
     return table(["step", ""], rows, class_="moments")
 
 
-def _frames(run: "Run", drawn: dict[int, Drawn]) -> Html:
-    """All show the same part of the plane; points that lie outside of it are not seen."""
+def _frames_of(run: "Run", drawn: dict[int, Drawn]) -> Html:
+    moments = drawn.items()
+    return frames(run, [(f"step {n:,}", f"samples after {n:,} steps", moment.x) for n, moment in moments])
+
+
+def frames(run: "Run", moments: Iterable[tuple[str, str, Array]]) -> Html:
+    """Points at some moments, each with a label and a title, before pale training examples.
+
+    All show the same part of the plane; points that lie outside of it are not seen.
+    """
     real = in_raw_units(run.preprocessing, run.dataset.train.sample(_REAL).inputs[:])
     low, span = real.min(0), np.maximum(real.max(0) - real.min(0), 1e-9)
 
@@ -67,8 +75,8 @@ def _frames(run: "Run", drawn: dict[int, Drawn]) -> Html:
         return tag("path", d="".join(f"M{_SIDE * x:.1f} {_SIDE * (1 - y):.1f}h0" for x, y in inside.tolist()))
 
     behind, box = cloud(real), {"viewBox": f"0 0 {_SIDE} {_SIDE}", "role": "img", "class_": "points"}
-    frames = []
-    for step, moment in drawn.items():
-        title = tag("title", f"samples after {step:,} steps")
-        frames.append(tag("div", tag("svg", title, behind, cloud(moment.x), **box), f"step {step:,}"))
-    return tag("div", *frames, class_="frames")
+    shown = [
+        tag("div", tag("svg", tag("title", title), behind, cloud(points), **box), label)
+        for label, title, points in moments
+    ]
+    return tag("div", *shown, class_="frames")

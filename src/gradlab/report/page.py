@@ -7,8 +7,6 @@ from pathlib import Path
 
 from gradlab.report.markup import Html, tag
 
-_ADVICE = "Make room there, or name another place."
-
 
 def page(title: str, body: Html, *, charts: bool = True, style: str = "", refresh: str = "") -> Html:
     """The whole document around a body, which may add to the style; without charts it needs no script.

@@ -129,6 +129,10 @@ def test_the_official_test_split_is_kept(folder, suffix):
     assert len(data.train) + len(data.validation) == 20
 
 
+def test_bytes_tell_what_white_is_so_that_samples_are_shown_as_the_pictures_are(folder):
+    assert dataset(folder()).raw.reader.describe() == {"kind": "array", "shape": [1, 28, 28], "white": 255}
+
+
 def test_names_with_a_dot_are_found_too(folder):
     path = folder()
     for file in list(path.iterdir()):

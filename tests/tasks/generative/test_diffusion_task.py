@@ -165,7 +165,7 @@ def test_what_cannot_be_drawn_is_refused(values, request_, message):
     ("values", "message"),
     [
         ({"schedule": "flow", "target": "noise"}, "task.target=noise does not go with task.schedule=flow"),
-        ({"guidance": 2.0}, "nothing guides it"),
+        ({"guidance": 2.0}, "task.guidance=2 guides to classes.*set task.conditional=true"),
         ({"sampler": "best"}, "There is no sampler 'best'"),
         ({"steps": 10}, "at most as many steps as the noise has, 10 here; 50 were asked for"),
     ],
@@ -178,6 +178,10 @@ def test_settings_that_do_not_go_together_are_refused(values, message):
 def test_a_model_that_is_told_no_time_is_refused():
     with pytest.raises(GradlabError, match="such as model=unet or model=score-mlp"):
         Diffusion(NONE).check(nn.Linear(2, 2), None)
+    alone = nn.Linear(2, 2)
+    alone.shape = (2,)
+    with pytest.raises(GradlabError, match="such as model=unet or model=score-mlp"):
+        Diffusion(NONE).check(alone, None)
 
 
 def test_classes_need_data_that_have_them():

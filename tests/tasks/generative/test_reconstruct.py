@@ -15,7 +15,7 @@ from gradlab.data import Examples
 from gradlab.errors import GradlabError
 from gradlab.models import PCA, build_model
 from gradlab.registry import Part
-from gradlab.specs import Table
+from gradlab.specs import Picture, Table
 from gradlab.tasks import Reconstruct, compare, evaluate
 
 QUICK = {"doctor": False}
@@ -146,3 +146,10 @@ def test_the_optimum_of_a_linear_autoencoder_spans_the_principal_axes(tmp_path):
     columns = run.model.decoder[0].weight.detach()
     within = (columns.T @ pca.axes.T) @ pca.axes
     assert (within - columns.T).norm() < 0.03 * columns.norm()
+
+
+def test_codes_are_made_examples_again():
+    torch.manual_seed(0)
+    model, x = build_model(Part("autoencoder", {"dims": 2}), Picture(1, 3, 3), 0), torch.rand(5, 1, 3, 3)
+    for task in (Reconstruct(), Reconstruct(error="bernoulli")):
+        torch.testing.assert_close(task.from_codes(model, task.encode(model, x)), task.reconstruct(model, x))

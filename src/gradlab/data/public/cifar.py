@@ -15,6 +15,7 @@ from gradlab.data.cache import data_folder, how_to_get
 from gradlab.data.dataset import sources
 from gradlab.data.memory import check_memory
 from gradlab.data.raw import Raw
+from gradlab.data.reading import ArrayReader
 from gradlab.errors import GradlabError, one_line
 
 Place = Annotated[str | None, "folder of the binary version, or its .tar.gz; default the cache of `gradlab data fetch`"]
@@ -96,6 +97,7 @@ def _read(layout: Layout, path: str | None, kind: str) -> Raw:
         targets=targets,
         classes=classes,
         test_from=len(images) - len(parts[-1]),
+        reader=ArrayReader(_SHAPE),
     )
 
 

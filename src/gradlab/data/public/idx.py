@@ -13,6 +13,7 @@ from gradlab.data.cache import data_folder, how_to_get
 from gradlab.data.dataset import sources
 from gradlab.data.memory import check_memory
 from gradlab.data.raw import Raw
+from gradlab.data.reading import ArrayReader
 from gradlab.errors import GradlabError, one_line
 
 Folder = Annotated[
@@ -70,7 +71,10 @@ def _read(source: str, path: str | None, classes: list[str]) -> Raw:
     if not 0 <= targets.min() <= targets.max() < len(classes):
         bad = targets.min() if targets.min() < 0 else targets.max()
         raise GradlabError(f"{folder} has a label {bad}, but there are {len(classes)} classes (from 0).")
-    return Raw(inputs=np.concatenate(images)[:, None], targets=targets, classes=classes, test_from=len(images[0]))
+    inputs = np.concatenate(images)[:, None]
+    # Bytes tell what white is; of other numbers nobody knows.
+    reader = ArrayReader(inputs.shape[1:]) if inputs.dtype == np.uint8 else None
+    return Raw(inputs=inputs, targets=targets, classes=classes, test_from=len(images[0]), reader=reader)
 
 
 @sources.register("mnist")

@@ -1,7 +1,8 @@
 """Diffusion and flow matching: a network learns what of noisy data is noise, and samples are noise without it."""
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -80,8 +81,13 @@ class Diffusion(Generative):
                 "task.target=noise does not go with task.schedule=flow: where its paths end nothing is left of the "
                 "data, and they cannot be told from the noise. Take task.target=velocity."
             )
-        self.check_request(Request(guidance=None if self.guidance == 1 else self.guidance, steps=self.sampling_steps))
-        self.check_request(Request(sampler=self.sampler))
+        if self.guidance != 1 and not self.conditional:
+            raise GradlabError(
+                f"task.guidance={self.guidance:g} guides to classes, which this model is not told: leave it out, or "
+                "set task.conditional=true."
+            )
+        asked = Request(guidance=self.guidance if self.conditional else None, steps=self.sampling_steps)
+        self.check_request(replace(asked, sampler=self.sampler))
 
     # What is learned
 
@@ -111,7 +117,7 @@ class Diffusion(Generative):
         return torch.where(torch.rand(labels.shape, device=labels.device) < self.drop_label, self.outputs, labels)
 
     def check(self, model: nn.Module, train: Any) -> None:
-        if not hasattr(model, "shape"):
+        if not hasattr(model, "shape") or not _reads_three(model):
             raise GradlabError(
                 "task=diffusion needs a model of noisy data, their time and perhaps their class, with a `shape` that "
                 "says what one example is, such as model=unet or model=score-mlp."
@@ -206,3 +212,12 @@ class Diffusion(Generative):
             return answer
 
         return log_likelihood(said, self.target, batch["inputs"], way_to_noise(self.process, steps))
+
+
+def _reads_three(model: nn.Module) -> bool:
+    """Whether a model can be called on noisy data, their times and their classes."""
+    try:
+        inspect.signature(model.forward).bind(None, None, None)
+    except TypeError:
+        return False
+    return True

@@ -80,6 +80,11 @@ class Generative(Task):
 
     def __init__(self, targets: Targets) -> None:
         self.targets = targets
+        if not targets.drawable:
+            raise GradlabError(
+                "This task draws plain numbers alone, and this table has columns of categories, dates or missing "
+                "numbers: `gradlab data show` says which. Leave them out: data.drop=COLUMN,COLUMN."
+            )
         if self.conditional and targets.classes is None:
             raise GradlabError(
                 "task.conditional=true needs examples with classes, and these have none. Leave it out, or give them "

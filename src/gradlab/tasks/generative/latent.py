@@ -18,3 +18,10 @@ class Reconstructs(Protocol):
     """Examples can be made again of what is kept of them."""
 
     def reconstruct(self, model: Any, inputs: Float[Tensor, "batch *shape"]) -> Float[Tensor, "batch *shape"]: ...
+
+
+@runtime_checkable
+class Decodes(Encodes, Protocol):
+    """Any place in the latent space is an example, though no noise says which places there are."""
+
+    def from_codes(self, model: Any, codes: Float[Tensor, "batch *latent"]) -> Float[Tensor, "batch *shape"]: ...

@@ -59,6 +59,13 @@ class PixelLikelihood(Generative):
                 f"task=pixelcnn needs pixels from 0 to 1, and these are from {low:.3g} to {high:.3g}. "
                 "Set data.preprocess=scale."
             )
+        with inference(model):
+            given = tuple(model(looked[:1]).shape)
+        if given != (1, self.levels, *looked.shape[1:]):
+            raise GradlabError(
+                f"task=pixelcnn needs logits of the {self.levels} levels of each pixel, (batch, levels, channels, "
+                f"height, width), and {type(model).__name__} gives {given}. Take model=pixelcnn."
+            )
         if _looks_ahead(model, looked[:1]):
             raise GradlabError(
                 f"{type(model).__name__} sees pixels that it should predict: changing some changes what it says of "

@@ -138,7 +138,11 @@ class Reconstruct(Task):
 
     def encode(self, model: Any, inputs: Any) -> Float[Tensor, "batch dims"]:
         """The codes of prepared inputs."""
-        return predict(_Codes(_coding(model)), inputs)
+        return predict(_Half(_coding(model), "encode"), inputs)
+
+    def from_codes(self, model: Any, codes: Any) -> Inputs:
+        """The examples of codes."""
+        return self.shown(predict(_Half(_coding(model), "decode"), codes))
 
     def reconstruct(self, model: nn.Module, inputs: Any) -> Inputs:
         """What a model makes of prepared inputs, as such."""
@@ -149,16 +153,17 @@ class Reconstruct(Task):
         return self.decode(self.encode(model, inputs))
 
 
-class _Codes(nn.Module):
-    """A model that stops at its codes."""
+class _Half(nn.Module):
+    """A model of which one half is called: encode or decode."""
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Any, method: str):
         super().__init__()
         self.model = model
+        self.method: str = method
 
-    def forward(self, x: Inputs) -> Float[Tensor, "batch dims"]:
-        code: Tensor = self.model.encode(x)
-        return code
+    def forward(self, x: Tensor) -> Tensor:
+        answer: Tensor = getattr(self.model, self.method)(x)
+        return answer
 
 
 class _Logits(nn.Module):
@@ -181,7 +186,7 @@ def _dims(model: Any, train: Any) -> int | None:
     """How many numbers the code of an example has."""
     if not hasattr(model, "encode"):
         return None
-    code = predict(_Codes(model), train.inputs[:1].to(device_of(model)))
+    code = predict(_Half(model, "encode"), train.inputs[:1].to(device_of(model)))
     return code[0].numel()
 
 
