@@ -13,6 +13,7 @@ from gradlab.maths.markov import (
     lumped,
     memory,
     order_chain,
+    sample_paths,
     simulate,
     stationary_laws,
 )
@@ -49,7 +50,7 @@ COLUMNS = [[0.9, 0.5], [0.1, 0.5]]
         (lambda: law_after([0.5, 0.6], [torch.eye(2)]), "start: probabilities must sum to 1, and these sum to 1.1"),
         (
             lambda: law_after([0.5, 0.5], [torch.eye(3)]),
-            "transition 0 is between 3 states, and the law before it is over 2",
+            "transition 0 is between 3 states, and the start is over 2",
         ),
     ],
 )
@@ -105,3 +106,12 @@ def test_samples_are_those_of_their_seed():
     first, again = (chain.sample(20, 3, torch.Generator().manual_seed(1)) for _ in range(2))
     assert torch.equal(first, again)
     assert first.shape == (3, 21)
+
+
+def test_draws_of_a_chain_whose_steps_differ_have_its_laws():
+    start, generator = torch.tensor([0.2, 0.8]), torch.Generator().manual_seed(0)
+    transitions = [torch.tensor([[0.9, 0.1], [0.4, 0.6]]), torch.tensor([[0.1, 0.9], [0.7, 0.3]])]
+    paths = sample_paths(start, transitions, 40_000, generator)
+    for n in range(3):
+        shares = torch.bincount(paths[:, n], minlength=2) / len(paths)
+        torch.testing.assert_close(shares, law_after(start, transitions[:n]), atol=0.01, rtol=0.0)

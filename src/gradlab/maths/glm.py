@@ -83,7 +83,8 @@ def fit_glm(x: Any, y: Any, family: FamilyName) -> LinearModel:
 
     `x` is (n, features); `y` has n numbers: any in the Gaussian family, 0 and 1 for Bernoulli, counts for Poisson,
     classes 0, 1, … for categorical. X has a column of ones for the bias. There is one optimum, or none: separable
-    classes and columns that depend on each other are refused.
+    classes and columns that depend on each other are refused. A training of `model=linear` with `train.optimizer=lbfgs`
+    on the full batch ends at the same weights: the task is `regress`, `bernoulli`, `classify` or `poisson`.
 
     >>> model = fit_glm([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], "bernoulli")
     >>> model.weight, model.bias

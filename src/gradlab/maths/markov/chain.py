@@ -45,15 +45,43 @@ def law_after(
     tensor([0., 1.])
     """
     law = distribution(start, "start")
-    for number, transition in enumerate(map(tensor, transitions)):
-        check_stochastic(transition, f"transition {number}")
-        if len(transition) != law.shape[-1]:
-            raise GradlabError(
-                f"transition {number} is between {len(transition)} states, and the law before it is over "
-                f"{law.shape[-1]}."
-            )
+    for transition in _checked(transitions, law.shape[-1]):
         law = law @ transition
     return law
+
+
+@takes_arrays
+def sample_paths(
+    start: Float[Tensor, " states"],
+    transitions: Sequence[Tensor] | Float[Tensor, "steps states states"],
+    paths: int = 1,
+    generator: torch.Generator | None = None,
+) -> Int[Tensor, "paths times"]:
+    r"""Draws of the states before, between and after steps by these matrices, which may differ from step to step.
+
+    $$ X_0 \sim \nu, \qquad P[X_{n+1} = j \mid X_n = i] = (A_n)_{ij} $$
+
+    >>> flip, stay = torch.tensor([[0.0, 1.0], [1.0, 0.0]]), torch.eye(2)
+    >>> sample_paths(torch.tensor([1.0, 0.0]), [flip, stay, flip])
+    tensor([[0, 1, 1, 0]])
+    """
+    start = distribution(start, "start")
+    path = [torch.multinomial(start.expand(paths, -1), 1, generator=generator)]
+    for transition in _checked(transitions, len(start)):
+        path.append(torch.multinomial(transition[path[-1].squeeze(1)], 1, generator=generator))
+    return torch.cat(path, 1)
+
+
+def _checked(transitions: Sequence[Tensor] | Tensor, states: int) -> list[Tensor]:
+    """Stochastic matrices between so many states."""
+    checked = [tensor(transition) for transition in transitions]
+    for number, transition in enumerate(checked):
+        check_stochastic(transition, f"transition {number}")
+        if len(transition) != states:
+            raise GradlabError(
+                f"transition {number} is between {len(transition)} states, and the start is over {states}."
+            )
+    return checked
 
 
 @takes_arrays
@@ -142,11 +170,7 @@ class MarkovChain:
         self, steps: int, paths: int = 1, generator: torch.Generator | None = None
     ) -> Int[Tensor, "paths times"]:
         """Draws of the states at the times 0 to `steps`."""
-        state = torch.multinomial(self.start.expand(paths, -1), 1, generator=generator)
-        path = [state]
-        for _ in range(steps):
-            path.append(torch.multinomial(self.transition[path[-1].squeeze(1)], 1, generator=generator))
-        return torch.cat(path, 1)
+        return sample_paths(self.start, self.transition.expand(steps, -1, -1), paths, generator)
 
     def table(self, steps: int) -> JointTable:
         r"""The joint law of the states $X_0, \dots, X_n$ in all their combinations, for few states and steps.
