@@ -44,6 +44,7 @@ OTHER_NAMES = {
         "elementwise_affine": "affine",
         "norm_first": "pre_norm prenorm pre_ln normalize_before",
         "smoothing": "epsilon eps alpha label_smoothing",
+        "label_smoothing": "smoothing epsilon eps alpha",
         "batch_first": "batch_major",
     }.items()
 }
@@ -54,7 +55,7 @@ def their_names(
 ) -> dict[str, str]:
     """What they call our settings, as far as they have them; no name of theirs stands for two of ours.
 
-    `needed` are those of ours and of theirs that have no default: of one that is left of each, both are the same.
+    `needed` are those of ours and of theirs that have no default: if as many are left of each, they go by words in common and then by order.
 
     >>> their_names(("embed_dim", "num_heads", "bias"), ("dim", "h"))
     {'embed_dim': 'dim', 'num_heads': 'h'}
@@ -68,7 +69,21 @@ def their_names(
         )
         if setting not in names and (name := next(free, None)):
             names[setting] = name
-    left = [[name for name in needed[0] if name not in names], [name for name in needed[1] if name not in names.values()]]
-    if [len(side) for side in left] == [1, 1]:
-        names[left[0][0]] = left[1][0]
+    left = [name for name in needed[0] if name not in names], [n for n in needed[1] if n not in names.values()]
+    if len(left[0]) == len(left[1]):
+        names |= _paired(*left)
     return {setting: names[setting] for setting in ours if setting in names}
+
+
+def _paired(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
+    """
+    >>> _paired(("input_size", "hidden_size"), ("hidden_sz", "input_sz"))
+    {'input_size': 'input_sz', 'hidden_size': 'hidden_sz'}
+    """
+    pairs, rest = {}, [*theirs]
+    for name in ours:
+        alike = [other for other in rest if {*name.split("_")} & {*other.split("_")}]
+        if len(alike) == 1:
+            pairs[name] = alike[0]
+            rest.remove(alike[0])
+    return pairs | dict(zip([name for name in ours if name not in pairs], rest, strict=True))

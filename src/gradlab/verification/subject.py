@@ -108,12 +108,13 @@ class Subject:
             return cls(name, implementation, fixed, place, pairs, foreign=True, mask=mask)
         names = their_names(ours, theirs, (_needed(ours), _needed(theirs)))
         said = {setting: told[own] for setting, own in names.items() if own in told and setting not in told}
-        defaults = (
-            {key: p.default for key, p in ours.items() if p.default is not p.empty} if isinstance(block, type) else {}
-        )
+        options = ours if isinstance(block, type) else {k: p for k, p in ours.items() if p.kind is p.KEYWORD_ONLY}
+        defaults = {key: p.default for key, p in options.items() if p.default is not p.empty}
         open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in theirs.values())
         assumed = {} if open_ended else {k: v for k, v in defaults.items() if k not in {*names, *told, *said}}
         fixed = {**assumed, **said, **told}
+        if fixed.get("bias") == "one" and "bias" not in names:  # of the two, the other is not there, and so 0
+            fixed["bias"] = True
         return cls(name, implementation, fixed, place, pairs, (*assumed,), foreign=True, mask=mask)
 
     @property
@@ -189,7 +190,7 @@ class Subject:
         block = find_subject(self.name)
         if self.is_ours:
             known = {key: value for key, value in self.fixed.items() if key in self.ours}
-            return block(**{**known, **settings}) if isinstance(block, type) else partial(block, **settings)
+            return block(**{**known, **settings}) if isinstance(block, type) else partial(block, **{**known, **settings})
         if isinstance(self.implementation, nn.Module):
             for key, value in settings.items():
                 if type(value) is int and key not in self.fixed:
