@@ -18,9 +18,16 @@ def test_both_do_the_same_work(monkeypatch):
     pytest.importorskip("stable_baselines3")
     short = find("cartpole-ppo").override({"data.steps": 2048, "task.passes": 1, "train.evaluate_every": 4})
     monkeypatch.setitem(CASES, "cartpole-ppo", RLCase(goal=475, algorithm="PPO", settings=SHORT))
-    found = bench_rl(short, lambda _: None, seeds=1)
+    told: list[str] = []
+    found = bench_rl(short, told.append, seeds=2, peer_seeds=1)
     assert found.steps == 2048
-    peer, ours = found.rows
+    ours, peer = found.rows
+    assert (len(ours.returns), len(peer.returns)) == (2, 1)
+    assert [line.split(": return")[0] for line in told if "return" in line] == [
+        "cartpole-ppo: gradlab, seed 0",
+        "cartpole-ppo: Stable-Baselines3, seed 0",
+        "cartpole-ppo: gradlab, seed 1",
+    ]
     assert peer.parameters == ours.parameters
     assert peer.ratio == peer.cpu_ratio == 1
     assert all(0 < row.cpu_seconds[0] <= 1.1 * row.seconds[0] for row in found.rows)
@@ -51,3 +58,9 @@ def test_the_table_counts_the_seeds_that_reach_the_goal():
 def test_an_unknown_case_is_answered_with_the_closest():
     with pytest.raises(GradlabError, match="cartpole-ppo"):
         check_rl(["cartpole-pp"], 1)
+
+
+@pytest.mark.parametrize("peer_seeds", [0, 3])
+def test_the_peer_has_some_of_the_seeds(peer_seeds):
+    with pytest.raises(GradlabError, match=f"--peer-seeds {peer_seeds}: .* from 1 to --seeds, 2"):
+        check_rl(["cartpole-ppo"], 2, peer_seeds)

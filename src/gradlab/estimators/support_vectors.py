@@ -111,7 +111,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorEstimator):  # type:
       positive definite is refused
     - `gamma`: factor in the kernel; "scale" is 1 / (features · variance), "auto" 1 / features
     - `degree`, `coef0`: of the polynomial kernel (γ⟨x, y⟩ + coef0)^degree; `coef0` of the sigmoid too
-    - `tol`: by how much the conditions of the optimum may be violated
+    - `tol`: by how much the conditions of the optimum may be violated; so small that a weight of 2 and an example
+      given twice have the same fit, which costs little
     - `class_weight`: None, "balanced", or a weight for each class, which multiplies C
     - `decision_function_shape`: "ovr", a value for each class, or "ovo", one for each pair
 
@@ -132,7 +133,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorEstimator):  # type:
         gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        tol: float = 1e-3,
+        tol: float = 1e-7,
         class_weight: ClassWeight = None,
         decision_function_shape: Literal["ovr", "ovo"] = "ovr",
     ):
@@ -201,7 +202,7 @@ class SupportVectorRegressor(RegressorMixin, SupportVectorEstimator):  # type: i
         gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 0.0,
-        tol: float = 1e-3,
+        tol: float = 1e-7,
         epsilon: float = 0.1,
     ):
         self.C = C

@@ -10,7 +10,7 @@ from gradlab.cli.output import table
 from gradlab.wording import count, counted, duration
 
 
-def rl(*cases: str, seeds: int = SEEDS, output: Output = OUTPUT) -> None:
+def rl(*cases: str, seeds: int = SEEDS, peer_seeds: int | None = None, output: Output = OUTPUT) -> None:
     """How well and how fast PPO, DQN and SAC learn classic control, beside Stable-Baselines3.
 
     Both have the same environments, networks, settings and steps, one thread, and are judged in the same 100 episodes
@@ -25,11 +25,13 @@ def rl(*cases: str, seeds: int = SEEDS, output: Output = OUTPUT) -> None:
         Which: cartpole-ppo, cartpole-dqn, acrobot-ppo, pendulum-sac; default all.
     seeds
         Trainings of each.
+    peer_seeds
+        Trainings of the peer, with the first of the seeds; default as many.
     """
     from gradlab.recipes import find
 
-    check_rl(cases, seeds)
-    output.show((bench_rl(find(name), progress, seeds) for name in cases or CASES), show_rl)
+    check_rl(cases, seeds, peer_seeds)
+    output.show((bench_rl(find(name), progress, seeds, peer_seeds) for name in cases or CASES), show_rl)
 
 
 def show_rl(screen: Console, results: Iterable[RLCompared]) -> None:
@@ -41,7 +43,7 @@ def show_rl(screen: Console, results: Iterable[RLCompared]) -> None:
                 f"{row.cpu_ratio:.2f}",
                 duration(sum(row.seconds) / len(row.seconds)),
                 ", ".join(f"{value:.0f}" for value in row.returns),
-                f"{sum(value >= one.goal for value in row.returns)} of {one.seeds}",
+                f"{sum(value >= one.goal for value in row.returns)} of {len(row.returns)}",
                 count(row.parameters),
             ]
             for row in one.rows
