@@ -178,3 +178,9 @@ def test_a_class_is_found_in_an_importable_module():
 def test_words_that_are_no_values_are_refused():
     with pytest.raises(GradlabError, match="'heads' is no value"):
         read_values(["heads"])
+
+
+def test_what_has_laws_alone_says_that_they_hold_and_that_it_has_no_twin():
+    assert gl.verify("maths.weighted_bound", examples=3).conclusion == (
+        "undecided: its laws hold, but there is no twin by whose values it could be compared"
+    )

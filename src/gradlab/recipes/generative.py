@@ -193,11 +193,11 @@ def mnist_diffusion() -> Recipe:
     model__width=16,
     task__sampling_steps=15,
     task__compared=100,
-    train__steps=500,
+    train__steps=1000,
     train__batch_size=16,
     train__lr=2e-3,
     train__ema=0.99,
-    train__evaluate_every=250,
+    train__evaluate_every=500,
 )
 def images_diffusion() -> Recipe:
     """Pictures of one's own, with classes or without, by diffusion. Needs --data FOLDER."""

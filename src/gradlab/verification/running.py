@@ -123,7 +123,10 @@ class Verification:
         if self.compared:
             rounded = any(result.note == ROUNDED for result in self.results if result.passed)
             return f"agrees with {' and '.join(self.compared)}{f' {ROUNDED}' if rounded else ''}"
-        reasons = dict.fromkeys(result.reason for result in self.results if result.kind != "law" and result.reason)
+        others = [result for result in self.results if result.kind != "law"]
+        if not others and any(result.passed for result in self.results):
+            return "undecided: its laws hold, but there is no twin by whose values it could be compared"
+        reasons = dict.fromkeys(result.reason for result in others if result.reason)
         return f"undecided: no value was compared, because {'; '.join(reasons) or 'no case could be made'}"
 
     def plain(self) -> dict[str, Any]:
