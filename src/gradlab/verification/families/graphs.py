@@ -40,7 +40,7 @@ def _layer(case: Case, features: int | None = None) -> tuple[Any, int]:
         counts = [heads for heads in (1, 2) if not fixed or sizes["out_features"] % heads == 0]
         more["num_heads"] = case.choice("num_heads", counts)
         sizes["out_features"] *= 1 if fixed else more["num_heads"]
-        more["negative_slope"] = case.choice("negative_slope", (0.2, 0.1))
+        more["negative_slope"] = case.drawn["negative_slope"] = case.subject.drawn_as.get("negative_slope", 0.2)
     return case.build(**sizes, **more), sizes["in_features"]
 
 
