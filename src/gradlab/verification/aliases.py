@@ -55,7 +55,8 @@ def their_names(
 ) -> dict[str, str]:
     """What they call our settings, as far as they have them; no name of theirs stands for two of ours.
 
-    `needed` are those of ours and of theirs that have no default: if as many are left of each, they go by words in common and then by order.
+    `needed` are those of ours and of theirs that have no default: if as many are left of each, they go by words in
+    common and then by order.
 
     >>> their_names(("embed_dim", "num_heads", "bias"), ("dim", "h"))
     {'embed_dim': 'dim', 'num_heads': 'h'}

@@ -154,6 +154,8 @@ class Case:
             needed, fixed = settings[name], self.subject.drawn_as[name]
             if fixed is not None and needed != fixed:  # None is whatever the block makes of it
                 raise Incomparable(f"it is about {name}={needed}, and {name}={fixed} is fixed")
+            if fixed is None and callable(needed) and name in self.subject.assumed:
+                raise Incomparable(f"it takes no {name}")
         with torch.random.fork_rng(devices=()), torch.device("cpu"):
             _seed_torch(self._seed, "cpu")
             block = self.subject.build(settings)

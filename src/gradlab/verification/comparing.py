@@ -126,7 +126,9 @@ def gradients(values: Any, leaves: Sequence[Tensor]) -> list[Tensor]:
     outputs = [value for value in flat(values) if value.requires_grad]
     if not outputs or not leaves:
         return [torch.zeros_like(leaf) for leaf in leaves]
-    weighted = sum((cotangent(value) * value).sum() for value in outputs)  # several with weights would import SymPy
+    weighted = torch.stack(
+        [(cotangent(value) * value).sum().double() for value in outputs]
+    ).sum()  # several with weights would import SymPy
     results = torch.autograd.grad(weighted, list(leaves), allow_unused=True, retain_graph=True)
     return [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(results, leaves, strict=True)]
 

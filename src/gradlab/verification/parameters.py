@@ -28,7 +28,7 @@ SIZES: dict[str, dict[str, int]] = {
     "conv.masked2d": {"in_channels": 2, "out_channels": 6, "kernel_size": 3},
     "dense.linear": {"in_features": 5, "out_features": 4},
     "dense.embedding": {"num_embeddings": 10, "embedding_dim": 3},
-    "graph.attention": {"in_features": 4, "out_features": 3},
+    "graph.attention": {"in_features": 5, "out_features": 4},
     "graph.convolution": {"in_features": 4, "out_features": 3},
     "graph.sage": {"in_features": 4, "out_features": 3},
     "neuron.perceptron": {"in_features": 3},
@@ -81,8 +81,10 @@ def find(block: str, ours: Shapes, theirs: Shapes, pairs: Mapping[str, str]) -> 
     for wanted, shape in ours.items():
         if wanted not in found and (source := _by_name(block, wanted, shape, theirs, found)):
             found[wanted] = source
-    for wanted, shape in ours.items():
-        if wanted not in found and (source := _by_shape(shape, ours, theirs, found)):
+    for wanted, shape in sorted(ours.items(), key=lambda item: -len(item[1])):
+        if wanted not in found and (
+            source := _beside(wanted, shape, theirs, found) or _by_shape(shape, ours, theirs, found)
+        ):
             found[wanted] = source
     missing = [wanted for wanted in ours if wanted not in found]
     if ((free := _free(theirs, found)) and missing) or [name for name in missing if len(ours[name]) > 1]:
@@ -102,6 +104,15 @@ def _by_name(block: str, wanted: str, shape: torch.Size, theirs: Shapes, found: 
         if here and wanted.endswith("in_proj_bias") and sum(theirs[here[0]]) * len(names) == sum(shape):
             return Source(tuple(name if name in here else "" for name in names))  # some of the three have a bias
     return None
+
+
+def _beside(wanted: str, shape: torch.Size, theirs: Shapes, found: Mapping[str, Source]) -> Source | None:
+    """A bias is in the layer in which its matrix was found."""
+    matrix = found.get(wanted.replace("bias", "weight")) if "bias" in wanted else None
+    if matrix is None or not all(part.endswith("weight") for part in matrix.parts):
+        return None
+    names = tuple(f"{part.removesuffix('weight')}bias" for part in matrix.parts)
+    return _source(names, shape, theirs) if names and {*names} <= {*_free(theirs, found)} else None
 
 
 def _by_shape(shape: torch.Size, ours: Shapes, theirs: Shapes, found: Mapping[str, Source]) -> Source | None:

@@ -14,6 +14,8 @@ MODULES = {
     "norm2": "norm2 ln2 ln_2 layernorm2 layer_norm2 norm_2 layer_norm_2 post_attention_layernorm ffn_norm mlp_norm "
     "addnorm2.ln sublayer.1.norm sublayers.1.norm final_layer_norm mlp_ln ff_norm layernorm_after",
     "norm3": "norm3 ln3 ln_3 layernorm3 layer_norm3 norm_3 addnorm3.ln cross_norm encoder_attn_layer_norm",
+    "own": "own lin_r fc_self lin_self linear_self w_self self_linear",
+    "neighbours": "neighbours lin_l fc_neigh lin_neigh linear_neigh w_neigh neigh_linear",
     "mlp": "mlp ffn feed_forward ff feedforward pos_ffn",
     "linear1": "linear1 fc1 w_1 w1 c_fc dense1 fc_in lin1 linear_1 up_proj up dense_1 wi W1 W_1 proj_in net.0 layers.0 "
     "ffn.0 ff.0 mlp.0 seq.0 0 net.0.proj net.0.0 intermediate.dense intermediate conv1 dense_h_to_4h",
@@ -30,6 +32,8 @@ GATED = {
 ENDINGS = {
     "weight": "weight gamma g gain scale w W alpha a a_2 kernel slope weights table emb pe",
     "bias": "bias beta b shift b_2 beta_",
+    "receiver": "receiver a_dst att_dst attn_r a_r",
+    "sender": "sender a_src att_src attn_l a_l",
 }
 PACKED = [
     "in_proj_{}",

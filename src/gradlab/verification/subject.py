@@ -190,7 +190,9 @@ class Subject:
         block = find_subject(self.name)
         if self.is_ours:
             known = {key: value for key, value in self.fixed.items() if key in self.ours}
-            return block(**{**known, **settings}) if isinstance(block, type) else partial(block, **{**known, **settings})
+            return (
+                block(**{**known, **settings}) if isinstance(block, type) else partial(block, **{**known, **settings})
+            )
         if isinstance(self.implementation, nn.Module):
             for key, value in settings.items():
                 if type(value) is int and key not in self.fixed:

@@ -17,6 +17,7 @@ from gradlab.scratch import divergences
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, conform, example, law, peer
 from gradlab.verification.comparing import difference, excess, gradients
+from gradlab.verification.incomparable import Incomparable
 
 
 def distributions(case: Case, *names: str) -> list[Tensor]:
@@ -32,6 +33,8 @@ def _batch(case: Case) -> list[int]:
 def with_zeros(case: Case, *names: str, other: Sequence[str] = ()) -> list[Tensor]:
     """Distributions without some of the outcomes, and then others with all of them."""
     drawn = distributions(case, *names, *other)
+    if case.subject.foreign:  # what 0 log 0 and its slope are is a convention
+        return drawn
     kept = [p.detach() * case.mask(f"outcomes of {name}", *p.shape) for name, p in zip(names, drawn, strict=False)]
     return [*((p / p.sum(-1, keepdim=True)).requires_grad_() for p in kept), *drawn[len(names) :]]
 
@@ -66,7 +69,7 @@ def _pair(case: Case) -> list[Tensor]:
 
 def _pair_with_zeros(case: Case) -> list[Tensor]:
     """Zeros in q too, but where something is possible in p: there a divergence would be infinite."""
-    if not case.flag("zeros"):
+    if case.subject.foreign or not case.flag("zeros"):  # what 0 log 0 and its slope are is a convention
         return _pair(case)
     p, q = with_zeros(case, "p", other="q")
     return [p, (q.detach() * (p > 0)).requires_grad_()]
@@ -389,6 +392,8 @@ ZEROS = {
 @law(*ZEROS, fault=ZEROS)
 def slopes_are_finite_at_impossible_outcomes(case: Case) -> float:
     """value and slope are finite where p = 0, and where p = q = 0"""
+    if case.subject.foreign:
+        raise Incomparable("what an impossible outcome costs is a convention, which others do not have")
     drawn = _pair(case)[: 1 if case.subject.name == "divergence.entropy" else 2]
     leaves = [torch.cat([x.detach(), torch.zeros_like(x[..., :1])], -1).requires_grad_() for x in drawn]
     value = case.build()(*leaves)
@@ -398,6 +403,8 @@ def slopes_are_finite_at_impossible_outcomes(case: Case) -> float:
 @law("divergence.kl", "divergence.cross_entropy", id="onehot-p-slot", fault=lambda p, q: ours.kl(p, q + 1e-9))
 def it_is_infinite_where_something_happens_that_was_held_impossible(case: Case) -> float:
     """= ∞ if pᵢ > 0 = qᵢ for some i: a one-hot q costs an infinity for every p but itself"""
+    if case.subject.foreign:
+        raise Incomparable("what an impossible outcome costs is a convention, which others do not have")
     p = case.distribution("p", case.integer("batch", 1, 3), case.integer("outcomes", 2, 5))
     certain, divergence = torch.eye(p.shape[-1], dtype=p.dtype)[-1].expand_as(p), case.build()
     return float((divergence(p, certain) != torch.inf).sum() + divergence(certain, certain).abs().max())

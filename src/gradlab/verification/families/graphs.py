@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -39,6 +40,7 @@ def _layer(case: Case, features: int | None = None) -> tuple[Any, int]:
         counts = [heads for heads in (1, 2) if not fixed or sizes["out_features"] % heads == 0]
         more["num_heads"] = case.choice("num_heads", counts)
         sizes["out_features"] *= 1 if fixed else more["num_heads"]
+        more["negative_slope"] = case.drawn["negative_slope"] = case.subject.drawn_as.get("negative_slope", 0.2)
     return case.build(**sizes, **more), sizes["in_features"]
 
 
@@ -46,10 +48,8 @@ def _call(*weights: str, **options: Callable[[Any], Any]) -> Draw:
     def draw(case: Case) -> Call:
         block, features = _layer(case)
         # Of equal largest entries each library chooses another for the gradient.
-        x, edges = _graph(
-            case, features, distinct=getattr(block, "aggregate", "") == "max" or hasattr(block, "messages")
-        )
-        told = {name: option(block) for name, option in options.items()}
+        x, edges = _graph(case, features, distinct=case.drawn.get("aggregate") == "max" or case.subject.name == SAGE)
+        told = {name: option(case.drawn) for name, option in options.items()}
         return Call(block, (x, edges), case.weights(block, *weights), told)
 
     return draw
@@ -131,11 +131,11 @@ def _aggregated(call: Call) -> Tensor:
     return torch.as_tensor(scatter(x[edges[0]], edges[1], dim_size=len(x), reduce=call.options["aggregate"]))
 
 
-_AGGREGATE = {"aggregate": lambda block: block.aggregate}
+_AGGREGATE = {"aggregate": itemgetter("aggregate")}
 _MESSAGES = _call(**_AGGREGATE)
 _CONVOLUTION = _call("weight", "bias")
-_SAGE = _call("own.weight", "own.bias", "neighbours.weight", aggregate=lambda block: block.messages.aggregate)
-_ATTENTION = _call("linear.weight", "receiver", "sender", "bias", slope=lambda block: block.negative_slope)
+_SAGE = _call("own.weight", "own.bias", "neighbours.weight", aggregate=itemgetter("aggregate"))
+_ATTENTION = _call("linear.weight", "receiver", "sender", "bias", slope=itemgetter("negative_slope"))
 
 
 def _pool(case: Case) -> Call:
@@ -143,7 +143,10 @@ def _pool(case: Case) -> Call:
     drawn = case.indices("graph", nodes, below=3)
     graph = torch.unique(drawn, return_inverse=True)[1]  # no graph without nodes
     return Call(
-        block, (case.distinct("x", nodes, case.integer("features", 1, 3)), graph), {}, {"aggregate": block.aggregate}
+        block,
+        (case.distinct("x", nodes, case.integer("features", 1, 3)), graph),
+        {},
+        {"aggregate": case.drawn["aggregate"]},
     )
 
 
