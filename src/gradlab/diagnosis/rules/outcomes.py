@@ -156,10 +156,12 @@ def no_learning(record: Record) -> Iterator[Case]:
     if loss is None or not stuck(record) or record.steps < 30 or len(record.losses) > 1:
         return
     constant = constant_loss(record)
-    # A loss that somebody wrote may be one that need not fall: of a policy, of an energy.
+    # A loss that somebody wrote may be one that need not fall: of a policy, of an energy. One that still falls has not
+    # ended, and what has come far on its way may have shot up for a moment.
     known = any(j.training and j.count for j in record.loss_calls)
+    flat = known and not _falling(loss.values) and not loss.end < 0.8 * loss.start
     yield Case(
-        ("warning" if known else "note", 0.35),
+        ("warning" if flat else "note", 0.35),
         at("backward()", loss.site),
         series=loss.values,
         besides=" A constant prediction gives {constant}." if math.isfinite(constant) else "",
@@ -167,3 +169,18 @@ def no_learning(record: Record) -> Iterator[Case]:
         constant=constant,
         **course(loss),
     )
+
+
+def _falling(values: Series) -> bool:
+    """Whether the last third of a loss lies below the first by more than its thirds differ within."""
+    third = len(values) // 3
+    if third < 5:
+        return False
+    first, last = values.values[:third], values.values[-third:]
+    spread = max(_deviation(first), _deviation(last)) / math.sqrt(third)
+    return sum(first) / third - sum(last) / third > 4 * spread
+
+
+def _deviation(values: list[float]) -> float:
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))

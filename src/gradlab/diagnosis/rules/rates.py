@@ -120,7 +120,8 @@ def lr_too_low(record: Record) -> Iterator[Case]:
     # All steps together, were they in one direction, must be able to change a weight by a tenth.
     if not 0 < ratio * record.steps < 0.1 or not (left(record) > NEARLY_ALL and loss.end > 0.7 * loss.start):
         return
-    if all(_or_zero(p.gradient.median()) < 1e-7 for p in weights):
+    gradients = [_or_zero(p.gradient.median()) for p in weights if p.gradient]
+    if gradients and max(gradients) < 1e-7:
         return
     where, rate = _rate(record)
     yield Case(

@@ -176,6 +176,9 @@ class LossCalls:
         mean = total / count
         variance = max(0.0, squares / count - mean * mean)
         if one.kind in _BINARY:
+            share = y.clamp(0, 1)
+            own = -(torch.xlogy(share, share) + torch.xlogy(1 - share, 1 - share)).sum()
+            one.floor += (float(own) - one.floor * y.numel()) / count
             p = min(max(mean, 1e-12), 1 - 1e-12)
             one.constant_loss = -(p * math.log(p) + (1 - p) * math.log(1 - p))
         elif one.kind == "mse_loss":
