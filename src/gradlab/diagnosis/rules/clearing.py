@@ -38,7 +38,7 @@ def missing_zero_grad(record: Record) -> Iterator[Case]:
                 since=optimizer.first_step,
                 series=optimizer.leftover,
                 evidence=(
-                    "In {joined} of {checked} steps it was given the sum of two losses' gradients: those of a loss that "
+                    "In {joined} of {checked} steps it was given the sum of two losses' gradients: those of one that "
                     "another optimiser had stepped for (norm {leftover}) were still there."
                 ),
                 remedy="zero_grad() right before this optimiser's own backward(); and fake.detach() for the other loss",

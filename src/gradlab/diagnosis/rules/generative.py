@@ -28,12 +28,9 @@ def gan_imbalance(record: Record) -> Iterator[Case]:
 
 def _critic(record: Record) -> bool:
     """Whether one learns a number for each row, as a critic learns values: actors' losses go through it, too."""
-    for call in record.loss_calls:
-        targets = call.first_targets
-        if call.training and call.kind in _OF_NUMBERS and targets is not None and targets.ndim and len(targets) > 1:
-            if targets.numel() == len(targets) and float(targets.float().std()) > 0:
-                return True
-    return False
+    learnt = (j.first_targets for j in record.loss_calls if j.training and j.kind in _OF_NUMBERS)
+    rows = (t for t in learnt if t is not None and t.ndim and t.numel() == len(t) > 1)
+    return any(float(targets.float().std()) > 0 for targets in rows)
 
 
 def _overpowered(record: Record) -> Iterator[Case]:

@@ -8,7 +8,6 @@ from gradlab.diagnosis.progress import HALF, MOST, constant_loss, poor
 from gradlab.diagnosis.record import Inputs, Record, Root
 from gradlab.diagnosis.rules.base import Case, Rule, at
 
-
 _TINY = 0.02  # scales below which an input is as good as none beside the biases
 
 
@@ -128,10 +127,10 @@ def _nearly_constant(inputs: Inputs) -> list[int]:
 )
 def duplicated_feature(record: Record) -> Iterator[Case]:
     for root, inputs in _tables(record):
-        columns, copies = len(inputs.std), len({b for _, b in inputs.duplicated})
+        columns, copies = len(inputs.std), inputs.copies
         if columns < 4 or not copies or inputs.rows < 50:
             continue
-        bad = poor(record, HALF) and copies >= min(0.4 * columns, 9)
+        bad = poor(record, HALF) and copies >= 0.4 * columns
         first, second = inputs.duplicated[0]
         yield Case(
             ("warning", 0.75) if bad else ("note", 0.5),

@@ -126,10 +126,12 @@ def underfitting(record: Record) -> Iterator[Case]:
     probed, loss = record.probed.by_heart, record.main
     if probed is None or loss is None or not poor(record, MUCH) or record.steps < STEPS:
         return
+    if _falling(loss.values, len(loss.values) // 2):  # it has not ended
+        return
     start, end, steps = probed
     constant = constant_loss(record)
-    known = min(start, constant) if math.isfinite(constant) else start
-    if end < 0.5 * known or steps < 100:
+    # What is not compared with targets of its own (contrast, goals that move) may have no floor to come down to.
+    if not math.isfinite(constant) or end < 0.5 * min(start, constant) or steps < 100:
         return
     yield Case(
         ("warning", 0.75),
@@ -171,12 +173,13 @@ def no_learning(record: Record) -> Iterator[Case]:
     )
 
 
-def _falling(values: Series) -> bool:
+def _falling(values: Series, since: int = 0) -> bool:
     """Whether the last third of a loss lies below the first by more than its thirds differ within."""
-    third = len(values) // 3
+    part = values.values[since:]
+    third = len(part) // 3
     if third < 5:
         return False
-    first, last = values.values[:third], values.values[-third:]
+    first, last = part[:third], part[-third:]
     spread = max(_deviation(first), _deviation(last)) / math.sqrt(third)
     return sum(first) / third - sum(last) / third > 4 * spread
 

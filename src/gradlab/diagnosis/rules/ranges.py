@@ -61,7 +61,7 @@ def _numbers(record: Record, loss: Loss, graph: Graph) -> Case | None:
                 series=loss.values,
                 evidence=(
                     "The outputs are those of a {kind}, {range}, while targets lie between {lowest} and {highest}: "
-                    "{outside:.0%} of them are out of reach, and {floor:.0%} of what a constant would leave must remain. "
+                    "{outside:.0%} of them are out of reach, and {floor:.0%} of a constant's loss must remain. "
                     "The loss went from {start} to {end}."
                 ),
                 remedy="return self.last(x)  # no activation after the last layer; or targets scaled into its range",
@@ -169,7 +169,7 @@ _SCALED = VIEWS | {"Div", "Sum"}
 
 def _flat(record: Record, loss: Loss, graph: Graph) -> Case | None:
     """Logits that are cut at zero, or lie between -1 and 1, before a softmax."""
-    for index, node in graph.named("LogSoftmax"):
+    for index, _ in graph.named("LogSoftmax"):
         if not _into(graph, index, "NllLoss") or not poor(record, HALF):
             continue
         for _, one in sources(graph, index):

@@ -64,9 +64,9 @@ def never_updated(record: Record) -> Iterator[Case]:
 @Rule(
     slug="zero_gradient",
     title="the loss has no slope",
-    meaning="It does not change when the weights do: what is cut off, or is always the same, teaches nothing.",
+    meaning="It does not change when the weights do: what is cut off or always the same teaches nothing.",
     evidence=(
-        "The gradient was exactly zero in {zero} of {looks} looks, and the loss went from {start} to {end}, although it "
+        "The gradient was exactly zero in {zero} of {looks} looks, and the loss went from {start} to {end}, though it "
         "depends on {weights} weights."
     ),
     remedy="look at the last operations before the loss: a clamp, a rounding, a share of one, a ReLU with nothing left",
@@ -96,10 +96,10 @@ def zero_gradient(record: Record) -> Iterator[Case]:
 @Rule(
     slug="batches_unused",
     title="most batches are never learnt from",
-    meaning="Their losses are computed and then forgotten: only some, such as the last of each epoch, are sent back.",
+    meaning="Their losses are computed and forgotten: only some, such as the last of each epoch, are sent back.",
     evidence=(
-        "{calls:,} losses were computed with gradients on, and {sent:,} were sent back, {each} in each: {unused:.0%} of "
-        "the batches taught nothing."
+        "{calls:,} losses were computed with gradients on, and {sent:,} were sent back, {each} in each: {unused:.0%} "
+        "of the batches taught nothing."
     ),
     remedy="loss.backward(); optimizer.step()  # inside of the loop over batches, not after it",
 )
@@ -111,7 +111,7 @@ def batches_unused(record: Record) -> Iterator[Case]:
         if not call.training or call.kind not in _NODES or call.count < _UNUSED * sent:
             continue
         each = max((_inside(loss, call) for loss, _ in first_graphs(record)), default=0)
-        if 0 < each and call.count >= _UNUSED * each * sent:
+        if each > 0 and call.count >= _UNUSED * each * sent:
             yield Case(
                 ("error", 0.93) if left(record) > 0.1 else ("warning", 0.85),
                 at("backward()", record.losses[0].site),

@@ -61,7 +61,7 @@ def _one_answer(record: Record) -> Iterator[Case]:
         ("error", 0.9),
         *(at("loss", j.site) for j in calls[:3]),
         series=calls[0].values,
-        evidence="All players are given the same targets, {value:g}, in {calls} losses: nobody learns to tell them apart.",
+        evidence="All players are given the same targets, {value:g}, in {calls} losses: nobody can tell them apart.",
         remedy="labels of 1 for real and 0 for made ones; a tensor that is filled in place is the same in both",
         value=values.pop(),
         calls=len(calls),

@@ -75,7 +75,8 @@ class LossCalls:
         training = torch.is_grad_enabled() and x.requires_grad
         options = {k: v for k, v in kwargs.items() if k not in ("input", "target")}
         value = result.detach()
-        if arguments.get("reduction", "mean") == "sum":
+        # `size_average=False` is how a sum was asked for in the first years.
+        if arguments.get("reduction", "mean") == "sum" or arguments.get("size_average") is False:
             value = value / max(1, y.numel())
         site = caller()
         if training:
