@@ -186,4 +186,4 @@ def _falling(values: Series, since: int = 0) -> bool:
 
 def _deviation(values: list[float]) -> float:
     mean = sum(values) / len(values)
-    return math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+    return math.sqrt(sum((value - mean) * (value - mean) for value in values) / len(values))
