@@ -83,7 +83,11 @@ class Doctor:
     def _judge(self) -> Verdict:
         record = self.record
         refusal = _nothing_seen(record)
-        findings, faults = ([], []) if refusal else judge(record)
+        findings, faults = ([], []) if refusal and not record.losses else judge(record)
+        if any(finding.severity != "note" for finding in findings):
+            refusal = None  # that nothing has changed has a cause
+        elif refusal:
+            findings = []
         return Verdict(
             findings=findings,
             steps=record.steps,

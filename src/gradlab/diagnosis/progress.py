@@ -81,7 +81,7 @@ def left(record: Record, loss: Loss | None = None) -> float:
     # Of all steps, in units of the loss function: parts of an accumulated batch are divided by their number.
     known = dict(call.values)
     scale = median([value / known[step] for step, value in loss.values if known.get(step, 0.0) > 0])
-    share = loss.end / scale / call.constant_loss if scale > 0 else 0.0
+    share = (loss.end / scale - call.floor) / (call.constant_loss - call.floor) if scale > 0 else 0.0
     if record.logged and _FRESH * call.constant_loss < call.values.first < call.constant_loss:
         # A fresh model was a little better than a constant by chance; one that was far better had learnt before.
         share *= call.constant_loss / call.values.first
@@ -101,9 +101,14 @@ def adversarial(record: Record) -> bool:
 def self_made(record: Record) -> bool:
     """Whether what is trained is also called without gradients in most steps, as by an agent that acts, or is seen to
     learn from what actions brought: its targets move with it."""
-    if record.bootstraps or record.policies:
+    if record.bootstraps or record.policies or acts(record):
         return True
     return record.steps >= 20 and any(r.trained and evaluated_often(record, r.evaluated_steps) for r in record.roots)
+
+
+def acts(record: Record) -> bool:
+    """Whether new rows were looked at all the time and then trained on: states of a world that is met by acting."""
+    return any(max(one.first_known, one.last_known) < 0.3 and one.returned > 0.5 for one in record.shared)
 
 
 def evaluated_often(record: Record, steps: int) -> bool:
@@ -125,4 +130,4 @@ def _constant(record: Record) -> LossCall | None:
     one = known[0]
     # Weights and smoothing make another constant the best, of another loss.
     plain = not any(one.settings.get(name) for name in ("weight", "pos_weight", "label_smoothing"))
-    return one if plain and math.isfinite(one.constant_loss) and one.constant_loss > 1e-6 else None
+    return one if plain and math.isfinite(one.constant_loss) and one.constant_loss - one.floor > 1e-6 else None

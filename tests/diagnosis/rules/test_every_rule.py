@@ -273,7 +273,7 @@ def _(wrong):
 
 @of("duplicated_feature")
 def _(wrong):
-    return inputs(failed(), duplicated=[(0, 1), (0, 2)] if wrong else [])
+    return inputs(failed(), duplicated=[(0, 1), (0, 2)], copies=2) if wrong else inputs(failed())
 
 
 @of("unshuffled_data")
@@ -339,7 +339,9 @@ def _(wrong):
 
 @of("slow_data_loader")
 def _(wrong):
-    return training(FALLING, waited=series([0.2 if wrong else 1e-3] * 30), worked=series([0.01] * 30))
+    record = training(FALLING, waited=series([0.2] * 30), worked=series([0.01] * 30))
+    record.loader_seconds = 5.9 if wrong else 0.1  # or something else took the time
+    return record
 
 
 # -- losses and graphs -------------------------------------------------------------------------------------------------
@@ -633,6 +635,41 @@ def _(wrong):
     record = training(FALLING)
     record.loss_calls[0].kind = "binary_cross_entropy_with_logits"
     record.loss_calls[0].target_low, record.loss_calls[0].target_high = 0.0, 1 / 255 if wrong else 1.0
+    return record
+
+
+@of("output_range")
+def _(wrong):
+    record = failed(nodes=graph("MseLoss", "Relu", "Addmm"))
+    call = record.loss_calls[0]
+    call.kind, call.input_shape = "mse_loss", (16, 4)
+    call.first_targets = torch.linspace(-1.0 if wrong else 0.0, 1.0, 64).reshape(16, 4)
+    return record
+
+
+def untouched(norms: list[float]) -> Record:
+    """Losses that are sent back, while no weight changes."""
+    record = training(FLAT, weight(changed=False, optimizer=None), steps=0, optimizers=[])
+    record.hand_gradient = series(norms)
+    return record
+
+
+@of("never_updated")
+def _(wrong):
+    record = untouched([0.3] * 20)
+    record.parameters["net.0.weight"].changed = not wrong
+    return record
+
+
+@of("zero_gradient")
+def _(wrong):
+    return untouched([0.0 if wrong else 0.3] * 20)
+
+
+@of("batches_unused")
+def _(wrong):
+    record = failed(nodes=graph("NllLoss", "LogSoftmax", "Addmm"))
+    record.loss_calls[0].count = 20 * STEPS if wrong else STEPS
     return record
 
 

@@ -78,3 +78,5 @@ class LossCall:
     """Whether in all looks the inputs lay in [0, 1] and summed to 1 along the class axis."""
     constant_loss: float = math.nan
     """What the best constant prediction would give: label entropy, variance of the targets, …"""
+    floor: float = 0.0
+    """What a perfect prediction would give: more than 0 where binary targets are shares, such as grey pixels."""

@@ -179,6 +179,8 @@ class Inputs:
     """Of each column (features of a table, channels of a picture), pooled over the looks; at most `COLUMNS`."""
     duplicated: list[tuple[int, int]] = field(default_factory=list)
     """Pairs of columns that were equal in all looks (tables only, at most 10)."""
+    copies: int = 0
+    """How many columns are such a copy of an earlier one."""
     not_finite: bool = False
     sample: Tensor | None = field(default=None, repr=False)
     """Rows of the first looks, for probes."""

@@ -27,6 +27,8 @@ class OptimizerRecord:
     parameters: list[str] = field(default_factory=list)
     stale: int = 0
     """Steps, of those checked, since whose predecessor no backward pass began with clear gradients."""
+    joined: int = 0
+    """Steps with gradients of two losses, between which another optimiser had stepped."""
     checked: int = 0
     empty: int = 0
     """Steps, of those checked, at which all gradients were None or zero."""

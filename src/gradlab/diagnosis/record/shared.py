@@ -19,6 +19,8 @@ class Shared:
     """Those in which some rows, but not nearly all, were training rows; with their rows, and the training rows."""
     rows: int = 0
     shared: int = 0
+    kinds: int = 0
+    """How many different ones they are."""
     clear: int = 0
     """Batches without any training row."""
     known: int = 0

@@ -53,6 +53,8 @@ class Record:
     hand_stale: int = 0
     hand_uphill: Series = field(default_factory=Series)
     """The cosine between an update by hand and the gradient it was made of: below zero downhill."""
+    hand_gradient: Series = field(default_factory=Series)
+    """The norm of all gradients after a backward pass, as long as no optimiser of torch's has stepped."""
     losses: list[Loss] = field(default_factory=list)
     loss_calls: list[LossCall] = field(default_factory=list)
     readings: dict[Site, Series] = field(default_factory=dict)

@@ -20,8 +20,10 @@ from gradlab.diagnosis.rules import (
     outcomes,
     policies,
     probed,
+    ranges,
     rates,
     signals,
+    standing,
     starts,
     targets,
     wiring,
@@ -30,7 +32,23 @@ from gradlab.diagnosis.rules.base import for_script, judge, rules
 
 FILES = (
     *(actions, affine, axes, bootstraps, brakes, classes, clearing, directions, generative, growth, inputs),
-    *(labels, leakage, loading, losses, modes, outcomes, policies, probed, rates, signals, starts, targets, wiring),
+    *(
+        labels,
+        leakage,
+        loading,
+        losses,
+        modes,
+        outcomes,
+        policies,
+        probed,
+        ranges,
+        rates,
+        signals,
+        standing,
+        starts,
+        targets,
+        wiring,
+    ),
 )
 
 __all__ = ["FILES", "for_script", "judge", "rules"]

@@ -31,6 +31,21 @@ def missing_zero_grad(record: Record) -> Iterator[Case]:
                 checked=optimizer.checked,
                 leftover=optimizer.leftover.last,
             )
+        elif optimizer.joined >= max(LOOKS, _ALL * optimizer.checked):
+            yield Case(
+                ("warning", 0.88),
+                made(optimizer),
+                since=optimizer.first_step,
+                series=optimizer.leftover,
+                evidence=(
+                    "In {joined} of {checked} steps it was given the sum of two losses' gradients: those of one that "
+                    "another optimiser had stepped for (norm {leftover}) were still there."
+                ),
+                remedy="zero_grad() right before this optimiser's own backward(); and fake.detach() for the other loss",
+                joined=optimizer.joined,
+                checked=optimizer.checked,
+                leftover=optimizer.leftover.median(),
+            )
     if not record.optimizers and record.hand_checked >= LOOKS and record.hand_stale >= _ALL * record.hand_checked:
         yield Case(
             ("error", 0.95),

@@ -10,6 +10,7 @@ from gradlab.diagnosis.series import median
 
 _STEPS = 100  # before which nothing has had the time to collapse
 _WON = 0.05  # a loss of the discriminator below which it knows nearly all
+_OF_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _NO_SPREAD = 0.15  # the deviation of a code that is the same for every input
 
 
@@ -19,10 +20,17 @@ _NO_SPREAD = 0.15  # the deviation of a code that is the same for every input
     meaning="One of them has won: the other gets nothing to learn from any more.",
 )
 def gan_imbalance(record: Record) -> Iterator[Case]:
-    if not adversarial(record) or record.steps < _STEPS:
+    if not adversarial(record) or record.steps < _STEPS or _critic(record):
         return
     yield from _overpowered(record)
     yield from _collapsed(record)
+
+
+def _critic(record: Record) -> bool:
+    """Whether one learns a number for each row, as a critic learns values: actors' losses go through it, too."""
+    learnt = (j.first_targets for j in record.loss_calls if j.training and j.kind in _OF_NUMBERS)
+    rows = (t for t in learnt if t is not None and t.ndim and t.numel() == len(t) > 1)
+    return any(float(targets.float().std()) > 0 for targets in rows)
 
 
 def _overpowered(record: Record) -> Iterator[Case]:

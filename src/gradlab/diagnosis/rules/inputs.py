@@ -4,9 +4,11 @@ import math
 from collections.abc import Iterator
 
 from gradlab.diagnosis.finding import Spot
-from gradlab.diagnosis.progress import HALF, constant_loss, poor
+from gradlab.diagnosis.progress import HALF, MOST, constant_loss, poor
 from gradlab.diagnosis.record import Inputs, Record, Root
 from gradlab.diagnosis.rules.base import Case, Rule, at
+
+_TINY = 0.02  # scales below which an input is as good as none beside the biases
 
 
 def _tables(record: Record) -> Iterator[tuple[Root, Inputs]]:
@@ -23,8 +25,8 @@ def _input_of(root: Root) -> Spot:
 
 @Rule(
     slug="unnormalized_input",
-    title="inputs are on very different or very large scales",
-    meaning="The largest column drowns the others, and the slope along it is so steep that no rate suits all.",
+    title="inputs are on very different, very large or very small scales",
+    meaning="The largest column drowns the others, or all drown beside the biases: no rate suits all slopes.",
     evidence=(
         "Column {column} has mean {mean} and deviation {deviation}; the scales of the {columns} columns that vary lie "
         "between {smallest} and {largest}. The first loss was {first_loss}."
@@ -40,7 +42,8 @@ def unnormalized_input(record: Record) -> Iterator[Case]:
             continue
         largest, smallest = max(varied), min(varied)
         apart = largest / smallest > 1e3 and largest > 10 and len(varied) > 1
-        if not (apart or largest > 50):
+        tiny = largest < _TINY and poor(record, MOST)
+        if not (apart or largest > 50 or tiny):
             continue
         constant = constant_loss(record)
         rough = math.isfinite(constant) and loss.start > 10 * constant
@@ -124,10 +127,10 @@ def _nearly_constant(inputs: Inputs) -> list[int]:
 )
 def duplicated_feature(record: Record) -> Iterator[Case]:
     for root, inputs in _tables(record):
-        columns, copies = len(inputs.std), len({b for _, b in inputs.duplicated})
+        columns, copies = len(inputs.std), inputs.copies
         if columns < 4 or not copies or inputs.rows < 50:
             continue
-        bad = poor(record, HALF) and copies >= min(0.4 * columns, 9)
+        bad = poor(record, HALF) and copies >= 0.4 * columns
         first, second = inputs.duplicated[0]
         yield Case(
             ("warning", 0.75) if bad else ("note", 0.5),

@@ -166,6 +166,8 @@ def label_misalignment(record: Record) -> Iterator[Case]:
             yield from _only_by_heart(record)
         return
     x, y, classes = pairs
+    if len(torch.unique(y)) < 2:
+        return
     recognised, chance, sigma = _neighbours(x, y, classes)
     # Of a table with few columns, neighbours tell as well as anything; then a training may also have learnt by heart.
     few = x.shape[1] <= _COLUMNS and len(x) >= 500

@@ -21,6 +21,9 @@ def slow_data_loader(record: Record) -> Iterator[Case]:
     waited, worked = record.waited.median(), record.worked.median()
     if len(record.waited) < 20 or not math.isfinite(waited) or not math.isfinite(worked):
         return
+    # Between steps there may also be an environment, or a picture that is drawn: a loader's own time is known.
+    if record.loader_seconds < 0.5 * sum(record.waited.finite()):
+        return
     # Below a few milliseconds it is the loop's own Python, not a dataset that is slow.
     if waited < 5e-3 or waited < 2 * worked:
         return

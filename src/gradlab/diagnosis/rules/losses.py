@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import Any
 
 from gradlab.diagnosis.progress import MOST, poor, stuck
-from gradlab.diagnosis.record import Graph, Loss, Node, Record, Site
+from gradlab.diagnosis.record import Graph, Loss, LossCall, Node, Record, Site
 from gradlab.diagnosis.rules.base import Case, Rule, at, course
 from gradlab.diagnosis.rules.chains import VIEWS, first_graphs, is_product, sources, summed_away, towards_loss
 
@@ -43,12 +43,31 @@ def softmax_before_ce(record: Record) -> Iterator[Case]:
                     return
     for call in record.loss_calls:
         probable = call.rows_sum_to_one and call.input_low >= 0 and len(call.values) >= 3
+        if call.training and call.kind == "kl_div" and call.input_low >= 0 and len(call.values) >= 3:
+            yield _shares(record, call)
+            return
         if call.training and call.kind == "cross_entropy" and call.targets and probable:
             end = record.main.end if record.main else math.nan
             yield Case(
                 ("error", 0.98), at("loss", call.site), what="probabilities", end=end, **_floor(call.input_shape)
             )
             return
+
+
+def _shares(record: Record, call: LossCall) -> Case:
+    """Logarithms of probabilities are never positive; what is never negative are probabilities."""
+    return Case(
+        ("error", 0.96),
+        at("loss", call.site),
+        series=call.values,
+        evidence=(
+            "kl_div is given what is never negative: probabilities, not their logarithms. Its value is no divergence, "
+            "and went from {start} to {end}."
+        ),
+        remedy="F.kl_div(F.log_softmax(logits, dim=1), target, reduction='batchmean')",
+        start=call.values.first,
+        end=call.values.tail(),
+    )
 
 
 def _probabilities(loss: Loss, node: Node, logarithm: bool) -> Case:
@@ -79,7 +98,7 @@ def _floor(shape: tuple[int, ...]) -> dict[str, Any]:
     title="a sigmoid stands before a loss that takes one itself",
     meaning="Of numbers between 0 and 1 the loss takes the sigmoid again: confident outputs cannot be expressed.",
     evidence=(
-        "The input of binary cross-entropy with logits is a sigmoid's result, between 0 and 1: the loss of a positive "
+        "The input of binary cross-entropy with logits is a {kind}'s result, between 0 and 1: the loss of a positive "
         "cannot go below 0.31, that of a negative not below 0.69; it ended at {end}."
     ),
     remedy="criterion = nn.BCELoss()  # or drop the sigmoid and keep BCEWithLogitsLoss, which is more exact",
@@ -89,9 +108,10 @@ def sigmoid_before_bce_logits(record: Record) -> Iterator[Case]:
     for loss, graph in first_graphs(record):
         for index, _ in graph.named("BinaryCrossEntropyWithLogits"):
             for _, node in sources(graph, index):
-                if node.name == "Sigmoid":
+                if node.name in ("Sigmoid", "Softmax"):
                     place = node.module or _OUTPUT, at("loss", loss.site)
-                    yield Case(("error", 0.98), *place, series=loss.values, end=loss.end)
+                    kind = node.name.lower()
+                    yield Case(("error", 0.98), *place, series=loss.values, kind=kind, end=loss.end)
                     return
 
 

@@ -126,10 +126,12 @@ def underfitting(record: Record) -> Iterator[Case]:
     probed, loss = record.probed.by_heart, record.main
     if probed is None or loss is None or not poor(record, MUCH) or record.steps < STEPS:
         return
+    if _falling(loss.values, len(loss.values) // 2):  # it has not ended
+        return
     start, end, steps = probed
     constant = constant_loss(record)
-    known = min(start, constant) if math.isfinite(constant) else start
-    if end < 0.5 * known or steps < 100:
+    # What is not compared with targets of its own (contrast, goals that move) may have no floor to come down to.
+    if not math.isfinite(constant) or end < 0.5 * min(start, constant) or steps < 100:
         return
     yield Case(
         ("warning", 0.75),
@@ -156,10 +158,12 @@ def no_learning(record: Record) -> Iterator[Case]:
     if loss is None or not stuck(record) or record.steps < 30 or len(record.losses) > 1:
         return
     constant = constant_loss(record)
-    # A loss that somebody wrote may be one that need not fall: of a policy, of an energy.
+    # A loss that somebody wrote may be one that need not fall: of a policy, of an energy. One that still falls has not
+    # ended, and what has come far on its way may have shot up for a moment.
     known = any(j.training and j.count for j in record.loss_calls)
+    flat = known and not _falling(loss.values) and not loss.end < 0.8 * loss.start
     yield Case(
-        ("warning" if known else "note", 0.35),
+        ("warning" if flat else "note", 0.35),
         at("backward()", loss.site),
         series=loss.values,
         besides=" A constant prediction gives {constant}." if math.isfinite(constant) else "",
@@ -167,3 +171,19 @@ def no_learning(record: Record) -> Iterator[Case]:
         constant=constant,
         **course(loss),
     )
+
+
+def _falling(values: Series, since: int = 0) -> bool:
+    """Whether the last third of a loss lies below the first by more than its thirds differ within."""
+    part = values.values[since:]
+    third = len(part) // 3
+    if third < 5:
+        return False
+    first, last = part[:third], part[-third:]
+    spread = max(_deviation(first), _deviation(last)) / math.sqrt(third)
+    return sum(first) / third - sum(last) / third > 4 * spread
+
+
+def _deviation(values: list[float]) -> float:
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((value - mean) * (value - mean) for value in values) / len(values))

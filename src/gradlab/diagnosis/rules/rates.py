@@ -12,6 +12,7 @@ from gradlab.wording import number
 
 LONG = 0.3
 """Trainings at rates that work change no weight by more than about a third of its size in their first steps."""
+_MOVED = 0.05
 _STEPS = 20  # fewer have not had the time
 
 
@@ -117,14 +118,15 @@ def lr_too_low(record: Record) -> Iterator[Case]:
         return
     fastest = max(weights, key=_later)
     ratio = _later(fastest)
-    # All steps together, were they in one direction, must be able to change a weight by a tenth.
-    if not 0 < ratio * record.steps < 0.1 or not (left(record) > NEARLY_ALL and loss.end > 0.7 * loss.start):
+    # All steps together, were they in one direction, must be able to change a weight by a twentieth.
+    if not 0 < ratio * record.steps < _MOVED or not (left(record) > NEARLY_ALL and loss.end > 0.7 * loss.start):
         return
-    if all(_or_zero(p.gradient.median()) < 1e-7 for p in weights):
+    gradients = [_or_zero(p.gradient.median()) for p in weights if p.gradient]
+    if gradients and max(gradients) < 1e-7:
         return
     where, rate = _rate(record)
     yield Case(
-        ("error", min(0.93, 0.75 - 0.06 * math.log10(ratio * record.steps / 0.1))),
+        ("error", min(0.93, 0.75 - 0.06 * math.log10(ratio * record.steps / _MOVED))),
         where,
         fastest.name,
         series=loss.values,

@@ -31,6 +31,7 @@ def _only(record: Record) -> LossCall | None:
     remedy="print(y.unique())  # find where they become equal: a division of whole numbers, a cast, a wrong fill",
 )
 def constant_target(record: Record) -> Iterator[Case]:
+    yield from _one_answer(record)
     call = _only(record)
     # With a place for the right answer among candidates (contrast with a queue), its number is the same on purpose.
     if call is None or record.steps < LOOKS or not any(_from_layer(graph) for _, graph in first_graphs(record)):
@@ -46,6 +47,25 @@ def constant_target(record: Record) -> Iterator[Case]:
     if count >= _ENOUGH and not residual:
         end = call.values.tail()
         yield Case(("error", 0.94), at("loss", call.site), series=call.values, count=count, value=value, end=end)
+
+
+def _one_answer(record: Record) -> Iterator[Case]:
+    """Players against each other who are all told the same: what is made and what is real are both called real."""
+    calls = [j for j in record.loss_calls if j.training and j.count]
+    values = {value for j in calls for value in (j.target_low, j.target_high)}
+    if len(calls) < 3 or len(values) != 1 or not adversarial(record) or any(len(j.values) < LOOKS for j in calls):
+        return
+    if any(j.kind not in _BINARY or j.targets.total() < _ENOUGH for j in calls):
+        return
+    yield Case(
+        ("error", 0.9),
+        *(at("loss", j.site) for j in calls[:3]),
+        series=calls[0].values,
+        evidence="All players are given the same targets, {value:g}, in {calls} losses: nobody can tell them apart.",
+        remedy="labels of 1 for real and 0 for made ones; a tensor that is filled in place is the same in both",
+        value=values.pop(),
+        calls=len(calls),
+    )
 
 
 def _from_layer(graph: Graph) -> bool:

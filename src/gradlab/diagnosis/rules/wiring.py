@@ -76,6 +76,7 @@ def optimizer_missing_params(record: Record) -> Iterator[Case]:
 )
 def frozen_params(record: Record) -> Iterator[Case]:
     """Weights used in training that want no gradient, were never loaded, and never changed."""
+    yield from _left_out(record)
     used = [p for p in record.parameters.values() if (p.used or p.used_without) and len(p.shape) >= 2]
     fixed = [p for p in used if not p.requires_grad and _first_values(p)]
     frozen = [p for p in fixed if not _set(p) and not _target(record, p)]
@@ -83,7 +84,7 @@ def frozen_params(record: Record) -> Iterator[Case]:
         return
     size = sum(p.size for p in frozen)
     share = size / max(1, size + sum(p.size for p in record.parameters.values() if p.optimizer is not None))
-    if share < 0.05:
+    if share < _PART:
         return
     # Values that no initialiser draws were put there by somebody.
     drawn = sum(p.size for p in frozen if p.drawn) >= 0.5 * size
@@ -92,6 +93,32 @@ def frozen_params(record: Record) -> Iterator[Case]:
         _names(frozen),
         **_sizes(frozen),
         share=share,
+    )
+
+
+def _left_out(record: Record) -> Iterator[Case]:
+    """Where updates are made without an optimiser of torch's: those that get a gradient, and are passed over."""
+    reached = [p for p in record.parameters.values() if p.reached and p.requires_grad and len(p.shape) >= 2]
+    # Of a table only the rows that occur change: a few of them may not tell.
+    still = [p for p in reached if _first_values(p) and p.drawn and not _set(p) and "Embedding" not in p.owner]
+    changed = [p for p in reached if p.changed]
+    if record.optimizers or record.steps < LOOKS or not still or not changed:
+        return
+    share = sum(p.size for p in still) / sum(p.size for p in reached)
+    if share < _PART:
+        return
+    yield Case(
+        ("error" if stuck(record) else "warning", min(0.95, 0.7 + 0.3 * share)),
+        _names(still),
+        evidence=(
+            "{parameters} weights ({numbers} numbers, {share:.0%} of those that the loss depends on) have their first "
+            "random values after {steps:,} updates, which changed {others} others."
+        ),
+        remedy="update all of them; in Keras layer.trainable = True, or load trained weights before freezing",
+        **_sizes(still),
+        share=share,
+        steps=record.steps,
+        others=len(changed),
     )
 
 
@@ -159,6 +186,7 @@ def _module(parameter: Parameter) -> str:
     return parameter.name.rpartition(".")[0]
 
 
+_PART = 0.05
 _SOME = 0.005  # of the numbers: more than a bias somewhere
 
 

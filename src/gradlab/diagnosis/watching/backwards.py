@@ -60,7 +60,7 @@ class Backwards:
         watch.roots.fed = set()
         watch.loss_calls.recent, watch.loss_calls.site = [], None
         watch.calls.makers = {}
-        watch.updates.backward(accumulates)
+        watch.updates.backward(accumulates, one)
         self._began = time.perf_counter()
 
     def _place(self, frame: FrameType | None) -> Site | None:

@@ -20,7 +20,7 @@ class Held:
 
     def made(self, activation: Tensor) -> None:
         """By a module inside of a root that runs."""
-        if len(self._inside) < _EACH:
+        if len(self._inside) < _EACH and activation.numel() > 1:  # single numbers, such as losses, may be kept
             storage = activation.untyped_storage()
             self._inside[storage._cdata] = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
 

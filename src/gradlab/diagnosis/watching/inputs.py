@@ -19,7 +19,7 @@ class Columns:
 
     def add(self, tensor: Tensor) -> None:
         seen = self.inputs
-        if seen.looks >= _LOOKS or tensor.numel() == 0 or tensor.is_sparse or tensor.is_nested:
+        if seen.looks >= _LOOKS or tensor.numel() == 0 or tensor.layout != torch.strided or tensor.is_nested:
             return
         seen.shape, seen.dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
         seen.looks += 1
@@ -63,6 +63,7 @@ class Columns:
                 equal.add((first, number))
         self._equal = equal if self._equal is None else self._equal & equal
         self.inputs.duplicated = sorted(self._equal)[:10]
+        self.inputs.copies = len({other for _, other in self._equal})
 
 
 def _columns(values: Tensor) -> Tensor:

@@ -75,7 +75,8 @@ class LossCalls:
         training = torch.is_grad_enabled() and x.requires_grad
         options = {k: v for k, v in kwargs.items() if k not in ("input", "target")}
         value = result.detach()
-        if arguments.get("reduction", "mean") == "sum":
+        # `size_average=False` is how a sum was asked for in the first years.
+        if arguments.get("reduction", "mean") == "sum" or arguments.get("size_average") is False:
             value = value / max(1, y.numel())
         site = caller()
         if training:
@@ -176,6 +177,9 @@ class LossCalls:
         mean = total / count
         variance = max(0.0, squares / count - mean * mean)
         if one.kind in _BINARY:
+            share = y.clamp(0, 1)
+            own = -(torch.xlogy(share, share) + torch.xlogy(1 - share, 1 - share)).sum()
+            one.floor += (float(own) - one.floor * y.numel()) / count
             p = min(max(mean, 1e-12), 1 - 1e-12)
             one.constant_loss = -(p * math.log(p) + (1 - p) * math.log(1 - p))
         elif one.kind == "mse_loss":

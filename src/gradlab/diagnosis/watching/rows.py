@@ -85,6 +85,7 @@ class Rows:
         a look at everything.
         """
         seen = Shared(trained=len(trained), values=self.values, continuous=self.continuous)
+        mixed = set()
         for batch in self.batches:
             count = sum(one in trained for one in batch)
             if count == 0:
@@ -93,6 +94,8 @@ class Rows:
                 seen.known += 1
             else:
                 seen.batches, seen.rows, seen.shared = seen.batches + 1, seen.rows + len(batch), seen.shared + count
+                mixed.add(tuple(batch))
+        seen.kinds = len(mixed)
         evaluated = {one for batch in self.batches for one in batch}
         seen.judged, seen.asked = len(evaluated), sum(map(len, self.batches))
         seen.neighbours, seen.compared = self._neighbours, self._compared

@@ -30,6 +30,10 @@ class _Watched:
         """Whether a backward pass since the step before began without gradients, and whether one left some."""
         self.backwards = self.summed = 0
         """Backward passes since the step before, and those since the gradients were last clear."""
+        self.filled: tuple[int, object] | None = None
+        """The step at which gradients were given since they were last clear, and the loss that did."""
+        self.joined = False
+        """Whether another loss was added to these after another optimiser had stepped."""
         self.before: dict[str, Tensor] = {}
 
     def take(self, tensors: list[Tensor]) -> None:
@@ -93,7 +97,9 @@ class Updates:
             self._check(one, optimizer)
         if watch.looking and one.before:
             self._look(one, optimizer)
+        seen.joined += one.joined
         one.before, one.clean, one.given, one.backwards, one.summed = {}, False, False, 0, 0
+        one.filled, one.joined = None, False
         seen.steps += 1
 
     def _enter(self, optimizer: Any) -> _Watched:
@@ -177,8 +183,8 @@ class Updates:
 
     # -- what happens between steps ---------------------------------------------------------------------------------
 
-    def backward(self, accumulates: bool) -> None:
-        """A backward pass is about to begin."""
+    def backward(self, accumulates: bool, loss: object) -> None:
+        """A backward pass is about to begin, from a loss of one line or another."""
         for one in self.watched.facts():
             one.backwards += 1
             one.summed += 1
@@ -190,12 +196,17 @@ class Updates:
                 norm = math.sqrt(sum(float(g.float().square().sum()) for g in left if not g.is_sparse)) if left else 0.0
                 one.seen.leftover.add(self.watch.step, norm)
                 if norm == 0.0:
-                    one.clean, one.summed = True, 1
+                    one.clean, one.summed, one.filled = True, 1, (self.watch.step, loss)
+                elif one.filled is not None:
+                    one.joined |= one.filled[0] < self.watch.step and one.filled[1] is not loss
 
     def backward_ended(self) -> None:
         if self.watch.looking and not self.stepped:
             given = [(n, t.grad) for n, t in self.watch.parameters.living() if t.grad is not None]
             dense = [(n, g.detach()) for n, g in given if not g.is_sparse]
+            if dense:
+                squares = sum(float(g.float().square().sum()) for _, g in dense)
+                self.watch.record.hand_gradient.add(self.watch.step, math.sqrt(squares))
             few = sum(g.numel() for _, g in dense) <= _BY_HAND
             self._gradients = {n: g.clone() for n, g in dense} if few else {}
         for one in self.watched.facts():

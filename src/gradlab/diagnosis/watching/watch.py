@@ -163,6 +163,8 @@ class Watch:
             self.pace.looks -= time.thread_time() - began  # of looks there are as many as without it
 
     def backward_begins(self, loss: Tensor, accumulates: bool = True) -> None:
+        if loss.is_meta:  # a framework that asks for shapes
+            return
         if not self.updates.stepped:
             self._maybe_by_hand(loss)
         self.backwards.before(loss, accumulates)
