@@ -45,7 +45,7 @@ def _as_logged(case: Case, source: Logged) -> dict[str, float]:
         "end": (loss.end, loss.values.last),
         "train": (trained.tail(0.2), trained.last),
     }
-    return {key: shown for key, (judged, shown) in exact.items() if case.measured.get(key) == judged}
+    return {key: shown for key, (median, shown) in exact.items() if case.measured.get(key) == median}
 
 
 def _weighed(finding: Finding, source: Logged, keeps_best: bool) -> Finding:

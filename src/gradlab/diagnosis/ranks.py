@@ -116,11 +116,11 @@ def merged(verdicts: Mapping[int, Verdict]) -> Verdict:
 
 
 def _findings(verdicts: Mapping[int, Verdict]) -> list[Finding]:
-    found: dict[tuple[str, str, int], dict[int, Finding]] = {}
+    by_place: dict[tuple[str, str, int], dict[int, Finding]] = {}
     for rank, verdict in verdicts.items():
         before: Counter[tuple[str, str]] = Counter()  # a rule may have several cases in one place
         for finding in verdict.findings:
             place = finding.slug, finding.where
-            found.setdefault((*place, before[place]), {})[rank] = finding
+            by_place.setdefault((*place, before[place]), {})[rank] = finding
             before[place] += 1
-    return ranked([replace(ranked(list(by.values()))[0], ranks=tuple(by)) for by in found.values()])
+    return ranked([replace(ranked(list(by.values()))[0], ranks=tuple(by)) for by in by_place.values()])

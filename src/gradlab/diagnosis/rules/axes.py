@@ -86,10 +86,10 @@ def _mixed(record: Record, graph: Graph, index: int) -> bool:
     before, after = graph.nodes[index].before, graph.nodes[index].shape
     if not mixes(before, after):
         return False
-    told = record.probed.views.get((before, after))
+    probed = record.probed.views.get((before, after))
     # Of a view outside of the model: what a convolution gives has its classes along axis 1, and the loss the last.
     classes = len(before) > 2 and after == (math.prod(before) // before[1], before[1]) and _into_loss(graph, index)
-    return told if told is not None else classes or not in_order(before, after)
+    return probed if probed is not None else classes or not in_order(before, after)
 
 
 def _into_loss(graph: Graph, index: int) -> bool:

@@ -243,12 +243,12 @@ def _linear(x: Tensor, y: Tensor, classes: bool) -> bool:
     answers = torch.nn.functional.one_hot(y.long() - y.long().min()).float() if classes else y.float()[:, None]
     answers = answers - answers.mean(0)
     half = torch.arange(len(x)) % 2 == 0
-    told = torch.zeros_like(answers)
+    predicted = torch.zeros_like(answers)
     for known, other in ((half, ~half), (~half, half)):
         ridge = x[known].T @ x[known] + 1e-2 * len(x) * torch.eye(x.shape[1])
-        told[other] = x[other] @ torch.linalg.solve(ridge, x[known].T @ answers[known])
-    told = told - told.mean(0)
-    correlation = (told * answers).sum() / (told.norm() * answers.norm()).clamp(min=1e-12)
+        predicted[other] = x[other] @ torch.linalg.solve(ridge, x[known].T @ answers[known])
+    predicted = predicted - predicted.mean(0)
+    correlation = (predicted * answers).sum() / (predicted.norm() * answers.norm()).clamp(min=1e-12)
     return float(correlation) > 4 / math.sqrt(len(x))
 
 

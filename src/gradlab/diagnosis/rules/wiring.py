@@ -161,10 +161,10 @@ def broken_graph(record: Record) -> Iterator[Case]:
     )
 
 
-def _as_numbers(record: Record, told: set[str]) -> Iterator[Case]:
+def _as_numbers(record: Record, named_already: set[str]) -> Iterator[Case]:
     """Parameters to be learnt that the loss sees as plain numbers: by `.item()`, or by a copy inside of the model."""
     wanted = [p for p in record.parameters.values() if p.optimizer is not None and p.requires_grad and not p.reached]
-    small = [p for p in wanted if len(p.shape) < 2 and _first_values(p) and _module(p) not in told]
+    small = [p for p in wanted if len(p.shape) < 2 and _first_values(p) and _module(p) not in named_already]
     lost = [p for p in small if len(p.taken) >= LOOKS or p.name in record.probed.cut]
     if not lost or record.steps < LOOKS:
         return

@@ -68,8 +68,8 @@ class Backwards:
         if frame is None:
             return None
         called = self.watch.loss_calls.site, *(call.root.site for call in self.watch.roots.pending.values())
-        made = None if is_users(nearest_frame()) else next((site for site in called if site is not None), None)
-        return made or site_of(frame)
+        origin = None if is_users(nearest_frame()) else next((site for site in called if site is not None), None)
+        return origin or site_of(frame)
 
     def after(self, loss: Tensor) -> None:
         watch = self.watch

@@ -73,10 +73,12 @@ class Bootstraps:
             if online is None or len(rows) < _ROWS:
                 continue
             # A teacher is asked about the very same rows; next values are of others.
-            found = [v for v in _values(others, len(rows)) if not _equal(v.inputs, online.inputs)]
-            found.sort(key=lambda values: online.root in values.roots)  # once it is equal to its target, either fits
-            self.suspected = self.suspected or bool(found)
-            for values in found:
+            candidates = [v for v in _values(others, len(rows)) if not _equal(v.inputs, online.inputs)]
+            candidates.sort(
+                key=lambda values: online.root in values.roots
+            )  # once it is equal to its target, either fits
+            self.suspected = self.suspected or bool(candidates)
+            for values in candidates:
                 fit = _fitted(rows, values.each, self.given.operands)
                 if fit is not None:
                     for target in values.roots:
@@ -122,12 +124,12 @@ class Bootstraps:
             learnt = next((first_tensor(call.args) for call in calls if call.root.name == one.seen.online), None)
             if learnt is None:
                 continue
-            asked = [g for g in self.given.calls if g.root is one.target and g.inputs.shape == learnt.shape]
-            asked = [g for g in asked if g.step == self.watch.step and not torch.equal(g.inputs, learnt)]
-            if asked:
+            others = [g for g in self.given.calls if g.root is one.target and g.inputs.shape == learnt.shape]
+            others = [g for g in others if g.step == self.watch.step and not torch.equal(g.inputs, learnt)]
+            if others:
                 one.seen.steps, one.seen.until = one.seen.steps + 1, self.watch.step
                 if not self.watch.looking and one.seen.online != one.seen.target:
-                    one.table.add(learnt, asked[-1].inputs)
+                    one.table.add(learnt, others[-1].inputs)
 
     def _call(self, node: Any) -> Given | None:
         """The call that a prediction comes from."""

@@ -72,11 +72,11 @@ class Functional:
         self.watch.safely(self.watch.updated_by_hand)
         if not self.watch.looking:
             return []
-        given = (*args[:argnums], pytree.tree_unflatten(copies, form), *args[argnums + 1 :])
+        rebuilt = (*args[:argnums], pytree.tree_unflatten(copies, form), *args[argnums + 1 :])
         self._busy = True
         try:
             with unrolled(), contextlib.redirect_stdout(io.StringIO()), torch.enable_grad():
-                result = func(*given, **kwargs)
+                result = func(*rebuilt, **kwargs)
         except Exception:  # the user's own call will raise it
             return []
         finally:

@@ -229,9 +229,9 @@ class Patches:
 
         @functools.wraps(inner)
         def from_pretrained(kind: Any, *args: Any, **kwargs: Any) -> Any:
-            made = inner(kind, *args, **kwargs)
-            watch.safely(watch.loaded, made)
-            return made
+            model = inner(kind, *args, **kwargs)
+            watch.safely(watch.loaded, model)
+            return model
 
         return classmethod(from_pretrained)
 

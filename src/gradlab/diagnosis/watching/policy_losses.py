@@ -34,7 +34,7 @@ _TO_LOGS = _MOVES | {"Sub", "Clamp", "Div"}
 
 def log_probabilities(operations: list[Any]) -> list[tuple[Any, Tensor]]:
     """Log-probabilities that were picked and are weighed by what the action brought: their nodes, and the actions."""
-    found: dict[Any, Tensor] = {}
+    everywhere: dict[Any, Tensor] = {}
     factors: list[Tensor] = []
     weighed = False
     for node in operations:
@@ -44,7 +44,7 @@ def log_probabilities(operations: list[Any]) -> list[tuple[Any, Tensor]]:
         picked = {one: index for side in sides if side is not None for one, index in _picked(side)}
         if not picked:
             continue
-        found |= picked
+        everywhere |= picked
         if None in sides:
             factor = saved(node, "_saved_other" if sides[1] is None else "_saved_self")
             if factor is not None and factor.numel():
@@ -54,7 +54,7 @@ def log_probabilities(operations: list[Any]) -> list[tuple[Any, Tensor]]:
     if factors and not weighed:
         values = torch.cat([f.cpu() for f in factors])
         weighed = bool(values.amin() < values.amax()) and not bool(((values == 0) | (values == 1)).all())
-    return list(found.items()) if weighed else []
+    return list(everywhere.items()) if weighed else []
 
 
 def _picked(node: Any) -> Iterator[tuple[Any, Tensor]]:
@@ -79,8 +79,8 @@ def _index(node: Any, name: str) -> Tensor | None:
         if name == "Gather":
             return node._saved_index if node._saved_index.shape[-1:] in ((1,), ()) else None
         if name == "Index":
-            given = [i for i in node._saved_indices if i is not None]
-            return given[-1] if len(given) > 1 and given[-1].dtype == torch.int64 else None
+            indices = [i for i in node._saved_indices if i is not None]
+            return indices[-1] if len(indices) > 1 and indices[-1].dtype == torch.int64 else None
     except (AttributeError, RuntimeError):
         return None
     return None

@@ -151,8 +151,8 @@ class Rows:
             flat = flat[:, :: flat.shape[1] // _WIDTH + 1]
         numbers = flat.contiguous().numpy().view(_AS_INTEGERS[flat.dtype]).reshape(len(flat), -1).astype(np.uint64)
         weights = self._weights[: numbers.shape[1]]
-        found: list[int] = (numbers * weights).sum(axis=1, dtype=np.uint64).tolist()
-        return found
+        prints: list[int] = (numbers * weights).sum(axis=1, dtype=np.uint64).tolist()
+        return prints
 
 
 def _repeated(rows: int, different: int) -> int:

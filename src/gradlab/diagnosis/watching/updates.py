@@ -202,8 +202,8 @@ class Updates:
 
     def backward_ended(self) -> None:
         if self.watch.looking and not self.stepped:
-            given = [(n, t.grad) for n, t in self.watch.parameters.living() if t.grad is not None]
-            dense = [(n, g.detach()) for n, g in given if not g.is_sparse]
+            gradients = [(n, t.grad) for n, t in self.watch.parameters.living() if t.grad is not None]
+            dense = [(n, g.detach()) for n, g in gradients if not g.is_sparse]
             if dense:
                 squares = sum(float(g.float().square().sum()) for _, g in dense)
                 self.watch.record.hand_gradient.add(self.watch.step, math.sqrt(squares))

@@ -54,15 +54,15 @@ class HuffmanCode:
             if bits or length is None:
                 raise GradlabError("One outcome is certain, and its word is empty: say how many there are by length=.")
             return [*self.words] * length
-        by_word, found, word = {word: i for i, word in self.words.items()}, list[int](), ""
+        by_word, decoded, word = {word: i for i, word in self.words.items()}, list[int](), ""
         for bit in bits:
             word += bit
             if word in by_word:
-                found.append(by_word[word])
+                decoded.append(by_word[word])
                 word = ""
-        if word or (length is not None and len(found) != length):
+        if word or (length is not None and len(decoded) != length):
             raise GradlabError(f"The bits end within a word, or are not those of this code: {word or bits!r} is left.")
-        return found
+        return decoded
 
 
 def huffman(p: Any) -> HuffmanCode:

@@ -67,9 +67,9 @@ def bfgs(f: Objective, x0: Any, steps: int = 100, tolerance: float = 1e-8) -> tu
     """
     seen, inverse = [look(f, start_of(x0))], None
     while len(seen) <= steps and seen[-1].gradient.abs().max() > tolerance:
-        found = bfgs_step(partial(look, f), seen[-1], inverse)
-        if found is None:
+        step = bfgs_step(partial(look, f), seen[-1], inverse)
+        if step is None:
             break
-        there, inverse = found
+        there, inverse = step
         seen.append(there)
     return Path.of(seen), torch.eye(len(seen[0].x), dtype=seen[0].x.dtype) if inverse is None else inverse

@@ -33,10 +33,10 @@ class Normal:
     def __init__(self, mean: Any, covariance: Any = None, *, root: Any = None):
         if (covariance is None) == (root is None):
             raise GradlabError("Normal: give it a covariance or a root of one, and not both.")
-        given = tensor(covariance if root is None else root)
-        self.mean = tensor(mean).to(given)
-        self._root = None if root is None else given
-        self.covariance = given if root is None else given @ given.mT
+        matrix = tensor(covariance if root is None else root)
+        self.mean = tensor(mean).to(matrix)
+        self._root = None if root is None else matrix
+        self.covariance = matrix if root is None else matrix @ matrix.mT
         wanted = (self.dim, self.dim)
         if self.mean.ndim < 1 or self.covariance.shape[-2:] != wanted:
             got = tuple(self.covariance.shape)
