@@ -78,6 +78,8 @@ def find(block: str, ours: Shapes, theirs: Shapes, pairs: Mapping[str, str]) -> 
         if missing := [name for name in names.split("+") if name not in theirs]:
             raise Incomparable(f"it has no parameter {', '.join(missing)}; its own are {', '.join(theirs) or 'none'}")
         found[wanted] = _source(tuple(names.split("+")), ours[wanted], theirs) or Source(tuple(names.split("+")))
+    if not pairs and all(theirs.get(name) == shape for name, shape in ours.items()):
+        return {name: Source((name,)) for name in ours}
     for wanted, shape in ours.items():
         if wanted not in found and (source := _by_name(block, wanted, shape, theirs, found)):
             found[wanted] = source

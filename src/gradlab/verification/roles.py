@@ -82,6 +82,9 @@ def alternatives(block: str, wanted: str) -> Iterator[Names]:
         return
     *modules, ending = wanted.split(".")
     known = MODULES | GATED if block == "transformer.gated_mlp" else MODULES
+    if block == "transformer.decoder":  # others count norms as they come, and that of the memory comes second
+        both = f"{known['norm3']} {known['norm2']}"
+        known = known | {"norm2": both, "norm3": f"{known['norm2']} {known['norm3']}"}
     others = [[*known.get(module, module).split(), *([""] if module == "mlp" else [])] for module in modules]
     for names in product(*others):
         before = ".".join(name for name in names if name)
