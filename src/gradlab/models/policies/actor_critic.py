@@ -26,8 +26,13 @@ class ActorCritic(Policy):
         seen = self.observation(observations)
         return self.actor(seen), self.critic(seen)[..., 0]
 
+    def outputs(self, observations: Tensor) -> Tensor:
+        """Of the policy alone."""
+        outputs: Tensor = self.actor(self.observation(observations))
+        return outputs
+
     def act(self, observations: Tensor, greedy: bool = True) -> Tensor:
-        outputs, distribution = self.actor(self.observation(observations)), self.distribution
+        outputs, distribution = self.outputs(observations), self.distribution
         return distribution.mode(outputs) if greedy else distribution.draw(outputs, distribution.noise(len(outputs)))
 
     def value(self, observations: Tensor) -> Tensor:

@@ -94,24 +94,26 @@ class Rollouts(Stream):
     def _act(self) -> tuple[dict[str, Tensor], Tensor]:
         model, distribution, ongoing, n = self.model, self.model.distribution, self.ongoing, self.acting.copies
         noise = distribution.noise(self.length, n).to(self.device)
-        observed, outputs, values, actions, rewards, over = (list[Tensor]() for _ in range(6))
+        observed, outputs, actions, rewards, over = (list[Tensor]() for _ in range(5))
         finals: list[tuple[int, Any]] = []
         for t in range(self.length):
             x = torch.as_tensor(ongoing.observed, device=self.device)
-            output, value = model(x)
+            output = model.outputs(x)
             action = distribution.draw(output, noise[t])
             step = ongoing.step(action)
-            for rows, row in ((observed, x), (outputs, output), (values, value), (actions, action)):
+            for rows, row in ((observed, x), (outputs, output), (actions, action)):
                 rows.append(row)
             rewards.append(torch.from_numpy(step.rewards))
             over.append(torch.from_numpy(step.over))
             if step.truncated.any():
                 finals += [(t * n + i, step.final_observations[i]) for i in step.truncated.nonzero()[0].tolist()]
         after = model.value(torch.as_tensor(ongoing.observed, device=self.device))
-        stacked = [torch.stack(rows) for rows in (observed, outputs, values, actions)]
-        rollout = dict(zip(("observations", "outputs", "values", "actions"), stacked, strict=True))
-        rollout["rewards"] = torch.stack(rewards).to(stacked[2])
-        rollout["over"] = torch.stack(over).to(stacked[2])
+        stacked = [torch.stack(rows) for rows in (observed, outputs, actions)]
+        rollout = dict(zip(("observations", "outputs", "actions"), stacked, strict=True))
+        # All at once, since no action depends on them.
+        rollout["values"] = model.value(rollout["observations"].flatten(0, 1)).view(self.length, n)
+        rollout["rewards"] = torch.stack(rewards).to(rollout["values"])
+        rollout["over"] = torch.stack(over).to(rollout["values"])
         rollout["log_probs"], rollout["entropies"] = distribution.log_prob(rollout.pop("outputs"), rollout["actions"])
         # After an end nothing comes; what was only cut off by a limit of time would have gone on.
         next_values = torch.cat([rollout["values"][1:], after[None]]) * (1 - rollout["over"])
