@@ -53,6 +53,24 @@ def test_a_view_in_place_of_a_transpose(view):
     assert bool(grave(doctor, "view_mixes_axes")) is view
 
 
+class Attends(nn.Module):
+    """Attention of torch's own, over as many places as there are columns."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention, self.out = nn.MultiheadAttention(8, 2, batch_first=True), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.out(self.attention(x, x, x)[0].mean(1))
+
+
+def test_the_views_of_torchs_own_attention_are_right(seed):
+    x, y = torch.randn(128, 8, 8), torch.arange(128) % 3
+    with watching() as doctor:
+        fit(Attends(), F.cross_entropy, x, y)
+    assert not grave(doctor, "view_mixes_axes")
+
+
 @pytest.mark.parametrize(
     ("before", "after", "wrong"),
     [

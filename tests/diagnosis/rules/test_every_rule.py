@@ -303,6 +303,12 @@ def _(wrong):
     return record
 
 
+@of("inverted_padding_mask")
+def _(wrong):
+    attention = Module(path="net.attention", kind="MultiheadAttention", padded=20, padding_only=20 if wrong else 1)
+    return training(FALLING, modules={attention.path: attention})
+
+
 @of("label_misalignment")
 def _(wrong):
     record = failed()

@@ -28,7 +28,7 @@ def lines(record: Record, replay: Replay, deadline: float) -> None:
     for node in operations:
         name = graph.short(node)
         if name in graph.VIEWED or name in ("Softmax", "LogSoftmax"):
-            frames = _FRAME.findall("".join(node.metadata.get("traceback_", ())))
+            frames = _frames(node)
             site = next((site for file, line in reversed(frames) if (site := users_site(file, int(line)))), None)
             if site is not None:
                 record.probed.lines.setdefault((name, graph.shape_of(node), graph.axis(node)), site)
@@ -36,8 +36,16 @@ def lines(record: Record, replay: Replay, deadline: float) -> None:
     if any(mixes(*view) for view in views):
         # Sizes that are equal by chance, such as those of a batch and of a head, are not with another batch.
         others = _views(_operations(replay, replay.as_trained(), replay.rows - 1))
-        for view, other in zip(views, others, strict=True):
-            record.probed.views[view] = record.probed.views.get(view, False) or mixes(*other)
+        makers = (_frames(node)[-1:] for node in operations if graph.short(node) in graph.VIEWED)
+        for view, other, maker in zip(views, others, makers, strict=True):
+            # The views in torch's own functions are right; as many places as columns may only look like it.
+            wrong = mixes(*other) and not (maker and maker[0][0] == torch.nn.functional.__file__)
+            record.probed.views[view] = record.probed.views.get(view, False) or wrong
+
+
+def _frames(node: Any) -> list[tuple[str, str]]:
+    """Files and lines of the calls that an operation was made in, the innermost last."""
+    return _FRAME.findall("".join(node.metadata.get("traceback_", ())))
 
 
 def _operations(replay: Replay, model: nn.Module, rows: int) -> list[Any]:

@@ -94,6 +94,12 @@ class Module:
     evaluated: int = 0
     """Looks with gradients off."""
     evaluated_in_train: int = 0
+    padded: int = 0
+    """Attention: looks in which it was given a mask of padding,"""
+    padding_only: int = 0
+    """those of them in which all that it could see was padding,"""
+    hidden: float = 0.0
+    """and the share of all places that the last of these masks hid."""
     per_channel: Series = field(default_factory=Series)
     """Batch norm in training: how many values each channel's statistics are made of."""
     mean: Series = field(default_factory=Series)

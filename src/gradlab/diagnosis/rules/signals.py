@@ -184,7 +184,9 @@ def exploding_gradient(record: Record) -> Iterator[Case]:
     meaning="NaN and infinity spread through every weight with the next step; nothing after it counts.",
     evidence="{what}",
     remedy="torch.log(x.clamp(min=1e-8))  # guard logarithms, roots and divisions; never mask a whole row",
-    follows=f"{_CAUSES} exploding_gradient double_log fp16_underflow rate_not_positive uphill_steps",
+    follows=(
+        f"{_CAUSES} exploding_gradient double_log fp16_underflow rate_not_positive uphill_steps inverted_padding_mask"
+    ),
 )
 def nan_loss(record: Record) -> Iterator[Case]:
     seen, bad = record.not_finite, next((loss for loss in record.losses if loss.not_finite is not None), None)

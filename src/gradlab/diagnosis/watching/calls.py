@@ -47,5 +47,7 @@ class Calls:
         watch = self.watch
         if not stack:
             watch.safely(watch.roots.ran, module, args, kwargs, output)
+            watch.masks.next_call()
         elif watch.looking:
             watch.safely(watch.modules.ran, module, args, output)
+            watch.safely(watch.masks.ran, module, args, kwargs)

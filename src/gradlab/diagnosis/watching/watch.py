@@ -21,6 +21,7 @@ from gradlab.diagnosis.watching.backwards import Backwards
 from gradlab.diagnosis.watching.calls import Calls
 from gradlab.diagnosis.watching.functional import Functional
 from gradlab.diagnosis.watching.loss_calls import LossCalls
+from gradlab.diagnosis.watching.masks import Masks
 from gradlab.diagnosis.watching.modules import Modules
 from gradlab.diagnosis.watching.pace import Pace
 from gradlab.diagnosis.watching.parameters import ParameterNames
@@ -62,6 +63,7 @@ class Watch:
         self.calls = Calls(self)
         self.roots = Roots(self)
         self.modules = Modules(self)
+        self.masks = Masks(self)
         self.loss_calls = LossCalls(self)
         self.updates = Updates(self)
         self.backwards = Backwards(self)
