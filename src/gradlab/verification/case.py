@@ -20,6 +20,7 @@ from gradlab.verification.subject import CannotBuild, Incomparable, Subject, fin
 T = TypeVar("T")
 Sizes = list[int]
 
+WEIGHT = "its "  # before the name of a parameter, among what was drawn
 DIGITS = (0, 1, 15)  # decimals of the numbers drawn: whole ones make the smallest example readable
 
 
@@ -82,8 +83,7 @@ class Case:
             generator = self.generator(f"{name}, which are special")
             special = torch.tensor(numbers, dtype=values.dtype)[torch.randint(len(numbers), shape, generator=generator)]
             values = torch.where(torch.rand(shape, generator=generator) < 0.3, special, values)
-        leaf = self._leaf(name, values)
-        return leaf if self.subject.condition.smooth else leaf.detach()
+        return self._leaf(name, values)
 
     def distinct(self, name: str, *shape: int) -> Tensor:
         """Numbers of which no two are closer than 0.1: without ties, where a largest one is looked for."""
@@ -172,7 +172,7 @@ class Case:
                         parameter.copy_(0.7 * self._normal(name, tuple(parameter.shape)))
             if self.subject.drawn_as.get("dropout"):
                 block.eval()  # what is compared is what it computes, and not what it drops
-            self.drawn |= {f"its {name}": value.detach().clone() for name, value in block.named_parameters()}
+            self.drawn |= {f"{WEIGHT}{name}": value.detach().clone() for name, value in block.named_parameters()}
         return block
 
     def _as_ours_is_called(self, block: Any) -> Any:
