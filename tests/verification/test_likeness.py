@@ -8,6 +8,7 @@ from torch import nn
 
 import gradlab as gl
 from gradlab.errors import GradlabError
+from gradlab.nn.blocks import blocks
 from gradlab.verification import Subject, checks, run_check
 from gradlab.verification.running import CheckResult
 from gradlab.verification.user_code import import_object, read_values
@@ -58,6 +59,23 @@ def test_weights_come_after_what_a_module_is_called_with_and_a_case_ends_somewhe
     assert lines[-1] == "… and 6 more"
     few = CheckResult("twin", "t", 1, 1.0, False, 0.0, "off", {"its weight": torch.zeros(1), "x": torch.ones(1)})
     assert few.details()[1:] == ["x = [1]", "its weight = [0]"]
+
+
+@pytest.mark.parametrize(
+    ("like", "bias"), [("recurrent.rnn_cell", "one"), ("transformer.mlp", False), ("transformer.gated_mlp", True)]
+)
+def test_a_bias_that_is_left_out_or_asked_for_is_part_of_the_comparison(like, bias):
+    kind = blocks[like]
+
+    class Mine(kind):
+        pass
+
+    class Wrong(kind):
+        def forward(self, x, *args):
+            return super().forward(x + 1, *args)
+
+    assert gl.verify(Mine, like=like, bias=bias, cases=6)
+    assert gl.verify(Wrong, like=like, bias=bias, cases=6).verdict == "broken"
 
 
 @pytest.mark.parametrize("like", ["loss.hinge", "loss.squared_hinge"])

@@ -63,7 +63,7 @@ class CheckResult:
         return [self.kind, self.name, str(self.cases), worst, outcome]
 
     def details(self) -> list[str]:
-        """What is wrong, and the smallest case in which it is, line by line: what it is called with, then its weights."""
+        """What is wrong, and the smallest case in which it is, line by line: its weights come last."""
         drawn = sorted(self.example.items(), key=lambda item: item[0].startswith(WEIGHT))
         lines = [f"{name} = {_short(value)}" for name, value in drawn]
         more = [f"… and {len(lines) - _LINES} more"] if len(lines) > _LINES else []
