@@ -8,7 +8,9 @@ from torch import nn
 
 import gradlab as gl
 from gradlab.errors import GradlabError
+from gradlab.nn.blocks import blocks
 from gradlab.verification import Subject, checks, run_check
+from gradlab.verification.running import CheckResult
 from gradlab.verification.user_code import import_object, read_values
 
 FILE = Path(__file__).with_name("user_modules.py")
@@ -35,6 +37,59 @@ def test_a_wrong_class_is_caught_with_its_smallest_example():
     broken = [v.name for v in verification.broken]
     assert "stretching the input stretches the output" in broken
     assert "the slope at zero is zero" not in broken
+
+
+def test_one_smallest_case_is_shown_and_the_other_findings_are_a_line_each():
+    verification = gl.verify(user_module("Leaky"), like="activation.relu", cases=20)
+    (first, case), *others = verification.findings
+    assert first.startswith("twin broken: ")
+    assert "x = -3" in case
+    assert others
+    assert not any(lines for _, lines in others)
+    assert len(str(verification).splitlines()) == (
+        1 + len(verification.results) + 1 + len(verification.findings) + len(case) + 1
+    )
+
+
+def test_weights_come_after_what_a_module_is_called_with_and_a_case_ends_somewhere():
+    drawn = {"its weight": torch.zeros(1), **{f"size {i}": i for i in range(20)}, "x": torch.ones(1)}
+    _, *lines = CheckResult("twin", "t", 1, 1.0, False, 0.0, "off", drawn).details()
+    assert lines[0] == "size 0 = 0"
+    assert len(lines) == 17
+    assert lines[-1] == "… and 6 more"
+    few = CheckResult("twin", "t", 1, 1.0, False, 0.0, "off", {"its weight": torch.zeros(1), "x": torch.ones(1)})
+    assert few.details()[1:] == ["x = [1]", "its weight = [0]"]
+
+
+@pytest.mark.parametrize(
+    ("like", "bias"), [("recurrent.rnn_cell", "one"), ("transformer.mlp", False), ("transformer.gated_mlp", True)]
+)
+def test_a_bias_that_is_left_out_or_asked_for_is_part_of_the_comparison(like, bias):
+    kind = blocks[like]
+
+    class Mine(kind):
+        pass
+
+    class Wrong(kind):
+        def forward(self, x, *args):
+            return super().forward(x + 1, *args)
+
+    assert gl.verify(Mine, like=like, bias=bias, cases=6)
+    assert gl.verify(Wrong, like=like, bias=bias, cases=6).verdict == "broken"
+
+
+@pytest.mark.parametrize("like", ["loss.hinge", "loss.squared_hinge"])
+def test_the_slope_at_a_kink_is_a_convention(like):
+    power = 2 if "squared" in like else 1
+
+    def on_the_margin_it_slopes(output, y):  # as torch.clamp has it
+        return (torch.clamp(1 - y * output, min=0) ** power).mean()
+
+    def beyond_the_margin_it_slopes(output, y):
+        return (torch.clamp(1 - y * output, min=-0.1) ** power).mean()
+
+    assert gl.verify(on_the_margin_it_slopes, like=like, cases=20)
+    assert gl.verify(beyond_the_margin_it_slopes, like=like, cases=20).verdict == "broken"
 
 
 def test_a_module_is_checked_as_it_is_and_left_so():

@@ -168,16 +168,17 @@ def _print(screen: Console, verification: Verification) -> None:
     rows = (result.row() for result in verification.results)
     like = f", like {verification.block}" if verification.subject != verification.block else ""
     screen.print(table("kind", "check", "cases", "worst error", "", rows=rows, title=f"{verification.subject}{like}"))
-    if verification.mapping:
-        pairs = ", ".join(f"{name} = {source}" for name, source in verification.mapping.items())
-        screen.print(Text(f"parameters: {pairs}", "dim"))
-    for result in verification.broken:
-        first, *lines = result.details()
-        screen.print(Text.assemble((f"{result.kind} broken: {result.name}", "bold red"), f"  ({first})"))
-        screen.print(Text("smallest case that breaks it:", "dim") if lines else Text())
-        for line in lines:
-            screen.print(Text(f"  {line}"))
-        screen.print()
+    if verification.renamed:
+        screen.print(Text(f"parameters: {', '.join(verification.renamed)}", "dim"))
+    for line, case in verification.findings:
+        what, gap, why = line.partition("  (")
+        screen.print(Text.assemble((what, "bold red"), gap, why))
+        if case:
+            screen.print(Text("smallest case that breaks it:", "dim"))
+        for drawn in case:
+            screen.print(Text(f"  {drawn}"))
+    if len(verification.broken) > 1:
+        screen.print(Text("--json has the smallest case of each", "dim"))
     if like or verification.verdict != "agrees":
         style = {"agrees": "bold green", "broken": "bold red", "undecided": "bold yellow"}[verification.verdict]
         screen.print(Text(verification.conclusion, style))

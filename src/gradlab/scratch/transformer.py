@@ -46,9 +46,10 @@ def mlp(x: Tensor, first: Tensor, first_bias: Tensor, second: Tensor, second_bia
     return dense(gelu(dense(x, first, first_bias)), second, second_bias)
 
 
-def gated_mlp(x: Tensor, gate: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """y = W₂ (silu(W_g x) ⊙ W₁ x): the gate says how much of each hidden feature passes."""
-    return dense(silu(dense(x, gate)) * dense(x, first), second)
+def gated_mlp(x: Tensor, gate: Tensor, first: Tensor, second: Tensor, *biases: Tensor) -> Tensor:
+    """y = W₂ (silu(W_g x) ⊙ W₁ x): the gate says how much of each hidden feature passes. Each may have a bias."""
+    gate_bias, first_bias, second_bias = biases or (None, None, None)
+    return dense(silu(dense(x, gate, gate_bias)) * dense(x, first, first_bias), second, second_bias)
 
 
 def encoder_layer(

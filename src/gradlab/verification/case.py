@@ -14,12 +14,13 @@ from torch import Tensor, nn
 
 from gradlab.verification.calls import called_like, signature_of
 from gradlab.verification.conditions import SIZES_OF_BATCHES
-from gradlab.verification.parameters import take
+from gradlab.verification.parameters import Shapes, take
 from gradlab.verification.subject import CannotBuild, Incomparable, Subject, find_subject
 
 T = TypeVar("T")
 Sizes = list[int]
 
+WEIGHT = "its "  # before the name of a parameter, among what was drawn
 DIGITS = (0, 1, 15)  # decimals of the numbers drawn: whole ones make the smallest example readable
 
 
@@ -82,8 +83,7 @@ class Case:
             generator = self.generator(f"{name}, which are special")
             special = torch.tensor(numbers, dtype=values.dtype)[torch.randint(len(numbers), shape, generator=generator)]
             values = torch.where(torch.rand(shape, generator=generator) < 0.3, special, values)
-        leaf = self._leaf(name, values)
-        return leaf if self.subject.condition.smooth else leaf.detach()
+        return self._leaf(name, values)
 
     def distinct(self, name: str, *shape: int) -> Tensor:
         """Numbers of which no two are closer than 0.1: without ties, where a largest one is looked for."""
@@ -172,7 +172,7 @@ class Case:
                         parameter.copy_(0.7 * self._normal(name, tuple(parameter.shape)))
             if self.subject.drawn_as.get("dropout"):
                 block.eval()  # what is compared is what it computes, and not what it drops
-            self.drawn |= {f"its {name}": value.detach().clone() for name, value in block.named_parameters()}
+            self.drawn |= {f"{WEIGHT}{name}": value.detach().clone() for name, value in block.named_parameters()}
         return block
 
     def _as_ours_is_called(self, block: Any) -> Any:
@@ -194,9 +194,22 @@ class Case:
             except (Incomparable, CannotBuild):
                 if any(name not in own for name in names):
                     raise
+        own |= {name: self._no_bias(name, own) for name in names if name not in own and name in self._left_out()}
         if missing := [name for name in names if name not in own]:
             raise Incomparable(f"it has no parameter {', '.join(missing)}; its own are {', '.join(own) or 'none'}")
         return {name: own[name] for name in names}
+
+    def _left_out(self) -> Shapes:
+        """What a block with `bias=False`, as it is fixed, has not: it is 0, for a check that asks for it."""
+        if self.subject.drawn_as.get("bias", True) is True or "bias" not in self.subject.ours:
+            return {}
+        own = self.subject.shapes(self._settings)
+        whole = self.subject.shapes({**self._settings, "bias": True})
+        return {name: shape for name, shape in whole.items() if name not in own}
+
+    def _no_bias(self, name: str, own: Mapping[str, nn.Parameter]) -> nn.Parameter:
+        zeros = next(iter(own.values())).new_zeros(self._left_out()[name])
+        return nn.Parameter(zeros, requires_grad=False)
 
     def all_weights(self, block: nn.Module) -> dict[str, nn.Parameter]:
         return self.weights(block, *self.parameter_names(block))
@@ -220,6 +233,8 @@ class Case:
         """Give parameters other values, by their names."""
         with torch.no_grad():
             for name, parameter in self.weights(block, *values).items():
+                if name in self._left_out():
+                    raise Incomparable(f"it has no parameter {name}")
                 parameter.copy_(torch.as_tensor(values[name]))
 
 

@@ -21,7 +21,7 @@ class Condition:
     """Some entries of every input are among these."""
 
     smooth: bool = True
-    """Whether gradients are compared: at exactly 0 many functions have a kink."""
+    """Whether gradients by the inputs are compared: at exactly 0 many functions have a kink."""
 
     strided: bool = False
     """Inputs lie in memory with gaps between their entries."""

@@ -19,7 +19,7 @@ from gradlab.errors import GradlabError, unknown
 from gradlab.nn.blocks import blocks
 from gradlab.printable import listed, printable
 from gradlab.verification.calls import DoesNotFit, Ranks, Refused
-from gradlab.verification.case import Case
+from gradlab.verification.case import WEIGHT, Case
 from gradlab.verification.checks import EXACT, KINDS, Check, Kind, checks
 from gradlab.verification.comparing import through
 from gradlab.verification.conditions import CONDITIONS, PLAIN
@@ -32,7 +32,7 @@ CASES = 50
 FLOAT32, AMPLIFIED = 5e-7, 1e-4  # what a law is off by for a module that goes through float32: mostly, and at worst
 SUSPECT = 0.1  # where numbers are small, rounding may be off by as much; what is further off is no rounding
 _HOME_OF_HYPOTHESIS = Path(gettempdir()) / "gradlab-hypothesis"
-_LINES, _NUMBERS, _WIDTH = 24, 48, 100  # of a case that is shown: lines, numbers of a tensor, letters of a text
+_LINES, _NUMBERS, _WIDTH = 16, 48, 100  # of a case that is shown: lines, numbers of a tensor, letters of a text
 _AGAIN = 6  # cases under each condition
 _CONTROLS = 15  # cases in which our own block shows whether a check can be passed
 RAISES, ROUNDED = "it raises", "to float32"
@@ -63,8 +63,9 @@ class CheckResult:
         return [self.kind, self.name, str(self.cases), worst, outcome]
 
     def details(self) -> list[str]:
-        """What is wrong, and the smallest case in which it is, line by line, on at most a screen."""
-        lines = [f"{name} = {_short(value)}" for name, value in self.example.items()]
+        """What is wrong, and the smallest case in which it is, line by line: its weights come last."""
+        drawn = sorted(self.example.items(), key=lambda item: item[0].startswith(WEIGHT))
+        lines = [f"{name} = {_short(value)}" for name, value in drawn]
         more = [f"… and {len(lines) - _LINES} more"] if len(lines) > _LINES else []
         return [self.reason, *lines[:_LINES], *more]
 
@@ -99,6 +100,17 @@ class Verification:
     @property
     def broken(self) -> list[CheckResult]:
         return [result for result in self.results if result.passed is False]
+
+    @property
+    def findings(self) -> list[tuple[str, list[str]]]:
+        """What is broken, a line each; with the first goes its smallest case, since one is enough to begin with."""
+        told = [(f"{result.kind} broken: {result.name}  ({result.reason})", result) for result in self.broken]
+        return [(line, [] if i else result.details()[1:]) for i, (line, result) in enumerate(told)]
+
+    @property
+    def renamed(self) -> list[str]:
+        """Our parameters that are others of the user's, or have other names."""
+        return [f"{name} = {source}" for name, source in self.mapping.items() if name != source]
 
     @property
     def compared(self) -> list[str]:
@@ -149,9 +161,8 @@ class Verification:
         rows = [result.row() for result in self.results]
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-        details = [line for result in self.broken for line in ("", result.name, *result.details())]
-        mapping = [f"{name} = {source}" for name, source in self.mapping.items()]
-        return "\n".join([self.subject, *(line.rstrip() for line in lines), *mapping, *details, "", self.conclusion])
+        found = [line for told, case in self.findings for line in (told, *(f"  {line}" for line in case))]
+        return "\n".join([self.subject, *(row.rstrip() for row in lines), *self.renamed, "", *found, self.conclusion])
 
 
 Watch = Callable[[Check], None]

@@ -67,20 +67,25 @@ def pair(case: Case) -> tuple[Any, Tensor, Tensor]:
 # Twins and peers
 
 
-def _mlp(*weights: str) -> Draw:
+def _mlp(*weights: str, biases: Sequence[str] = ()) -> Draw:
+    """Calls with the weights, and with the biases where a block can be without."""
+
     def draw(case: Case) -> Call:
         d, hidden = case.integer("embed_dim", 1, 5), case.integer("hidden", 1, 5)
-        block = case.build(embed_dim=d, hidden=hidden)
-        return Call(block, (case.tensor("x", case.integer("n", 1, 5), d),), case.weights(block, *weights))
+        settings = {"bias": case.flag("bias")} if biases else {}
+        block = case.build(embed_dim=d, hidden=hidden, **settings)
+        x = case.tensor("x", case.integer("n", 1, 5), d)
+        return Call(block, (x,), case.weights(block, *weights, *(biases if settings.get("bias") else ())))
 
     return draw
 
 
 MLP = [f"{linear}.{name}" for linear in ("linear1", "linear2") for name in AFFINE]
 conform("transformer.mlp", _mlp(*MLP), twin=transformer.mlp)
-GATED = ("gate.weight", "linear1.weight", "linear2.weight")
+GATED = ("gate", "linear1", "linear2")
 bent = Fault(forward=lambda self, x: self.linear2(self.activation(self.gate(x)) * self.activation(self.linear1(x))))
-conform("transformer.gated_mlp", _mlp(*GATED), twin=transformer.gated_mlp, fault=bent)
+gated = _mlp(*(f"{linear}.weight" for linear in GATED), biases=[f"{linear}.bias" for linear in GATED])
+conform("transformer.gated_mlp", gated, twin=transformer.gated_mlp, fault=bent)
 
 
 def _torch_name(name: str, decoder: bool) -> str:
