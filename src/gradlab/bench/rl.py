@@ -46,7 +46,7 @@ CASES = {
             "net_arch": [256, 256],
         },
     ),
-    "acrobot-ppo": RLCase(goal=-100, algorithm="PPO", settings=_PPO),
+    "acrobot-ppo": RLCase(goal=-100, algorithm="PPO", settings={**_PPO, "gae_lambda": 0.94, "ent_coef": 0.01}),
     "pendulum-sac": RLCase(
         goal=-200,
         algorithm="SAC",
