@@ -3,7 +3,7 @@
 import math
 
 from gradlab.diagnosis.record import Loss, LossCall, Record
-from gradlab.diagnosis.series import median
+from gradlab.diagnosis.series import Series, median
 
 HALF, MUCH, MOST, NEARLY_ALL = 0.5, 0.7, 0.8, 0.9
 """Shares of a loss that may be left, for `poor`."""
@@ -50,6 +50,22 @@ def flat_for(loss: Loss) -> float:
     if len(means) < 10 or not means[-1] < means[0]:
         return 1.0
     return next(i for i, mean in enumerate(means) if mean <= means[0] - 0.1 * (means[0] - means[-1])) / len(means)
+
+
+def falling(values: Series, since: int = 0) -> bool:
+    """Whether the last third of a loss lies below the first by more than its thirds differ within."""
+    part = values.values[since:]
+    third = len(part) // 3
+    if third < 5:
+        return False
+    first, last = part[:third], part[-third:]
+    spread = max(_deviation(first), _deviation(last)) / math.sqrt(third)
+    return sum(first) / third - sum(last) / third > 4 * spread
+
+
+def _deviation(values: list[float]) -> float:
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((value - mean) * (value - mean) for value in values) / len(values))
 
 
 def unlearnt(record: Record) -> bool:

@@ -114,10 +114,16 @@ def _explained(findings: list[Finding]) -> list[Finding]:
     result = []
     for finding in findings:
         follows = rules[finding.slug].follows
-        causes = grave if follows == ANY else [slug for slug in follows.split() if slug in grave]
+        causes = _before(finding.slug, list(grave)) if follows == ANY else [s for s in follows.split() if s in grave]
         cause = next((slug for slug in causes if slug != finding.slug), None)
         result.append(replace(finding, severity="note", follows_from=cause) if cause else finding)
     return result
+
+
+def _before(slug: str, grave: list[str]) -> list[str]:
+    """What explains a finding that follows from whatever else there is: of two such, only the surer the other."""
+    earlier = grave[: grave.index(slug)] if slug in grave else grave
+    return [other for other in grave if rules[other].follows != ANY or other in earlier]
 
 
 # -- places and measurements that many rules have ----------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradlab.diagnosis.progress import HALF, MOST, MUCH, left, poor
+from gradlab.diagnosis.progress import HALF, MOST, MUCH, falling, left, poor
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.rules.base import LOOKS, STEPS, TINY, Case, Rule, at, course, made, named
 
@@ -19,6 +19,9 @@ from gradlab.diagnosis.rules.base import LOOKS, STEPS, TINY, Case, Rule, at, cou
     follows="init_too_large",
 )
 def weight_decay_too_strong(record: Record) -> Iterator[Case]:
+    # A deep network may learn steadily while its weights shrink: what it needs of them is learnt beside the decay.
+    if record.main is not None and falling(record.main.values, len(record.main.values) // 2):
+        return
     for optimizer in record.optimizers:
         weights = [p for p in record.trained_weights() if p.optimizer == optimizer.number and len(p.weight) >= LOOKS]
         if len(optimizer.decay) < LOOKS or not weights:

@@ -101,7 +101,8 @@ def _collapsed(record: Record) -> Iterator[Case]:
     """What the generator makes is nowhere near the data: all alike, or elsewhere."""
     for root, spread, away in _distances(record):
         alike = spread <= 0.25
-        if (not alike and away < 1.5) or root.from_root is None or root.from_data is None:
+        elsewhere = away >= 1.5 and _told_apart(record)
+        if not (alike or elsewhere) or root.from_root is None or root.from_data is None:
             continue
         how = "spread {spread:.0%} as far as the data" if alike else "lie {away:.1f} deviations away from the data"
         yield Case(
@@ -121,6 +122,12 @@ def _collapsed(record: Record) -> Iterator[Case]:
             data=named([f"{v:.2f}" for v in root.from_data[0]]),
         )
         return
+
+
+def _told_apart(record: Record) -> bool:
+    """Whether the discriminator has little left to learn. Until then what is made may be far away: it began there."""
+    pairs = [(ours, theirs) for ours, theirs in _pairs(record) if min(ours.values.values) >= 0]
+    return not pairs or any(ours.end < 0.5 * ours.start for ours, _ in pairs)
 
 
 @Rule(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from gradlab.diagnosis.progress import MOST, left, poor
+from gradlab.diagnosis.progress import MOST, falling, left, poor
 from gradlab.diagnosis.record import LossCall, Record
 from gradlab.diagnosis.rules.base import ANY, LOOKS, STEPS, Case, Rule, at
 
@@ -198,6 +198,8 @@ def _only_by_heart(record: Record) -> Iterator[Case]:
     """Without examples to compare: one batch can be learnt by heart, all of them cannot be learnt."""
     probed = record.probed.by_heart
     if probed is None or probed[1] > 0.3 * probed[0] or record.main is None:
+        return
+    if falling(record.main.values, len(record.main.values) // 2):  # it has not ended
         return
     start, end, steps = probed
     yield Case(

@@ -11,8 +11,8 @@ from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, named
     title="the padding mask is upside down",
     meaning="True hides a place: attention sees nothing but padding, and nothing of what the rows say.",
     evidence=(
-        "In {looks} looks of {padded}, all places that key_padding_mask left to be seen held one and the same value, in "
-        "runs of different lengths at the ends of the rows, and the {hidden:.0%} that it hid held all the others."
+        "In {looks} looks of {padded}, all places that key_padding_mask left to be seen held one and the same value, "
+        "in runs of different lengths at the ends of the rows, and the {hidden:.0%} that it hid held all the others."
     ),
     remedy="key_padding_mask = ids == padding  # True where a place is padding, not where it is a word",
     topic="attention.scaled_dot",

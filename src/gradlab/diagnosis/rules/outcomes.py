@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from gradlab.diagnosis.progress import MUCH, constant_loss, poor, self_made, stuck
+from gradlab.diagnosis.progress import MUCH, constant_loss, falling, poor, self_made, stuck
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.rules.base import ANY, STEPS, Case, Grade, Rule, at, course
 from gradlab.diagnosis.series import Series
@@ -126,7 +126,7 @@ def underfitting(record: Record) -> Iterator[Case]:
     probed, loss = record.probed.by_heart, record.main
     if probed is None or loss is None or not poor(record, MUCH) or record.steps < STEPS:
         return
-    if _falling(loss.values, len(loss.values) // 2):  # it has not ended
+    if falling(loss.values, len(loss.values) // 2):  # it has not ended
         return
     start, end, steps = probed
     constant = constant_loss(record)
@@ -161,7 +161,7 @@ def no_learning(record: Record) -> Iterator[Case]:
     # A loss that somebody wrote may be one that need not fall: of a policy, of an energy. One that still falls has not
     # ended, and what has come far on its way may have shot up for a moment.
     known = any(j.training and j.count for j in record.loss_calls)
-    flat = known and not _falling(loss.values) and not loss.end < 0.8 * loss.start
+    flat = known and not falling(loss.values) and not loss.end < 0.8 * loss.start
     yield Case(
         ("warning" if flat else "note", 0.35),
         at("backward()", loss.site),
@@ -171,19 +171,3 @@ def no_learning(record: Record) -> Iterator[Case]:
         constant=constant,
         **course(loss),
     )
-
-
-def _falling(values: Series, since: int = 0) -> bool:
-    """Whether the last third of a loss lies below the first by more than its thirds differ within."""
-    part = values.values[since:]
-    third = len(part) // 3
-    if third < 5:
-        return False
-    first, last = part[:third], part[-third:]
-    spread = max(_deviation(first), _deviation(last)) / math.sqrt(third)
-    return sum(first) / third - sum(last) / third > 4 * spread
-
-
-def _deviation(values: list[float]) -> float:
-    mean = sum(values) / len(values)
-    return math.sqrt(sum((value - mean) * (value - mean) for value in values) / len(values))

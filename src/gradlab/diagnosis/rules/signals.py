@@ -99,6 +99,10 @@ def vanishing_gradient(record: Record) -> Iterator[Case]:
         return
     if not (poor(record, NEARLY_ALL) or first < 1e-5 * last):
         return
+    # What arrived in the first steps and no longer does is lost by what the steps did, not by the depth.
+    at_first = [p.gradient.head(3) / math.sqrt(p.size) for p in weights]
+    if max(at_first[:early]) > 1e-3 * max(at_first[-third:]):
+        return
     one, ratio = weights[sizes.index(first)], last / max(first, TINY)
     yield Case(
         ("error", min(0.93, 0.75 + 0.05 * math.log10(1e-3 * ratio))),
