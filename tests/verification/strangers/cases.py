@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradlab.verification.running import Verification, verify_like
+from gradlab.verification.results import Verification
+from gradlab.verification.running import verify_like
 
 FOLDER = Path(__file__).parent
 
