@@ -10,7 +10,7 @@ import gradlab as gl
 from gradlab.errors import GradlabError
 from gradlab.nn.blocks import blocks
 from gradlab.verification import Subject, checks, run_check
-from gradlab.verification.running import CheckResult
+from gradlab.verification.results import CheckResult
 from gradlab.verification.user_code import import_object, read_values
 
 FILE = Path(__file__).with_name("user_modules.py")

@@ -9,7 +9,8 @@ from gradlab.errors import unknown
 from gradlab.printable import listed
 from gradlab.verification.checks import Check, checks
 from gradlab.verification.course import LAWS
-from gradlab.verification.running import CASES, CheckResult, run_check
+from gradlab.verification.results import CheckResult
+from gradlab.verification.running import CASES, run_check
 from gradlab.verification.subject import Subject
 
 _NAMED = 3  # subjects of a law in a table

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradlab.verification.running import Verification, verify_like
+from gradlab.verification.results import Verification
+from gradlab.verification.running import verify_like
 
 FOLDER = Path(__file__).parent
 
@@ -206,5 +207,62 @@ STRANGERS = [
         ("dim=-1, keepdim=True)\n    return", "dim=0, keepdim=True)\n    return"),
         reduction="mean",
         label_smoothing=0.0,
+    ),
+    stranger(
+        "habits:MaskOfExamples",
+        "attention.multihead",
+        ("== 0, -1e9", "== 1, -1e9"),
+        ("(query, key, value), strict", "(query, key, key), strict"),
+        (".unsqueeze(1) == 0", ".unsqueeze(1).mT == 0"),
+    ),
+    stranger(
+        "habits:GroupedHeads",
+        "attention.multihead",
+        (
+            "t.repeat_interleave(self.n_heads // self.n_kv_heads, dim=1)",
+            "t.repeat(1, self.n_heads // self.n_kv_heads, 1, 1)",
+        ),
+        ("torch.where(mask, scores, torch.finfo(scores.dtype).min)", "torch.where(mask, scores, 0)"),
+        bias=False,
+        num_heads=4,
+        num_key_value_heads=2,
+    ),
+    stranger(
+        "habits:FloatRMSNorm",
+        "norm.rms",
+        ("keepdim=True) + self.eps)", "keepdim=True)) + self.eps"),
+        ("* self.scale", "* (1 + self.scale)"),
+        ("x.float()", "x.bfloat16()"),
+    ),
+    stranger(
+        "habits:CausalLinearAttention",
+        "attention.linear",
+        ("weights = k.cumsum(-2)", "weights = k.sum(-2, keepdim=True)"),
+        ("F.elu(q) + 1, F.elu(k) + 1", "F.elu(q) + 1, F.relu(k) + 1"),
+    ),
+    stranger(
+        "habits:PlainStateBatchNorm",
+        "norm.batch",
+        ("0.9 * self.moving_mean + 0.1 * mean", "0.1 * self.moving_mean + 0.9 * mean"),
+        ("* count / (count - 1)", ""),
+        ("torch.sqrt(var + 1e-5)", "(torch.sqrt(var) + 1e-5)"),
+    ),
+    stranger(
+        "habits:ComplexRotary",
+        "position.rotary",
+        ("pairs * self.turns", "pairs * self.turns.conj()"),
+        ("unflatten(-1, (-1, 2))", "unflatten(-1, (2, -1)).mT"),
+    ),
+    stranger(
+        "habits:BucketedBias", "position.bucketed", ("(apart > 0)", "(apart < 0)"), ("max=half - 1", "max=half - 2")
+    ),
+    stranger(
+        "habits:LoopedLSTM",
+        "recurrent.lstm",
+        ("outputs.append(h)", "outputs.append(c)"),
+        ("h @ self.U", "h @ self.U.detach()"),
+        ("g.tanh()", "g.sigmoid()"),
+        batch_first=True,
+        bias="one",
     ),
 ]

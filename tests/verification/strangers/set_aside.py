@@ -79,4 +79,25 @@ STRANGERS = [
         ("F.softplus(logits)", "F.softplus(-logits)"),
         ("- logits * targets", "+ logits * targets"),
     ),
+    stranger(
+        "set_aside_modules:MeanOfNeighbours",
+        "graph.sage",
+        ("count.clamp(min=1)[:, None]", "count.sum().clamp(min=1)"),
+        ("index_add(0, receiver, x[sender])", "index_add(0, sender, x[receiver])"),
+        aggregate="mean",
+    ),
+    stranger(
+        "set_aside_modules:SmoothedLoss",
+        "loss.cross_entropy",
+        ("logs.mean(-1)", "logs.sum(-1)"),
+        ("(1 - self.smoothing) * picked", "picked"),
+        label_smoothing=0.1,
+    ),
+    stranger(
+        "set_aside_modules:RelativeTable",
+        "position.relative",
+        ("torch.arange(n) + m - n", "torch.arange(n)"),
+        ("torch.arange(m) - (", "-torch.arange(m) + ("),
+    ),
+    stranger("set_aside_modules:margin_loss", "loss.hinge", ("1 - y", "1 + y"), ("min=0", "min=-1")),
 ]

@@ -172,3 +172,43 @@ def label_cross_entropy(input, target):
 def bce(logits, targets, reduction="mean"):
     loss = F.softplus(logits) - logits * targets
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+class MeanOfNeighbours(nn.Module):
+    def __init__(self, in_channels, out_channels):
+        super().__init__()
+        self.lin_l = nn.Linear(in_channels, out_channels)
+        self.lin_r = nn.Linear(in_channels, out_channels, bias=False)
+
+    def forward(self, x, edge_index):
+        sender, receiver = edge_index
+        total = torch.zeros_like(x).index_add(0, receiver, x[sender])
+        count = x.new_zeros(len(x)).index_add(0, receiver, x.new_ones(len(sender)))
+        return self.lin_l(total / count.clamp(min=1)[:, None]) + self.lin_r(x)
+
+
+class SmoothedLoss(nn.Module):
+    def __init__(self, smoothing=0.1):
+        super().__init__()
+        self.smoothing = smoothing
+
+    def forward(self, x, target):
+        logs = F.log_softmax(x, dim=-1)
+        picked = logs.gather(-1, target[..., None])[..., 0]
+        return -((1 - self.smoothing) * picked + self.smoothing * logs.mean(-1)).mean()
+
+
+class RelativeTable(nn.Module):
+    def __init__(self, num_heads, max_distance):
+        super().__init__()
+        self.max_distance = max_distance
+        self.relative_position_bias_table = nn.Parameter(0.02 * torch.randn(2 * max_distance + 1, num_heads))
+
+    def forward(self, n, m):
+        apart = torch.arange(m) - (torch.arange(n) + m - n)[:, None]
+        rows = apart.clamp(-self.max_distance, self.max_distance) + self.max_distance
+        return self.relative_position_bias_table[rows].permute(2, 0, 1)
+
+
+def margin_loss(output, y):
+    return torch.clamp(1 - y * output, min=0).mean()

@@ -9,6 +9,7 @@ from cases import STRANGERS, Stranger
 from gradlab.verification import running
 
 SAMPLE = {"swish", "HFRMSNorm", "TimmAttention", "TutorialLSTMCell", "SpatialDropout", "LlamaRotary"}
+SAMPLE |= {"MaskOfExamples", "FloatRMSNorm", "CausalLinearAttention", "PlainStateBatchNorm"}
 """Those of every day."""
 
 
