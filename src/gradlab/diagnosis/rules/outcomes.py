@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterator
 
-from gradlab.diagnosis.progress import MUCH, constant_loss, falling, poor, self_made, stuck
+from gradlab.diagnosis.progress import MUCH, constant_loss, falling, left, poor, self_made, stuck
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.rules.base import ANY, STEPS, Case, Grade, Rule, at, course
 from gradlab.diagnosis.series import Series
+
+_WORSE = 1.2  # times a constant's loss
 
 
 @Rule(
@@ -162,6 +164,8 @@ def no_learning(record: Record) -> Iterator[Case]:
     # ended, and what has come far on its way may have shot up for a moment.
     known = any(j.training and j.count for j in record.loss_calls)
     flat = known and not falling(loss.values) and not loss.end < 0.8 * loss.start
+    # What comes down from where it has exploded to, and is still far above a constant's, has not been on its way.
+    flat = flat or (known and math.isfinite(constant) and left(record) > _WORSE)
     yield Case(
         ("warning" if flat else "note", 0.35),
         at("backward()", loss.site),
