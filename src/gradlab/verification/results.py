@@ -34,7 +34,7 @@ class CheckResult:
     def row(self) -> list[str]:
         """Kind, name, cases, worst error and outcome, for a table."""
         worst = "–" if self.worst_error is None else f"{self.worst_error:.0e}" if self.worst_error else "0"
-        outcome = {True: "holds", False: "BROKEN", None: f"not made: {self.reason}"}[self.passed]
+        outcome = {True: "holds", False: "BROKEN", None: f"not made: {printable(self.reason, _WIDTH)}"}[self.passed]
         outcome += f" {self.note}" if self.passed and self.note else ""
         return [self.kind, self.name, str(self.cases), worst, outcome]
 
