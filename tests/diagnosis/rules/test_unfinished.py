@@ -34,9 +34,7 @@ def by_heart(losses: list[float]) -> Record:
     return record
 
 
-@pytest.mark.parametrize(
-    ("make", "slug"), [(shrinking, "weight_decay_too_strong"), (by_heart, "label_misalignment")], ids=str
-)
+@pytest.mark.parametrize(("make", "slug"), [(shrinking, "weight_decay_too_strong"), (by_heart, "label_misalignment")])
 def test_a_loss_that_still_falls_is_no_harm(make: Callable[[list[float]], Record], slug):
     assert slug in slugs(make(ENDED))
     assert slug not in slugs(make(SLOWLY))
