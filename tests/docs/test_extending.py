@@ -60,10 +60,3 @@ def test_the_entry_point_brings_the_recipe(folder: Path, tmp_path: Path) -> None
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     listed = fresh("recipes", "--json", cwd=tmp_path, env=environment(PYTHONPATH=path))
     assert listed.json["digit-halves"] == "Which two halves are of the same digit?"
-
-
-def test_every_file_that_the_page_links_to_exists() -> None:
-    links = re.findall(r"\]\((\.\./[^)#]+)\)", PAGE.path.read_text())
-    assert len(links) == 5
-    for link in links:
-        assert (PAGE.path.parent / link).exists(), link
