@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from gradlab.bench.graphs import EDGES, GraphStep, bench_graphs
+from gradlab.bench.graphs.speed import EDGES, GraphStep, bench_graphs
 from gradlab.cli.benchmarks.output import OUTPUT, Output
 from gradlab.cli.output import table
 

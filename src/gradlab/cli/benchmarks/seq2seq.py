@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from gradlab.bench.seq2seq import PAIRS, ROUNDS, PairsTrained, bench_speed
-from gradlab.bench.seq2seq_lengths import ByLength, bench_lengths, check_steps
+from gradlab.bench.seq2seq.lengths import ByLength, bench_lengths, check_steps
+from gradlab.bench.seq2seq.speed import PAIRS, ROUNDS, PairsTrained, bench_speed
 from gradlab.cli.benchmarks.output import (
     OUTPUT,
     Output,
