@@ -184,8 +184,8 @@ def _check_classifier(classifier: Run, run: Run, example: Tensor) -> None:
         )
     if not isinstance(run.task, Diffusion) or not run.task.conditional:
         raise GradlabError(
-            f"{run.path} was not told classes (task.conditional=false), so that there is none to recognise. Leave out "
-            "--classifier."
+            f"{run.path} is not class-conditional (task.conditional=false), so that there is no class to "
+            "recognise. Leave out --classifier."
         )
     known, wanted = classifier.task.classes, run.task.targets.classes or []
     if set(known) != set(wanted):

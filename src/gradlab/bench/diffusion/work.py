@@ -20,7 +20,7 @@ Draw = Callable[[float], Tensor]
 _CLASSES = 10
 _SIDE = 28
 _SPREAD = 0.02  # of weights that start at 0
-_COMPARED = 4  # samples that are told in full
+_COMPARED = 4  # samples that are returned in full
 
 
 class DiffusionWork:

@@ -142,7 +142,7 @@ def _chosen(scripts: Sequence[Script], only: Iterable[str]) -> list[Script]:
 
 
 class _Counted:
-    """Tells how far it is, as outcomes come."""
+    """Reports progress, as outcomes come."""
 
     def __init__(self, progress: Progress, count: int):
         self.progress, self.count, self.done = progress, count, 0

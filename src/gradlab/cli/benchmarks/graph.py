@@ -29,7 +29,7 @@ def graph(
     edges
         How many edges each graph has; default 1,000 to 1,000,000.
     rounds
-        Steps of which the median is told.
+        Steps, of which the median is reported.
     """
     output.show(list(bench_graphs(edges, rounds)), show_graph_steps)
 
