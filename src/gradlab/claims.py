@@ -1,4 +1,4 @@
-"""Which process works on what, told by locks that go with their process, however it ends."""
+"""Which process works on what, known by locks that go with their process, however it ends."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

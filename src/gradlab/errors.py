@@ -15,7 +15,7 @@ class GradlabError(ValueError):
 
     exit_code = 2
     everywhere = False
-    """Whether every process of a training raises it, so that one may tell it for all."""
+    """Whether every process of a training raises it, so that one may report it for all."""
 
 
 class TrainingError(GradlabError):
@@ -52,7 +52,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def notice(text: str) -> None:
-    """Tell the user of something that is wrong but did not stop the work."""
+    """Warn the user of something that is wrong but did not stop the work."""
     print(f"gradlab: {printable(text, lines=True)}", file=sys.stderr)
 
 

@@ -2,7 +2,7 @@
 
 A file is run only because a person named it. What it registers are names like ours; a run keeps a copy of it and its
 SHA-256, so that whoever goes on with the run knows which file it needs, and nothing of a run folder is ever executed.
-What such a file raises is told by its own line, as what is wrong with any other thing that a user gives.
+What such a file raises is reported with its own line, as every error in what a user passes.
 """
 
 import hashlib

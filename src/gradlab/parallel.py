@@ -1,4 +1,4 @@
-"""Several processes that train one model together, each on its part of every batch: what they tell each other.
+"""Several processes that train one model together, each on its part of every batch: what they exchange.
 
 `torchrun` starts them and says in the environment which is which; `joined` makes them a group. In a single process
 everything here is the identity, and torch.distributed is not imported.
@@ -228,7 +228,7 @@ def ring() -> None:
 def rung() -> bool:
     """Whether one of them has asked so since this was called last: all hear the same.
 
-    It is told along with the gradients, and costs no exchange of its own.
+    It is sent along with the gradients, and costs no exchange of its own.
     """
     global _rung
     heard, _rung = _rung, False

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from gradlab.bench import attention as bench
-from gradlab.bench.attention import MECHANISMS, Point, bench_attention, exponent, measure_point
-from gradlab.bench.attention_model import one_layer
+from gradlab.bench.attention import lengths as bench
+from gradlab.bench.attention.lengths import MECHANISMS, Point, bench_attention, exponent, measure_point
+from gradlab.bench.attention.model import one_layer
 from gradlab.errors import GradlabError
 
 LENGTHS = [256 * 2**i for i in range(8)]

@@ -7,9 +7,9 @@ import pytest
 import torch
 from rich.console import Console
 
-from gradlab.bench import attention_alone as bench
-from gradlab.bench import attention_alone_worker as worker
-from gradlab.bench.attention_alone import (
+from gradlab.bench.attention import alone as bench
+from gradlab.bench.attention import alone_worker as worker
+from gradlab.bench.attention.alone import (
     FEATURES,
     KINDS,
     SPREADS,
@@ -20,8 +20,8 @@ from gradlab.bench.attention_alone import (
     exponents,
     least_operations,
 )
-from gradlab.bench.attention_peers import in_chunks
-from gradlab.bench.attention_pictures import write_pictures
+from gradlab.bench.attention.peers import in_chunks
+from gradlab.bench.attention.pictures import write_pictures
 from gradlab.cli.benchmarks.attention import show_attention
 from gradlab.errors import GradlabError
 from gradlab.nn.attention import LinearAttention

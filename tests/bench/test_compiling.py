@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradlab.bench.compiling import bench_compile, pays_after
+from gradlab.bench.steps.compiling import bench_compile, pays_after
 from gradlab.errors import GradlabError
 
 

@@ -5,7 +5,7 @@ import copy
 import pytest
 from rich.console import Console
 
-from gradlab.bench.context import ContextRow, ContextTrained, bench_context, check_same_work
+from gradlab.bench.language.context import ContextRow, ContextTrained, bench_context, check_same_work
 from gradlab.cli.benchmarks.language import show_context
 from gradlab.errors import GradlabError
 

@@ -3,9 +3,9 @@
 import pytest
 from rich.console import Console
 
-from gradlab.bench.decode import bench_decode
-from gradlab.bench.decode_cuda import bench_decode_cuda
-from gradlab.bench.speculative import bench_speculative
+from gradlab.bench.decoding.cuda import bench_decode_cuda
+from gradlab.bench.decoding.small import bench_decode
+from gradlab.bench.decoding.speculative import bench_speculative
 from gradlab.cli.benchmarks.decode import show_decode_cuda
 from gradlab.errors import GradlabError
 

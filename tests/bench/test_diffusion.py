@@ -12,10 +12,10 @@ import torch
 from rich.console import Console
 
 from gradlab.api import load_run, train
-from gradlab.bench import diffusion as bench_module
-from gradlab.bench.diffusion import DiffusionDrawn, DrawnRow, bench_diffusion
-from gradlab.bench.diffusion_quality import SampleQuality
-from gradlab.bench.diffusion_work import DiffusionWork
+from gradlab.bench.diffusion import speed as bench_module
+from gradlab.bench.diffusion.quality import SampleQuality
+from gradlab.bench.diffusion.speed import DiffusionDrawn, DrawnRow, bench_diffusion
+from gradlab.bench.diffusion.work import DiffusionWork
 from gradlab.cli.benchmarks.diffusion import diffusion, show_diffusion
 from gradlab.cli.benchmarks.output import Output
 from gradlab.errors import GradlabError
@@ -75,7 +75,7 @@ def test_samples_depend_on_the_network_the_class_and_the_guidance():
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 @pytest.mark.parametrize("other", [{"timestep_spacing": "leading"}, {"beta_schedule": "linear"}, {"solver_order": 1}])
 def test_a_pipeline_of_other_steps_is_refused(without_processes, monkeypatch, other):
-    from gradlab.bench import diffusion_pipeline
+    from gradlab.bench.diffusion import pipeline as diffusion_pipeline
 
     made = diffusion_pipeline.DPMSolverMultistepScheduler
     monkeypatch.setattr(diffusion_pipeline, "DPMSolverMultistepScheduler", lambda **settings: made(**settings | other))

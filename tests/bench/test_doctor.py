@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gradlab.bench import doctor_overhead
-from gradlab.bench.doctor import Practice, bench_doctor, difference, outcome, score
-from gradlab.bench.doctor_corpus import Script, read_corpus, split
-from gradlab.bench.doctor_overhead import bench_doctor_overhead
+from gradlab.bench.doctor import overhead as doctor_overhead
+from gradlab.bench.doctor.corpus import Script, read_corpus, split
+from gradlab.bench.doctor.outcomes import Practice, bench_doctor, difference, outcome, score
+from gradlab.bench.doctor.overhead import bench_doctor_overhead
 from gradlab.bench.processes import WorkerFailed
 from gradlab.cli.benchmarks.doctor import show_doctor, show_overhead
 from gradlab.errors import GradlabError
@@ -292,7 +292,7 @@ def test_rounds_must_be_positive():
 @pytest.mark.slow
 def test_the_timed_scripts_train(tmp_path):
     for name in ("mlp", "cnn"):
-        told = doctor_overhead._run([str(Path(doctor_overhead.__file__).with_name("doctor_loops.py")), name, "6"])
+        told = doctor_overhead._run([str(Path(doctor_overhead.__file__).with_name("loops.py")), name, "6"])
         assert 0 < told["wall"] < told["process"]
         assert 0 < told["loss"] < 10
 

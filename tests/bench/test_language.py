@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradlab.bench.language import affordable_steps, bench_language
+from gradlab.bench.language.predicting import affordable_steps, bench_language
 from gradlab.errors import GradlabError
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradlab.bench.precision import bench_precision
+from gradlab.bench.steps.precision import bench_precision
 from gradlab.errors import GradlabError
 
 

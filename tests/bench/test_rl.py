@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from gradlab.bench.rl import CASES, RLCase, RLCompared, RLRow, bench_rl, check_rl
+from gradlab.bench.rl.returns import CASES, RLCase, RLCompared, RLRow, bench_rl, check_rl
 from gradlab.cli.benchmarks.rl import show_rl
 from gradlab.errors import GradlabError
 from gradlab.recipes import find

@@ -7,10 +7,10 @@ import pytest
 import torch
 from rich.console import Console
 
-from gradlab.bench.seq2seq import PairsRow, PairsTrained, bench_speed
-from gradlab.bench.seq2seq_lengths import ByLength, LengthRow, bench_lengths, grouped
-from gradlab.bench.seq2seq_work import Seq2SeqWork, by_gradlab, by_the_usual_loop, generated_pairs
-from gradlab.bench.usual_pairs import endless, padded
+from gradlab.bench.seq2seq.lengths import ByLength, LengthRow, bench_lengths, grouped
+from gradlab.bench.seq2seq.speed import PairsRow, PairsTrained, bench_speed
+from gradlab.bench.seq2seq.usual_loop import endless, padded
+from gradlab.bench.seq2seq.work import Seq2SeqWork, by_gradlab, by_the_usual_loop, generated_pairs
 from gradlab.cli.benchmarks.seq2seq import show_seq2seq
 from gradlab.errors import GradlabError
 from gradlab.recipes import find
@@ -53,7 +53,7 @@ def test_an_epoch_of_the_usual_loop_has_every_pair_once_and_pads_behind_it(work)
 
 
 def test_padding_changes_nothing_of_the_usual_transformer(work):
-    from gradlab.bench.usual_pairs import UsualTransformer
+    from gradlab.bench.seq2seq.usual_loop import UsualTransformer
 
     model = UsualTransformer(work.dataset.targets.tokens, 50, **SMALL).eval()
     pair = min(work.tokens, key=lambda pair: len(pair[0]))

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from gradlab.bench.start import ENTRANTS, Entrant, bench_start, first_step
+from gradlab.bench.steps.start import ENTRANTS, Entrant, bench_start, first_step
 from gradlab.errors import GradlabError
 
 

@@ -11,8 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 
 from cli_helpers import check_refused, gradlab
 
-from gradlab.bench.generated_tables import GENERATED, write_table
-from gradlab.bench.tables import TABLES, bench_tables
+from gradlab.bench.tables.generated import GENERATED, write_table
+from gradlab.bench.tables.scores import TABLES, bench_tables
 from gradlab.data.tables.csv_files import csv
 
 

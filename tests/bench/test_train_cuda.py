@@ -4,8 +4,8 @@ import pytest
 import torch
 from rich.console import Console
 
-from gradlab.bench.train_cuda import CudaTrainRow, bench_train_cuda, check_same_work
-from gradlab.bench.train_cuda_worker import CellLoop
+from gradlab.bench.cuda.training import CudaTrainRow, bench_train_cuda, check_same_work
+from gradlab.bench.cuda.training_worker import CellLoop
 from gradlab.cli.benchmarks.train import show_train_cuda
 from gradlab.errors import GradlabError
 from gradlab.models.language import RecurrentLanguageModel

@@ -6,9 +6,9 @@ import pytest
 import torch
 from rich.console import Console
 
-from gradlab.bench import vae as bench_module
-from gradlab.bench.vae import VAERow, VAETrained, bench_vae
-from gradlab.bench.vae_work import UsualVAE, VAEWork, by_gradlab, by_the_usual_loop
+from gradlab.bench.vae import speed as bench_module
+from gradlab.bench.vae.speed import VAERow, VAETrained, bench_vae
+from gradlab.bench.vae.work import UsualVAE, VAEWork, by_gradlab, by_the_usual_loop
 from gradlab.cli.benchmarks.vae import show_vae
 from gradlab.data import Targets
 from gradlab.errors import GradlabError

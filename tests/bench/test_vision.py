@@ -10,11 +10,11 @@ from PIL import Image
 from rich.console import Console
 
 from gradlab.bench.beside import check_equal_work
-from gradlab.bench.train_cuda import check_same_work
-from gradlab.bench.usual_pictures import ByHand, Pictures, endless
-from gradlab.bench.vision import AUGMENTATIONS, VisionRow, VisionTrained, bench_vision
-from gradlab.bench.vision_recipes import VisionLearned, bench_recipe, chosen
-from gradlab.bench.vision_work import VisionWork, by_gradlab, by_the_usual_loop
+from gradlab.bench.cuda.training import check_same_work
+from gradlab.bench.vision.recipes import VisionLearned, bench_recipe, chosen
+from gradlab.bench.vision.speed import AUGMENTATIONS, VisionRow, VisionTrained, bench_vision
+from gradlab.bench.vision.usual_loop import ByHand, Pictures, endless
+from gradlab.bench.vision.work import VisionWork, by_gradlab, by_the_usual_loop
 from gradlab.cli.benchmarks.vision import show_vision
 from gradlab.errors import GradlabError
 

@@ -8,8 +8,8 @@ import pytest
 from cli_helpers import ForkServer, check_refused
 from rich.console import Console
 
-from gradlab.bench.attention import MECHANISMS, Growth, Point
-from gradlab.bench.language import Learned
+from gradlab.bench.attention.lengths import MECHANISMS, Growth, Point
+from gradlab.bench.language.predicting import Learned
 from gradlab.cli.benchmarks.attention import show_attention
 from gradlab.cli.benchmarks.language import show_language
 

@@ -76,7 +76,7 @@ def test_compare_shows_a_difference_of_the_environment(quick: ForkServer, experi
     (other / "environment.json").write_text(json.dumps(environment | {"torch": "1.0", "threads": 64}))
     found = quick("compare", experiments / "runs" / "a", other, "--json", cwd=tmp_path).json
     assert found["environment"] == {"torch": [environment["torch"], "1.0"], "threads": [environment["threads"], 64]}
-    assert "Where it ran" in quick("compare", experiments / "runs" / "a", other, cwd=tmp_path).out
+    assert "Environment" in quick("compare", experiments / "runs" / "a", other, cwd=tmp_path).out
 
 
 def test_compare_of_equal_runs_says_that_nothing_differs(quick: ForkServer, experiments: Path) -> None:

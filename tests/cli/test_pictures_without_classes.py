@@ -44,7 +44,7 @@ def test_what_needs_classes_is_refused(folder, quick):
         "data=pictures are examples without labels, which this task learns from",
     )
     asked = quick("generate", "run", "--class", "cat", cwd=folder)
-    check_refused(asked, "not told classes")
+    check_refused(asked, "not class-conditional")
     check_refused(quick("generate", "run", "--guidance", "2", cwd=folder), "nothing guides it")
 
 

@@ -151,8 +151,8 @@ def test_ways_between_noises_and_the_way_from_noise(quick: ForkServer, folder: P
 @pytest.mark.parametrize(
     ("run", "options", "told"),
     [
-        ("digits", ["--class", "3"], ["was not told classes", "--class"]),
-        ("digits", ["--guidance", "2"], ["was not told classes", "--guidance"]),
+        ("digits", ["--class", "3"], ["is not class-conditional", "--class"]),
+        ("digits", ["--guidance", "2"], ["is not class-conditional", "--guidance"]),
         ("moons", ["--class", "uper"], ["'uper'", "Did you mean 'upper'"]),
         ("digits", ["--prompt", "a"], ["draws examples", "leave out --prompt"]),
         ("digits", ["--temperature", "0.5"], ["leave out --temperature"]),

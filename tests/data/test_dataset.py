@@ -126,7 +126,7 @@ def test_a_limit_is_of_the_chosen_classes_and_folds_are_of_them_too():
     ("source", "classes", "message"),
     [
         ("digits", ["3", "x"], "There is no class 'x'"),
-        ("digits", ["3", "3"], "leaves nothing to tell apart"),
+        ("digits", ["3", "3"], "leaves one class"),
         ("diabetes", ["3", "4"], "the targets are numbers"),
     ],
 )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gradlab.bench.doctor import Practice, bench_doctor
-from gradlab.bench.doctor_corpus import read_corpus
+from gradlab.bench.doctor.corpus import read_corpus
+from gradlab.bench.doctor.outcomes import Practice, bench_doctor
 from gradlab.diagnosis.rules import rules
 
 CORPORA = {name: Path(__file__).parent / name for name in ("corpus", "met")}

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from gradlab.bench.doctor import Practice, difference
+from gradlab.bench.doctor.outcomes import Practice, difference
 from gradlab.diagnosis.doctor import Doctor
 from gradlab.diagnosis.rules import base
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gradlab.bench.doctor import Practice
-from gradlab.bench.doctor_corpus import read_corpus
+from gradlab.bench.doctor.corpus import read_corpus
+from gradlab.bench.doctor.outcomes import Practice
 
 STRANGERS = {script.name: script for script in read_corpus(Path(__file__).parent / "strangers")}
 NEEDS = {

@@ -200,7 +200,7 @@ def test_a_column_that_has_changed_is_named(change, says):
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ([[1]] * N, "'new' cannot be told apart"),
+        ([[1]] * N, "'new' cannot be compared"),
         ([object()] * N, "'new' holds <object"),
         ([1j] * N, "'new' holds 1j"),
         ([np.inf] * N, "hold inf in row 0, column 'new'"),

@@ -125,4 +125,4 @@ def test_the_verdict_is_that_of_the_paired_t_test():
     # More than two standard errors, which are not enough for three seeds.
     assert np.mean(unsure) > 2 * np.std(unsure, ddof=1) / np.sqrt(3)
     assert scipy.stats.ttest_1samp(better, 0).pvalue < 0.05 < scipy.stats.ttest_1samp(unsure, 0).pvalue
-    assert "cannot be told apart" in gains(unsure, [0.0, 0.0, 0.0]).verdict
+    assert "cannot be distinguished" in gains(unsure, [0.0, 0.0, 0.0]).verdict

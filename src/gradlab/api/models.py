@@ -25,7 +25,7 @@ def generate(model: Any, tokens: Any, max_new_tokens: int, **options: Any) -> Te
 
 
 def sample(run: str | Path | Run, count: int, **wish: Any) -> Drawn:
-    """Examples that a generative run draws: `x` in the units of its data and, where it was told classes, their `y`.
+    """Examples that a generative run draws: `x` in the units of its data and, where it is class-conditional, their `y`.
 
     gl.sample("runs/digits-vae-3f2a", 64, seed=1).x
     gl.sample("runs/digits-ddpm-3f2a", 8, class_name="7", guidance=2.0, steps=50, sampler="ddim")

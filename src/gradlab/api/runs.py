@@ -135,7 +135,7 @@ def prune(
     Training goes on from the trained weights; `rewind` sets those that are kept back to what they were before the first
     step, and `reinit` draws others. Pruned weights are 0 from then on. Matrices and kernels are pruned, all together or
     `per_layer=True`; biases, normalisations and tables of embeddings are not. Each of several `rounds` prunes the same
-    share of what is left. The same call with the same `out` goes on where it was. Further options: observers, tell.
+    share of what is left. The same call with the same `out` goes on where it was. Further options: observers, notify.
     """
     from gradlab.studies.pruning import prune as prune_run
 
@@ -163,7 +163,7 @@ def find_tickets(
     [(row.way, row.kept, row.spread.mean, row.spread.std) for row in tickets.rows]
 
     A ticket is a network that was pruned and rewound, round after round; its control has the same masks and first
-    weights that are drawn anew. Further options: per_layer, observers, tell. Frankle & Carbin 2019, arXiv:1803.03635.
+    weights that are drawn anew. Further options: per_layer, observers, notify. Frankle & Carbin 2019, arXiv:1803.03635.
     """
     from gradlab.studies.tickets import find_tickets as find_in
 

@@ -20,7 +20,7 @@ Answers = dict[str, list[dict[str, Any]]]
 Turns = Mapping[str, Callable[[], dict[str, Any]]]
 """How each participant is asked to train once."""
 Failed = Callable[[str, WorkerFailed], None]
-"""Told who broke, and how; unless it raises, the others go on."""
+"""Called with who failed, and how; unless it raises, the others go on."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from gradlab.bench.memory import MemorySpans
-from gradlab.bench.seq2seq_lengths import ByLength
+from gradlab.bench.seq2seq.lengths import ByLength
 from gradlab.files import write_file
 from gradlab.report.growth import Line, share_picture
 from gradlab.report.markup import Html

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradlab.bench.arena import Progress
-from gradlab.bench.seq2seq_lengths import check_steps
+from gradlab.bench.seq2seq.lengths import check_steps
 from gradlab.bench.trainings import trained
 from gradlab.errors import GradlabError, unknown
 from gradlab.recipe import Recipe

@@ -1,4 +1,4 @@
-"""The application: its commands, and how failures are told."""
+"""The application: its commands, and how failures are reported."""
 
 import errno
 import os
@@ -68,7 +68,7 @@ app.command(bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command and exit with its code: 0, or that of the error, told in a line or two on stderr.
+    """Run a command and exit with its code: 0, or that of the error, reported in a line or two on stderr.
 
     With --json the error is on stdout too, as `{"error": …}`.
     """
@@ -95,12 +95,12 @@ def _run(arguments: list[str]) -> None:
         fail(f"{error}\n{_help(error)}", 2)
     except GradlabError as error:
         if error.everywhere and _rank():
-            sys.exit(error.exit_code)  # the first process tells it
+            sys.exit(error.exit_code)  # the first process reports it
         fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         fail("interrupted", 130)
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of a pipe has left: nobody is there to be told
+        sys.stderr.close()  # the reader of a pipe has left: nobody is left to read it
         sys.exit(1)
     except Exception as error:
         if process.interrupt.raised:

@@ -306,13 +306,13 @@ def _shown(screen: Console) -> Iterator[Callable[[str, int, int], None]]:
             bars[file] = live.add_task(file, total=size)
         live.update(bars[file], completed=done)
 
-    def tell(file: str, done: int, size: int) -> None:
+    def notify(file: str, done: int, size: int) -> None:
         if 10 * done // size > tenths.get(file, -1):
             tenths[file] = 10 * done // size
             print(f"{file}: {_megabytes(done)} of {_megabytes(size)}", flush=True)
 
     if not screen.is_terminal:
-        yield tell
+        yield notify
         return
     columns = TextColumn("{task.description}"), BarColumn(20), DownloadColumn(), TimeRemainingColumn(compact=True)
     with Progress(*columns, console=screen) as live:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gradlab.cli.writer import Writer
     from gradlab.run import Run
 
-_LENGTH = 200  # tokens that are written unless told
+_LENGTH = 200  # tokens written by default
 
 
 @Parameter(name="*")

@@ -97,14 +97,14 @@ def compare(
         print_json({"runs": names, **differences, **page})
         return
     screen = console(plain)
-    titles = {"recipe": "What was asked for", "environment": "Where it ran", "result": "What came out"}
     for section, rows in differences.items():
+        title = section.capitalize()
         if rows:
             shown = number if section == "result" else as_typed
             body = ([key, *map(shown, values)] for key, values in rows.items())
-            screen.print(table("", *(Path(n).name for n in names), rows=body, title=titles[section]))
+            screen.print(table("", *(Path(n).name for n in names), rows=body, title=title))
         else:
-            screen.print(f"{titles[section]}: no difference.")
+            screen.print(f"{title}: no difference.")
     for key, written in page.items():
         say(screen, key, written)
 

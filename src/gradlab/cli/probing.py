@@ -46,7 +46,7 @@ def probe(
         The run folder.
     inputs
         What to look at: for a language model a text; for others a file or values, as `gradlab predict` takes them. A
-        picture may have any size and mode; what is done to it is told.
+        picture may have any size and mode; what is done to it is reported.
     file
         A file that holds the text.
     split

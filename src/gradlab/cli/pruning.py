@@ -16,7 +16,7 @@ from gradlab.errors import GradlabError
 from gradlab.wording import counted, duration, name_of, number, percent
 
 if TYPE_CHECKING:
-    from gradlab.studies.members import Member, Tell
+    from gradlab.studies.members import Member, Notify
     from gradlab.studies.pruning import Pruned
     from gradlab.studies.tickets import Row, Tickets
 
@@ -105,13 +105,15 @@ def prune(
     with going_on(shlex.join(["gradlab", "prune", run, *typed]), folder):
         if ticket:
             same |= {"rounds": _ROUNDS if rounds is None else rounds, "seeds": _SEEDS if seeds is None else seeds}
-            tickets = api.find_tickets(opened, keep, tell=_teller(screen, as_json, "training", _ticket_words), **same)
+            tickets = api.find_tickets(
+                opened, keep, notify=_notifier(screen, as_json, "training", _ticket_words), **same
+            )
         else:
             same |= {"rewind": rewind, "reinit": reinit, "rounds": 1 if rounds is None else rounds}
             live = not as_json and (screen.is_terminal or same["rounds"] == 1)
             watching = [progress(screen)] if live else []
-            tell = _teller(screen, as_json, "round", _round_words)
-            pruned = api.prune(opened, keep, observers=watching, tell=tell, **same)
+            notify = _notifier(screen, as_json, "round", _round_words)
+            pruned = api.prune(opened, keep, observers=watching, notify=notify, **same)
     if ticket:
         print_json(tickets.to_json()) if as_json else show_tickets(screen, tickets)
         return
@@ -136,17 +138,17 @@ def _check_place(file: Path) -> None:
         raise GradlabError(f"--dense {file}: name a file in a folder that exists.")
 
 
-def _teller(screen: Console, as_json: bool, noun: str, describe: Callable[[Member], str]) -> Tell | None:
+def _notifier(screen: Console, as_json: bool, noun: str, describe: Callable[[Member], str]) -> Notify | None:
     """A line for each training, as soon as it is done."""
     if as_json:
         return None
 
-    def tell(place: int, count: int, member: Member) -> None:
+    def notify(place: int, count: int, member: Member) -> None:
         figures = list((member.test or member.validation).items())[:2]
         shown = ", ".join(f"{name} {number(value)}" for name, value in figures)
         say(screen, noun, f"{place} of {count} | {describe(member)} | {shown} | {duration(member.seconds)}")
 
-    return tell
+    return notify
 
 
 def _round_words(member: Member) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gradlab.run.samples import Drawing as Source
     from gradlab.run.samples import Drawn
 
-_COUNTS = {"samples": 64, "interpolation": 8, "trajectory": 8}  # that are drawn unless told
+_COUNTS = {"samples": 64, "interpolation": 8, "trajectory": 8}  # drawn by default
 _STEPS, _STAGES, _FRAMES = 10, 10, 60  # of a way, of a strip, of an animation
 _MOST_SHOWN = 10_000  # samples in one picture
 _DOTS = 2000  # of a preview
@@ -50,7 +50,7 @@ class Drawing:
         ),
     ] = None
     class_name: Annotated[
-        str | None, Parameter(name="--class", help="Draw samples of one class, from a model that was told classes.")
+        str | None, Parameter(name="--class", help="Draw samples of one class, of a class-conditional model.")
     ] = None
     guidance: Annotated[
         float | None, Parameter(help="How much the class counts: 1 as trained, more for more typical samples.")
@@ -81,7 +81,7 @@ class Drawing:
 
 
 def draw_samples(run: Run, options: Drawing, *, seed: int, plain: bool, as_json: bool) -> None:
-    """Draw, write one file, and tell of it."""
+    """Draw, write one file, and print a line about it."""
     if options.interpolate and options.trajectory:
         raise GradlabError("--interpolate and --trajectory are two pictures: ask for one of them.")
     path = Path(options.out) if options.out else run.path / f"{options.kind}{'.png' if _is_drawn(run) else '.npz'}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gradlab.recipe import Recipe
     from gradlab.studies.checklist import Check
     from gradlab.studies.learning_curve import LearningCurve
-    from gradlab.studies.members import Member, Tell
+    from gradlab.studies.members import Member, Notify
     from gradlab.studies.range_test import RangeTest
     from gradlab.studies.seeds import Seeds
     from gradlab.studies.spread import Repeated
@@ -186,7 +186,7 @@ def cross_validate(request: StudyRequest, folds: int) -> dict[str, Any]:
             folder,
             find_device(request.device),
             observers=request.observers(),
-            tell=_teller(request, "fold", "test", lambda fold: ""),
+            notify=_notifier(request, "fold", "test", lambda fold: ""),
         )
     if not request.as_json:
         show_spread(request.screen, result)
@@ -207,7 +207,7 @@ def train_seeds(request: StudyRequest, seeds: int) -> dict[str, Any]:
             folder,
             find_device(request.device),
             observers=request.observers(),
-            tell=_teller(request, "training", "test", lambda one: f"seed {one.changes['train.seed']}"),
+            notify=_notifier(request, "training", "test", lambda one: f"seed {one.changes['train.seed']}"),
         )
     if not request.as_json:
         show_seeds(request.screen, result)
@@ -279,7 +279,7 @@ def learning_curve(request: StudyRequest) -> dict[str, Any]:
             folder,
             find_device(request.device),
             observers=request.observers(),
-            tell=_teller(request, "training", "validation", lambda point: counted(point.examples, "example")),
+            notify=_notifier(request, "training", "validation", lambda point: counted(point.examples, "example")),
         )
     if not request.as_json:
         show_curve(request.screen, result)
@@ -316,7 +316,7 @@ def vary_knobs(request: StudyRequest, knobs: Sequence[str], seeds: int | None) -
             folder,
             find_device(request.device),
             observers=request.observers(),
-            tell=_teller(request, "training", "validation", lambda one: _typed(one.changes)),
+            notify=_notifier(request, "training", "validation", lambda one: _typed(one.changes)),
             command=command,
             seeds=seeds or 1,
         )
@@ -374,18 +374,18 @@ def _columns(members: Sequence[Member], metric: str) -> list[tuple[str, str]]:
     return [(split, metric) for split in ("train", "validation", "test") if any(m.figures(split) for m in members)]
 
 
-def _teller(request: StudyRequest, noun: str, split: str, describe: Callable[[Member], str]) -> Tell | None:
+def _notifier(request: StudyRequest, noun: str, split: str, describe: Callable[[Member], str]) -> Notify | None:
     """A line for each training, as soon as it is done."""
     if request.as_json:
         return None
 
-    def tell(place: int, count: int, member: Member) -> None:
+    def notify(place: int, count: int, member: Member) -> None:
         figures = member.figures(split) or member.test or member.validation
         shown = ", ".join(f"{name} {number(value)}" for name, value in list(figures.items())[:2]) or member.ended
         parts = [f"{place} of {count}", describe(member), shown, duration(member.seconds)]
         say(request.screen, noun, " | ".join(part for part in parts if part))
 
-    return tell
+    return notify
 
 
 def show_folder(screen: Console, path: Path) -> None:

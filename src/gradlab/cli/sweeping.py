@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
     from gradlab.studies.sweep import Sweep
-    from gradlab.studies.workers import TellTrial
+    from gradlab.studies.workers import NotifyTrial
 
 _SHOWN = 10  # of the best trials
 
@@ -105,7 +105,7 @@ def sweep(
             storage=storage,
             metric=metric,
             observers=[progress(screen)] if screen.is_terminal and jobs == 1 and not as_json else [],
-            tell=None if as_json else _teller(screen, trials),
+            notify=None if as_json else _notifier(screen, trials),
             command=command,
         )
     if as_json:
@@ -115,18 +115,18 @@ def sweep(
         show_folder(screen, result.path)
 
 
-def _teller(screen: Console, trials: int) -> TellTrial:
+def _notifier(screen: Console, trials: int) -> NotifyTrial:
     """A line for each trial, as soon as it has ended."""
     from gradlab.studies.search import count_ended
     from gradlab.studies.sweep import tried
 
-    def tell(trial: FrozenTrial, study: optuna.Study) -> None:
+    def notify(trial: FrozenTrial, study: optuna.Study) -> None:
         result = tried(trial)
         values = ", ".join(f"{key.split('.')[-1]}={shown(value)}" for key, value in result.changes.items())
         outcome = number(result.value) if result.complete else result.ended
         say(screen, "trial", f"{trial.number} ({count_ended(study)} of {trials}) | {values} | {outcome}")
 
-    return tell
+    return notify
 
 
 def show_sweep(screen: Console, result: Sweep, command: str) -> None:

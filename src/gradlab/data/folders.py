@@ -22,7 +22,7 @@ class ClassFolders:
     """The files below a folder with a folder for each class, or with splits of those, in a fixed order.
 
     Those of train come first, then those of validation, then those of test. `noun` is what a file is called that is
-    `wanted`; others are passed over, and told of in `notes`.
+    `wanted`; others are skipped, and listed in `notes`.
     """
 
     root: Path
@@ -115,7 +115,7 @@ class AllFiles:
 
 
 def _states(root: Path, files: list[Path]) -> list[tuple[int, int]]:
-    """By which it is told that files have changed."""
+    """Changes when the files do."""
     try:
         states = [p.stat() for p in files]
     except OSError as error:

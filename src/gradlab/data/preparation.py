@@ -11,7 +11,7 @@ class Preparation:
     """What a run keeps of its data, so that the model can be built again and take new inputs."""
 
     kind: ClassVar[str]
-    """By which data.json tells it from others."""
+    """Its name in data.json."""
 
     @property
     def spec(self) -> Spec:
@@ -42,7 +42,7 @@ class Preparation:
         """Refuse raw inputs with values in some columns that training did not have."""
 
     def in_units(self, raw: Any, predictions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """What a task makes of a model's outputs for raw inputs, in units that only the inputs tell of."""
+        """What a task makes of a model's outputs for raw inputs, in units that only the inputs define."""
         return predictions
 
     @classmethod

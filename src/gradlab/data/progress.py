@@ -6,12 +6,12 @@ from contextlib import contextmanager
 
 from gradlab.errors import notice
 
-Tell = Callable[[int], None]
+Notify = Callable[[int], None]
 """Called with how much of the whole is done."""
 
 
 @contextmanager
-def converting(what: str, total: int, long: bool) -> Iterator[Tell]:
+def converting(what: str, total: int, long: bool) -> Iterator[Notify]:
     """Short work is done in silence. Long work is announced on stderr, and in a terminal has a bar there."""
     if long:
         notice(what)

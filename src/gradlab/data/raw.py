@@ -131,7 +131,7 @@ class Raw:
                 raise unknown("class", name, self.classes)
         kept = [name for name in self.classes if name in set(names)]
         if len(kept) < 2:
-            raise GradlabError(f"data.classes={','.join(names)} leaves nothing to tell apart: name two or more.")
+            raise GradlabError(f"data.classes={','.join(names)} leaves one class: name two or more.")
         place = np.array([kept.index(name) if name in kept else -1 for name in self.classes])
         raw = copy(self)
         for field_name, value in {"targets": place[self.targets], "classes": kept, "whole": self}.items():

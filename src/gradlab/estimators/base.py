@@ -59,7 +59,7 @@ class Estimator(EstimatorSettings):
         """What each example counts in the loss, given what it counts by itself."""
         return weight
 
-    # What a fitted estimator tells of itself.
+    # The public attributes of a fitted estimator.
 
     @property
     def model_(self) -> nn.Module:

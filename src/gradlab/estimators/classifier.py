@@ -19,7 +19,7 @@ from gradlab.tasks import Classify, Task
 
 
 class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]
-    """A neural network that tells classes apart, for scikit-learn's pipelines and searches.
+    """A neural network classifier, for scikit-learn's pipelines and searches.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)

@@ -87,7 +87,7 @@ def _distinct(name: str, series: Any) -> list[Any]:
     try:
         return list(series.factorize()[1])
     except TypeError as error:
-        raise GradlabError(f"The values of column {name!r} cannot be told apart: {error}.") from None
+        raise GradlabError(f"The values of column {name!r} cannot be compared: {error}.") from None
 
 
 def _text(value: Any) -> str:

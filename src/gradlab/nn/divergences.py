@@ -63,7 +63,7 @@ def kl(
     $$ \mathrm{KL}(p \Vert q) = \sum_i p_i \log \frac{p_i}{q_i} $$
 
     It is 0 only for p = q, and infinite where something happens that q holds impossible. It is not symmetric, and no
-    distance. `torch.nn.KLDivLoss` has log q first, then p, and takes the mean of the terms unless told otherwise.
+    distance. `torch.nn.KLDivLoss` has log q first, then p, and takes the mean of the terms by default.
 
     >>> p, q = torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.25, 0.25, 0.5])
     >>> kl(p, q), kl(q, p)

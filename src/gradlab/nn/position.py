@@ -233,7 +233,7 @@ class BucketedPosition(nn.Module):
 
 
 def _angles(x: Tensor, offset: int | Tensor, base: float) -> Tensor:
-    """p / b^(2i/d), (length, dim / 2), in float32 or wider: positions above 256 are not told apart in bf16."""
+    """p / b^(2i/d), (length, dim / 2), in float32 or wider: positions above 256 are not distinct in bf16."""
     dtype, (length, dim) = torch.promote_types(x.dtype, torch.float32), x.shape[-2:]
     if isinstance(offset, Tensor):
         positions = offset.to(dtype)

@@ -31,7 +31,7 @@ def by_kernels(weight: Tensor) -> bool:
 
 
 class At(NamedTuple):
-    """Where the new positions of each text stand, told on the device: the host replays the same step each time."""
+    """Where the new positions of each text stand, kept on the device: the host replays the same step each time."""
 
     place: Int64[Tensor, " new"]
     """How many positions there are before each of them: one, or a few next to each other."""

@@ -25,7 +25,7 @@ class MLP(nn.Module):
 
     $$ y = W_2 \, \sigma(W_1 x + b_1) + b_2 $$
 
-    `hidden` features between them are four times those of x unless told; σ is `activation`, by default GELU.
+    `hidden` features between them are four times those of x by default; σ is `activation`, by default GELU.
 
     >>> import torch
     >>> MLP(8)(torch.randn(2, 5, 8)).shape

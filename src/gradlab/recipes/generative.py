@@ -103,7 +103,7 @@ def ring_gan() -> Recipe:
 def digits_gan() -> Recipe:
     """Handwritten digits, 8×8 pixels, drawn by a convolutional generator."""
     train = {"steps": 2000, "batch_size": 64, "lr": 1e-3, "optimizer": _ADAM, "schedule": "cosine", "ema": 0.998}
-    train |= {"evaluate_every": 200, "keep": "last"}  # of two good ones, the distance cannot tell which is better
+    train |= {"evaluate_every": 200, "keep": "last"}  # of two good ones, the distance cannot decide which is better
     data = Part("digits", {"preprocess": "scale"})
     return Recipe("digits-gan", data, Part("conv-gan", {"channels": 16}), Part("gan", {"r1": 1.0}), train)
 

@@ -28,7 +28,7 @@ BY_DEPTH_NOTE = " From blue, near the input, to red, near the loss; point at a l
 
 LOGARITHMIC: dict[str, Any] = {"type": "log"}
 _DAY = 86_400_000  # milliseconds
-_EXACT = 2**40  # whole numbers beyond which halves are soon not told apart
+_EXACT = 2**40  # whole numbers beyond which halves can soon not be represented
 _MOST_POINTS = 2000  # more are no longer seen apart, and make the page heavy
 _HEALTHY = (3e-4, 3e-3)  # updates of about a thousandth of the weights, half a decade either way
 
@@ -115,7 +115,7 @@ def healthy_updates() -> dict[str, Any]:
 
 
 def has_legend(lines: int) -> bool:
-    """Whether lines are told apart by a colour each; a longer legend is not read."""
+    """Whether lines have a colour each; a longer legend is not read."""
     return lines <= len(PALETTE)
 
 

@@ -36,7 +36,7 @@ def write_comparison(runs: Sequence["Run"], differences: Differences, path: Path
 
 
 def _names(runs: Sequence["Run"]) -> list[str]:
-    """The folders, by their last part if that tells them apart."""
+    """The folders, by their last part if that distinguishes them."""
     short = [run.path.resolve().name for run in runs]
     return short if len(set(short)) == len(short) else [str(run.path) for run in runs]
 
@@ -68,7 +68,7 @@ def _results(runs: Sequence["Run"], names: list[str]) -> Html:
         time = duration(result["seconds"]) if result else "not finished"
         rows.append([_marked(name, color), *map(number, cells), time])
     head = ["run", "steps", "parameters", *(f"{s} {name_of(f)}" for s, f in columns), "time"]
-    return section("What came out", tag("figure", table(head, rows, class_="numbers")))
+    return section("Results", tag("figure", table(head, rows, class_="numbers")))
 
 
 def _marked(name: str, color: str) -> Html:

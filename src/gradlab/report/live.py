@@ -21,17 +21,17 @@ EVERY = 2.0  # seconds
 _PATIENCE = 30.0  # seconds that a finished run may take to write its report
 
 
-def follow(run: "Run", tell: Callable[["Path"], None]) -> "Standing":
+def follow(run: "Run", notify: Callable[["Path"], None]) -> "Standing":
     """Write live.html into the folder of a running training until it ends, and say then where it stands.
 
-    `tell` is called when the page is there. However this ends, the page then no longer loads itself again.
+    `notify` is called when the page is there. However this ends, the page then no longer loads itself again.
     """
     from gradlab.run.standing import Standing
 
     path, now = run.path / "live.html", Standing.of(run)
     _check(run, now)
     _write(path, run, now, str(round(EVERY)))
-    tell(path)
+    notify(path)
     try:
         while now.state == "running":
             time.sleep(EVERY)

@@ -32,7 +32,7 @@ _SHARE: dict[str, Any] = {"range": [-0.02, 1.03], "dtick": 0.2}
 
 
 def ranking_section(run: "Run", predictions: Predictions) -> Html:
-    """How well probabilities tell a class from the others; nothing where the test split has one class alone."""
+    """How well probabilities separate a class from the others; nothing where the test split has one class alone."""
     from gradlab.tasks import rankings
 
     ranked = rankings(predictions.probabilities, predictions.actual, run.targets)

@@ -57,7 +57,7 @@ def write(folder: Path, checkpoint: Checkpoint, **failing: Any) -> Path:
 
 
 def write_as(target: Path, checkpoint: Checkpoint, **failing: Any) -> Path:
-    """Write a folder, whole or not at all, in place of one that is there; `failing` is how a full disk is told."""
+    """Write a folder, whole or not at all, in place of one that is there; `failing` is the message for a full disk."""
     with write_folder(target, "replace", **failing) as folder:
         tensors, structure = flatten(checkpoint.optimizer)
         masks = checkpoint.masks

@@ -87,7 +87,7 @@ def columns_of(run: "Run") -> list[str]:
 
 
 def held_out(run: "Run") -> str | None:
-    """The split that tells of new data: test, or else validation."""
+    """The split that stands for new data: test, or else validation."""
     return next((name for name in ("test", "validation") if run.data["sizes"][name]), None)
 
 

@@ -132,7 +132,7 @@ class RunFiles:
         write_json(self.path / "result.json", figures, f"Make room, then: {self.resume_command}", TrainingError)
 
     def to_be_continued(self) -> bool:
-        """Whether there are no final figures yet; those that cannot be read are told, and are to be made again."""
+        """Whether there are no final figures yet; unreadable ones are reported, to be computed again."""
         try:
             return self.result is None
         except Damaged as error:
@@ -181,7 +181,7 @@ class RunFiles:
     # Code of the user's own.
 
     def check_code(self) -> list[str]:
-        """Refuse to go on without the user's files that its parts came from; tell of those that have changed."""
+        """Refuse to go on without the user's files that its parts came from; report those that have changed."""
         if self.recipe.data.name == FIT:
             raise GradlabError(
                 f"{self.path} was made by gradlab.fit: its model and data are in a script. Repeat its call of fit, or "
@@ -206,7 +206,7 @@ class RunFiles:
         ]
 
     def _tell_of_code(self) -> None:
-        """Before a part of the run is made: are the user's files there? Those that have changed are told once."""
+        """Before a part of the run is made: are the user's files there? Those that have changed are reported once."""
         for change in self.check_code():
             if change not in self._noticed:
                 notice(change)

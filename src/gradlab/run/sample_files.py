@@ -29,7 +29,7 @@ def write_samples(folder: Path, step: int, drawn: Drawn) -> None:
 
 
 def read_samples(folder: Path, shape: Sequence[int], classes: int = 0) -> dict[int, Drawn]:
-    """By the number of the step, samples of this shape and of so many classes; a damaged file is told and left out."""
+    """By the number of the step, samples of this shape and of so many classes; damaged files are reported."""
     drawn = {}
     for step, path in sorted(_files(folder).items()):
         try:

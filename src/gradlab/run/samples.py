@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Drawn:
-    """Samples in raw units and, of a model that was told classes, the number of each one's class."""
+    """Samples in raw units and, of a class-conditional model, the number of each one's class."""
 
     x: Array
     y: Array | None = None
@@ -68,7 +68,10 @@ class Drawing:
     def _class(self, name: str) -> int:
         classes = self.task.targets.classes
         if not self.task.conditional or classes is None:
-            raise GradlabError(f"{self.run.path} was not told classes, and cannot draw one of them. Leave out --class.")
+            raise GradlabError(
+                f"{self.run.path} is not class-conditional (task.conditional), and cannot draw one class. "
+                "Leave out --class."
+            )
         if name not in classes:
             raise unknown("class", name, classes)
         return classes.index(name)

@@ -41,7 +41,7 @@ def draw(logits: Logits, uniform: Float64[Tensor, "rows 1"]) -> Chosen:
     upto = wide.cumsum(-1, dtype=torch.float64)
     whole = upto[:, -1:]
     chosen = torch.searchsorted(upto, uniform * whole, right=True)
-    # NaN leads behind the end; it is told as soon as the device is waited for, and must do no harm until then.
+    # NaN leads behind the end; it is reported as soon as the device is waited for, and must do no harm until then.
     return chosen.squeeze(-1).clamp_(max=logits.shape[-1] - 1), whole.squeeze(-1)
 
 
@@ -75,7 +75,7 @@ def generators(seed: Seed, rows: int) -> list[torch.Generator]:
 
 
 class Watch:
-    """Tells of logits from which nothing can be chosen. On the CPU at once; elsewhere when the text is done, since to
+    """Reports logits from which nothing can be chosen. On the CPU at once; elsewhere when the text is done, since to
     look is to wait for the device."""
 
     def __init__(self, lengths: Sequence[int], width: int, device: torch.device, first: int = 0) -> None:

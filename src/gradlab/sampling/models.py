@@ -161,7 +161,7 @@ class Reader:
         return True
 
     def aim(self, tokens: Int64[Tensor, "batch width"], position: int) -> None:
-        """Tell the device which position is to be written next."""
+        """Write on the device which position is next."""
         if self._step is not None and self._writing is not None:
             self._step.tokens.copy_(tokens.narrow(1, position - 1, 1))
             self._writing.position.fill_(position)

@@ -22,7 +22,7 @@ Guess = Callable[["Rounds", Float64[Tensor, " numbers"] | None], tuple[Tensor, T
 class Rounds:
     """The rounds of a page of one row, of which the prompt has been read and the next token written.
 
-    In every round the same number of guesses is read, and what comes of it is told on the device: all memory stays in
+    In every round the same number of guesses is read, and its result stays on the device: all memory stays in
     its place, and what was read in vain is written over. `guess` takes numbers from [0, 1) if tokens are drawn.
     """
 

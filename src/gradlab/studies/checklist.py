@@ -72,7 +72,7 @@ def run_checks(experiment: Experiment) -> list[Check]:
 
 
 def failures(checks: list[Check]) -> ChecksFailed | None:
-    """The error that tells which checks failed, if any did."""
+    """The error that names the checks that failed, if any did."""
     failed = [check.name for check in checks if check.state == "failed"]
     if not failed:
         return None

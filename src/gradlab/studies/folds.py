@@ -11,7 +11,7 @@ from gradlab.data import sources
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.studies.folder import StudyFolder, plain_recipe
-from gradlab.studies.members import Member, Planned, Tell, train_members
+from gradlab.studies.members import Member, Notify, Planned, train_members
 from gradlab.studies.pages import folds as pages
 from gradlab.studies.spread import Repeated, Spread
 from gradlab.training.experiment import Experiment, resolve
@@ -59,7 +59,7 @@ def cross_validate(
     device: torch.device,
     *,
     observers: Sequence[Observer] = (),
-    tell: Tell | None = None,
+    notify: Notify | None = None,
 ) -> CrossValidation:
     """Train the recipe with `data.folds=k data.fold=i` for each i, into `out`/fold-1 … fold-k.
 
@@ -75,7 +75,7 @@ def cross_validate(
     members = [_fold(recipe, folds, i) for i in range(folds)]
     higher = {name: first.task.higher_is_better(name) for name in first.task.figure_names}
     folder = StudyFolder.open(out, {"study": "folds", "folds": folds, "recipe": plain_recipe(resolve(recipe))})
-    trained = train_members(folder, members, device, observers, tell)
+    trained = train_members(folder, members, device, observers, notify)
     result = CrossValidation(recipe=recipe.name, path=out, members=trained, higher=higher)
     folder.finish(result.to_json(), pages.report(result))
     return result

@@ -12,7 +12,7 @@ from gradlab.data import sources
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.studies.folder import StudyFolder, plain_recipe
-from gradlab.studies.members import Member, Planned, Tell, train_members
+from gradlab.studies.members import Member, Notify, Planned, train_members
 from gradlab.studies.pages import learning_curve as pages
 from gradlab.training.experiment import Experiment, resolve
 from gradlab.training.observers import Observer
@@ -64,7 +64,7 @@ def learning_curve(
     *,
     sizes: Sequence[int] | None = None,
     observers: Sequence[Observer] = (),
-    tell: Tell | None = None,
+    notify: Notify | None = None,
 ) -> LearningCurve:
     """Train the recipe on growing shares of its training split, by `data.limit`, into `out`/examples-N.
 
@@ -92,7 +92,7 @@ def learning_curve(
         path=out,
         metric=metric,
         higher_is_better=whole.task.higher_is_better(metric),
-        points=train_members(folder, members, device, observers, tell, may_diverge=True),
+        points=train_members(folder, members, device, observers, notify, may_diverge=True),
     )
     folder.finish(result.to_json(), pages.report(result))
     return result

@@ -24,7 +24,7 @@ from gradlab.training.observers import Observer
 from gradlab.wording import counted
 
 MOST = 200  # trainings of one study: more is a slip of the keyboard
-_SAMPLE = 10_000  # training examples that tell enough about how well they are fitted
+_SAMPLE = 10_000  # training examples, enough to estimate how well they are fitted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class Member:
         return figures
 
 
-Tell = Callable[[int, int, Member], None]
+Notify = Callable[[int, int, Member], None]
 """Called with (number, count, member) after each training."""
 
 
@@ -76,7 +76,7 @@ def train_members(
     planned: Sequence[Planned],
     device: torch.device,
     observers: Sequence[Observer] = (),
-    tell: Tell | None = None,
+    notify: Notify | None = None,
     *,
     may_diverge: bool = False,
     reports: bool = True,
@@ -92,13 +92,13 @@ def train_members(
             if one.name not in members:
                 members[one.name] = _train(folder.path / one.name, one, device, observers, may_diverge, reports)
                 folder.update(members=[asdict(member) for member in members.values()])
-            if tell is not None:
-                tell(number, len(planned), members[one.name])
+            if notify is not None:
+                notify(number, len(planned), members[one.name])
     return [members[one.name] for one in planned]
 
 
 def tell_of_changes(paths: Iterable[Path]) -> None:
-    """Trainings that are kept, but were of a file of one's own that has changed since, are told."""
+    """Trainings that are kept, but were of a file of one's own that has changed since, are reported."""
     runs = [Run(path) for path in paths if (path / "environment.json").is_file()]
     changed = [change for run in runs for change in run.changed_code()]
     if changed:
@@ -183,7 +183,7 @@ def _diverged(one: Planned, ending: "Ending") -> Member:
 
 
 class Ending(Observer):
-    """Remembers why a training ended, which its error alone does not tell."""
+    """Remembers why a training ended, which its error alone does not say."""
 
     why, steps, examples = "", 0, 0
 

@@ -13,7 +13,7 @@ from gradlab.report import write_report
 from gradlab.run import Run, open_run
 from gradlab.run.start import Start
 from gradlab.studies.folder import StudyFolder, plain_recipe
-from gradlab.studies.members import MOST, Planned, Tell, train_members, trained
+from gradlab.studies.members import MOST, Notify, Planned, train_members, trained
 from gradlab.studies.pages import pruning as pages
 from gradlab.training.observers import Observer
 from gradlab.training.pruning import Beginning, Pruner
@@ -91,7 +91,7 @@ def prune(
     rounds: int = 1,
     per_layer: bool = False,
     observers: Sequence[Observer] = (),
-    tell: Tell | None = None,
+    notify: Notify | None = None,
 ) -> Pruned:
     """Prune by magnitude to `keep` of the weights and train again by the recipe of the run.
 
@@ -117,7 +117,7 @@ def prune(
         pruner.start(keep if per_layer else every[0].changes["kept"], per_layer=per_layer)
     settings |= {"study": "prune", "rounds": rounds, "recipe": plain_recipe(pruner.experiment.recipe)}
     folder = StudyFolder.open(out, settings)
-    members = train_members(folder, every, device, observers, tell)
+    members = train_members(folder, every, device, observers, notify)
     result = Pruned(of=run, path=out, rounds=[open_run(out / member.name) for member in members])
     folder.finish({"study": "prune", **result.to_json()}, pages.report(result))
     return result

@@ -12,7 +12,7 @@ from gradlab.recipe import Recipe
 from gradlab.report.bands import Curve
 from gradlab.run import Run
 from gradlab.studies.folder import StudyFolder, plain_recipe
-from gradlab.studies.members import MOST, Member, Planned, Tell, train_members
+from gradlab.studies.members import MOST, Member, Notify, Planned, train_members
 from gradlab.studies.pages import seeds as pages
 from gradlab.studies.spread import Repeated
 from gradlab.training.experiment import Experiment, resolve
@@ -68,11 +68,11 @@ def train_seeds(
     device: torch.device,
     *,
     observers: Sequence[Observer] = (),
-    tell: Tell | None = None,
+    notify: Notify | None = None,
 ) -> Seeds:
     """Train the recipe with `count` seeds, from its own `train.seed` upwards, into `out`/seed-0, seed-1, ….
 
-    Weights, order and dropout differ; the data and their split are the same. A seed that diverges is told, and the
+    Weights, order and dropout differ; the data and their split are the same. A seed that diverges is reported, and the
     figures are of the others. A study that was stopped goes on where it was.
     """
     check_seeds(count)
@@ -83,7 +83,7 @@ def train_seeds(
             "There is nothing to judge the seeds by: hold out some examples by data.test or data.validation."
         )
     folder = StudyFolder.open(out, {"study": "seeds", "seeds": count, "recipe": plain_recipe(resolve(recipe))})
-    trained = train_members(folder, planned, device, observers, tell, may_diverge=True)
+    trained = train_members(folder, planned, device, observers, notify, may_diverge=True)
     if all(member.diverged for member in trained):
         raise TrainingError(
             f"All {count} seeds diverged: there are no figures. Lower train.lr (now {first.plan.lr:g})."

@@ -23,7 +23,7 @@ from gradlab.studies.pages import sweep as pages
 from gradlab.studies.search import ENDED, SearchPlan, check_storage, open_search, own_storage, storage_errors
 from gradlab.studies.space import read_space
 from gradlab.studies.trial import best_trial, keep_the_best
-from gradlab.studies.workers import TellTrial, work, work_together
+from gradlab.studies.workers import NotifyTrial, work, work_together
 from gradlab.training.environment import find_device
 from gradlab.training.experiment import Experiment, resolve
 from gradlab.training.observers import Observer
@@ -115,7 +115,7 @@ def sweep(
     storage: str | None = None,
     metric: str | None = None,
     observers: Sequence[Observer] = (),
-    tell: TellTrial | None = None,
+    notify: NotifyTrial | None = None,
     command: str = "gradlab train RECIPE",
 ) -> Sweep:
     """Try values of the knobs in `space`, and return what came out, the best of it in a run folder kept in full.
@@ -127,9 +127,9 @@ def sweep(
     tell_of_changes(sorted((out / "trials").glob("trial-*")))
     with storage_errors(plan.storage, TrainingError):
         if jobs == 1:
-            work(plan, observers, tell)
+            work(plan, observers, notify)
         else:
-            work_together(plan, jobs, tell)
+            work_together(plan, jobs, notify)
         result = gather(plan, {key: text for key, text in space.items() if key not in plan.settings["space"]})
     if result.best_run is not None and not (result.best_run / "report.html").exists():
         write_report(open_run(result.best_run))
@@ -208,7 +208,7 @@ def tried(trial: FrozenTrial) -> Tried:
 
 
 def _importance(study: optuna.Study, known: Sequence[FrozenTrial]) -> dict[str, float]:
-    """The share of each knob in what tells the best trials from the others (PED-ANOVA), where there are enough."""
+    """The share of each knob in what separates the best trials from the others (PED-ANOVA), where there are enough."""
     complete = [trial for trial in known if trial.state == TrialState.COMPLETE]
     if len(complete) < _ENOUGH or len(complete[0].params) < 2 or len({trial.value for trial in complete}) < 2:
         return {}

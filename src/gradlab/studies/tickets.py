@@ -13,7 +13,7 @@ from gradlab.recipe import Recipe
 from gradlab.run import Run, open_run
 from gradlab.run.start import Start
 from gradlab.studies.folder import StudyFolder, plain_recipe
-from gradlab.studies.members import MOST, Member, Planned, Tell, train_members
+from gradlab.studies.members import MOST, Member, Notify, Planned, train_members
 from gradlab.studies.pages import tickets as pages
 from gradlab.studies.pruning import check_keep, check_rounds, shares_of
 from gradlab.studies.spread import Spread
@@ -74,7 +74,7 @@ class Tickets:
         words = [f"{word} than their controls at {_listed(at)} of the weights" for word, at in shares.items() if at]
         basis = f"by 95% intervals of the gain over {len(self.seeds)} seeds, of {len(self.shares)} shares compared"
         if not words:
-            return f"Tickets and controls cannot be told apart, {basis}."
+            return f"Tickets and controls cannot be distinguished, {basis}."
         return f"Tickets are {' and '.join(words)}, {basis}."
 
     def _apart(self, kept: float) -> str:
@@ -119,7 +119,7 @@ def find_tickets(
     seeds: int = 5,
     per_layer: bool = False,
     observers: Sequence[Observer] = (),
-    tell: Tell | None = None,
+    notify: Notify | None = None,
 ) -> Tickets:
     """With each seed, train densely, prune and rewind in rounds down to `keep`, and train each mask from other weights.
 
@@ -148,7 +148,7 @@ def find_tickets(
         for seed in numbers
     ]
     members = train_members(
-        folder, [one for series in every for one in series.planned()], device, observers, tell, reports=False
+        folder, [one for series in every for one in series.planned()], device, observers, notify, reports=False
     )
     result = Tickets(
         recipe=recipe.name,

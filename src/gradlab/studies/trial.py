@@ -24,7 +24,7 @@ class Pruned(Exception):
 
 
 class Reporter(Observer):
-    """Tells the search the metric of each evaluation (of some, where there are many), once."""
+    """Reports to the search the metric of each evaluation (of some, where there are many), once."""
 
     def __init__(self, trial: Trial, metric: str, evaluations: int, reported: Collection[int] = ()):
         self.trial, self.metric, self.reported = trial, metric, set(reported)
@@ -45,7 +45,7 @@ class Reporter(Observer):
 def run_trial(
     plan: SearchPlan, study: optuna.Study, trial: Trial, device: torch.device, observers: Sequence[Observer] = ()
 ) -> FrozenTrial:
-    """Train the trial to its end, wherever it stood, and tell the search what came out."""
+    """Train the trial to its end, wherever it stood, and report its result to the search."""
     recipe = plan.recipe.override(suggest(plan, trial))
     ending = Ending()
     reported = study.get_trials(deepcopy=False)[trial.number].intermediate_values  # by a process that did not end it

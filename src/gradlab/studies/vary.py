@@ -19,7 +19,7 @@ from gradlab.recipe import Recipe
 from gradlab.run import Run, open_run
 from gradlab.studies.folder import StudyFolder, plain_recipe
 from gradlab.studies.knobs import find_knob, read_values, typed
-from gradlab.studies.members import MOST, Member, Planned, Tell, train_members
+from gradlab.studies.members import MOST, Member, Notify, Planned, train_members
 from gradlab.studies.pages import vary as pages
 from gradlab.studies.seeds import seed_numbers
 from gradlab.studies.spread import Spread, spreads
@@ -119,13 +119,13 @@ def vary(
     device: torch.device,
     *,
     observers: Sequence[Observer] = (),
-    tell: Tell | None = None,
+    notify: Notify | None = None,
     command: str = "gradlab train RECIPE",
     seeds: int = 1,
 ) -> Variations:
     """Train the recipe with every value of a knob, or every pair of values of two, each into a folder of its own.
 
-    With `seeds`, each of them so many times, from `train.seed` upwards: what is luck can then be told from what is not.
+    With `seeds`, each of them so many times, from `train.seed` upwards: so that luck can be separated from effect.
     Values are as they are typed: `{"model.degree": "1,3,9"}`, `{"model.degree": "1:9", "train.weight_decay": "0,0.1"}`.
     """
     values = read_knobs(recipe, knobs, seeds)
@@ -137,7 +137,7 @@ def vary(
         first = Experiment.of(planned[0].recipe, device)
     question = {"study": "vary", "knobs": values, "recipe": plain_recipe(resolve(recipe))}
     folder = StudyFolder.open(out, {**question, **({"seeds": seeds} if seeds > 1 else {})})
-    trained = train_members(folder, planned, device, observers, tell, may_diverge=True)
+    trained = train_members(folder, planned, device, observers, notify, may_diverge=True)
     result = Variations(
         recipe=recipe.name,
         path=out,

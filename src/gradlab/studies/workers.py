@@ -24,10 +24,10 @@ from gradlab.training.observers import Observer
 
 _LOOK = 0.2  # seconds between looks at what the workers have done
 
-TellTrial = Callable[[FrozenTrial, optuna.Study], None]
+NotifyTrial = Callable[[FrozenTrial, optuna.Study], None]
 
 
-def work(plan: SearchPlan, observers: Sequence[Observer] = (), tell: TellTrial | None = None) -> None:
+def work(plan: SearchPlan, observers: Sequence[Observer] = (), notify: NotifyTrial | None = None) -> None:
     """Take trials until there are enough."""
     study, device = open_search(plan), find_device(plan.device)
     while (claimed := claim_trial(plan, study)) is not None:
@@ -36,11 +36,11 @@ def work(plan: SearchPlan, observers: Sequence[Observer] = (), tell: TellTrial |
             ended = run_trial(plan, study, trial, device, observers)
         finally:
             claim.drop()
-        if tell is not None:
-            tell(ended, study)
+        if notify is not None:
+            notify(ended, study)
 
 
-def work_together(plan: SearchPlan, jobs: int, tell: TellTrial | None = None) -> None:
+def work_together(plan: SearchPlan, jobs: int, notify: NotifyTrial | None = None) -> None:
     """Start so many workers and wait for them, telling what they do."""
     study = open_search(plan)
     shown = {trial.number for trial in study.get_trials(deepcopy=False, states=ENDED)}
@@ -51,8 +51,8 @@ def work_together(plan: SearchPlan, jobs: int, tell: TellTrial | None = None) ->
             for trial in study.get_trials(deepcopy=False, states=ENDED):
                 if trial.number not in shown:
                     shown.add(trial.number)
-                    if tell is not None:
-                        tell(trial, study)
+                    if notify is not None:
+                        notify(trial, study)
     except KeyboardInterrupt:
         raise Interrupted("Stopped.") from None
     finally:
@@ -78,7 +78,7 @@ def _start(plan: SearchPlan, jobs: int) -> list[BaseProcess]:
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
     """Ctrl-C reaches the whole group of processes. Workers that are still loading would die of it with a traceback:
-    they inherit that it is ignored, and are told to stop by this process.
+    they inherit that it is ignored, and are stopped by this process.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals

@@ -28,9 +28,9 @@ from gradlab.training.vocabulary import Words, in_a_recipe
 if TYPE_CHECKING:
     from gradlab.training.loop import Training
 
-_CLOSE = 6  # first steps, which tell most: where the rate is far too high, the weights have grown to it soon after
+_CLOSE = 6  # first steps, which say most: where the rate is far too high, the weights have grown to it soon after
 _ROWS = 512  # of the inputs
-_SAMPLE = 4096  # examples that tell what a constant costs
+_SAMPLE = 4096  # examples to estimate what a constant costs
 _DECOUPLED = ("adamw", "lion", "muon")  # their decay is as strong as their rate, which would be to blame
 
 
@@ -174,7 +174,7 @@ class Checkup(Observer):
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Around the training: an error of it says why, where the doctor knows; and faults of the doctor are told."""
+        """Around the training: an error of it says why, where the doctor knows; failures of the doctor are reported."""
         try:
             yield
         except TrainingError as error:

@@ -27,7 +27,7 @@ from gradlab.training.together import synchronise
 
 Split = Examples | Stream
 
-_FITTED = 5000  # examples that tell enough of all
+_FITTED = 5000  # examples: a large enough sample of all
 
 
 @contextmanager

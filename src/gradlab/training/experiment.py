@@ -41,7 +41,7 @@ from gradlab.training.schedules import schedules
 from gradlab.training.transfer import origin_of, taken_over
 
 SPLITS = ("train", "validation", "test")
-_GLANCE = 256  # examples that tell enough about a fresh model,
+_GLANCE = 256  # examples, enough to check a fresh model,
 _GLANCED = 2**18  # and targets of them: a long text has many
 _LONG_TEXT = 4096  # tokens, over which a pass takes long on the CPU
 
@@ -155,7 +155,7 @@ class Experiment:
         # Encoding refuses what the task cannot learn.
         encoded = {name: s if name != "train" and not split_size(s) else task.encoded(s) for name, s in splits.items()}
         if isinstance(encoded["train"], WindowExamples) and encoded["train"].inputs.shape[1] >= _LONG_TEXT:
-            # Minutes on the CPU. Short examples stay there, where an index that is too large is told and not fatal.
+            # Minutes on the CPU. Short examples stay there, where an index that is too large is an error and not fatal.
             model, encoded = model.to(device), {**encoded, "train": encoded["train"].to(device)}
         if isinstance(encoded["train"], Stream):
             encoded["train"] = encoded["train"].planned(plan.batch_size, plan.seed)
@@ -281,7 +281,7 @@ def codes_of(recipe: Recipe) -> list[Code]:
 
 
 def resume(run: Run, device: torch.device, observers: Sequence[Observer], changed_code: bool = False) -> Run:
-    """Go on with a run from its newest sound checkpoint, or from step 0; damage and drift are told."""
+    """Go on with a run from its newest sound checkpoint, or from step 0; damage and drift are reported."""
     for change in run.check_code():
         if not changed_code:
             again = f"{run.resume_command} --changed-code"

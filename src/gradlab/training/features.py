@@ -44,7 +44,7 @@ def judge_of(task: Generative, train: Examples) -> Judge:
 
 
 def _trained(task: Generative, train: Examples) -> torch.nn.Module:
-    """A few epochs of a small network: enough to tell what digits look like, in seconds."""
+    """A few epochs of a small network: enough to learn what digits look like, in seconds."""
     classify = Classify(task.targets)
     model = classifier(Picture(*train.inputs.shape[1:]), classify.outputs).to(train.device)
     with driver.training(model, classify, classify.encoded(train), None, _plan(len(train))) as training:

@@ -82,7 +82,7 @@ def fit(
 
     With `out`, a folder keeps log, checkpoints, result and report; the same call goes on with it after a crash.
     `device` is where the module is, unless named. The other keywords are those of a recipe's `[train]`: epochs, steps,
-    batch_size, lr, optimizer, schedule, freeze, seed, ... If something seems wrong with the training it is told on
+    batch_size, lr, optimizer, schedule, freeze, seed, ... If something seems wrong with the training it is reported on
     stderr, and in `findings`; `doctor=False` leaves that out.
 
     >>> X, y = torch.randn(200, 4), torch.randint(0, 3, (200,))

@@ -47,8 +47,8 @@ def check_head(model: nn.Module, outputs: int) -> str:
         raise GradlabError("The model has no head: no last layer with weights of its own, which makes its outputs.")
     if outputs and all(p.shape[:1] != (outputs,) for p in weights):
         raise GradlabError(
-            f"The model's head cannot be told from its trunk: its last layer, {head!r}, does not make its outputs, "
-            f"{outputs} for each example. Call the layer that does `head`."
+            f"The model's head cannot be separated from its trunk: its last layer, {head!r}, does not return its "
+            f"{outputs} outputs for each example. Call the layer that does `head`."
         )
     return head
 

@@ -67,7 +67,7 @@ class Plan:
     threads: Annotated[Threads | None, "CPU threads; default by the size of the products in a step"] = None
     sync_batch_norm: Annotated[bool, "batch statistics over all processes, where several train together"] = False
     deterministic: Annotated[bool, "bit-exact on CUDA too, at a price"] = False
-    doctor: Annotated[bool, "tell what is wrong with the training; on or off, it changes nothing in it"] = True
+    doctor: Annotated[bool, "report what is wrong with the training; on or off, it changes nothing in it"] = True
     seed: Annotated[Seed, "of weights, order and dropout"] = 0
 
     def __post_init__(self) -> None:

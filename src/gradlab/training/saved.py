@@ -72,7 +72,7 @@ def train_into(
 
 @contextmanager
 def _at_work(run: Run) -> Iterator[None]:
-    """What fails meanwhile fails in a training that has begun; one's own code is told by its line, and how to go on."""
+    """What fails meanwhile fails in a training that has begun; for one's own code with its line, and how to go on."""
     try:
         yield
     except Exception as error:

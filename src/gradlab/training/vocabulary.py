@@ -68,7 +68,7 @@ def _literal(value: str) -> str:
 
 @contextmanager
 def speaking(words: Words) -> Iterator[None]:
-    """What a user caused meanwhile is told in these words."""
+    """Errors that a user causes meanwhile are worded so."""
     try:
         yield
     except GradlabError as error:

@@ -147,8 +147,8 @@ def test_nats_are_those_of_the_density_that_a_perfect_model_knows():
 @pytest.mark.parametrize(
     ("values", "request_", "message"),
     [
-        ({}, {"guidance": 2.0}, "This model was not told classes, so that nothing guides it"),
-        ({}, {"labels": torch.tensor([0])}, "was not told classes"),
+        ({}, {"guidance": 2.0}, "This model is not class-conditional, so that nothing guides it"),
+        ({}, {"labels": torch.tensor([0])}, "is not class-conditional"),
         ({}, {"steps": 0}, "--steps 0: samples are drawn in at least one step"),
         ({"conditional": True}, {"guidance": math.inf}, "--guidance inf"),
         ({}, {"sampler": "ddmp"}, "There is no sampler 'ddmp'. Did you mean 'ddpm'"),

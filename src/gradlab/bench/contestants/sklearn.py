@@ -14,7 +14,7 @@ from gradlab.bench.work import Work
 
 
 class ScikitLearn(Contestant):
-    """MLPClassifier, told to do all epochs. Its first weights are its own."""
+    """MLPClassifier, set to do all epochs. Its first weights are its own."""
 
     def build(self, work: Work) -> Any:
         case = work.case

@@ -6,8 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
-from gradlab.bench.attention import MECHANISMS, Growth, Point, bench_attention
-from gradlab.bench.attention_alone import AttentionAlone, bench_attention_alone
+from gradlab.bench.attention.alone import AttentionAlone, bench_attention_alone
+from gradlab.bench.attention.lengths import MECHANISMS, Growth, Point, bench_attention
 from gradlab.cli.benchmarks.attention_alone import show_attention_alone
 from gradlab.cli.benchmarks.output import OUTPUT, Device, Output, figure, make_folder, progress
 from gradlab.cli.output import table
@@ -61,7 +61,7 @@ def attention(
 def save_pictures(results: Sequence[Any], out: Path | None) -> None:
     if out is None:
         return
-    from gradlab.bench.attention_pictures import write_pictures
+    from gradlab.bench.attention.pictures import write_pictures
 
     for path in write_pictures(results, out):
         progress(f"Written: {path}")

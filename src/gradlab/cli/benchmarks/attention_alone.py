@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from rich.console import Console
 
-from gradlab.bench.attention_alone import AttentionAlone, Pass
+from gradlab.bench.attention.alone import AttentionAlone, Pass
 from gradlab.cli.benchmarks.output import figure, show_machine
 from gradlab.cli.output import table
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from rich.console import Console
 
-from gradlab.bench.attention_alone import bench_attention_alone
-from gradlab.bench.context import bench_context
-from gradlab.bench.decode_cuda import bench_decode_cuda
-from gradlab.bench.train_cuda import WORKS, bench_train_cuda
+from gradlab.bench.attention.alone import bench_attention_alone
+from gradlab.bench.cuda.training import WORKS, bench_train_cuda
+from gradlab.bench.decoding.cuda import bench_decode_cuda
+from gradlab.bench.language.context import bench_context
 from gradlab.cli.benchmarks.attention import save_pictures, show_attention
 from gradlab.cli.benchmarks.decode import show_decode_cuda
 from gradlab.cli.benchmarks.language import show_context

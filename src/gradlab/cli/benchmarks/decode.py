@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from gradlab.bench.decode import Decoded, bench_decode
-from gradlab.bench.decode_cuda import CudaDecoded, bench_decode_cuda
-from gradlab.bench.speculative import Speculated, bench_speculative
+from gradlab.bench.decoding.cuda import CudaDecoded, bench_decode_cuda
+from gradlab.bench.decoding.small import Decoded, bench_decode
+from gradlab.bench.decoding.speculative import Speculated, bench_speculative
 from gradlab.cli.benchmarks.output import OUTPUT, Device, Output, Rounds, figure, progress, show_machine
 from gradlab.cli.output import table
 from gradlab.wording import counted

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from gradlab.bench.diffusion import ROUNDS, DiffusionDrawn, bench_diffusion
+from gradlab.bench.diffusion.speed import ROUNDS, DiffusionDrawn, bench_diffusion
 from gradlab.cli.benchmarks.output import OUTPUT, Device, Output, Rounds, figure, progress, show_machine
 from gradlab.cli.output import table
 from gradlab.cli.training import CodeFiles, MovedData
@@ -15,7 +15,7 @@ from gradlab.errors import GradlabError
 from gradlab.wording import count, counted, duration
 
 if TYPE_CHECKING:
-    from gradlab.bench.diffusion_quality import DiffusionQuality
+    from gradlab.bench.diffusion.quality import DiffusionQuality
 
 
 def diffusion(
@@ -59,7 +59,7 @@ def diffusion(
     quality = None
     if run is not None:
         from gradlab.api import load_run
-        from gradlab.bench.diffusion_quality import SampleQuality
+        from gradlab.bench.diffusion.quality import SampleQuality
 
         judge = None if classifier is None else load_run(classifier, code=code)
         quality = SampleQuality(load_run(run, code=code, data=data), judge, samples)

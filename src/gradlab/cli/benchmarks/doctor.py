@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from gradlab.bench.doctor import CorpusPart, Outcome, bench_doctor
-from gradlab.bench.doctor_overhead import Overhead, bench_doctor_overhead
+from gradlab.bench.doctor.outcomes import CorpusPart, Outcome, bench_doctor
+from gradlab.bench.doctor.overhead import Overhead, bench_doctor_overhead
 from gradlab.cli.benchmarks.output import OUTPUT, Output, Rounds, figure, progress
 from gradlab.cli.output import table
 from gradlab.wording import counted

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from gradlab.bench.graphs import EDGES, GraphStep, bench_graphs
+from gradlab.bench.graphs.speed import EDGES, GraphStep, bench_graphs
 from gradlab.cli.benchmarks.output import OUTPUT, Output
 from gradlab.cli.output import table
 
@@ -29,7 +29,7 @@ def graph(
     edges
         How many edges each graph has; default 1,000 to 1,000,000.
     rounds
-        Steps of which the median is told.
+        Steps, of which the median is reported.
     """
     output.show(list(bench_graphs(edges, rounds)), show_graph_steps)
 

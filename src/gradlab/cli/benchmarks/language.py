@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from gradlab.bench.context import ATTENTIONS, ContextRow, ContextTrained, bench_context
-from gradlab.bench.language import RECIPES, Learned, bench_language
+from gradlab.bench.language.context import ATTENTIONS, ContextRow, ContextTrained, bench_context
+from gradlab.bench.language.predicting import RECIPES, Learned, bench_language
 from gradlab.cli.benchmarks.output import OUTPUT, Output, figure, progress, show_machine
 from gradlab.cli.output import table
 from gradlab.wording import count, duration

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rich.console import Console
 
-from gradlab.bench.rl import CASES, SEEDS, RLCompared, bench_rl, check_rl
+from gradlab.bench.rl.returns import CASES, SEEDS, RLCompared, bench_rl, check_rl
 from gradlab.cli.benchmarks.output import OUTPUT, Output, progress, show_machine
 from gradlab.cli.output import table
 from gradlab.wording import count, counted, duration

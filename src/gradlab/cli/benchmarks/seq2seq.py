@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from gradlab.bench.seq2seq import PAIRS, ROUNDS, PairsTrained, bench_speed
-from gradlab.bench.seq2seq_lengths import ByLength, bench_lengths, check_steps
+from gradlab.bench.seq2seq.lengths import ByLength, bench_lengths, check_steps
+from gradlab.bench.seq2seq.speed import PAIRS, ROUNDS, PairsTrained, bench_speed
 from gradlab.cli.benchmarks.output import (
     OUTPUT,
     Output,
@@ -39,7 +39,7 @@ def seq2seq(
 
     On dates in words, and on random symbols that are to be copied, four models are trained for as many steps: GRUs with
     one vector of the whole source, with the attention of Luong and of Bahdanau, and a transformer. The share of targets
-    that are written exactly is told by the tokens of the source.
+    that are written exactly is reported by the tokens of the source.
 
     Then the transformer of the recipe translate is trained on generated pairs with lengths like those of Multi30k (8 to
     40 words, mostly 15), or on a file of one's own: by gradlab, and by the usual loop of torch.nn.Transformer, a

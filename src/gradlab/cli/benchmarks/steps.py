@@ -7,9 +7,9 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from gradlab.bench.cases import CASES
-from gradlab.bench.compiling import Compiling, bench_compile
-from gradlab.bench.precision import Precision, bench_precision
-from gradlab.bench.start import StartRow, bench_start
+from gradlab.bench.steps.compiling import Compiling, bench_compile
+from gradlab.bench.steps.precision import Precision, bench_precision
+from gradlab.bench.steps.start import StartRow, bench_start
 from gradlab.cli.benchmarks.output import OUTPUT, Output, Rounds, figure, progress
 from gradlab.cli.output import table
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from gradlab.bench.tables import TABLES, Scored, bench_tables
+from gradlab.bench.tables.scores import TABLES, Scored, bench_tables
 from gradlab.cli.benchmarks.output import OUTPUT, Output, progress
 from gradlab.cli.output import table
 

@@ -9,7 +9,7 @@ from gradlab.bench.against import bench_against
 from gradlab.bench.arena import Row, Table, bench_train
 from gradlab.bench.cases import CASES, TEXT_CASES
 from gradlab.bench.contestants import ENTRIES, TEXT_ENTRIES
-from gradlab.bench.train_cuda import CudaTrained, bench_train_cuda
+from gradlab.bench.cuda.training import CudaTrained, bench_train_cuda
 from gradlab.cli.benchmarks.output import OUTPUT, Device, Output, progress, show_machine
 from gradlab.cli.output import table
 from gradlab.errors import GradlabError

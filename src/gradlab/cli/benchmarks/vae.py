@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rich.console import Console
 
-from gradlab.bench.vae import ROUNDS, VAETrained, bench_vae
+from gradlab.bench.vae.speed import ROUNDS, VAETrained, bench_vae
 from gradlab.cli.benchmarks.output import OUTPUT, Output, Rounds, progress, show_machine
 from gradlab.cli.output import table
 from gradlab.wording import count, counted

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from gradlab.bench.vision import VisionTrained, bench_vision
-from gradlab.bench.vision_recipes import RECIPES, VisionLearned, bench_recipe, check_seeds, chosen
+from gradlab.bench.vision.recipes import RECIPES, VisionLearned, bench_recipe, check_seeds, chosen
+from gradlab.bench.vision.speed import VisionTrained, bench_vision
 from gradlab.cli.benchmarks.output import OUTPUT, Device, Output, figure, progress, show_machine
 from gradlab.cli.output import table
 from gradlab.recipes import book, find

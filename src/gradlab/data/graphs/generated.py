@@ -53,7 +53,7 @@ def blocks(
     blocks: Annotated[Count, "groups of nodes, which are the classes"] = 4,
     inside: Annotated[NonNegative, "edges of a node to its own group, on average"] = 15.0,
     outside: Annotated[NonNegative, "edges of a node to all other groups, on average"] = 3.0,
-    features: Annotated[Natural, "numbers of each node, which tell its group but poorly; 0 for none"] = 8,
+    features: Annotated[Natural, "numbers of each node, a weak signal of its group; 0 for none"] = 8,
     signal: Annotated[NonNegative, "distance of the groups' means of features, in standard deviations"] = 1.0,
     graphs: Annotated[Count, "with level=graph: how many; half of them have blocks, the others edges at random"] = 200,
     level: Annotated[Level, "what is asked for: the group of a node, whether there is an edge, or of a graph"] = "node",
@@ -110,7 +110,7 @@ def groups_member(members: list[Indices], group: Indices, place: Indices) -> Ind
 
 
 def _many(seed: int, nodes: int, blocks: int, inside: float, outside: float, graphs: int) -> RawGraphs:
-    """Graphs with as many edges on average, half of them without blocks: edges alone tell them apart."""
+    """Graphs with as many edges on average, half of them without blocks: only edges distinguish them."""
     generator, groups = np.random.default_rng(seed), np.arange(nodes) % blocks
     both = inside + outside
     pairs = []

@@ -250,7 +250,7 @@ class NodeTable:
                 before = self.listing.where(int(self.order[seen[key]]))
                 raise GradlabError(
                     f"{self.where(row)}, column {column!r}: the node {key[1]!r} was in {before} "
-                    "already. Each node has one row; name the column that tells nodes apart by data.node=COLUMN."
+                    "already. Each node has one row; name the column that identifies nodes by data.node=COLUMN."
                 )
             seen[key] = row
 

@@ -60,7 +60,7 @@ class Filtered:
 
 
 def check_name(path: Path) -> None:
-    """Refuse a name that tells no format."""
+    """Refuse a name without a known format."""
     if path.suffix.lower() not in SUFFIXES:
         raise GradlabError(f"{printable(path)} does not end in a format of pictures: {', '.join(sorted(SUFFIXES))}.")
 

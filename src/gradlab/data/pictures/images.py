@@ -23,7 +23,7 @@ from gradlab.data.pictures.reader import (
     look,
     look_through,
 )
-from gradlab.data.progress import Tell, converting
+from gradlab.data.progress import Notify, converting
 from gradlab.data.raw import Raw
 from gradlab.errors import GradlabError
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 _FORMAT = 1  # of what is in the cache: a change here makes folders be converted anew
 _OWN_SIZE, _COMMON_SIZE = 128, 64  # pictures of one size keep it up to the first; others are square, up to the second
-_MANY = 5000  # pictures above which the user is told what takes so long
+_MANY = 5000  # pictures above which progress is shown
 _NAMED = 10  # damaged files that are named
 
 
@@ -111,8 +111,8 @@ def cached_pixels(
 
     def convert(temporary: Path) -> None:
         what = f"Converting {len(files):,} pictures, once: they will be in {folder}."
-        with converting(what, len(files), len(files) > _MANY) as tell:
-            _convert(files, reader, temporary, tell)
+        with converting(what, len(files), len(files) > _MANY) as notify:
+            _convert(files, reader, temporary, notify)
         check()
 
     converted(folder, convert, ["inputs.npy"])
@@ -145,7 +145,7 @@ def fitting_reader(files: list[Path], size: int | None, colour: str, resize: Res
     return PictureReader(height=height, width=width, channels=1 if grey else 3, resize=resize), notes
 
 
-def _convert(files: list[Path], reader: PictureReader, folder: Path, tell: Tell) -> None:
+def _convert(files: list[Path], reader: PictureReader, folder: Path, notify: Notify) -> None:
     size, free = len(files) * reader.channels * reader.height * reader.width, shutil.disk_usage(folder).free
     if size > free:
         raise GradlabError(
@@ -155,7 +155,7 @@ def _convert(files: list[Path], reader: PictureReader, folder: Path, tell: Tell)
     with ArrayFile(folder / "inputs.npy", np.uint8, (reader.channels, reader.height, reader.width)) as pixels:
         for row, picture in enumerate(_each(files, reader.load)):
             pixels.write(picture[None])
-            tell(row)
+            notify(row)
 
 
 def _each(files: list[Path], do: Callable[[Path], T]) -> Iterator[T]:

@@ -163,7 +163,7 @@ def _is_transparent(image: "Image.Image") -> bool:
 
 @contextmanager
 def opened(path: Path) -> Iterator["Image.Image"]:
-    """An open picture, if its pixels fit into memory; whatever goes wrong meanwhile is told with the file's name."""
+    """An open picture, if its pixels fit into memory; errors meanwhile have the file's name."""
     from PIL import Image, UnidentifiedImageError
 
     try:

@@ -46,7 +46,7 @@ class Lookback(Preparation):
     season: Count
     spacing: Spacing
     parts: list[str]
-    """Of dates that are told to the model."""
+    """Of dates that the model is given as inputs."""
     past: list[str]
     known: list[str]
     means: list[float]

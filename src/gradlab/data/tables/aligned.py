@@ -11,7 +11,7 @@ from gradlab.errors import GradlabError
 
 
 class Aligned:
-    """The records of a file with its columns in the order of another's; what stands where is told with its name."""
+    """The records of a file with its columns in the order of another's; errors name the file."""
 
     def __init__(self, records: Records, first: Records):
         for name in records.names:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gradlab.data.array_file import ArrayFile
 from gradlab.data.cache import cache_folder, changed_guard, converted, file_key
 from gradlab.data.dataset import sources
-from gradlab.data.progress import Tell, converting
+from gradlab.data.progress import Notify, converting
 from gradlab.data.raw import Raw, parts
 from gradlab.data.tables.aligned import Aligned
 from gradlab.data.tables.blocks import Block
@@ -28,7 +28,7 @@ from gradlab.wording import counted
 
 _FORMAT = 2  # of what is in the cache: a change here makes files be converted anew
 _VALUES = "values.npy"  # of all columns, until it is known which are used
-_LARGE = 2**26  # bytes above which the user is told what takes so long
+_LARGE = 2**26  # bytes above which progress is shown
 
 
 @sources.register("csv")
@@ -80,8 +80,8 @@ def csv(
 
         def convert(temporary: Path) -> None:
             what = f"Converting {path} ({size / 1e6:,.0f} MB), once: it will be in {folder}."
-            with converting(what, size, size > _LARGE) as tell:
-                _Conversion(files, settings, temporary, tell).write()
+            with converting(what, size, size > _LARGE) as notify:
+                _Conversion(files, settings, temporary, notify).write()
             for check in checks:
                 check()
 
@@ -120,8 +120,8 @@ class _Table:
 class _Conversion:
     """Files as numbers: read once, and once more where a column turns out to be something else than it seemed."""
 
-    def __init__(self, files: Mapping[str, Path], settings: dict[str, Any], folder: Path, tell: Tell):
-        self.settings, self.folder, self.tell = settings, folder, tell
+    def __init__(self, files: Mapping[str, Path], settings: dict[str, Any], folder: Path, notify: Notify):
+        self.settings, self.folder, self.notify = settings, folder, notify
         path = self.path = " and ".join(map(str, files.values()))
         self.records = Records(files["train"], settings["separator"], settings["encoding"])
         self.files: dict[str, Records | Aligned] = {"train": self.records}
@@ -161,7 +161,7 @@ class _Conversion:
         groups: dict[str, float] = {}
         with ArrayFile(self.folder / _VALUES, np.float64, (len(self.surveys),)) as file:
             for block in self._blocks():
-                self.tell(sum(records.position for records in self.files.values()))
+                self.notify(sum(records.position for records in self.files.values()))
                 values = np.empty((len(block), len(self.surveys)))
                 plain = [i for i, each in enumerate(self.surveys) if not each.as_text]
                 numbers, good = block.numbers(plain, self.decimal)

@@ -61,13 +61,13 @@ class Records:
             )
 
     def __iter__(self) -> Iterator[Block]:
-        """From bytes, as long as nothing is unusual; from there on record by record, which tells what is wrong."""
+        """From bytes, as long as nothing is unusual; from there on record by record, which says what is wrong."""
         done = yield from self._from_bytes()
         if done is not None:
             yield from self._with_care(done)
 
     def _from_bytes(self) -> Generator[Block, None, int | None]:
-        """Fast, but it cannot tell what is wrong, nor where: before anything unusual it ends, with what is done.
+        """Fast, but it cannot say what is wrong, nor where: before anything unusual it ends, with what is done.
 
         None says that it came to the end of the file.
         """
@@ -145,7 +145,7 @@ class Records:
             raise GradlabError(f"{self.path} cannot be read: {error.strerror or error}.") from None
 
     def _not_text(self) -> str:
-        """What is wrong, by line and byte where it can be told: text is decoded in blocks, which end anywhere."""
+        """What is wrong, by line and byte where it can be known: text is decoded in blocks, which end anywhere."""
         encoding = self.encoding.removesuffix("-sig")
         number = 0
         try:

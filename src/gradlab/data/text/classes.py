@@ -102,7 +102,7 @@ def _stripped(path: Path) -> Document:
     """A file without the white space around its text, which a column of a table has not either."""
     document = Document.at(path)
     if not document.read().strip():
-        raise GradlabError(f"{path} is empty: there is nothing to tell its class by. Remove it.")
+        raise GradlabError(f"{path} is empty: it cannot be classified. Remove it.")
     content = path.read_bytes()
     return document.part(len(content) - len(content.lstrip()), len(content.rstrip()))
 

@@ -77,7 +77,7 @@ class TextReader:
 def _content(document: Document) -> str:
     text = document.read().strip()
     if not text:
-        raise GradlabError(f"{document.name}: the text is empty. There is nothing to tell its class by.")
+        raise GradlabError(f"{document.name}: the text is empty. It cannot be classified.")
     return text
 
 

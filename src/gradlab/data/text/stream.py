@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gradlab.data.array_file import ArrayFile
 from gradlab.data.cache import cache_folder, changed_guard, converted
-from gradlab.data.progress import Tell, converting
+from gradlab.data.progress import Notify, converting
 from gradlab.data.text.corpus import Corpus
 from gradlab.data.text.kinds import UNKNOWN
 from gradlab.data.text.tokenizer import Tokenizer
@@ -22,7 +22,7 @@ from gradlab.errors import GradlabError
 from gradlab.files import json_text, read_json
 
 _FORMAT = 1  # of what is in the cache: a change here makes texts be converted anew
-_LARGE = 2**24  # bytes above which the user is told what takes so long
+_LARGE = 2**24  # bytes above which progress is shown
 _TOGETHER = 2**18  # characters that are encoded at once, so that all cores have some
 
 
@@ -68,8 +68,8 @@ def tokenised(corpus: Corpus, tokenizer: Tokenizer, *, eos: bool = False) -> Tok
 
         def encode(temporary: Path) -> None:
             what = f"Encoding {corpus.name} ({corpus.size / 1e6:,.0f} MB), once: it will be in {folder}."
-            with converting(what, corpus.size, corpus.size > _LARGE) as tell:
-                _Encoding(corpus, tokenizer, eos, tell).write(temporary)
+            with converting(what, corpus.size, corpus.size > _LARGE) as notify:
+                _Encoding(corpus, tokenizer, eos, notify).write(temporary)
             for check in checks:
                 check()
 
@@ -85,8 +85,8 @@ def tokenised(corpus: Corpus, tokenizer: Tokenizer, *, eos: bool = False) -> Tok
 class _Encoding:
     """One pass over a corpus."""
 
-    def __init__(self, corpus: Corpus, tokenizer: Tokenizer, eos: bool, tell: Tell):
-        self.corpus, self.tokenizer, self.tell = corpus, tokenizer, tell
+    def __init__(self, corpus: Corpus, tokenizer: Tokenizer, eos: bool, notify: Notify):
+        self.corpus, self.tokenizer, self.notify = corpus, tokenizer, notify
         self.last = np.array([tokenizer["<eos>"]] if eos else [], dtype=np.int64)
         self.starts = [0]
         self.counts = np.zeros(len(tokenizer), dtype=np.int64)
@@ -102,7 +102,7 @@ class _Encoding:
                         self.starts.append(file.rows)
                 self.characters += sum(map(len, texts))
                 self.bytes += sum(len(text.encode()) for text in texts)
-                self.tell(self.bytes)
+                self.notify(self.bytes)
             self.tokens = file.rows
         if not self.characters:
             raise GradlabError(f"{self.corpus.name} is empty. There must be text in it.")

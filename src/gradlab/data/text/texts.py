@@ -51,7 +51,7 @@ class Beginning(Context):
         read = [text.read() if isinstance(text, Document) else str(text) for text in texts]
         for row, text in enumerate(read):
             if not text.strip():
-                raise GradlabError(f"Text {row} (from 0) is empty: there is nothing to tell its class by.")
+                raise GradlabError(f"Text {row} (from 0) is empty: it cannot be classified.")
         encoded = self._tokenizer.encode_many(read)
         lengths = np.array([len(tokens) for tokens in encoded])
         return Padded.of(np.concatenate(encoded), np.cumsum(lengths) - lengths, self.context)

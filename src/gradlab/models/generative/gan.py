@@ -1,4 +1,4 @@
-"""Generative adversarial networks: one network draws examples, another tells them from real ones."""
+"""Generative adversarial networks: one network draws examples, another distinguishes them from real ones."""
 
 from typing import Annotated
 

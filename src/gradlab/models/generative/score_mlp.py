@@ -19,7 +19,7 @@ from gradlab.specs import Array
 class ScoreMLPSettings:
     """What it is built by."""
 
-    dim: Annotated[Even, "features of the hidden layers, and of what is told of the time"] = 128
+    dim: Annotated[Even, "features of the hidden layers, and of the embedding of the time"] = 128
     layers: Annotated[Count, "residual blocks"] = 3
 
 
@@ -75,5 +75,5 @@ class ScoreMLP(nn.Module):
 
 @models.register("score-mlp")
 def score_mlp(inputs: Array, outputs: int, *, settings: ScoreMLPSettings = ScoreMLPSettings()) -> nn.Module:
-    """A residual perceptron for the noise in points or small pictures; `outputs` are the classes it is told."""
+    """A residual perceptron for the noise in points or small pictures; conditioned on `outputs` classes."""
     return ScoreMLP(inputs, outputs, settings)

@@ -1,4 +1,4 @@
-"""What a network is told beside noisy data: how noisy they are, and perhaps of which class."""
+"""What a network is conditioned on: how noisy its inputs are, and perhaps of which class."""
 
 import math
 

@@ -40,7 +40,7 @@ def _norm(channels: int) -> GroupNorm:
 
 
 class ResidualBlock(nn.Module):
-    r"""Two 3×3 convolutions, told the time in between, and a way past them.
+    r"""Two 3×3 convolutions, conditioned on the time in between, and a way past them.
 
     $$ y = S x + W_2 * \mathrm{silu}(\mathrm{norm}(W_1 * \mathrm{silu}(\mathrm{norm}(x)) + a)) $$
 
@@ -191,5 +191,5 @@ def _from_older(model: nn.Module, state: dict[str, Tensor], prefix: str, *_: obj
 
 @models.register("unet")
 def unet(inputs: Picture, outputs: int, *, settings: UNetSettings = UNetSettings()) -> nn.Module:
-    """A U-Net that tells the noise in pictures from the pictures; `outputs` are the classes it is told."""
+    """A U-Net that separates noise from pictures, conditioned on `outputs` classes."""
     return UNet(inputs, outputs, settings)

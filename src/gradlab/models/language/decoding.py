@@ -30,7 +30,7 @@ class DecodingCache(StaticCache):
     What is not exactly a class known here, or has a hook in it, is called as it is.
 
     After `hold`, a token of each row, or a few, can be read by `step` too, whose operations are the same each time:
-    where they stand is told on the device.
+    their positions lie on the device.
     """
 
     def __init__(self, model: "TransformerLanguageModel", batch: int, max_length: int):
@@ -134,7 +134,7 @@ class DecodingCache(StaticCache):
         self._aim()
 
     def _aim(self) -> None:
-        """Tell the device where the next token stands."""
+        """Write the position of the next token on the device."""
         if self._at is not None:
             torch.arange(self.length, self.length + len(self._at.place), out=self._at.place)
 

@@ -55,7 +55,7 @@ class TransformerEncoder(nn.Module):
     $$ y = E_L \cdots E_1 \, \mathrm{norm}(e_{x_t} + p_t + s_{c_t})_{t = 1, \dots, T} $$
 
     e, p and s are tables of tokens, positions and, where `types` is not 0, of the kinds c of tokens, such as first and
-    second sentence; a kind is 0 unless told. With `norm_first` the norm is applied after the layers instead, not before
+    second sentence; a kind is 0 by default. With `norm_first` the norm is applied after the layers instead, not before
     them. The mask is true at the tokens that may be looked at. Without one, these are all but the token `padding`,
     or all if that is None. `settings` are those of `EncoderSettings`; the defaults are BERT. Devlin et al. 2018,
     arXiv:1810.04805.

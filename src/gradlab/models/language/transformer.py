@@ -42,7 +42,7 @@ class DecoderKnobs(TransformerSizes):
 
     key_heads: KeyHeads = None
     attention: Annotated[str, attentions, "of a head; linear and performer cost no square of the length"] = "scaled_dot"
-    position: Annotated[PositionName, "how a token's place is told"] = "learned"
+    position: Annotated[PositionName, "how positions are encoded"] = "learned"
     norm: NormName = "layer"
     norm_first: Annotated[bool, "normalise before each part, not after the sum"] = True
     gated: Annotated[bool, "MLPs with a gate"] = False

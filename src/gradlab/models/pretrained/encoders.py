@@ -108,7 +108,7 @@ def _described_classifier(model: TextClassifier) -> Values:
 
 
 def _with_labels(config: Config, names: Collection[str]) -> Config:
-    """The classes may be told by their names alone."""
+    """The config may have the names of classes alone."""
     labels = config.get("id2label")
     return {**config, "num_labels": len(labels)} if isinstance(labels, dict) else config
 

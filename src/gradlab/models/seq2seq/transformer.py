@@ -36,7 +36,7 @@ class Seq2SeqKnobs(DecoderKnobs):
 
     layers: Annotated[Layers, "of the encoder"] = 3
     decoder_layers: DecoderLayers = None
-    position: Annotated[PositionName, "how a token's place is told"] = "sinusoidal"
+    position: Annotated[PositionName, "how positions are encoded"] = "sinusoidal"
 
 
 @dataclass(frozen=True, kw_only=True)

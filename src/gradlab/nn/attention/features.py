@@ -12,7 +12,7 @@ from gradlab.registry import Count, Positive
 
 
 class PositiveMap(nn.Module, ABC):
-    """A map to positive features, told by their logarithms: those of large inputs neither overflow nor vanish."""
+    """A map to positive features, as logarithms: those of large inputs neither overflow nor vanish."""
 
     @abstractmethod
     def log(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch features"]:

@@ -21,7 +21,7 @@ class Level:
 
     The rates α̇ and σ̇ are along a parameter of the path for which the last equation holds: an angle where α² + σ² = 1,
     the time of straight paths, and σ itself where α = 1. All are numbers, or tensors with an entry for each example.
-    `time` is what a network is told, from 0 (data) to 1 (noise).
+    `time` is what a network is conditioned on, from 0 (data) to 1 (noise).
 
     >>> level = Level(time=0.5, alpha=0.8, sigma=0.6, alpha_rate=-0.6, sigma_rate=0.8)
     >>> level.mixed(1.0, 2.0), level.velocity(1.0, 2.0)

@@ -90,7 +90,7 @@ class Chain:
 
 
 class Continuous:
-    """A path in continuous time, told by its level at each."""
+    """A path in continuous time, defined by its level at each."""
 
     first = _FIRST
 

@@ -91,7 +91,7 @@ class GraphSAGE(nn.Module):
 
     $$ y_i = W x_i + V \bigoplus_{j \to i} x_j + b $$
 
-    Unlike `GraphConvolution` it can tell a node from its neighbours. Hamilton et al. 2017, arXiv:1706.02216.
+    Unlike `GraphConvolution` it can distinguish a node from its neighbours. Hamilton et al. 2017, arXiv:1706.02216.
 
     >>> GraphSAGE(3, 2)(torch.zeros(4, 3), torch.tensor([[0, 1], [1, 2]])).shape
     torch.Size([4, 2])

@@ -14,7 +14,7 @@ class GraphPool(nn.Module):
     $$ y_g = \bigoplus_{i \in g} x_i $$
 
     `graph` says to which graph each node belongs, from 0; a batch of graphs is one graph whose parts have no edges
-    between them. The sum alone tells graphs of other sizes apart.
+    between them. The sum alone distinguishes graphs by size.
 
     >>> import torch
     >>> GraphPool("mean")(torch.tensor([[1.0], [3.0], [5.0]]), torch.tensor([0, 0, 1])).flatten()

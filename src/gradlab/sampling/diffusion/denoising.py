@@ -40,7 +40,7 @@ def read_by(said: Callable[[Tensor, Level], Tensor], kind: Target, clip: float |
 
 
 class Guided:
-    r"""What a network says, moved away from what it says where it is told no class.
+    r"""What a network says, moved away from what it says without a class.
 
     $$ f = f_\varnothing + w (f_c - f_\varnothing) $$
 

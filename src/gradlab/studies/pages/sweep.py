@@ -88,7 +88,7 @@ def _against(result: "Sweep", key: str) -> Html:
     return chart(
         key,
         _dots(result, lambda trial: trial.changes.get(key)),
-        f"Importance {result.importance[key]:.0%}: its share in what tells good trials from bad ones."
+        f"Importance {result.importance[key]:.0%}: its share in what separates good trials from bad ones."
         if key in result.importance
         else "",
         height=280,

@@ -117,9 +117,9 @@ class Generative(Task):
     def check_request(self, request: Request) -> None:
         """Refuse what this kind of model cannot do, before anything is drawn."""
         if request.labels is not None and not self.conditional:
-            raise GradlabError("This model was not told classes, and cannot draw one of them. Leave out --class.")
+            raise GradlabError("This model is not class-conditional, and cannot draw one class. Leave out --class.")
         if request.guidance is not None and "guidance" in self.options and not self.conditional:
-            raise GradlabError("This model was not told classes, so that nothing guides it. Leave out --guidance.")
+            raise GradlabError("This model is not class-conditional, so that nothing guides it. Leave out --guidance.")
         for option, value in {"guidance": request.guidance, "steps": request.steps, "sampler": request.sampler}.items():
             if value is not None and option not in self.options:
                 raise GradlabError(f"Samples of task={self.name} are drawn without --{option}: leave it out.")

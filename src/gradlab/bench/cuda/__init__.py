@@ -1,0 +1,1 @@
+"""Trainings on a GPU beside peers."""

@@ -1,0 +1,1 @@
+"""How often the doctor names the fault of a script, and what watching costs."""

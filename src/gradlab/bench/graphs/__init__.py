@@ -1,0 +1,1 @@
+"""Steps of networks on graphs, by the number of edges."""

@@ -1,0 +1,1 @@
+"""Reinforcement learning beside Stable-Baselines3."""

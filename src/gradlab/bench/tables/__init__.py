@@ -1,0 +1,1 @@
+"""Tables by default beside scikit-learn's methods."""

@@ -1,0 +1,1 @@
+"""Networks of pictures: speed beside the usual loop, and what recipes reach."""
