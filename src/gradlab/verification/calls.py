@@ -61,8 +61,7 @@ def called_like(
         own = inspect.signature(theirs)
     except ValueError:  # torch.tanh and its like have none
         own = inspect.signature(lambda *args: None)
-    names = [name for name, parameter in mine.parameters.items() if parameter.kind is not parameter.VAR_POSITIONAL]
-
+    names = _positional(mine)
     keeps_axes = _keeps_axes(mine)
 
     def bound(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -102,11 +101,17 @@ def called_like(
     return call
 
 
+def _positional(signature: inspect.Signature) -> list[str]:
+    """The arguments that stand by their place: none behind a `*`."""
+    by_place = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return [name for name, parameter in signature.parameters.items() if parameter.kind in by_place]
+
+
 def _bound(
     mine: inspect.Signature, own: inspect.Signature, args: tuple[Any, ...], options: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The call in the words of the user's signature; where it has none for it, the check is not made."""
-    names = [name for name, parameter in mine.parameters.items() if parameter.kind is not parameter.VAR_POSITIONAL]
+    names = _positional(mine)
     first = [value for name, value in zip(names, args, strict=False) if name not in OTHER_NAMES]
     rest = {name: value for name, value in zip(names, args, strict=False) if name in OTHER_NAMES}
     first += args[len(names) :]
@@ -149,7 +154,9 @@ def _keeps_axes(mine: inspect.Signature) -> bool:
     first = next(iter(mine.parameters.values()), None)
     sides = (getattr(first, "annotation", None), mine.return_annotation)
     into, out = (getattr(side, "dim_str", "").split() for side in sides)
-    return bool(into) and "..." not in into and len(into) == len(out) and into[0] == out[0]
+    open_ended = [[axis for axis in axes if axis.startswith("*")] for axes in (into, out)]  # any number of axes
+    known = "..." not in into and open_ended[0] == open_ended[1]
+    return bool(into) and known and len(into) == len(out) and into[0] == out[0]
 
 
 def _first(mine: inspect.Signature, result: Any) -> Any:

@@ -111,7 +111,7 @@ def it_is_the_largest_eigenvalue_of_the_companion_matrix(case: Case) -> float:
     return max(0.0, difference(case.build()(curvature, momentum), wanted) - 1e-7)  # of a double root, half the digits
 
 
-@law("maths.spectral_radius", fault=_without_momentum, most_cases=10)
+@law("maths.spectral_radius", fault=_without_momentum, most_cases=40)
 def momentum_stays_bounded_where_it_is_below_one_and_leaves_where_it_is_above(case: Case) -> float:
     """heavy ball on $\\lambda \\theta^2 / 2$ converges ⟺ $\\rho < 1$ ⟺ $0 < \\eta\\lambda < 2 (1 + m)$"""
     share, momentum = case.real("ηλ", 0.1, 5), case.real("m", 0, 0.9)
