@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from cli_helpers import ForkServer, check_refused, gradlab
 
+from gradlab.recipes import book, by_subject
+
 NAMES = [
     "digits-mlp", "digits-softmax", "digits-dropout", "iris-softmax", "wine-mlp", "breast-cancer-mlp",
     "diabetes-linear", "diabetes-mlp", "moons-mlp", "circles-mlp", "spirals-mlp", "linear-regression",
@@ -24,6 +26,13 @@ def test_the_list_names_every_recipe_and_what_it_is(tmp_path: Path) -> None:
     assert "\x1b" not in ended.out
     for name in NAMES:
         assert re.search(rf"^ *{name} +\w", ended.out, re.MULTILINE), name
+
+
+def test_the_list_has_every_recipe_once_under_its_subject() -> None:
+    subjects = by_subject()
+    assert sorted(name for names in subjects.values() for name in names) == sorted(book)
+    assert all(subjects.values())
+    assert "Recipes of your own." not in subjects
 
 
 def test_the_list_as_json_is_one_object_of_names_and_descriptions(quick: ForkServer, tmp_path: Path) -> None:

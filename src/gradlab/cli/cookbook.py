@@ -4,7 +4,7 @@ from typing import Any
 
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
-from gradlab.recipes import book, cpu_changes, doc, find
+from gradlab.recipes import book, by_subject, cpu_changes, doc, find
 from gradlab.wording import as_typed
 
 
@@ -28,7 +28,10 @@ def recipes(name: str | None = None, /, *, plain: Plain = False, as_json: Json =
         if as_json:
             print_json({recipe: doc(recipe) for recipe in book})
         else:
-            screen.print(table("recipe", "what it is", rows=([recipe, doc(recipe)] for recipe in book)))
+            for subject, names in by_subject().items():
+                listed = table("recipe", "what it is", rows=([recipe, doc(recipe)] for recipe in names), title=subject)
+                listed.columns[0].min_width = max(map(len, book))  # the same in all tables
+                screen.print(listed)
             screen.print("gradlab recipes NAME shows what can be set; gradlab train NAME key=value … trains it.")
         return
     knobs = list_knobs(name)

@@ -7,20 +7,22 @@ from pathlib import Path
 from gradlab import owners
 from gradlab.errors import GradlabError, one_line, unknown
 from gradlab.recipe import Recipe
-from gradlab.recipes import (  # noqa: F401  (they enter their recipes)
-    generative,
-    graphs,
-    pictures,
-    playing,
-    sequences,
-    tables,
-    tabular,
-    texts,
-)
+from gradlab.recipes import generative, graphs, pictures, playing, sequences, tables, tabular, texts
 from gradlab.recipes.book import DEFAULT, book, cpu_changes, doc
 from gradlab.registry import shortly
 
-__all__ = ["DEFAULT", "book", "cpu_changes", "doc", "find"]
+__all__ = ["DEFAULT", "book", "by_subject", "cpu_changes", "doc", "find"]
+
+_SUBJECTS = (pictures, tables, texts, sequences, graphs, generative, playing, tabular)
+
+
+def by_subject() -> dict[str, list[str]]:
+    """The names of all recipes, under what each file of this room says of its own."""
+    titles = {subject.__name__: inspect.getdoc(subject) or "" for subject in _SUBJECTS}
+    names: dict[str, list[str]] = {title: [] for title in titles.values()}
+    for name in book:
+        names.setdefault(titles.get(book[name].__module__, "Recipes of your own."), []).append(name)
+    return names
 
 
 def find(name: str, device: str = "") -> Recipe:
