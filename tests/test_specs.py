@@ -7,7 +7,7 @@ import pytest
 
 from gradlab.data import Preprocessing
 from gradlab.data.text.source import Context
-from gradlab.data.text.texts import Beginning
+from gradlab.data.text.texts import LeadingTokens
 from gradlab.specs import Array, Discrete, Environment, Graph, Pair, Picture, Series, Spec, Table, Tokens
 
 SAID = {
@@ -59,9 +59,9 @@ def test_preprocessing_tells_what_a_model_will_see():
     table = np.array([[0.0, 7.0], [2.0, 8.0], [1.0, 9.0]])
     assert Preprocessing.fit(table, "none", ["size", "kind"], one_hot=["kind"]).spec == Table(4)
     assert Preprocessing.fit(np.zeros((5, 3, 8, 9)), "none", [], []).spec == Picture(3, 8, 9)
-    assert Context(16, "{}", 100).spec == Beginning(16, "{}", 100).spec == Tokens(16, 100)
+    assert Context(16, "{}", 100).spec == LeadingTokens(16, "{}", 100).spec == Tokens(16, 100)
 
 
 def test_what_a_run_keeps_of_a_text_is_what_it_always_was():
     assert Context(16, "{}", 100).describe() == {"context": 16}
-    assert Beginning(16, "{}", 100).describe() == {"context": 16, "vocabulary": 100}
+    assert LeadingTokens(16, "{}", 100).describe() == {"context": 16, "vocabulary": 100}

@@ -66,13 +66,13 @@ def schedule(name: str) -> Callable[[Builder], Builder]:
 
 
 def _registering(
-    kind: str, registry: Registry[Any], name: str, *given: str, shared: Builder | None = None
+    kind: str, registry: Registry[Any], name: str, *positional: str, shared: Builder | None = None
 ) -> Callable[[Builder], Builder]:
     if not isinstance(name, str):
         raise GradlabError(f"What is registered needs a name: @gradlab.register.{kind}(NAME).")
 
     def register(builder: Builder) -> Builder:
-        check_positional(f"{kind} {name!r}", builder, given)
+        check_positional(f"{kind} {name!r}", builder, positional)
         return registry.register(name, shared)(builder)
 
     return register

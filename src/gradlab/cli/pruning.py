@@ -92,7 +92,7 @@ def prune(
 
     chosen = {"--rewind": rewind, "--reinit": reinit, "--per-layer": per_layer, "--ticket": ticket}
     values = {"--keep": keep, "--rounds": rounds, "--seeds": seeds, "--dense": dense}
-    flags = [flag for flag, is_given in chosen.items() if is_given]
+    flags = [flag for flag, is_set in chosen.items() if is_set]
     options = {key: str(value) for key, value in values.items() if value is not None}
     _check_together([*flags, *options])
     if dense is not None:

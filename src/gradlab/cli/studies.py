@@ -104,7 +104,7 @@ def train(
         "--curve": curve,
         "--vary": bool(vary),
     }
-    chosen = [flag for flag, is_given in flags.items() if is_given]
+    chosen = [flag for flag, is_set in flags.items() if is_set]
     if len(chosen) > 1 and chosen != ["--seeds", "--vary"]:
         raise GradlabError(f"{' and '.join(chosen)} cannot be asked for together: each is a study of its own.")
     experiment = request.experiment() if check else None

@@ -52,7 +52,7 @@ def sweep(
 
     A range is `LOW:HIGH`, or `LOW:HIGH:log` to search it in the logarithm; choices are parted by commas, choices of
     lists by slashes; a single value is not searched, only set. Values come from Optuna's TPE, trials that are worse
-    than the median are given up early, and the run of the best one is kept.
+    than the median are stopped early, and the run of the best one is kept.
 
     Parameters
     ----------
@@ -118,10 +118,10 @@ def sweep(
 def _notifier(screen: Console, trials: int) -> NotifyTrial:
     """A line for each trial, as soon as it has ended."""
     from gradlab.studies.search import count_ended
-    from gradlab.studies.sweep import tried
+    from gradlab.studies.sweep import sweep_trial
 
     def notify(trial: FrozenTrial, study: optuna.Study) -> None:
-        result = tried(trial)
+        result = sweep_trial(trial)
         values = ", ".join(f"{key.split('.')[-1]}={shown(value)}" for key, value in result.changes.items())
         outcome = number(result.value) if result.complete else result.ended
         say(screen, "trial", f"{trial.number} ({count_ended(study)} of {trials}) | {values} | {outcome}")

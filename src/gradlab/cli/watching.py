@@ -16,7 +16,7 @@ from gradlab.printable import printable
 from gradlab.wording import duration, number
 
 if TYPE_CHECKING:
-    from gradlab.run.standing import Standing
+    from gradlab.run.status import RunStatus
 
 _EVERY = 1.0  # seconds
 _COLUMNS = ("run", "recipe", "state", "step", "training loss", "validation loss", "time")
@@ -55,13 +55,13 @@ def _table(rows: list[list[str]]) -> Table:
 def _rows(folder: Path) -> list[list[str]]:
     """Those that are being trained first, then the newest."""
     from gradlab.run import Run
-    from gradlab.run.standing import Standing
+    from gradlab.run.status import RunStatus
 
     listed = []
     for path in folder.glob("*/recipe.toml"):
         run = Run(path.parent)
         try:
-            now, recipe, started = Standing.of(run), run.recipe.name, run.environment.get("started", "")
+            now, recipe, started = RunStatus.of(run), run.recipe.name, run.environment.get("started", "")
         except GradlabError as error:
             listed.append((False, "", [str(path.parent), "–", printable(str(error), 60), "–", "–", "–", "–"]))
             continue
@@ -69,7 +69,7 @@ def _rows(folder: Path) -> list[list[str]]:
     return [row for _, _, row in sorted(listed, key=lambda each: each[:2], reverse=True)]
 
 
-def _cells(now: "Standing") -> list[str]:
+def _cells(now: "RunStatus") -> list[str]:
     of = f" of {now.total:,}" if now.total is not None and now.state != "finished" else ""
     losses = [number(line.get("loss")) for line in (now.train, now.validation)]
     return [now.state, f"{now.step:,}{of}", *losses, duration(now.seconds)]

@@ -25,14 +25,14 @@ from gradlab.data.streams import Epochs, Stream
 from gradlab.data.tables import csv_files  # noqa: F401
 from gradlab.data.text import classes, recall  # noqa: F401
 from gradlab.data.text.source import Context, Text
-from gradlab.data.text.texts import Beginning
+from gradlab.data.text.texts import LeadingTokens
 from gradlab.data.text.tokenizer import Tokenizer
 
 __all__ = [
     "Acting",
     "ArrayReader",
     "Batch",
-    "Beginning",
+    "LeadingTokens",
     "Context",
     "Dataset",
     "Epochs",

@@ -15,7 +15,7 @@ from gradlab.data.pictures.augmentation import Augmented, augmentations
 from gradlab.data.pictures.binarised import Binarise, binarised, check_grey
 from gradlab.data.preparation import Preparation
 from gradlab.data.preprocessing import Method, Preprocessing
-from gradlab.data.raw import NotWanted, Raw, Targets, Wants
+from gradlab.data.raw import Raw, Targets, UnsuitableData, Wants
 from gradlab.data.splits import Split, check_folds, divide, hold_out
 from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction, Natural, Part, Registry, Seed, shortly
@@ -223,5 +223,5 @@ def load(part: Part, wants: Wants | None = None, origin: Preparation | None = No
         return data  # type: ignore[no-any-return]
     try:
         return prepare_it(data, wants, *([] if origin is None else [origin]), **shared)  # type: ignore[no-any-return]
-    except NotWanted as error:
+    except UnsuitableData as error:
         raise GradlabError(f"data={part.name} {error}") from None

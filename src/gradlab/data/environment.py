@@ -7,7 +7,7 @@ import torch
 
 from gradlab.data.dataset import Dataset, SplitSeed, sources
 from gradlab.data.own import Ready
-from gradlab.data.raw import NotWanted, Targets, Wants
+from gradlab.data.raw import Targets, UnsuitableData, Wants
 from gradlab.environments import Environments, make, registry
 from gradlab.registry import Count, Part
 from gradlab.specs import Environment
@@ -71,7 +71,9 @@ class Splits(NamedTuple):
 def acted_in(splits: Splits, wants: Wants | None = None, *, seed: SplitSeed = 0) -> Dataset:
     """An environment as a dataset, for tasks that act."""
     if wants != "environment":
-        raise NotWanted("is to be acted in, which this task does not do. Take task=ppo, dqn, sac, a2c or reinforce.")
+        raise UnsuitableData(
+            "is an environment, in which this task cannot act. Use task=ppo, dqn, sac, a2c or reinforce."
+        )
     train, validation, test, notes = splits
     prepared = Ready(train.spec, f"environment {train.env.plain()}", notes)
     parts = {"train": train, "validation": validation, "test": test}

@@ -19,7 +19,7 @@ Wants = str
 """What a task can learn from: classes, numbers, tokens, masked, series, or a kind that data of one's own know of."""
 
 
-class NotWanted(GradlabError):
+class UnsuitableData(GradlabError):
     """A task cannot learn from data of this kind; the message goes on from the name of the data."""
 
 
@@ -141,7 +141,7 @@ class Raw:
     def wanted(self, wants: Wants | None) -> "Raw":
         """The same examples with targets of the kind a task asks for, where they can be read so."""
         if not self.labelled and wants is not None:
-            raise NotWanted("are examples without labels, which this task learns from. Use a generative task.")
+            raise UnsuitableData("are examples without labels, which this task learns from. Use a generative task.")
         if wants == "classes" and self.classes is None:
             values, indices = np.unique(self.targets, return_inverse=True)
             most = min(_MOST_CLASSES, max(_FEW_CLASSES, len(self.targets) // 2))
@@ -160,11 +160,11 @@ class Raw:
                 ) from None
             return replace(self, targets=values[self.targets], classes=None)
         if wants == "series":
-            raise NotWanted("holds no time series, which task=forecast learns from. Use another task, or data=series.")
+            raise UnsuitableData("holds no time series, which task=forecast needs. Use another task, or data=series.")
         if wants == "environment":
-            raise NotWanted("cannot be acted in. Take another task, or data=environment.")
+            raise UnsuitableData("is no environment. Use another task, or data=environment.")
         if wants not in (None, "classes", "numbers"):
-            raise NotWanted("holds no text by itself. Use a task of its own, or data=text.")
+            raise UnsuitableData("holds no text by itself. Use a task of its own, or data=text.")
         return self
 
 

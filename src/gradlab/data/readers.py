@@ -18,7 +18,7 @@ from gradlab.data.series.reader import SeriesReader
 from gradlab.data.tables.reader import TableReader
 from gradlab.data.text.reader import TextReader
 from gradlab.data.text.source import Context
-from gradlab.data.text.texts import Beginning
+from gradlab.data.text.texts import LeadingTokens
 from gradlab.errors import GradlabError
 from gradlab.files import check_content
 from gradlab.printable import printable
@@ -46,7 +46,7 @@ _READER_KINDS: tuple[type[Any], ...] = (
 _READERS: dict[str, type[Reader]] = {kind.kind: kind for kind in _READER_KINDS}
 _PREPARATIONS: dict[str, type[Preparation]] = {
     kind.kind: kind
-    for kind in (Preprocessing, Context, Beginning, Lookback, GraphPreparation, Ready, Pairing, Sentences)
+    for kind in (Preprocessing, Context, LeadingTokens, Lookback, GraphPreparation, Ready, Pairing, Sentences)
 }
 
 

@@ -86,13 +86,13 @@ class Schema:
         return {**self._old(**read), **{key: value for key, value in values.items() if key not in old}}
 
 
-def check_positional(what: str, function: Callable[..., Any], given: Sequence[str]) -> None:
-    """Refuse a builder that cannot be called with what it will be given, and knobs by name."""
+def check_positional(what: str, function: Callable[..., Any], positional: Sequence[str]) -> None:
+    """Refuse a builder that cannot be called with these arguments, and knobs by name."""
     try:
         kinds = inspect.signature(function).parameters.values()
         knobs = [p.name for p in kinds if p.kind is inspect.Parameter.KEYWORD_ONLY]
-        inspect.signature(function).bind(*given, **dict.fromkeys(knobs))
+        inspect.signature(function).bind(*positional, **dict.fromkeys(knobs))
     except (TypeError, ValueError) as error:
         raise GradlabError(
-            f"{what} must be a function of ({', '.join(given)}), and of knobs that are keyword-only: {one_line(error)}."
+            f"{what} must be a function of ({', '.join(positional)}), and of keyword-only knobs: {one_line(error)}."
         ) from None

@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gradlab.run import Run
-    from gradlab.run.standing import Standing
+    from gradlab.run.status import RunStatus
 
 EVERY = 2.0  # seconds
 _PATIENCE = 30.0  # seconds that a finished run may take to write its report
 
 
-def follow(run: "Run", notify: Callable[["Path"], None]) -> "Standing":
+def follow(run: "Run", notify: Callable[["Path"], None]) -> "RunStatus":
     """Write live.html into the folder of a running training until it ends, and say then where it stands.
 
     `notify` is called when the page is there. However this ends, the page then no longer loads itself again.
     """
-    from gradlab.run.standing import Standing
+    from gradlab.run.status import RunStatus
 
-    path, now = run.path / "live.html", Standing.of(run)
+    path, now = run.path / "live.html", RunStatus.of(run)
     _check(run, now)
     _write(path, run, now, str(round(EVERY)))
     notify(path)
     try:
         while now.state == "running":
             time.sleep(EVERY)
-            before, now = now, Standing.of(run)
+            before, now = now, RunStatus.of(run)
             if now != before:
                 _write(path, run, now, str(round(EVERY)))
         if now.state == "finished":
@@ -46,7 +46,7 @@ def follow(run: "Run", notify: Callable[["Path"], None]) -> "Standing":
     return now
 
 
-def _check(run: "Run", now: "Standing") -> None:
+def _check(run: "Run", now: "RunStatus") -> None:
     if now.state == "finished":
         raise GradlabError(f"{run.path} is finished: there is nothing to watch. Open {run.path / 'report.html'}")
     if now.state == "stopped":
@@ -59,12 +59,12 @@ def _wait_for(path: "Path") -> None:
         time.sleep(0.1)
 
 
-def _write(path: "Path", run: "Run", now: "Standing", refresh: str) -> None:
+def _write(path: "Path", run: "Run", now: "RunStatus", refresh: str) -> None:
     body = [_head(run, now), curves.learning_section(run), curves.health_section(run)]
     write_file(path, page(" · ".join([now.state, *run.names]), join(body), refresh=refresh))
 
 
-def _head(run: "Run", now: "Standing") -> Html:
+def _head(run: "Run", now: "RunStatus") -> Html:
     folder, *others = run.names
     of = "" if now.total is None else f" of {now.total:,}"
     rest = f"; about {duration(now.remaining)} to go" if now.remaining is not None and now.state == "running" else ""
@@ -78,7 +78,7 @@ def _head(run: "Run", now: "Standing") -> Html:
     )
 
 
-def _cards(run: "Run", now: "Standing") -> list[Html]:
+def _cards(run: "Run", now: "RunStatus") -> list[Html]:
     """The last figures, and below those of the validation split the best so far, by the criterion."""
     cards = [card("training loss", number(now.train["loss"]), {"step": f"{now.train['step']:,}"})] if now.train else []
     criterion = run.task.criterion

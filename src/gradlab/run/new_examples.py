@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from gradlab.data import Beginning, Context, Examples, Pairing
+from gradlab.data import Context, Examples, LeadingTokens, Pairing
 from gradlab.data.captions.captioned import new_captions
 from gradlab.data.labelled import read_labelled
 from gradlab.data.pairs.files import new_pairs
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def new_examples(run: "Run", data: str) -> Examples:
     """Examples with their targets, read and prepared as those that the run was trained on."""
     preparation, classes = run.preprocessing, run.targets.classes
-    if isinstance(preparation, Context) and not isinstance(preparation, Beginning):
+    if isinstance(preparation, Context) and not isinstance(preparation, LeadingTokens):
         return new_text(data, preparation, run.targets.masked, run.recipe.data.values.get("suffixes", [".txt"]))
     if isinstance(preparation, Pairing):
         if isinstance(run.reader, PictureReader):

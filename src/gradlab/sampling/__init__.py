@@ -1,6 +1,6 @@
 """Decoding: texts from any model that gives the logits of the next token."""
 
-from gradlab.sampling.beam import Found, beam_search
+from gradlab.sampling.beam import BeamResult, beam_search
 from gradlab.sampling.constraints import Allowed, Banned, Prefix
 from gradlab.sampling.filters import LogitFilter, MinP, RepetitionPenalty, SamplingContext, Temperature, TopK, TopP
 from gradlab.sampling.generation import generate, stream
@@ -19,7 +19,7 @@ __all__ = [
     "SamplingContext",
     "Draft",
     "LogitFilter",
-    "Found",
+    "BeamResult",
     "Lookup",
     "MinP",
     "Node",

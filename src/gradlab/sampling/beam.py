@@ -19,7 +19,7 @@ from gradlab.sampling.tree import Node, Recorder
 
 
 @dataclass(frozen=True)
-class Found:
+class BeamResult:
     """The hypotheses that a beam search found, best first. If there were fewer, the rest have the score -∞."""
 
     tokens: Int64[Tensor, "batch n_best width"]
@@ -49,7 +49,7 @@ def beam_search(
     pad: int | None = None,
     filters: Sequence[LogitFilter] = (),
     record: bool = False,
-) -> Found:
+) -> BeamResult:
     r"""Follow the k best texts: each step adds one token to each, and keeps the k best of all continuations.
 
     $$ B_t = \operatorname*{top}_k \; \{ \log P(y_{\le t} \mid x) : y_{<t} \in B_{t-1} \} $$
@@ -59,8 +59,8 @@ def beam_search(
 
     >>> def model(tokens):  # a token and its neighbour follow each other
     ...     return torch.eye(4)[tokens] + 2 * torch.eye(4).roll(1, 1)[tokens]
-    >>> found = beam_search(model, torch.tensor([[0]]), 3, Beam(3, n_best=2))
-    >>> found.tokens.tolist()
+    >>> best = beam_search(model, torch.tensor([[0]]), 3, Beam(3, n_best=2))
+    >>> best.tokens.tolist()
     [[[0, 1, 2, 3], [0, 0, 1, 2]]]
     """
     beam = Beam(beam) if isinstance(beam, int) else beam
@@ -72,7 +72,7 @@ def beam_search(
     # Outside of inference mode, so that what is found can be used in training.
     width = int((page.prompts[:, None] + new).max())
     trees = search.recorder.roots if search.recorder else []
-    return Found(written[..., :width].clone(), scores.clone(), sums.clone(), new.clone(), trees)
+    return BeamResult(written[..., :width].clone(), scores.clone(), sums.clone(), new.clone(), trees)
 
 
 class _Search:

@@ -32,8 +32,8 @@ _ENOUGH = 10  # trials before it means anything to ask which knob matters
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tried:
-    """One trial: its values, and the metric on the validation split. One that was given up has the last it reached."""
+class SweepTrial:
+    """One trial: its values, and the metric on the validation split. One that was stopped has the last it reached."""
 
     number: int
     changes: dict[str, Any]
@@ -60,18 +60,18 @@ class Sweep:
     fixed: dict[str, str]
     log: list[str]
     """The knobs that were searched in the logarithm."""
-    trials: list[Tried]
+    trials: list[SweepTrial]
     importance: dict[str, float]
 
     @property
-    def ranked(self) -> list[Tried]:
+    def ranked(self) -> list[SweepTrial]:
         """Complete trials, the best first."""
         sign = -1 if self.higher_is_better else 1
         complete = [trial for trial in self.trials if trial.complete and trial.value is not None]
         return sorted(complete, key=lambda t: (sign * (t.value or 0.0), t.number))
 
     @property
-    def best(self) -> Tried | None:
+    def best(self) -> SweepTrial | None:
         return next(iter(self.ranked), None)
 
     @property
@@ -86,7 +86,7 @@ class Sweep:
         path = self.run(self.best) if self.best else None
         return path if path is not None and path.exists() else None
 
-    def run(self, trial: Tried) -> Path:
+    def run(self, trial: SweepTrial) -> Path:
         return self.path / "trials" / f"trial-{trial.number}"
 
     def to_json(self) -> dict[str, Any]:
@@ -192,14 +192,14 @@ def gather(plan: SearchPlan, fixed: dict[str, str]) -> Sweep:
         space={one.key: str(one) for one in plan.dimensions},
         fixed=fixed,
         log=[one.key for one in plan.dimensions if getattr(one, "log", False)],
-        trials=[tried(trial) for trial in known],
+        trials=[sweep_trial(trial) for trial in known],
         importance=_importance(study, known) if best is not None else {},
     )
 
 
-def tried(trial: FrozenTrial) -> Tried:
+def sweep_trial(trial: FrozenTrial) -> SweepTrial:
     last = trial.intermediate_values[max(trial.intermediate_values)] if trial.intermediate_values else None
-    return Tried(
+    return SweepTrial(
         number=trial.number,
         changes=dict(trial.params),
         value=trial.value if trial.state == TrialState.COMPLETE else last,

@@ -14,7 +14,7 @@ from gradlab.data.graphs.raw import Indices, Level, RawGraphs, both_ways
 from gradlab.data.memory import check_memory
 from gradlab.data.preparation import Preparation
 from gradlab.data.preprocessing import Method, Preprocessing
-from gradlab.data.raw import NotWanted, Raw, Targets, Wants
+from gradlab.data.raw import Raw, Targets, UnsuitableData, Wants
 from gradlab.data.splits import hold_out
 from gradlab.errors import GradlabError
 from gradlab.nn.graphs import Graphs
@@ -109,7 +109,7 @@ def prepare_graphs(
 ) -> Dataset:
     """Divide the examples, and prepare the nodes that training sees for all of them."""
     if wants not in (None, "classes", "numbers"):
-        raise NotWanted("are graphs, of which task=classify or task=regress learns.")
+        raise UnsuitableData("are graphs, of which task=classify or task=regress learns.")
     stub = Raw(inputs=np.zeros((len(raw), 1)), targets=raw.targets, classes=raw.classes).wanted(wants)
     raw = replace(raw, targets=stub.targets, classes=stub.classes)
     train, validated, tested = _split(raw, stub, labels, validation, test, limit, seed)

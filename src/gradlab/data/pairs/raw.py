@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
-from gradlab.data.raw import NotWanted, Raw, Wants
+from gradlab.data.raw import Raw, UnsuitableData, Wants
 from gradlab.data.reading import Reader
 from gradlab.data.text.corpus import Corpus
 from gradlab.data.text.documents import Document
@@ -45,7 +45,7 @@ class Pairs(Raw):
 
     def wanted(self, wants: Wants | None) -> Raw:
         if wants not in (None, "pairs"):
-            raise NotWanted("is pairs of a source and a target, of which task=seq2seq can learn.")
+            raise UnsuitableData("is pairs of a source and a target, of which task=seq2seq can learn.")
         return self
 
     @classmethod

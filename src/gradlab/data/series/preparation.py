@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from gradlab.data.dataset import Dataset, SplitSeed
 from gradlab.data.examples import Examples
-from gradlab.data.raw import NotWanted, Targets, Wants
+from gradlab.data.raw import Targets, UnsuitableData, Wants
 from gradlab.data.series.lookback import Lookback, Scale
 from gradlab.data.series.panel import Panel
 from gradlab.data.series.season import season_of
@@ -41,7 +41,7 @@ def prepare_series(
 ) -> Dataset:
     """Divide the time, scale each series by its training part, and cut windows whose times ahead are in one part."""
     if wants not in (None, "series"):
-        raise NotWanted("are series, of which task=forecast learns. A table with a column of times is data=csv.")
+        raise UnsuitableData("are series, of which task=forecast learns. A table with a column of times is data=csv.")
     first, last = min(one.start for one in panel.series), max(one.end for one in panel.series)
     tested = last - round(test * (last - first))
     validated = tested - round(validation * (tested - first))

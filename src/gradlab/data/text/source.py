@@ -11,7 +11,7 @@ from gradlab.data.dataset import Dataset, Limit, sources
 from gradlab.data.examples import Examples
 from gradlab.data.memory import memory_for_data
 from gradlab.data.preparation import Preparation
-from gradlab.data.raw import NotWanted, Targets, Wants
+from gradlab.data.raw import Targets, UnsuitableData, Wants
 from gradlab.data.text.corpus import Corpus, pydoc_topics, stdlib_source, text_files
 from gradlab.data.text.kinds import Kind, Vocabulary
 from gradlab.data.text.masking import Masked
@@ -89,7 +89,7 @@ def prepare_text(
     before it.
     """
     if wants not in ("tokens", "masked"):
-        raise NotWanted("is text, of which task=language and task=masked can learn. Texts with classes are data=texts.")
+        raise UnsuitableData("is text, for task=language or task=masked. Texts with classes are data=texts.")
     masks = wants == "masked"
     parts = corpus.divide(validation, test)
     special = ["<pad>", "<mask>"] if masks else []

@@ -35,7 +35,7 @@ class Texts(Raw):
 
 
 @dataclass(frozen=True)
-class Beginning(Context):
+class LeadingTokens(Context):
     """How a classifier sees a text: its first tokens, so many at most, by this tokenizer. The token 0 is padding."""
 
     kind: ClassVar[str] = "texts"
@@ -105,14 +105,14 @@ def prepare_texts(
         validation=examples(validated),
         test=examples(tested),
         raw=raw.noted(notes),
-        preprocessing=Beginning(context, trained.to_json(), len(trained)),
+        preprocessing=LeadingTokens(context, trained.to_json(), len(trained)),
         targets=Targets.of(raw.targets[train], raw.classes),
     )
 
 
 def _taken_over(origin: Preparation, context: int) -> Tokenizer:
     """The tokenizer by which a model was trained that is to read these texts."""
-    if not isinstance(origin, Beginning):
+    if not isinstance(origin, LeadingTokens):
         raise GradlabError(f"train.from_run was trained on {origin.spec}, and these are texts. Take another run.")
     if origin.context != context:
         raise GradlabError(

@@ -10,16 +10,16 @@ from gradlab.studies.pages.frame import report as frame
 from gradlab.wording import counted, duration, name_of, number
 
 if TYPE_CHECKING:
-    from gradlab.studies.sweep import Sweep, Tried
+    from gradlab.studies.sweep import Sweep, SweepTrial
 
 _SHOWN = 15  # of the best trials
 
 
 def report(result: "Sweep", command: str) -> Html:
-    given_up = len(result.trials) - len(result.ranked)
+    stopped = len(result.trials) - len(result.ranked)
     lead = (
         f"{counted(len(result.trials), 'trial')} over {' and '.join(result.space)}, judged by the "
-        f"{name_of(result.metric)} on the validation split; {given_up} of them were given up early."
+        f"{name_of(result.metric)} on the validation split; {stopped} of them were stopped early."
     )
     best = result.best
     if best is None:
@@ -43,7 +43,7 @@ def report(result: "Sweep", command: str) -> Html:
     )
 
 
-def _cards(result: "Sweep", best: "Tried") -> list[Html]:
+def _cards(result: "Sweep", best: "SweepTrial") -> list[Html]:
     beside = {"trial": str(best.number)}
     if result.metric in best.test:
         beside["on the test split"] = number(best.test[result.metric])
@@ -74,7 +74,7 @@ def _history(result: "Sweep") -> Html:
     return chart(
         "Trials in their order",
         [best, *_dots(result, lambda trial: trial.number)],
-        "Hollow: given up early, at the last value it reached.",
+        "Hollow: stopped early, at the last value it reached.",
         height=340,
         xaxis=axis("trial"),
         yaxis=axis(f"validation {name_of(result.metric)}"),
@@ -100,9 +100,9 @@ def _against(result: "Sweep", key: str) -> Html:
 
 def _dots(result: "Sweep", place: Any) -> list[Trace]:
     complete = [t for t in result.trials if t.complete and t.value is not None]
-    given_up = [t for t in result.trials if not t.complete and t.value is not None]
+    stopped = [t for t in result.trials if not t.complete and t.value is not None]
     hollow = {"color": "rgba(0,0,0,0)", "size": 8, "line": {"color": SOFT, "width": 1.5}}
-    kinds = [("complete", complete, {"color": ACCENT, "size": 9}), ("given up", given_up, hollow)]
+    kinds = [("complete", complete, {"color": ACCENT, "size": 9}), ("stopped early", stopped, hollow)]
     best = [("best", [result.best], {"color": GOOD, "size": 14, "symbol": "star"})] if result.best else []
     return [
         {

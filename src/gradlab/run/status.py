@@ -10,7 +10,7 @@ State = Literal["running", "finished", "stopped"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStatus:
     """The last lines of the metrics log, and whether some process is still at it."""
 
     state: State
@@ -25,7 +25,7 @@ class Standing:
     """The last line of each; empty before there is one. That of the untrained model counts as none."""
 
     @classmethod
-    def of(cls, run: Run) -> "Standing":
+    def of(cls, run: Run) -> "RunStatus":
         lines = run.metrics
         last: dict[str, Any] = lines[-1] if lines else {"step": 0, "epoch": 0.0}
         by_split = {line["split"]: line for line in lines if line["step"]}
