@@ -71,9 +71,11 @@ class Rollouts(Stream):
                 self._gather(number)
             if position % self.pieces == 0:
                 self.order = torch.randperm(self.rows) if self.pieces > 1 else torch.arange(self.rows)
-            rest = self.order[position % self.pieces * self.batch_size :]
-            for rows in torch.split(rest, self.batch_size):
-                yield {name: part[rows] for name, part in self.batch.items()} if self.pieces > 1 else self.batch
+            rest = self.order[position % self.pieces * self.batch_size :].to(self.device)
+            # Put in order once for a pass, of which the minibatches are then parts.
+            parts = [part.index_select(0, rest).split(self.batch_size) for part in self.batch.values()]
+            for minibatch in zip(*parts, strict=True):
+                yield dict(zip(self.batch, minibatch, strict=True))
                 step += 1
 
     def _gather(self, number: int) -> None:
@@ -114,7 +116,8 @@ class Rollouts(Stream):
         rollout["values"] = model.value(rollout["observations"].flatten(0, 1)).view(self.length, n)
         rollout["rewards"] = torch.stack(rewards).to(rollout["values"])
         rollout["over"] = torch.stack(over).to(rollout["values"])
-        rollout["log_probs"], rollout["entropies"] = distribution.log_prob(rollout.pop("outputs"), rollout["actions"])
+        rollout["entropies"] = distribution.entropy(rollout["outputs"])
+        rollout["log_probs"] = distribution.log_prob(rollout.pop("outputs"), rollout["actions"])
         # After an end nothing comes; what was only cut off by a limit of time would have gone on.
         next_values = torch.cat([rollout["values"][1:], after[None]]) * (1 - rollout["over"])
         if finals:
@@ -132,8 +135,7 @@ class Rollouts(Stream):
         if self.batch:
             with torch.no_grad():
                 outputs, _ = self.model(self.batch["observations"])
-                log_probs, _ = self.model.distribution.log_prob(outputs, self.batch["actions"])
-                log_ratio = log_probs - self.batch["log_probs"]
+                log_ratio = self.model.distribution.log_prob(outputs, self.batch["actions"]) - self.batch["log_probs"]
                 figures["kl"] = (log_ratio.exp() - 1 - log_ratio).mean().item()
         return figures
 
