@@ -35,8 +35,8 @@ class SoftActorCritic(Policy):
         super().__init__(inputs, normalise)
         if not isinstance(inputs.actions, Box):
             raise GradlabError(
-                "model=soft-actor-critic gives numbers within bounds, but here one of a few actions is chosen. Take "
-                "the recipe dqn or ppo."
+                "model=soft-actor-critic acts by numbers within bounds, but here an action is one of "
+                f"{inputs.actions.count}. Take the recipe dqn or ppo."
             )
         low, high = torch.tensor(inputs.actions.low), torch.tensor(inputs.actions.high)
         self.register_buffer("low", low)
@@ -45,6 +45,8 @@ class SoftActorCritic(Policy):
         self.actor = self.network(hidden, activation, 2 * size)
         self.critics = nn.ModuleList([self.network(hidden, activation, 1, beside=size) for _ in range(2)])
         self.targets = copy.deepcopy(self.critics).requires_grad_(False)
+        # Listed once: to walk through modules takes longer than to move their weights.
+        self.slow, self.fast = list(self.targets.parameters()), list(self.critics.parameters())
         self.log_alpha = nn.Parameter(torch.tensor(math.log(alpha)))
         self.follow = follow
 
@@ -81,7 +83,7 @@ class SoftActorCritic(Policy):
     @torch.no_grad()
     def advance(self, skip: Tensor | None) -> None:
         """After each update the slow copies follow a little."""
-        torch._foreach_lerp_(list(self.targets.parameters()), list(self.critics.parameters()), self.follow)
+        torch._foreach_lerp_(self.slow, self.fast, self.follow)
 
 
 @models.register("soft-actor-critic")

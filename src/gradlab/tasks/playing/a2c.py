@@ -49,9 +49,9 @@ class A2C(Play):
         log_probs = model.distribution.log_prob(outputs, batch["actions"])
         error, count = (values - batch["returns"]).square().sum(), len(values)
         losses: dict[str, Loss] = {
-            "policy": (policy_gradient(log_probs, batch["advantages"]), count),
-            "value": (self.value * error, count),
+            "policy_loss": (policy_gradient(log_probs, batch["advantages"]), count),
+            "value_loss": (self.value * error, count),
         }
         if self.entropy:
-            losses["bonus"] = -self.entropy * model.distribution.entropy(outputs).sum(), count
+            losses["entropy_bonus"] = -self.entropy * model.distribution.entropy(outputs).sum(), count
         return losses

@@ -68,7 +68,7 @@ class PPO(Play):
         clipped = ratio.clamp(1 - self.clip, 1 + self.clip)
         policy = -torch.minimum(ratio * better, clipped * better).sum()
         error = (values - batch["returns"]).square().sum()
-        losses: dict[str, Loss] = {"policy": (policy, count), "value": (self.value * error, count)}
+        losses: dict[str, Loss] = {"policy_loss": (policy, count), "value_loss": (self.value * error, count)}
         if self.entropy:
-            losses["bonus"] = -self.entropy * model.distribution.entropy(outputs).sum(), count
+            losses["entropy_bonus"] = -self.entropy * model.distribution.entropy(outputs).sum(), count
         return losses

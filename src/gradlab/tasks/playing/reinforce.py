@@ -69,7 +69,7 @@ class Reinforce(Play):
         log_probs = model.distribution.log_prob(outputs, batch["actions"][known])
         advantages, count = batch["advantages"][known], len(values)
         advantages = standardised(advantages) if self.baseline else advantages
-        losses: dict[str, Loss] = {"policy": (policy_gradient(log_probs, advantages), count)}
+        losses: dict[str, Loss] = {"policy_loss": (policy_gradient(log_probs, advantages), count)}
         if self.baseline:
-            losses["value"] = torch.square(values - batch["returns"][known]).sum(), count
+            losses["value_loss"] = torch.square(values - batch["returns"][known]).sum(), count
         return losses

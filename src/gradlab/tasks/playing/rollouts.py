@@ -40,7 +40,7 @@ class Rollouts(Stream):
         self.rows = length * acting.copies
         self.batch: Batch = {}
         self.order = torch.empty(0, dtype=torch.int64)
-        self.told: dict[str, float] = {}
+        self.measured: dict[str, float] = {}
         self.batch_size, self.seed = self.rows, 0
         self._count()
 
@@ -87,7 +87,7 @@ class Rollouts(Stream):
         with torch.inference_mode():
             rollout, next_values = self._act()
             credit = self.credit(rollout, next_values)
-            self.told = {
+            self.measured = {
                 "entropy": rollout.pop("entropies").mean().item(),
                 "value_error": (credit["returns"] - rollout["values"]).square().mean().item(),
             }
@@ -131,7 +131,7 @@ class Rollouts(Stream):
 
         The mean of −log ρ is the same on average, but of a sample it can be negative.
         """
-        figures = {**self.ongoing.figures(), **self.told}
+        figures = {**self.ongoing.figures(), **self.measured}
         if self.batch:
             with torch.no_grad():
                 outputs, _ = self.model(self.batch["observations"])
@@ -142,11 +142,11 @@ class Rollouts(Stream):
     def snapshot(self) -> dict[str, Any]:
         if not self.batch:
             return {}
-        kept = {"batch": dict(self.batch), "order": self.order, "told": dict(self.told)}
+        kept = {"batch": dict(self.batch), "order": self.order, "measured": dict(self.measured)}
         return {**kept, "ongoing": self.ongoing.snapshot()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         if snapshot:
             self.batch = {name: part.to(self.device) for name, part in snapshot["batch"].items()}
-            self.order, self.told = snapshot["order"], dict(snapshot["told"])
+            self.order, self.measured = snapshot["order"], dict(snapshot["measured"])
             self.ongoing.restore(snapshot["ongoing"], self.seed)
