@@ -77,7 +77,11 @@ def play(
         if moment.over:
             ends.append(moment)
             if not as_json:
-                say(screen, f"episode {moment.episode + 1}", f"return {moment.total:.4g} in {counted(moment.length, 'step')}")
+                say(
+                    screen,
+                    f"episode {moment.episode + 1}",
+                    f"return {moment.total:.4g} in {counted(moment.length, 'step')}",
+                )
     if out is not None:
         _save(Path(out), frames)
     returns = [end.total for end in ends]

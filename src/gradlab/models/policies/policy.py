@@ -156,4 +156,5 @@ class Gauss(nn.Module):
 def in_bounds(actions: Tensor, space: Discrete | Box) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
     """Actions as an environment takes them: numbers are cut off at their bounds."""
     taken = actions.detach().cpu().numpy()
-    return taken if isinstance(space, Discrete) else np.clip(taken, space.low, space.high)
+    # Not np.clip, which takes three times as long for the one action of a copy.
+    return taken if isinstance(space, Discrete) else np.minimum(np.maximum(taken, space.low), space.high)

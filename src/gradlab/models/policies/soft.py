@@ -50,12 +50,16 @@ class SoftActorCritic(Policy):
         self.log_alpha = nn.Parameter(torch.tensor(math.log(alpha)))
         self.follow = follow
 
-    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
-        """Actions within ±1 that are drawn, and log π of each."""
+    def draw(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """u for each observation, with log σ and the noise that it was made of."""
         mean, log_std = self.actor(self.observation(observations)).chunk(2, -1)
         log_std = log_std.clamp(*_LOG_STD)
         noise = torch.randn_like(mean)
-        before = mean + log_std.exp() * noise
+        return mean + log_std.exp() * noise, log_std, noise
+
+    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
+        """Actions within ±1 that are drawn, and log π of each."""
+        before, log_std, noise = self.draw(observations)
         normal = -0.5 * noise.square() - log_std - 0.5 * math.log(2 * math.pi)
         # log |da/du| = log(1 - tanh² u), in a form that does not overflow.
         squashed = 2 * (math.log(2) - before - F.softplus(-2 * before))
@@ -65,12 +69,12 @@ class SoftActorCritic(Policy):
         """By both critics, or by their slow copies."""
         x = torch.cat([self.observation(observations), actions], -1)
         first, second = self.targets if later else self.critics
-        return first(x)[..., 0], second(x)[..., 0]
+        return first(x).squeeze(-1), second(x).squeeze(-1)
 
     def act(self, observations: Tensor, greedy: bool = True) -> Tensor:
         if greedy:
             return self.in_units(self.actor(self.observation(observations)).chunk(2, -1)[0].tanh())
-        return self.in_units(self(observations)[0])
+        return self.in_units(self.draw(observations)[0].tanh())
 
     def in_units(self, actions: Tensor) -> Tensor:
         """From ±1 to the bounds of the environment."""
