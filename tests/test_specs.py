@@ -22,7 +22,7 @@ SAID = {
     ),
     Graph(7): "graphs with 7 features of each node",
     Graph(7, 1): "graphs with 7 features of each node and 1 feature of each edge",
-    Environment(Table(4), Discrete(2)): "environments with 2 actions, observed as tables of 4 columns",
+    Environment(Table(4), Discrete(2)): "environments with 2 actions and observations of 4 numbers",
 }
 
 

@@ -189,7 +189,11 @@ class Environment(Spec):
     def __str__(self) -> str:
         discrete = isinstance(self.actions, Discrete)
         actions = counted(self.actions.count, "action") if discrete else f"actions of {self.actions}"  # type: ignore[union-attr]
-        return f"environments with {actions}, observed as {self.observation}"
+        if isinstance(self.observation, Discrete):
+            return f"environments with {actions} and {counted(self.observation.count, 'state')}"
+        if isinstance(self.observation, Table):
+            return f"environments with {actions} and observations of {counted(self.observation.features, 'number')}"
+        return f"environments with {actions} and observations that are {self.observation}"
 
 
 def plain(spec: Spec) -> dict[str, Any]:

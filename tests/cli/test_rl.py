@@ -73,7 +73,11 @@ def broken(num):
 
 @pytest.mark.parametrize(
     ("fault", "word"),
-    [("return np.full(2, np.nan, np.float32), 1.0, False, False, {}", "NaN"), ("raise RuntimeError('stuck')", "stuck")],
+    [
+        ("return np.full(2, np.nan, np.float32), 1.0, False, False, {}", "NaN"),
+        ("raise RuntimeError('stuck')", "stuck"),
+        ("return np.full(2, 0.5, np.float32), 1.0, False, {}", "terminated, truncated, info from step"),
+    ],
 )
 def test_an_environment_that_fails_in_the_middle_is_named(quick, tmp_path, fault, word):
     (tmp_path / "broken.py").write_text(NAN.replace("FAULT", fault))
@@ -98,6 +102,7 @@ def test_what_cannot_be_put_back_goes_on_with_new_episodes_and_says_so(quick, tm
         (["dqn", "data.env=Pendulum-v1"], ["q-network", "sac"]),
         (["sac", "data.env=CartPole-v1"], ["soft-actor-critic", "dqn"]),
         (["ppo", "data.env=Blackjack-v1"], ["Blackjack-v1", "Tuple"]),
+        (["ppo", "data.env=table", "data.env.file=none.json"], ["none.json is not a file"]),
         (["ppo", "task.discount=1.5"], ["task.discount"]),
         (["ppo", "task.discount=-0.1"], ["task.discount"]),
         (["dqn", "task.discount=nan"], ["task.discount"]),

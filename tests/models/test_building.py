@@ -46,9 +46,7 @@ def test_the_error_says_what_the_model_takes_what_the_data_are_and_what_would_do
         "model=lenet takes pictures, but data=wine are tables of 13 columns. "
         "Take another model, such as encoder-classifier, highway, linear, mlp, softmax."
     )
-    with pytest.raises(
-        GradlabError, match=r"observed as tables of 4 columns\. Take another model, such as actor-critic, "
-    ):
+    with pytest.raises(GradlabError, match=r"observations of 4 numbers\. Take another model, such as actor-critic, "):
         build_model(Part("mlp"), Environment(Table(4), Discrete(2)), 2)
 
 

@@ -15,6 +15,7 @@ from gradlab.cli.output import console, print_json, say
 from gradlab.cli.training import CodeFiles, Json, Plain, load_code
 from gradlab.errors import GradlabError
 from gradlab.files import new_file
+from gradlab.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,7 +77,11 @@ def play(
         if moment.over:
             ends.append(moment)
             if not as_json:
-                say(screen, f"episode {moment.episode + 1}", f"return {moment.total:.4g} in {moment.length:,} steps")
+                say(
+                    screen,
+                    f"episode {moment.episode + 1}",
+                    f"return {moment.total:.4g} in {counted(moment.length, 'step')}",
+                )
     if out is not None:
         _save(Path(out), frames)
     returns = [end.total for end in ends]

@@ -92,7 +92,7 @@ class CartPole(Classic):
         pushed = (force + 0.05 * np.square(turning) * sin) / 1.1
         turns = (9.8 * sin - cos * pushed) / (0.5 * (4.0 / 3.0 - 0.1 * np.square(cos) / 1.1))
         speeds = pushed - 0.05 * turns * cos / 1.1
-        self.state = self.state + 0.02 * np.stack([velocity, speeds, turning, turns])
+        self.state = self.state + 0.02 * np.array([velocity, speeds, turning, turns])
         return np.ones(self.num), (np.abs(self.state[0]) > 2.4) | (np.abs(self.state[2]) > 12 * 2 * np.pi / 360)
 
     def observe(self) -> Array:
@@ -133,7 +133,7 @@ class Acrobot(Classic):
 
     def observe(self) -> Array:
         a, b, *turning = self.state
-        return np.stack([np.cos(a), np.sin(a), np.cos(b), np.sin(b), *turning], 1).astype(np.float32)
+        return np.array([np.cos(a), np.sin(a), np.cos(b), np.sin(b), *turning]).T.astype(np.float32, order="C")
 
     def render(self, copy: int = 0) -> Array | str:
         return drawing.two_links(*self.state[:2, copy])
@@ -148,7 +148,7 @@ def _acrobot(state: Array, torque: Array) -> Array:
     phi2 = 0.5 * 9.8 * np.cos(first + second - np.pi / 2.0)
     phi1 = -0.5 * _squared(bending) * sin - 1.0 * bending * turning * sin + 1.5 * 9.8 * np.cos(first - np.pi / 2) + phi2
     bends = (torque + d2 / d1 * phi1 - 0.5 * _squared(turning) * sin - phi2) / (0.25 + 1.0 - _squared(d2) / d1)
-    return np.stack([turning, bending, -(d2 * bends + phi1) / d1, bends])
+    return np.array([turning, bending, -(d2 * bends + phi1) / d1, bends])
 
 
 class Pendulum(Classic):
@@ -171,12 +171,12 @@ class Pendulum(Classic):
         upright = ((angle + np.pi) % (2 * np.pi)) - np.pi
         costs = _squared(upright) + 0.1 * _squared(turning) + 0.001 * _squared(torque)
         turning = np.clip(turning + (15.0 * np.sin(angle) + 3.0 * torque) * 0.05, -8.0, 8.0)
-        self.state = np.stack([angle + turning * 0.05, turning])
+        self.state = np.array([angle + turning * 0.05, turning])
         return -costs, np.zeros(self.num, bool)
 
     def observe(self) -> Array:
         angle, turning = self.state
-        return np.stack([np.cos(angle), np.sin(angle), turning], 1).astype(np.float32)
+        return np.array([np.cos(angle), np.sin(angle), turning]).T.astype(np.float32, order="C")
 
     def render(self, copy: int = 0) -> Array | str:
         return drawing.pendulum(self.state[0, copy])

@@ -24,6 +24,7 @@ _EXACT = ("gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.")
 _CARDS = "gymnasium.envs.toy_text.blackjack"  # whose hands are lists
 _STATELESS = ("OrderEnforcing", "PassiveEnvChecker", "TimeLimit")
 """Wrappers around them that keep nothing but the clock, which is put back: those that `gymnasium.make` adds."""
+_RESET, _STEP = ("observation", "info"), ("observation", "reward", "terminated", "truncated", "info")
 
 
 def installed() -> bool:
@@ -88,12 +89,15 @@ class InProcess(Environments):
 
     def reset(self, seed: int) -> Array:
         with _named(self.name):
-            self._last = self._array([copy.reset(seed=seed + i)[0] for i, copy in enumerate(self.copies)])
+            self._last = self._array(
+                [self._parts(copy.reset(seed=seed + i), _RESET)[0] for i, copy in enumerate(self.copies)]
+            )
         return self._last
 
     def step(self, actions: Array) -> Step:
         with _named(self.name):
-            results = [copy.step(action) for copy, action in zip(self.copies, self._actions(actions), strict=True)]
+            pairs = zip(self.copies, self._actions(actions), strict=True)
+            results = [self._parts(copy.step(action), _STEP) for copy, action in pairs]
             ended = np.array([result[2] for result in results], dtype=bool)
             truncated = np.array([result[3] for result in results], dtype=bool)
             rewards = np.array([result[1] for result in results], dtype=np.float64)
@@ -103,6 +107,16 @@ class InProcess(Environments):
                 for i in np.flatnonzero(over):
                     self._last[i] = self.copies[i].reset()[0]
         return Step(self._last, rewards, ended, truncated & ~ended, final)
+
+    def _parts(self, returned: Any, names: tuple[str, ...]) -> Any:
+        """What `step` or `reset` returned, where it is as many values as gymnasium's have."""
+        if isinstance(returned, tuple) and len(returned) == len(names):
+            return returned
+        what = f"{len(returned)} values" if isinstance(returned, tuple) else f"one {type(returned).__name__}"
+        raise TrainingError(
+            f"The environment {self.name} must return {', '.join(names)} from {'step' if names == _STEP else 'reset'}, "
+            f"but it returned {what}. Mend the environment."
+        )
 
     def _array(self, observations: list[Any]) -> Array:
         array = np.array(observations, dtype=self._dtype)

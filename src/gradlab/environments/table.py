@@ -35,6 +35,8 @@ class TableFile(TypedDict):
 
 def read_process(path: Path) -> DecisionProcess:
     """The process in a file, refused by the row that is wrong."""
+    if not path.is_file():
+        raise GradlabError(f"data.env.file={path} is not a file. {_ADVICE}")
     content = read_json(path, TableFile, _ADVICE)
     try:
         return DecisionProcess(content["transition"], content["rewards"], start=content.get("start", 0))

@@ -40,6 +40,7 @@ def next_section(run: "Run") -> Html:
     uses = {
         "generate": {"Let the model write": f"gradlab generate {path} --prompt TEXT{code}"},
         "draw": {"Draw samples": f"gradlab generate {path} -n 64{code}"},
+        "play": {"Watch it play": f"gradlab play {path} --out play.gif{code}"},
         "predict": {"Apply the model to inputs of your own": f"gradlab predict {path} INPUT{code}"},
     }
     repeat = f"gradlab train {shlex.quote(str(run.path / 'recipe.toml'))}{code}"

@@ -27,6 +27,9 @@ def learning_section(run: "Run") -> Html:
     if log["train-sample"]:
         sample = "The train sample is as many training examples as the validation split has"
         words.insert(0, f"{sample}, judged at the same moments.")
+    if log["train"] and log["train"][0]["update_ratio"] and _clock(run) == "step":
+        updates, steps = log["train"][-1]["step"], run.recipe.data.values["steps"]
+        words.append(f"A step here is an update: {updates:,} of them for {steps:,} steps in the environment.")
     knobs = run.recipe.task.values
     if knobs.get("label_smoothing") or knobs.get("class_weights", "none") != "none":
         minimised = "the one that is minimised, with smoothed labels or weighted classes"

@@ -25,7 +25,7 @@ def playing_section(run: "Run") -> Html:
     with in_evaluation(run.model):
         returns, lengths = played(run.model, episodes, seen)
     random = run.finished["baselines"]["test"]["random actions"]["return"]
-    note = f"Random actions have {number(random)} on average."
+    note = f"Random actions earn {number(random)} on average."
     figures = [
         histogram("Returns", returns, note, xaxis=axis("sum of rewards"), yaxis=axis("episodes")),
         histogram("Lengths of episodes", lengths, "", xaxis=axis("steps"), yaxis=axis("episodes")),

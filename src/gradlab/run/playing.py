@@ -12,11 +12,10 @@ from gradlab.errors import GradlabError
 from gradlab.models.policies import Policy
 from gradlab.models.policies.policy import in_bounds
 from gradlab.nn.modes import evaluating
+from gradlab.tasks.playing.play import LONGEST
 
 if TYPE_CHECKING:
     from gradlab.run.folder import Run
-
-_LONGEST = 100_000  # steps of an episode that has no limit of its own
 
 
 @dataclass(frozen=True)
@@ -57,12 +56,12 @@ def moments(run: "Run", episodes: int, seed: int, render: bool) -> Iterator[Mome
         with evaluating(policy):
             for episode in range(episodes):
                 observed, total = copy.reset(split.seed + seed + episode), 0.0
-                for length in range(1, _LONGEST + 1):
+                for length in range(1, LONGEST + 1):
                     frames = [copy.render()] if render else []
                     actions = in_bounds(policy.act(torch.as_tensor(observed, device=device)), copy.actions)
                     step = check_step(copy.step(actions), split.env.name)
                     observed, total = step.observations, total + float(step.rewards[0])
-                    over = bool(step.over[0]) or length == _LONGEST
+                    over = bool(step.over[0]) or length == LONGEST
                     if over and frames and isinstance(frames[0], str):
                         frames.append(copy.render())
                     yield Moment(episode, frames, total, length, over)

@@ -277,7 +277,7 @@ class NodeTable:
             what = f"the edge leads {way} a node {names[row]!r}, which {lacks} does not have"
             raise GradlabError(
                 f"{listing.place(row)}, column {column!r}: {what if names[row] else 'the name of a node is missing'} "
-                f"({counted(len(unknown), 'row')} in all). Add the node, or remove the edge."
+                f"({counted(len(unknown), 'such edge')}). Add the node, or remove the edge."
             )
         return numbers
 

@@ -24,7 +24,7 @@ class ActorCritic(Policy):
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         seen = self.observation(observations)
-        return self.actor(seen), self.critic(seen)[..., 0]
+        return self.actor(seen), self.critic(seen).squeeze(-1)
 
     def outputs(self, observations: Tensor) -> Tensor:
         """Of the policy alone."""
@@ -36,7 +36,7 @@ class ActorCritic(Policy):
         return distribution.mode(outputs) if greedy else distribution.draw(outputs, distribution.noise(len(outputs)))
 
     def value(self, observations: Tensor) -> Tensor:
-        value: Tensor = self.critic(self.observation(observations))[..., 0]
+        value: Tensor = self.critic(self.observation(observations)).squeeze(-1)
         return value
 
 

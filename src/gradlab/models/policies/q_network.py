@@ -40,8 +40,8 @@ class QNetwork(Policy):
         super().__init__(inputs, normalise)
         if not isinstance(inputs.actions, Discrete):
             raise GradlabError(
-                "model=q-network chooses among a few actions, but these are numbers within bounds. Take the recipe "
-                "sac or ppo."
+                f"model=q-network chooses one of a few actions, but here an action is {inputs.actions}. Take the "
+                "recipe sac or ppo."
             )
         actions = inputs.actions.count
         if dueling:

@@ -35,8 +35,8 @@ class SoftActorCritic(Policy):
         super().__init__(inputs, normalise)
         if not isinstance(inputs.actions, Box):
             raise GradlabError(
-                "model=soft-actor-critic gives numbers within bounds, but here one of a few actions is chosen. Take "
-                "the recipe dqn or ppo."
+                "model=soft-actor-critic acts by numbers within bounds, but here an action is one of "
+                f"{inputs.actions.count}. Take the recipe dqn or ppo."
             )
         low, high = torch.tensor(inputs.actions.low), torch.tensor(inputs.actions.high)
         self.register_buffer("low", low)
@@ -45,15 +45,21 @@ class SoftActorCritic(Policy):
         self.actor = self.network(hidden, activation, 2 * size)
         self.critics = nn.ModuleList([self.network(hidden, activation, 1, beside=size) for _ in range(2)])
         self.targets = copy.deepcopy(self.critics).requires_grad_(False)
+        # Listed once: to walk through modules takes longer than to move their weights.
+        self.slow, self.fast = list(self.targets.parameters()), list(self.critics.parameters())
         self.log_alpha = nn.Parameter(torch.tensor(math.log(alpha)))
         self.follow = follow
 
-    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
-        """Actions within ±1 that are drawn, and log π of each."""
+    def draw(self, observations: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """u for each observation, with log σ and the noise that it was made of."""
         mean, log_std = self.actor(self.observation(observations)).chunk(2, -1)
         log_std = log_std.clamp(*_LOG_STD)
         noise = torch.randn_like(mean)
-        before = mean + log_std.exp() * noise
+        return mean + log_std.exp() * noise, log_std, noise
+
+    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
+        """Actions within ±1 that are drawn, and log π of each."""
+        before, log_std, noise = self.draw(observations)
         normal = -0.5 * noise.square() - log_std - 0.5 * math.log(2 * math.pi)
         # log |da/du| = log(1 - tanh² u), in a form that does not overflow.
         squashed = 2 * (math.log(2) - before - F.softplus(-2 * before))
@@ -63,12 +69,12 @@ class SoftActorCritic(Policy):
         """By both critics, or by their slow copies."""
         x = torch.cat([self.observation(observations), actions], -1)
         first, second = self.targets if later else self.critics
-        return first(x)[..., 0], second(x)[..., 0]
+        return first(x).squeeze(-1), second(x).squeeze(-1)
 
     def act(self, observations: Tensor, greedy: bool = True) -> Tensor:
         if greedy:
             return self.in_units(self.actor(self.observation(observations)).chunk(2, -1)[0].tanh())
-        return self.in_units(self(observations)[0])
+        return self.in_units(self.draw(observations)[0].tanh())
 
     def in_units(self, actions: Tensor) -> Tensor:
         """From ±1 to the bounds of the environment."""
@@ -81,7 +87,7 @@ class SoftActorCritic(Policy):
     @torch.no_grad()
     def advance(self, skip: Tensor | None) -> None:
         """After each update the slow copies follow a little."""
-        torch._foreach_lerp_(list(self.targets.parameters()), list(self.critics.parameters()), self.follow)
+        torch._foreach_lerp_(self.slow, self.fast, self.follow)
 
 
 @models.register("soft-actor-critic")

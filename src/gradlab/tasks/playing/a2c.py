@@ -46,10 +46,12 @@ class A2C(Play):
 
     def loss(self, model: ActorCritic, batch: Batch) -> Mapping[str, Loss]:
         outputs, values = model(batch["observations"])
-        log_probs, entropy = model.distribution.log_prob(outputs, batch["actions"])
+        log_probs = model.distribution.log_prob(outputs, batch["actions"])
         error, count = (values - batch["returns"]).square().sum(), len(values)
         losses: dict[str, Loss] = {
-            "policy": (policy_gradient(log_probs, batch["advantages"]), count),
-            "value": (self.value * error, count),
+            "policy_loss": (policy_gradient(log_probs, batch["advantages"]), count),
+            "value_loss": (self.value * error, count),
         }
-        return losses | ({"bonus": (-self.entropy * entropy.sum(), count)} if self.entropy else {})
+        if self.entropy:
+            losses["entropy_bonus"] = -self.entropy * model.distribution.entropy(outputs).sum(), count
+        return losses

@@ -92,8 +92,8 @@ class DQN(Play):
         with torch.no_grad():
             later = model.later(batch["next_observations"])
             chosen = (model(batch["next_observations"]) if self.double else later).argmax(-1, keepdim=True)
-            target = batch["rewards"] + batch["discounts"] * later.gather(-1, chosen)[..., 0]
-        values = model(batch["observations"]).gather(-1, batch["actions"][..., None])[..., 0]
+            target = batch["rewards"] + batch["discounts"] * later.gather(-1, chosen).squeeze(-1)
+        values = model(batch["observations"]).gather(-1, batch["actions"].unsqueeze(-1)).squeeze(-1)
         if "weights" not in batch:
             return F.smooth_l1_loss(values, target, reduction="sum"), len(target)
         if self.replay is not None:

@@ -20,7 +20,7 @@ from gradlab.wording import counted
 Discount = Annotated[Probability, "how much less a reward counts for each step that it comes later"]
 
 _TOGETHER = 100  # episodes
-_LONGEST = 100_000  # steps of an episode that has no limit of its own
+LONGEST = 100_000  # steps of an episode that has no limit of its own
 
 
 class Play(Task):
@@ -93,7 +93,7 @@ def played(model: Any, episodes: Episodes, seen: list[Any] | None = None) -> tup
         rows = slice(first, min(first + _TOGETHER, len(episodes)))
         copies = episodes.open(rows.stop - rows.start)
         observed, open_ones = copies.reset(episodes.seed + first), np.ones(copies.num, bool)
-        for _ in range(_LONGEST):
+        for _ in range(LONGEST):
             if seen is not None:
                 seen.append(observed[open_ones])
             actions = model.act(torch.as_tensor(observed, device=device))

@@ -62,11 +62,13 @@ class PPO(Play):
 
     def loss(self, model: ActorCritic, batch: Batch) -> Mapping[str, Loss]:
         outputs, values = model(batch["observations"])
-        log_probs, entropy = model.distribution.log_prob(outputs, batch["actions"])
+        log_probs = model.distribution.log_prob(outputs, batch["actions"])
         better, count = standardised(batch["advantages"]), len(values)
         ratio = (log_probs - batch["log_probs"]).exp()
         clipped = ratio.clamp(1 - self.clip, 1 + self.clip)
         policy = -torch.minimum(ratio * better, clipped * better).sum()
         error = (values - batch["returns"]).square().sum()
-        losses: dict[str, Loss] = {"policy": (policy, count), "value": (self.value * error, count)}
-        return losses | ({"bonus": (-self.entropy * entropy.sum(), count)} if self.entropy else {})
+        losses: dict[str, Loss] = {"policy_loss": (policy, count), "value_loss": (self.value * error, count)}
+        if self.entropy:
+            losses["entropy_bonus"] = -self.entropy * model.distribution.entropy(outputs).sum(), count
+        return losses

@@ -66,10 +66,10 @@ class Reinforce(Play):
     def loss(self, model: ActorCritic, batch: Batch) -> Mapping[str, Loss]:
         known = batch["weights"] > 0
         outputs, values = model(batch["observations"][known])
-        log_probs, _ = model.distribution.log_prob(outputs, batch["actions"][known])
+        log_probs = model.distribution.log_prob(outputs, batch["actions"][known])
         advantages, count = batch["advantages"][known], len(values)
         advantages = standardised(advantages) if self.baseline else advantages
-        losses: dict[str, Loss] = {"policy": (policy_gradient(log_probs, advantages), count)}
+        losses: dict[str, Loss] = {"policy_loss": (policy_gradient(log_probs, advantages), count)}
         if self.baseline:
-            losses["value"] = torch.square(values - batch["returns"][known]).sum(), count
+            losses["value_loss"] = torch.square(values - batch["returns"][known]).sum(), count
         return losses

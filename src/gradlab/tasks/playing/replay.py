@@ -48,13 +48,13 @@ class Memory:
         """Columns are written once for all rows: a write for each would take longer than the step itself."""
         self.written += len(rows)
         rows = rows[-self.size :]
-        places = torch.arange(self.written - len(rows), self.written) % self.size
+        places = np.arange(self.written - len(rows), self.written) % self.size
         for column, values in zip(self.columns.values(), zip(*rows, strict=True), strict=True):
-            column[places] = torch.as_tensor(np.stack(values)).to(column.dtype)
-        self.priorities[places] = self.priorities.max().item() or 1.0
+            column.numpy()[places] = values  # of the same memory, since NumPy is faster with so few rows
+        self.priorities.numpy()[places] = self.priorities.max().item() or 1.0
 
     def batch(self, rows: Tensor) -> Batch:
-        return {name: column[rows] for name, column in self.columns.items()}
+        return {name: column.index_select(0, rows) for name, column in self.columns.items()}
 
 
 class Replay(Stream):
@@ -77,8 +77,12 @@ class Replay(Stream):
         updates: int,
         priority: float = 0.0,
         correction: float = 0.0,
+        measure: Callable[[Any], dict[str, float]] = lambda model: {},
     ):
-        """The first `before` steps are random; a `priority` is the power of the error by which steps are drawn."""
+        """The first `before` steps are random; a `priority` is the power of the error by which steps are drawn.
+
+        `measure` has what else of the model belongs in the log.
+        """
         if every % acting.copies:
             raise GradlabError(
                 f"task.every={every} steps between updates cannot be divided among data.copies={acting.copies}."
@@ -86,7 +90,7 @@ class Replay(Stream):
         self.acting, self.act, self.discount, self.n_steps, self.size = acting, act, discount, steps, size
         least = max(before, steps * acting.copies)  # so that there is something to draw
         self.before, self.every, self.updates = -(-least // every) * every, every, updates
-        self.priority, self.correction = priority, correction
+        self.priority, self.correction, self.measure = priority, correction, measure
         rounds = updates_of(acting, every, 1) - self.before // every
         if rounds < 1:
             raise GradlabError(f"data.steps={acting.steps:,} ends before task.before={before:,}: nothing is learned.")
@@ -174,7 +178,7 @@ class Replay(Stream):
         self.memory.priorities[rows.cpu()] = errors.detach().cpu().abs() + 1e-6
 
     def figures(self) -> dict[str, float]:
-        return self.ongoing.figures()
+        return {**self.ongoing.figures(), **self.measure(self.model)}
 
     def snapshot(self) -> dict[str, Any]:
         if self.memory is None:

@@ -40,7 +40,7 @@ class Rollouts(Stream):
         self.rows = length * acting.copies
         self.batch: Batch = {}
         self.order = torch.empty(0, dtype=torch.int64)
-        self.told: dict[str, float] = {}
+        self.measured: dict[str, float] = {}
         self.batch_size, self.seed = self.rows, 0
         self._count()
 
@@ -71,9 +71,11 @@ class Rollouts(Stream):
                 self._gather(number)
             if position % self.pieces == 0:
                 self.order = torch.randperm(self.rows) if self.pieces > 1 else torch.arange(self.rows)
-            rest = self.order[position % self.pieces * self.batch_size :]
-            for rows in torch.split(rest, self.batch_size):
-                yield {name: part[rows] for name, part in self.batch.items()} if self.pieces > 1 else self.batch
+            rest = self.order[position % self.pieces * self.batch_size :].to(self.device)
+            # Put in order once for a pass, of which the minibatches are then parts.
+            parts = [part.index_select(0, rest).split(self.batch_size) for part in self.batch.values()]
+            for minibatch in zip(*parts, strict=True):
+                yield dict(zip(self.batch, minibatch, strict=True))
                 step += 1
 
     def _gather(self, number: int) -> None:
@@ -85,7 +87,7 @@ class Rollouts(Stream):
         with torch.inference_mode():
             rollout, next_values = self._act()
             credit = self.credit(rollout, next_values)
-            self.told = {
+            self.measured = {
                 "entropy": rollout.pop("entropies").mean().item(),
                 "value_error": (credit["returns"] - rollout["values"]).square().mean().item(),
             }
@@ -114,7 +116,8 @@ class Rollouts(Stream):
         rollout["values"] = model.value(rollout["observations"].flatten(0, 1)).view(self.length, n)
         rollout["rewards"] = torch.stack(rewards).to(rollout["values"])
         rollout["over"] = torch.stack(over).to(rollout["values"])
-        rollout["log_probs"], rollout["entropies"] = distribution.log_prob(rollout.pop("outputs"), rollout["actions"])
+        rollout["entropies"] = distribution.entropy(rollout["outputs"])
+        rollout["log_probs"] = distribution.log_prob(rollout.pop("outputs"), rollout["actions"])
         # After an end nothing comes; what was only cut off by a limit of time would have gone on.
         next_values = torch.cat([rollout["values"][1:], after[None]]) * (1 - rollout["over"])
         if finals:
@@ -128,23 +131,22 @@ class Rollouts(Stream):
 
         The mean of −log ρ is the same on average, but of a sample it can be negative.
         """
-        figures = {**self.ongoing.figures(), **self.told}
+        figures = {**self.ongoing.figures(), **self.measured}
         if self.batch:
             with torch.no_grad():
                 outputs, _ = self.model(self.batch["observations"])
-                log_probs, _ = self.model.distribution.log_prob(outputs, self.batch["actions"])
-                log_ratio = log_probs - self.batch["log_probs"]
+                log_ratio = self.model.distribution.log_prob(outputs, self.batch["actions"]) - self.batch["log_probs"]
                 figures["kl"] = (log_ratio.exp() - 1 - log_ratio).mean().item()
         return figures
 
     def snapshot(self) -> dict[str, Any]:
         if not self.batch:
             return {}
-        kept = {"batch": dict(self.batch), "order": self.order, "told": dict(self.told)}
+        kept = {"batch": dict(self.batch), "order": self.order, "measured": dict(self.measured)}
         return {**kept, "ongoing": self.ongoing.snapshot()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         if snapshot:
             self.batch = {name: part.to(self.device) for name, part in snapshot["batch"].items()}
-            self.order, self.told = snapshot["order"], dict(snapshot["told"])
+            self.order, self.measured = snapshot["order"], dict(snapshot["measured"])
             self.ongoing.restore(snapshot["ongoing"], self.seed)

@@ -47,12 +47,23 @@ class SAC(Play):
         self.every, self.updates = every, updates
 
     def stream(self, acting: Acting) -> Replay:
-        sizes = {"size": min(self.size, acting.steps), "before": self.before}
-        return Replay(acting, self.act, discount=self.discount, every=self.every, updates=self.updates, **sizes)
+        return Replay(
+            acting,
+            self.act,
+            discount=self.discount,
+            size=min(self.size, acting.steps),
+            before=self.before,
+            every=self.every,
+            updates=self.updates,
+            measure=self.measure,
+        )
 
     def act(self, model: SoftActorCritic, observations: Tensor, share: float) -> Tensor:
-        drawn: Tensor = model(observations)[0]
-        return drawn
+        return model.draw(observations)[0].tanh()
+
+    def measure(self, model: SoftActorCritic) -> dict[str, float]:
+        """The entropy of the policy where the last batch has been, and α, which weighs it."""
+        return {"entropy": -self.log_probs.mean().item(), "temperature": model.log_alpha.exp().item()}
 
     def objectives(self) -> Mapping[str, Objective]:
         return {
