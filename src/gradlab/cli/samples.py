@@ -131,8 +131,10 @@ def _check(path: Path, run: Run, count: int, options: Drawing) -> None:
         raise GradlabError(
             f"{shown:,} samples take {size / 1e9:,.0f} GB, and {folder} has {free / 1e9:,.0f} GB left. Ask for fewer."
         )
-    if suffix != ".npz" and shown > _MOST_SHOWN:
-        raise GradlabError(f"A picture of {shown:,} samples is too large to be seen. Write arrays: --out FILE.npz")
+    # Frames of points are of one size, however many there are; those of pictures add up.
+    seen = count if suffix == ".gif" and _shape(run) == (2,) else shown
+    if suffix != ".npz" and seen > _MOST_SHOWN:
+        raise GradlabError(f"A picture of {seen:,} samples is too large to be seen. Write arrays: --out FILE.npz")
     if options.kind != "samples":  # which become one array: two of doubles on the way
         from gradlab.data.memory import check_memory
 
