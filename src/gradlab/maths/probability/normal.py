@@ -166,10 +166,10 @@ class Normal:
         return ((a * self.mean).sum(-1) + 0.5 * quadratic).exp()
 
     def _points(self, x: Any) -> Tensor:
-        x = tensor(x).to(self.mean)
-        if x.shape[-1:] != (self.dim,):
-            raise GradlabError(f"Normal: points have {self.dim} entries, got the shape {tuple(x.shape)}.")
-        return x
+        points = tensor(x).to(self.mean)
+        if points.shape[-1:] != (self.dim,):
+            raise GradlabError(f"Normal: points have {self.dim} entries, got the shape {tuple(points.shape)}.")
+        return points
 
     def _chosen(self, indices: Sequence[int]) -> list[int]:
         chosen = list(indices)

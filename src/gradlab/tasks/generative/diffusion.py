@@ -209,7 +209,8 @@ class Diffusion(Generative):
 
     def _surprise(self, model: Any, split: Any, log_p: Callable[[Batch], Tensor]) -> Figures:
         """-log p, a density in raw units as that of `task=density`."""
-        shape, log_scale = getattr(model, "shape", ()), self.targets.log_scale
+        shape: tuple[int, ...] = getattr(model, "shape", ())
+        log_scale = self.targets.log_scale
         if len(shape) != 1 or shape[0] > _POINTS or log_scale is None:
             return {}
         nats = log_scale - torch.cat([log_p(batch) for batch in split.batches(4096)]).double().mean().item()
