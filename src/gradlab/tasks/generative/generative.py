@@ -206,7 +206,9 @@ class Generative(Task):
         samples = {name: judge.count(len(split)) for name, split in splits.items() if has_inputs(split)}
         judged = {"features": judge.kind, "dimension": judge.dimension, "draws": DRAWS, "samples": samples}
         few = [
-            f"There are too few {name} examples to judge samples by." for name, count in samples.items() if not count
+            f"Samples are not compared with {name} examples: {judge.missing(len(splits[name]))}."
+            for name, count in samples.items()
+            if not count
         ]
         return {"judged": judged, **({"notes": few} if few else {})}
 
