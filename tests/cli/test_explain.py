@@ -134,9 +134,18 @@ def test_a_picture_is_written_as_a_page(quick: ForkServer, tmp_path: Path) -> No
     assert "Sobel x: upright edges" in (tmp_path / "x.html").read_text("utf-8")
     shown = quick("explain", "lstm-memory-law", "--show", "y.html", "--json", cwd=tmp_path).json
     assert shown == {"name": "lstm-memory-law", "picture": "y.html"}
-    check_refused(quick("explain", "filters", cwd=tmp_path), "gradlab explain filters --show filters.html")
+    out = quick("explain", "filters", cwd=tmp_path).out
+    assert "gradlab explain filters --show filters.html" in out
+    assert "edge-kernels" in out
+    assert "edge-kernels" in quick("explain", "filters", "--json", cwd=tmp_path).json["shows"]
     refused = quick("explain", "filters", "--show", "x.png", cwd=tmp_path, env={"PATH": ""})
     check_refused(refused, "A PNG needs Chromium or Chrome on this machine")
+
+
+def test_what_has_no_picture_shows_its_page(quick: ForkServer, tmp_path: Path) -> None:
+    for name, words in (("einsum", "summed"), ("multiply-gate", "multiplies"), ("norm.rms", "RMS")):
+        assert quick("explain", name, "--show", "x.html", cwd=tmp_path).out.split() == ["page", "x.html"]
+        assert words in (tmp_path / "x.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

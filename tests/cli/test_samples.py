@@ -144,7 +144,8 @@ def test_ways_between_noises_and_the_way_from_noise(quick: ForkServer, folder: P
     many = np.load(folder / "many.npz")["x"]  # more than are drawn at once
     assert many.shape == (10, 300, 2)
     assert not np.array_equal(many[:, :44], many[:, 256:])
-    assert quick("generate", "moons", "--trajectory", "--out", "points.gif", *CODE, cwd=folder).code == 0
+    asked = ["generate", "moons", "--trajectory", "--out", "points.gif", "-n", 1000, "--steps", 20, *CODE]
+    assert quick(*asked, cwd=folder).code == 0  # 21,000 points, of which a frame has 1,000
     assert quick("generate", "moons", "--interpolate", *CODE, cwd=folder).code == 0
 
 
@@ -187,7 +188,7 @@ def test_options_that_a_kind_of_model_does_not_know_are_refused(quick: ForkServe
     assert quick("train", "drawn-moons", "--out", "run", *CODE, cwd=tmp_path).code == 0
     for option in (["--steps", 5], ["--sampler", "ddim"], ["--guidance", 2]):
         check_refused(quick("generate", "run", *option, *CODE, cwd=tmp_path), f"without {option[0]}")
-    check_refused(quick("generate", "run", "--trajectory", *CODE, cwd=tmp_path), "step by step")
+    check_refused(quick("generate", "run", "--trajectory", *CODE, cwd=tmp_path), "step by step", "Leave out --traj")
 
 
 def test_other_runs_are_told_how_they_are_used(quick: ForkServer, folder: Path, iris: Path) -> None:

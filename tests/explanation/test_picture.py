@@ -21,7 +21,7 @@ from gradlab.explanation.picture import (
     figures,
     has_figure,
     shown,
-    write_figure,
+    write_shown,
 )
 from gradlab.explanation.walk import walks
 from gradlab.nn.blocks import blocks
@@ -117,7 +117,7 @@ def test_every_picture_has_axes_a_note_and_finite_numbers(name: str):
 
 
 def test_a_page_is_written(tmp_path: Path):
-    write_figure("quadratic-cost", tmp_path / "cost.HTML")
+    write_shown(tmp_path / "cost.HTML", lambda: figure_page("quadratic-cost", figure_of("quadratic-cost")()))
     text = (tmp_path / "cost.HTML").read_text("utf-8")
     assert "<h1>quadratic-cost</h1>" in text
     assert "softmax attention" in text
@@ -126,7 +126,7 @@ def test_a_page_is_written(tmp_path: Path):
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="a PNG is drawn by Chromium")
 def test_a_png_is_drawn_by_a_browser(tmp_path: Path):
-    write_figure("quadratic-cost", tmp_path / "cost.png")
+    write_shown(tmp_path / "cost.png", lambda: figure_page("quadratic-cost", figure_of("quadratic-cost")()))
     with Image.open(tmp_path / "cost.png") as image:
         pixels = np.asarray(image.convert("RGB")).astype(int)
     assert pixels.shape[1] == 1000
@@ -135,22 +135,22 @@ def test_a_png_is_drawn_by_a_browser(tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["cost.png"]
 
 
-def test_a_name_without_a_picture_is_told_with_those_that_have_one(tmp_path: Path):
+def test_a_name_without_a_picture_is_told_with_those_that_have_one():
     with pytest.raises(
         GradlabError, match=r"There is no picture of activation.leaky_relu. There are pictures of: .*filters"
     ):
-        write_figure("activation.leaky_relu", tmp_path / "x.html")
+        figure_of("activation.leaky_relu")
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path):
     with pytest.raises(GradlabError, match=r"ending in .html or .png"):
-        write_figure("filters", tmp_path / "x.svg")
+        write_shown(tmp_path / "x.svg", str)
 
 
 def test_without_a_browser_a_png_is_refused_before_anything_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(GradlabError, match=r"needs Chromium or Chrome .* Use --show FILE.html"):
-        write_figure("filters", tmp_path / "x.png")
+        write_shown(tmp_path / "x.png", str)
     assert not list(tmp_path.iterdir())
 
 
@@ -161,7 +161,7 @@ def test_a_browser_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     broken.chmod(0o755)
     monkeypatch.setenv("PATH", f"{broken.parent}:/bin:/usr/bin")
     with pytest.raises(GradlabError, match=r"could not draw the page. Write it instead: --show FILE.html"):
-        write_figure("filters", tmp_path / "x.png")
+        write_shown(tmp_path / "x.png", str)
     assert not (tmp_path / "x.png").exists()
 
 

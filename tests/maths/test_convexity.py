@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -103,3 +104,16 @@ def test_what_cannot_be_asked_is_told():
         convexity.jensen_gap(lambda x: x[..., 0], torch.zeros(2, 1), torch.full((3,), 1 / 3))
     with pytest.raises(GradlabError, match=r"weights: probabilities must sum to 1, and these sum to 1.5"):
         convexity.jensen_gap(lambda x: x[..., 0], torch.zeros(2, 1), torch.tensor([1.0, 0.5]))
+
+
+def test_points_may_be_arrays():
+    points = np.linspace(-1.0, 1.0, 9)[:, None]
+    assert convexity.convexity_counterexample(bowl, points) is None
+    assert convexity.set_counterexample(convexity.below_set(bowl, 0.5), points) is None
+    assert float(convexity.jensen_gap(bowl, points[[0, -1]], [0.5, 0.5])) == 1
+    assert (convexity.smallest_curvature(bowl, points) == 2).all()
+    assert convexity.local_minima(bowl, points[::4])[1].max() < 1e-12
+
+
+def bowl(x):
+    return x.square().sum(-1)

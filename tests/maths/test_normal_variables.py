@@ -8,15 +8,18 @@ import torch
 from scipy.stats import multivariate_normal
 
 from gradlab.errors import GradlabError
+from gradlab.maths.markov import NormalKernel
 from gradlab.maths.probability import (
     Normal,
     by_parts,
     isserlis,
     kolmogorov_distance,
+    ky_fan_distance,
     levy_distance,
     lp_error,
     normal_mean,
     pairings,
+    probability_apart,
     running_mean,
     typewriter,
     walk_table,
@@ -139,3 +142,22 @@ def test_running_means_far_from_zero_keep_their_digits(rng):
     mean, error = running_mean(x)
     np.testing.assert_allclose(error[-1], x.std(ddof=1) / np.sqrt(1000), rtol=1e-6)
     np.testing.assert_allclose(mean[-1], x.mean(), rtol=1e-15)
+
+
+def test_points_may_be_arrays_and_lists():
+    normal, point = Normal([0.0, 1.0], [[2.0, 1.0], [1.0, 1.0]]), [0.3, 0.4]
+    for function in (normal.log_density, normal.density, normal.moment_generating):
+        wanted = function(torch.tensor(point, dtype=torch.float64))
+        assert function(point) == function(np.array(point)) == wanted
+    walk = NormalKernel([[2.0]])
+    assert walk.density(np.zeros((1, 1)), [[1.0]]) == walk.density(torch.zeros(1, 1), torch.ones(1, 1))
+    with pytest.raises(GradlabError, match="points have 2 entries, got the shape"):
+        normal.moment_generating([1.0, 2.0, 3.0])
+
+
+def test_variables_on_outcomes_may_be_lists():
+    x, y = [0.0, 3.0], [0.0, 1.0]
+    assert lp_error(x, y, 1) == 1
+    assert probability_apart(x, y, 0.5) == 0.5
+    assert ky_fan_distance(x, y) == 0.5
+    assert levy_distance([0.0], [0.3]) == pytest.approx(0.3)

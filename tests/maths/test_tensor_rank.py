@@ -77,3 +77,11 @@ def test_unfolded_entries_are_where_they_belong():
     x = torch.arange(24.0).reshape(2, 3, 4)
     assert unfold(x, (1,))[2].tolist() == x[:, 2].flatten().tolist()
     assert unfold(x, (0, 2)).shape == (8, 3)
+
+
+def test_roundings_of_a_type_add_no_rank():
+    for seed in range(20):
+        draw = torch.Generator().manual_seed(seed)
+        product = torch.randn(4, 2, generator=draw) @ torch.randn(2, 5, generator=draw)
+        found = tensor_rank(product)
+        assert (found.lower, found.upper) == (2, 2)

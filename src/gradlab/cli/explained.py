@@ -144,6 +144,14 @@ def _show_law(screen: Console, law: LawExplanation) -> None:
     _show_code(screen, law.codes)
 
 
+def show_picture(screen: Console, name: str, title: str, shows: list[str]) -> None:
+    screen.print(Text.assemble((name, "bold"), f"  {title}."))
+    screen.print()
+    if shows:
+        say(screen, "shows too", ", ".join(shows))
+    _show_where_drawn(screen, name)
+
+
 def _show_where_drawn(screen: Console, name: str) -> None:
     from gradlab.explanation.picture import has_figure
 

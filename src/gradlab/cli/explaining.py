@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradlab.cli.explained import show as show_text
+from gradlab.cli.explained import show_picture
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
-from gradlab.errors import GradlabError
 from gradlab.files import write_file
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def explain(
     html
         Write a web page to this file.
     show
-        Write a picture of it to this file: .html, to be pointed at, or .png, which needs Chromium.
+        Write a picture of it to this file: .html, to be pointed at, or .png, which needs Chromium. Of what has no
+        picture it is the page.
     """
     from gradlab.explanation.names import family, find, groups
 
@@ -64,8 +65,11 @@ def explain(
         _list(listed, plain, as_json)
         return
     whole = find(name)
-    if show is not None or not _has_text(whole):
+    if show is not None:
         _draw(whole, show, plain, as_json)
+        return
+    if not _has_text(whole):
+        _name_picture(whole, plain, as_json)
         return
     subject = _subject(whole)
     if html is not None:
@@ -90,16 +94,28 @@ def _has_text(name: str) -> bool:
     return any(name in known for known in (blocks, parts(), WALKS, walks(), law_summaries(), functions()))
 
 
-def _draw(name: str, show: str | None, plain: bool, as_json: bool) -> None:
-    from gradlab.explanation.picture import write_figure
+def _draw(name: str, show: str, plain: bool, as_json: bool) -> None:
+    """The picture, or where there is none the page."""
+    from gradlab.explanation.picture import figure_of, figure_page, has_figure, write_shown
 
-    if show is None:
-        raise GradlabError(f"{name} is a picture. Say where to: gradlab explain {name} --show {name}.html")
-    write_figure(name, Path(show))
+    drawn = has_figure(name)
+    write_shown(Path(show), lambda: figure_page(name, figure_of(name)()) if drawn else _page(_subject(name)))
+    kind = "picture" if drawn else "page"
     if as_json:
-        print_json({"name": name, "picture": show})
+        print_json({"name": name, kind: show})
     else:
-        say(console(plain), "picture", show)
+        say(console(plain), kind, show)
+
+
+def _name_picture(name: str, plain: bool, as_json: bool) -> None:
+    """What a picture shows, without drawing it."""
+    from gradlab.explanation.picture import figure_title, shown_by
+
+    if as_json:
+        print_json({"name": name, "title": figure_title(name), "shows": shown_by(name)})
+        return
+    screen = console(plain)
+    show_picture(screen, name, figure_title(name), shown_by(name))
 
 
 def _subject(name: str) -> Subject:

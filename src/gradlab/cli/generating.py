@@ -12,7 +12,7 @@ from rich.text import Text
 
 from gradlab.cli.files import read_text
 from gradlab.cli.output import console, print_json
-from gradlab.cli.samples import Drawing, draw_samples
+from gradlab.cli.samples import DrawingOptions, draw_samples
 from gradlab.cli.training import CodeFiles, Json, Plain, load_code
 from gradlab.errors import GradlabError, notice
 from gradlab.printable import printable
@@ -26,7 +26,7 @@ _LENGTH = 200  # tokens written by default
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Writing:
+class WritingOptions:
     """The options of a model that writes."""
 
     prompt: Annotated[str | None, Parameter(help="What the text begins with.")] = None
@@ -60,15 +60,15 @@ class Writing:
         return {name: value for name, value in settings.items() if value is not None}
 
 
-_WRITING, _DRAWING = Writing(), Drawing()
+_WRITING, _DRAWING = WritingOptions(), DrawingOptions()
 
 
 def generate(
     run: str,
     /,
     *,
-    writing: Writing = _WRITING,
-    drawing: Drawing = _DRAWING,
+    writing: WritingOptions = _WRITING,
+    drawing: DrawingOptions = _DRAWING,
     seed: int = 0,
     code: CodeFiles = None,
     plain: Plain = False,
@@ -140,7 +140,7 @@ def _drawing_run(folder: Path) -> Run | None:
     return run if isinstance(run.task, Generative) else None
 
 
-def _refuse(options: Writing | Drawing, why: str) -> None:
+def _refuse(options: WritingOptions | DrawingOptions, why: str) -> None:
     """Options of the other kind of model are no mistake to be passed over."""
     named = {"count": "-n", "class_name": "--class", "stream": "--no-stream"}
     for field in fields(options):
@@ -157,7 +157,9 @@ def _prompt(prompt: str | None, file: str | None) -> str:
     return prompt if prompt is not None else "\n"
 
 
-def _write(writer: Writer, tokens: list[int], writing: Writing, seed: int, text: str, shown: bool) -> tuple[str, int]:
+def _write(
+    writer: Writer, tokens: list[int], writing: WritingOptions, seed: int, text: str, shown: bool
+) -> tuple[str, int]:
     """The text after the prompt, shown as it is written, and of how many tokens it is."""
     import torch
 
@@ -180,11 +182,11 @@ def _write(writer: Writer, tokens: list[int], writing: Writing, seed: int, text:
     return "".join(parts), len(parts) - 1
 
 
-def _length(writing: Writing) -> int:
+def _length(writing: WritingOptions) -> int:
     return _LENGTH if writing.max_tokens is None else writing.max_tokens
 
 
-def _search(writer: Writer, tokens: list[int], writing: Writing, plain: bool, as_json: bool, text: str) -> None:
+def _search(writer: Writer, tokens: list[int], writing: WritingOptions, plain: bool, as_json: bool, text: str) -> None:
     import torch
 
     from gradlab.sampling import Allowed, Beam, beam_search, draw_tree

@@ -32,7 +32,7 @@ def console(plain: bool = False) -> Console:
 
 def say(screen: Console, key: str, text: str) -> None:
     """A line with its subject first. The text may be foreign: brackets in a user's names are no markup."""
-    screen.print(Text.assemble((f"{key:<13}", "dim"), printable(text, lines=True)), soft_wrap=True)
+    screen.print(Text.assemble((f"{key:<12} ", "dim"), printable(text, lines=True)), soft_wrap=True)
 
 
 class _JsonAlone:

@@ -20,8 +20,7 @@ from gradlab.wording import counted
 if TYPE_CHECKING:
     from gradlab.report.pictures import Pixels
     from gradlab.run import Run
-    from gradlab.run.samples import Drawing as Source
-    from gradlab.run.samples import Drawn
+    from gradlab.run.samples import Drawing, Drawn
 
 _COUNTS = {"samples": 64, "interpolation": 8, "trajectory": 8}  # drawn by default
 _STEPS, _STAGES, _FRAMES = 10, 10, 60  # of a way, of a strip, of an animation
@@ -31,7 +30,7 @@ _DOTS = 2000  # of a preview
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Drawing:
+class DrawingOptions:
     """The options of a model that draws."""
 
     count: Annotated[
@@ -80,7 +79,7 @@ class Drawing:
         return {**settings, "sampler": self.sampler, "seed": seed}
 
 
-def draw_samples(run: Run, options: Drawing, *, seed: int, plain: bool, as_json: bool) -> None:
+def draw_samples(run: Run, options: DrawingOptions, *, seed: int, plain: bool, as_json: bool) -> None:
     """Draw, write one file, and print a line about it."""
     if options.interpolate and options.trajectory:
         raise GradlabError("--interpolate and --trajectory are two pictures: ask for one of them.")
@@ -113,7 +112,7 @@ def _is_drawn(run: Run) -> bool:
     return is_picture(list(_shape(run))) or _shape(run) == (2,)
 
 
-def _check(path: Path, run: Run, count: int, options: Drawing) -> None:
+def _check(path: Path, run: Run, count: int, options: DrawingOptions) -> None:
     """Refuse a file that cannot be written, or not looked at, before anything is drawn."""
     known, suffix = [".png", ".npz", *([".gif"] if options.trajectory else [])], path.suffix.lower()
     if suffix not in known:
@@ -131,22 +130,24 @@ def _check(path: Path, run: Run, count: int, options: Drawing) -> None:
         raise GradlabError(
             f"{shown:,} samples take {size / 1e9:,.0f} GB, and {folder} has {free / 1e9:,.0f} GB left. Ask for fewer."
         )
-    if suffix != ".npz" and shown > _MOST_SHOWN:
-        raise GradlabError(f"A picture of {shown:,} samples is too large to be seen. Write arrays: --out FILE.npz")
+    # Frames of points are of one size, however many there are; those of pictures add up.
+    seen = count if suffix == ".gif" and _shape(run) == (2,) else shown
+    if suffix != ".npz" and seen > _MOST_SHOWN:
+        raise GradlabError(f"A picture of {seen:,} samples is too large to be seen. Write arrays: --out FILE.npz")
     if options.kind != "samples":  # which become one array: two of doubles on the way
         from gradlab.data.memory import check_memory
 
         check_memory(5 * size, f"A {options.kind} of {shown:,} samples", "Ask for fewer rows: -n.")
 
 
-def _stages(path: Path, options: Drawing) -> int:
+def _stages(path: Path, options: DrawingOptions) -> int:
     """How many samples are drawn for each that is asked for."""
     if options.trajectory:
         return _FRAMES if path.suffix.lower() == ".gif" else _STAGES
     return _STEPS if options.interpolate else 1
 
 
-def _write(drawing: Source, run: Run, path: Path, count: int, options: Drawing) -> tuple[Any, list[str]]:
+def _write(drawing: Drawing, run: Run, path: Path, count: int, options: DrawingOptions) -> tuple[Any, list[str]]:
     """The file; and how many samples each class has, and what is shown in the terminal."""
     if options.interpolate or options.trajectory:
         stages = _stages(path, options)
@@ -171,7 +172,7 @@ def _picture(run: Run, drawn: Drawn) -> Pixels:
     return grid(shades(run, drawn.x), columns_for(len(drawn.x)))
 
 
-def _write_rows(run: Run, path: Path, x: Any, options: Drawing) -> None:
+def _write_rows(run: Run, path: Path, x: Any, options: DrawingOptions) -> None:
     """Ways (ways, steps, …) or stages (stages, samples, …), as arrays or drawn."""
     import numpy as np
 
@@ -211,7 +212,7 @@ def _animation(run: Run, stages: Any) -> list[Pixels]:
     return [grid(frame, columns_for(len(frame))) for frame in frames]
 
 
-def _write_arrays(drawing: Source, run: Run, path: Path, count: int) -> tuple[Any, list[str]]:
+def _write_arrays(drawing: Drawing, run: Run, path: Path, count: int) -> tuple[Any, list[str]]:
     """Samples as they come, so that any number of them takes little memory."""
     import numpy as np
 

@@ -65,17 +65,18 @@ def evaluate(
     opened = load_run(run, code=code)
     figures = opened.evaluate(split, data=data, threshold=threshold, tta=tta)
     baselines = opened.baselines(split, data=data)
+    signatures = opened.task.signatures_of(figures)
     new = data is not None and opened.is_new(data)
     name = Path(data).name if data is not None and new else split or "test"
     if as_json:
         on = {"data": data, "examples": len(opened.examples(data=data))} if new else {"split": name}
         at = {key: value for key, value in {"threshold": threshold, "tta": tta}.items() if value is not None}
-        how = {"signatures": dict(opened.task.all_signatures)} if opened.task.all_signatures else {}
+        how = {"signatures": signatures} if signatures else {}
         print_json({"run": run, **on, **at, **figures, "baselines": baselines, **how})
     else:
         screen = console(plain)
         screen.print(figures_table({name: figures} | baseline_columns(baselines, name)))
-        for figure, signature in opened.task.all_signatures.items():
+        for figure, signature in signatures.items():
             say(screen, figure, signature)
 
 

@@ -84,6 +84,16 @@ def figure_title(name: str) -> str:
     return sentence(Docstring.of(figure_of(name)).summary).removesuffix(".")
 
 
+def shown_by(name: str) -> list[str]:
+    """What a picture shows, beside what it has its name of.
+
+    >>> shown_by("softmax-temperature")
+    ['activation.softmax', 'softmax-range-sum']
+    """
+    assert name in figures()
+    return sorted(other for other, own in _also.items() if own == name)
+
+
 def figure_page(name: str, figure: Figure) -> str:
     """The picture alone on a page."""
     head = tag("header", tag("p", "gradlab explain", class_="over"), tag("h1", name))
@@ -95,13 +105,13 @@ def figure_chart(name: str, figure: Figure) -> Html:
     return chart(figure_title(name), figure.traces, figure.note, **{"height": 520, **figure.layout})
 
 
-def write_figure(name: str, path: Path) -> None:
-    """To a page, or to a PNG file by a browser that is on this machine."""
+def write_shown(path: Path, draw: Callable[[], str]) -> None:
+    """A page that is drawn, as it is, or in a PNG file by a browser that is on this machine."""
     suffix = path.suffix.lower()
     if suffix not in (".html", ".png"):
         raise GradlabError(f"--show {path}: pictures are written to files ending in .html or .png.")
     browser = _browser() if suffix == ".png" else ""
-    text = figure_page(name, figure_of(name)())
+    text = draw()
     if suffix == ".html":
         write_file(path, text)
         return

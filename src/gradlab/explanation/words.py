@@ -15,6 +15,7 @@ ALSO = {
     "attention-learned": "attention.multihead",
     "attention-pooling": "attention.dot",
     "attention-scores-dot-general": "attention.general",
+    "attention-vs-dense": "attention.multihead",
     "autoencoder-loss": "loss.squared",
     "avg-pooling": "pool.average2d",
     "bahdanau": "attention.additive",

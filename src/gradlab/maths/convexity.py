@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gradlab.errors import GradlabError
+from gradlab.maths.arrays import tensor
 from gradlab.maths.information.checking import distribution
 from gradlab.maths.optimisation.minimise import minimise
 
@@ -47,7 +48,7 @@ def convexity_counterexample(
     >>> worst is not None and worst.excess > 0.2
     True
     """
-    a, b, share = _pairs(points, pairs, seed)
+    a, b, share = _pairs(tensor(points), pairs, seed)
     mix = share * a + (1 - share) * b
     ends = function(a), function(b)
     level = share[:, 0] * ends[0] + (1 - share[:, 0]) * ends[1]
@@ -70,6 +71,7 @@ def set_counterexample(
     >>> ring is not None and bool((ring.mix.norm() - 1).abs() > 0.5)
     True
     """
+    points = tensor(points)
     inside = points[contains(points)]
     if len(inside) < 2:
         raise GradlabError(f"set_counterexample needs at least two points of the set, and {len(inside)} are in it.")
@@ -119,7 +121,7 @@ def jensen_gap(
     >>> jensen_gap(lambda x: x.square().sum(-1), torch.tensor([[-1.0], [1.0]]), torch.tensor([0.5, 0.5]))
     tensor(1.)
     """
-    weights = distribution(weights, "weights")
+    points, weights = tensor(points), distribution(weights, "weights")
     if weights.shape[-1] != len(points):
         raise GradlabError(f"jensen_gap: there are {len(points)} points and {weights.shape[-1]} weights.")
     return weights @ function(points) - function(weights @ points)
@@ -136,7 +138,7 @@ def smallest_curvature(function: Function, points: Points) -> Float[Tensor, " po
     tensor([-2.])
     """
     hessian = torch.func.jacrev(torch.func.jacrev(lambda x: function(x[None])[0]))
-    curvatures: Tensor = torch.linalg.eigvalsh(torch.func.vmap(hessian)(points))
+    curvatures: Tensor = torch.linalg.eigvalsh(torch.func.vmap(hessian)(tensor(points)))
     return curvatures[:, 0]
 
 
@@ -149,5 +151,7 @@ def local_minima(function: Function, starts: Points) -> tuple[Points, Float[Tens
     >>> heights
     tensor([-0.3961, -0.1140], dtype=torch.float64)
     """
-    ends = [minimise(lambda x: function(x[None])[0], start, steps=1000, tolerance=1e-9).lowest for start in starts]
+    ends = [
+        minimise(lambda x: function(x[None])[0], start, steps=1000, tolerance=1e-9).lowest for start in tensor(starts)
+    ]
     return torch.stack(ends), function(torch.stack(ends)).detach()

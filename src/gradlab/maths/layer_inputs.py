@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from gradlab.errors import GradlabError
+from gradlab.maths.arrays import tensor
 from gradlab.nn import BatchNorm
 from gradlab.nn.divergences import kl_gaussian
 
@@ -23,9 +24,13 @@ def distribution_shift(before: Float[Tensor, "n features"], after: Float[Tensor,
     >>> [round(distribution_shift(x, moved).item(), 4) for moved in (x, x + 2, 2 * x)]
     [0.0, 2.0, 0.8069]
     """
-    (mean, std), (new_mean, new_std) = ((x.mean(0), x.std(0, correction=0)) for x in (before.double(), after.double()))
+    (mean, std), (new_mean, new_std) = (_moments(tensor(x).double()) for x in (before, after))
     least = (_LEAST * std.mean()).clamp(min=1e-30)
     return kl_gaussian(new_mean, new_std.maximum(least), mean, std.maximum(least)) / mean.numel()
+
+
+def _moments(x: Tensor) -> tuple[Tensor, Tensor]:
+    return x.mean(0), x.std(0, correction=0)
 
 
 @torch.no_grad()

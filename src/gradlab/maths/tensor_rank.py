@@ -12,6 +12,7 @@ from torch import Tensor
 from gradlab.errors import GradlabError
 from gradlab.maths.arrays import tensor
 
+_TOLERANCE = 1e-8
 _SWEEPS = 1000  # of alternating least squares
 _LOOK = 20  # sweeps between two looks at the error
 _NEAR, _LEAST = 1e-1, 1e-12  # how much a step is held back, at first and at last, in units of the tensor
@@ -32,14 +33,15 @@ class TensorRank:
         return self.lower == self.upper
 
 
-def tensor_rank(x: Tensor, *, restarts: int = 10, tolerance: float = 1e-8, seed: int = 0) -> TensorRank:
+def tensor_rank(x: Tensor, *, restarts: int = 10, tolerance: float | None = None, seed: int = 0) -> TensorRank:
     r"""Bounds on the least number of pure tensors that sum to a tensor.
 
     $$ \mathrm{rank} \, T = \min \left\{ r : T = \sum_{i=1}^{r} u_i^{(1)} \otimes \cdots \otimes u_i^{(n)} \right\} $$
 
     Of a matrix it is the matrix rank. Of higher orders it is hard to find: no rank of a matrix that has some of the
     axes as its rows exceeds it, and alternating least squares from `restarts` random starts shows what is enough, up
-    to `tolerance` of the tensor's length. The number of axes is the order of a tensor, not its rank.
+    to `tolerance` of the tensor's length: 1e-8, or ten roundings of the tensor's type where they are more. The number
+    of axes is the order of a tensor, not its rank.
 
     >>> bell = tensor_rank(torch.eye(2))
     >>> bell.lower, bell.upper
@@ -53,6 +55,7 @@ def tensor_rank(x: Tensor, *, restarts: int = 10, tolerance: float = 1e-8, seed:
     x = tensor(x).detach()
     if not x.numel() or not bool(x.isfinite().all()):
         raise GradlabError(f"tensor_rank needs finite entries and no empty axis, got shape {tuple(x.shape)}.")
+    tolerance = max(_TOLERANCE, 10 * torch.finfo(x.dtype).eps) if tolerance is None else tolerance
     core, bases = _compressed(x.double(), tolerance)
     lower = max((_matrix_rank(core, axes, tolerance) for axes in _halves(core.ndim)), default=int(bool(core.any())))
     length = float(core.norm())

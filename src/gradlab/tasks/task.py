@@ -1,6 +1,6 @@
 """What is learned, and how the result is judged and used: everything that training must not know."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -195,6 +195,10 @@ class Task:
     def all_signatures(self) -> Mapping[str, str]:
         """Those of `final_figures` too."""
         return self.signatures
+
+    def signatures_of(self, figures: Collection[str]) -> dict[str, str]:
+        """Those of the figures that there are."""
+        return {name: signature for name, signature in self.all_signatures.items() if name in figures}
 
     def answers(self, model: nn.Module, inputs: Any, temperature: float = 1.0) -> list[dict[str, Any]]:
         """What a model says of prepared inputs, in the user's terms, one dictionary per example.

@@ -140,6 +140,7 @@ def _figures(
     baselines = {name: compare(others, task, split) for name, split in held_out.items()} if trivial else {}
     to_beat = list(trivial)[-1] if trivial else ""
     beaten = {split: beside[to_beat] for split, beside in baselines.items() if to_beat in beside}
+    signatures = task.signatures_of({name for row in figures.values() for name in row})
     kept = f"best, of step {progress.best_step}" if training.best_weights is not None else "last"
     return {
         "run": str(run.path),
@@ -154,6 +155,6 @@ def _figures(
         "baseline": {"name": to_beat, **beaten} if beaten else {},
         "baselines": baselines,
         **task.closing(model, held_out),
-        **({"signatures": dict(task.all_signatures)} if task.all_signatures else {}),
+        **({"signatures": signatures} if signatures else {}),
         **({"findings": [finding.as_json() for finding in checkup.findings]} if checkup else {}),
     }

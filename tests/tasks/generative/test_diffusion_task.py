@@ -1,6 +1,7 @@
 """The task of diffusion: what is learned, what is asked for, and what is refused."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,8 +11,9 @@ from gradlab import specs
 from gradlab.data import Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.models import build_model
+from gradlab.models.generative.pca import pca_gaussian
 from gradlab.registry import Part
-from gradlab.tasks import evaluate
+from gradlab.tasks import compare, evaluate
 from gradlab.tasks.generative import Diffusion, Request
 
 CLASSES = Targets(classes=["a", "b", "c"], counts=[10, 20, 70])
@@ -133,13 +135,22 @@ def test_inpainting_keeps_what_is_known():
     assert not torch.allclose(filled[~mask], x[~mask])
 
 
-def test_nats_are_those_of_the_density_that_a_perfect_model_knows():
-    task = Diffusion(NONE, schedule="vp")
+def test_nats_are_those_of_the_density_that_a_perfect_model_knows_in_raw_units():
+    log_scale = 0.7  # a volume of prepared inputs is e^0.7 of raw ones
+    task = Diffusion(replace(NONE, log_scale=log_scale), schedule="vp")
     torch.manual_seed(0)
     split = Examples.by_name({"inputs": torch.randn(10, 2)})
     figures = evaluate(Perfect(task), task, split, finished=True)
     normal = torch.distributions.Normal(0.0, 1.0)
-    assert figures["nats"] == pytest.approx(-normal.log_prob(split.inputs[:]).sum(1).mean().item(), abs=5e-3)
+    wanted = log_scale - normal.log_prob(split.inputs[:]).sum(1).mean().item()
+    assert figures["nats"] == pytest.approx(wanted, abs=5e-3)
+    assert figures["bits_per_dim"] == pytest.approx(figures["nats"] / (2 * math.log(2)))
+    one = pca_gaussian(torch.randn(5000, 2), dims=2)  # a baseline that knows nearly the same
+    assert compare({"one": one}, task, split)["one"]["nats"] == pytest.approx(wanted, abs=0.1)
+    logged = evaluate(Perfect(task), Diffusion(replace(NONE, log_scale=None), schedule="vp"), split, finished=True)
+    assert "nats" not in logged  # each point has a volume of its own
+    assert "raw units" in task.signatures_of(figures)["nats"]
+    assert task.signatures_of(["loss"]) == {}
     assert not task.higher_is_better("nats")
     assert "nats" not in evaluate(network(task, shape=9), task, Examples.by_name({"inputs": torch.randn(5, 9)}))
 

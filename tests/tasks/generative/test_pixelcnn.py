@@ -70,7 +70,7 @@ def test_what_is_drawn_is_as_the_model_sees_its_inputs():
     task, model = PixelLikelihood(NUMBERS, levels=5), build_model(Part("pixelcnn"), Picture(1, 3, 3), 5)
     drawn = task.sample(model, 30)
     assert set(drawn.unique().tolist()) <= {0.0, 0.25, 0.5, 0.75, 1.0}
-    with pytest.raises(gl.GradlabError, match="are no function of noise"):
+    with pytest.raises(gl.GradlabError, match="are not a function of noise"):
         task.noise(model, 3)
 
 

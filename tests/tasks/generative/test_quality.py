@@ -1,6 +1,7 @@
 """How samples are judged: as many of each, beside real examples, with errors that tell how sure a figure is."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -101,7 +102,10 @@ def test_a_baseline_that_draws_is_judged_by_its_samples(task, split):
 def test_without_a_judge_or_with_too_few_examples_there_are_no_such_figures(task, split):
     few = Examples.of(torch.randn(3, 2), torch.zeros(3))
     assert set(evaluate(Cloud(), task, few, finished=True)) == {"loss"}
-    assert task.closing(Cloud(), {"test": few})["notes"]
+    (note,) = task.closing(Cloud(), {"test": few})["notes"]
+    assert note == "Samples are not compared with test examples: it takes more than 3, and there are 3 examples."
+    task.judge = replace(task.judge, most=2)
+    assert "there are 2 samples (task.compared)" in task.closing(Cloud(), {"test": split})["notes"][0]
     task.judge = None
     assert set(evaluate(Cloud(), task, split, finished=True)) == {"loss"}
     assert compare({"near": Drawn(0.0)}, task, split) == {}

@@ -55,13 +55,17 @@ class NormalKernel:
             raise GradlabError(f"NormalKernel: matrix must be {(dim, dim)}, got {tuple(self.matrix.shape)}.")
 
     def __call__(self, state: Float[Tensor, "*batch dim"], generator: torch.Generator | None = None) -> Tensor:
-        return state @ self.matrix.mT + self.noise.sample(*state.shape[:-1], generator=generator)
+        moved = self._moved(state)
+        return moved + self.noise.sample(*moved.shape[:-1], generator=generator)
 
     def density(
         self, state: Float[Tensor, "*batch dim"], after: Float[Tensor, "*batch dim"]
     ) -> Float[Tensor, "*batch"]:
         r"""Of going from a state to another one; its integral over `after` is 1 for every state."""
-        return self.noise.density(after - state @ self.matrix.mT)
+        return self.noise.density(tensor(after).to(self.matrix) - self._moved(state))
+
+    def _moved(self, state: Any) -> Tensor:
+        return tensor(state).to(self.matrix) @ self.matrix.mT
 
     def law(self, start: Normal, steps: int) -> Normal:
         """Of the state after so many steps, from a state that is normal too."""

@@ -25,7 +25,7 @@ def lp_error(
     """
     if not order >= 1:
         raise GradlabError(f"lp_error: the order must be at least 1, got {order}: below, it is no distance.")
-    return (x - y).abs().pow(order).mean(-1).pow(1 / order)
+    return (tensor(x) - tensor(y)).abs().pow(order).mean(-1).pow(1 / order)
 
 
 @takes_arrays
@@ -39,7 +39,8 @@ def probability_apart(
     >>> probability_apart(torch.tensor([0.0, 3.0]), torch.tensor([0.0, 1.0]), 0.5)
     tensor(0.5000)
     """
-    apart = (x - y).abs() > distance
+    x = tensor(x)
+    apart = (x - tensor(y)).abs() > distance
     return apart.to(x.dtype).mean(-1)
 
 
@@ -57,7 +58,8 @@ def probability_ever_apart(
     >>> probability_ever_apart(torch.tensor([[0.0, 9.0], [0.0, 0.0], [7.0, 0.0], [0.0, 0.0]]), torch.zeros(2), 0.5)
     tensor([1.0000, 0.5000, 0.5000, 0.0000])
     """
-    apart = (sequence - limit[..., None, :]).abs() > distance
+    sequence = tensor(sequence)
+    apart = (sequence - tensor(limit)[..., None, :]).abs() > distance
     return apart.to(sequence.dtype).flip(-2).cummax(-2).values.flip(-2).mean(-1)
 
 
@@ -73,7 +75,7 @@ def ky_fan_distance(
     tensor(0.2500)
     """
     # With k of n outcomes left above it, ε is the (k + 1)-th largest distance, or k / n where that is more.
-    apart = (x - y).abs().sort(-1, descending=True).values
+    apart = (tensor(x) - tensor(y)).abs().sort(-1, descending=True).values
     above = torch.arange(apart.shape[-1] + 1, dtype=apart.dtype, device=apart.device) / apart.shape[-1]
     return torch.maximum(torch.nn.functional.pad(apart, (0, 1)), above).amin(-1)
 
@@ -91,7 +93,7 @@ def levy_distance(x: Float[Tensor, " outcomes"], y: Float[Tensor, " others"]) ->
     >>> levy_distance(torch.tensor([0.0]), torch.tensor([0.3]))
     tensor(0.3000)
     """
-    x, y = x.sort().values, y.sort().values
+    x, y = tensor(x).sort().values, tensor(y).sort().values
     low, high = x.new_zeros(()), x.new_ones(())  # of distribution functions, none is further than 1
     if _within(x, y, low):
         return low
@@ -115,7 +117,8 @@ def cdf(values: Float[Tensor, " outcomes"], t: Float[Tensor, "*points"]) -> Floa
     >>> cdf(torch.tensor([1.0, 2.0, 2.0, 4.0]), torch.tensor([0.0, 2.0, 3.0]))
     tensor([0.0000, 0.7500, 0.7500])
     """
-    return torch.searchsorted(values, t, right=True).to(values.dtype) / len(values)
+    values = tensor(values)
+    return torch.searchsorted(values, tensor(t).to(values), right=True).to(values.dtype) / len(values)
 
 
 def typewriter(n: int, omega: Float[Tensor, "*outcomes"]) -> Float[Tensor, "*outcomes"]:

@@ -87,8 +87,7 @@ class Normal:
         $$ \log p(x) = -\tfrac12 (x - \mu)^\top \Sigma^{-1} (x - \mu) - \tfrac12 \log \det \Sigma
            - \tfrac{d}{2} \log 2\pi $$
         """
-        if x.shape[-1:] != (self.dim,):
-            raise GradlabError(f"Normal: points have {self.dim} entries, got the shape {tuple(x.shape)}.")
+        x = self._points(x)
         lower, apart = self._cholesky, (x - self.mean)[..., None]
         whitened: Tensor = torch.linalg.solve_triangular(lower, apart, upper=False).squeeze(-1)
         log_det = lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
@@ -162,8 +161,15 @@ class Normal:
 
         $$ E \, e^{\langle a, X \rangle} = \exp\left( \langle a, \mu \rangle + \frac{1}{2} a^\top \Sigma a \right) $$
         """
+        a = self._points(a)
         quadratic = (a[..., None, :] @ self.covariance @ a[..., None])[..., 0, 0]
         return ((a * self.mean).sum(-1) + 0.5 * quadratic).exp()
+
+    def _points(self, x: Any) -> Tensor:
+        points = tensor(x).to(self.mean)
+        if points.shape[-1:] != (self.dim,):
+            raise GradlabError(f"Normal: points have {self.dim} entries, got the shape {tuple(points.shape)}.")
+        return points
 
     def _chosen(self, indices: Sequence[int]) -> list[int]:
         chosen = list(indices)

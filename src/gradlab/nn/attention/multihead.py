@@ -57,6 +57,10 @@ class MultiheadAttention(nn.Module):
     values are the queries (self-attention); without a value, the values are the keys. Weights are named and laid out
     as in torch.nn.MultiheadAttention, whose masks mean the opposite.
 
+    A dense layer has fixed weights; these follow from the input. Each position reaches every other in one step: so no
+    single vector has to carry a whole sequence, as the last state of an encoder does (`gradlab train copy-seq2seq` with
+    `model.attention=none`), no gradient has a long way back, and `weights` shows what was looked at.
+
     With `num_key_value_heads` g below h, each head of keys and values serves h/g heads of queries that lie side by
     side, and a cache has g heads alone (grouped queries: Ainslie et al. 2023, arXiv:2305.13245).
 

@@ -9,7 +9,7 @@ from torch import nn
 from gradlab.data import Batch, Targets
 from gradlab.errors import GradlabError
 from gradlab.models.generative.pca import LARGEST, PCA, pca_gaussian
-from gradlab.tasks.generative.generative import Generative, Request, Sampler, Samples
+from gradlab.tasks.generative.generative import Generative, Request, Sampler, Samples, bits_per_dim
 from gradlab.tasks.objective import Loss, Objective
 from gradlab.tasks.task import Figures, tasks
 
@@ -57,8 +57,7 @@ class Density(Generative):
 
     def evaluate(self, model: nn.Module, split: Any) -> Figures:
         figures = super().evaluate(model, split)
-        size = math.prod(split.inputs.shape[1:])
-        return figures | {"bits_per_dim": figures["nats"] / (size * math.log(2))}
+        return figures | {"bits_per_dim": bits_per_dim(figures["nats"], split.inputs.shape[1:])}
 
     def baselines(self, train: Any, model: nn.Module) -> Mapping[str, nn.Module]:
         size = math.prod(train.inputs.shape[1:])

@@ -1,7 +1,7 @@
 """Diffusion and flow matching: a network learns what of noisy data is noise, and samples are noise without it."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -25,7 +25,7 @@ from gradlab.sampling.diffusion import (
     way_to_noise,
 )
 from gradlab.tasks.evaluation import device_of
-from gradlab.tasks.generative.generative import Calls, Compared, Generative, Noise, Request, Samples
+from gradlab.tasks.generative.generative import Calls, Compared, Generative, Noise, Request, Samples, bits_per_dim
 from gradlab.tasks.generative.quality import MOST
 from gradlab.tasks.objective import Loss, Objective
 from gradlab.tasks.task import Figures, tasks
@@ -70,7 +70,7 @@ class Diffusion(Generative):
 
     name: ClassVar[str] = "diffusion"
     options: ClassVar[tuple[str, ...]] = ("guidance", "steps", "sampler")
-    finished_figures: ClassVar[tuple[str, ...]] = ("nats", *Generative.finished_figures)
+    finished_figures: ClassVar[tuple[str, ...]] = ("nats", "bits_per_dim", *Generative.finished_figures)
 
     def __post_init__(self) -> None:
         super().__init__(self.targets)
@@ -196,12 +196,29 @@ class Diffusion(Generative):
     # How a model is judged
 
     def evaluate_finished(self, model: Any, split: Any) -> Figures:
-        """With how improbable points of few dimensions are to the model, in nats: -log p, by the flow of the noise."""
+        """With how improbable points of few dimensions are to the model, by the flow of the noise."""
         figures = super().evaluate_finished(model, split)
-        if len(getattr(model, "shape", ())) != 1 or model.shape[0] > _POINTS:
+        return figures | self._surprise(model, split, lambda batch: self.log_likelihood(model, batch))
+
+    def evaluate_baseline(self, model: Any, split: Any) -> Figures:
+        """With the same of one that knows its density."""
+        figures = super().evaluate_baseline(model, split)
+        if not hasattr(model, "log_prob"):
             return figures
-        surprises = [-self.log_likelihood(model, batch) for batch in split.batches(4096)]
-        return figures | {"nats": torch.cat(surprises).double().mean().item()}
+        return figures | self._surprise(model, split, lambda batch: model.log_prob(batch["inputs"]))
+
+    def _surprise(self, model: Any, split: Any, log_p: Callable[[Batch], Tensor]) -> Figures:
+        """-log p, a density in raw units as that of `task=density`."""
+        shape: tuple[int, ...] = getattr(model, "shape", ())
+        log_scale = self.targets.log_scale
+        if len(shape) != 1 or shape[0] > _POINTS or log_scale is None:
+            return {}
+        nats = log_scale - torch.cat([log_p(batch) for batch in split.batches(4096)]).double().mean().item()
+        return {"nats": nats, "bits_per_dim": bits_per_dim(nats, shape)}
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        return {"nats": "-log p(x) of a point, a density in raw units, along the flow from data to noise"}
 
     def log_likelihood(self, model: nn.Module, batch: Batch, steps: int = _LIKELIHOOD_STEPS) -> Tensor:
         """log p of each example of a batch, given its class where the model is told it."""

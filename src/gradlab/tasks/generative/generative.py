@@ -95,7 +95,10 @@ class Generative(Task):
 
     def noise(self, model: Any, count: int) -> Noise:
         """What samples are made of."""
-        raise GradlabError("Samples of this model are no function of noise: there is nothing to walk between.")
+        raise GradlabError(
+            f"Samples of task={self.name} are not a function of noise: there is nothing to interpolate between. "
+            "Leave out --interpolate."
+        )
 
     def from_noise(self, model: Any, noise: Noise, request: Request) -> Samples:
         """What a model makes of noise; the same for the same noise, unless the sampler itself draws."""
@@ -109,7 +112,10 @@ class Generative(Task):
 
     def trajectory(self, model: Any, count: int, request: Request = Request()) -> Iterator[Samples]:
         """The same samples from noise to end, step by step."""
-        raise GradlabError("Samples of this model do not come from noise step by step: there is no way to look at.")
+        raise GradlabError(
+            f"Samples of task={self.name} do not come from noise step by step: there is no trajectory to show. "
+            "Leave out --trajectory."
+        )
 
     def check_walk(self, request: Request) -> None:
         """Refuse ways between noises where samples are not the same each time."""
@@ -200,7 +206,9 @@ class Generative(Task):
         samples = {name: judge.count(len(split)) for name, split in splits.items() if has_inputs(split)}
         judged = {"features": judge.kind, "dimension": judge.dimension, "draws": DRAWS, "samples": samples}
         few = [
-            f"There are too few {name} examples to judge samples by." for name, count in samples.items() if not count
+            f"Samples are not compared with {name} examples: {judge.missing(len(splits[name]))}."
+            for name, count in samples.items()
+            if not count
         ]
         return {"judged": judged, **({"notes": few} if few else {})}
 
@@ -208,3 +216,12 @@ class Generative(Task):
 def has_inputs(split: Any) -> bool:
     """Whether a split has examples that samples can be compared with."""
     return isinstance(split, Examples) and "inputs" in split.parts
+
+
+def bits_per_dim(nats: float, shape: Sequence[int]) -> float:
+    """Of one number of an example, by the nats of a whole one.
+
+    >>> bits_per_dim(4 * math.log(2), (2, 2))
+    1.0
+    """
+    return nats / (math.prod(shape) * math.log(2))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from gradlab.data import Batch, Examples, Targets
 from gradlab.errors import GradlabError
 from gradlab.tasks.evaluation import evaluate_objectives, inference
-from gradlab.tasks.generative.generative import Calls, Compared, Generative, Request, Sampler, Samples
+from gradlab.tasks.generative.generative import Calls, Compared, Generative, Request, Sampler, Samples, bits_per_dim
 from gradlab.tasks.generative.independent import IndependentLevels
 from gradlab.tasks.generative.quality import MOST
 from gradlab.tasks.objective import Loss, Objective
@@ -92,8 +92,7 @@ class PixelLikelihood(Generative):
     def evaluate(self, model: nn.Module, split: Any) -> Figures:
         """The exact mean of -log p."""
         figures = evaluate_objectives(model, self, split, _ROWS)
-        numbers = math.prod(split.inputs.shape[1:])
-        return {**figures, "bits_per_dim": figures["loss"] / (numbers * math.log(2))}
+        return {**figures, "bits_per_dim": bits_per_dim(figures["loss"], split.inputs.shape[1:])}
 
     def understands(self, model: nn.Module) -> bool:
         return isinstance(model, IndependentLevels)

@@ -45,8 +45,14 @@ class Judge:
 
     def count(self, examples: int) -> int:
         """How many samples are compared with as many examples; 0 where these are too few to tell anything."""
-        count = min(examples, len(self.training), self.most)
-        return count if count > max(self.dimension, NEIGHBOURS) else 0
+        return 0 if self.missing(examples) else min(examples, len(self.training), self.most)
+
+    def missing(self, examples: int) -> str:
+        """Of what there is too little to compare samples with so many examples; empty if of nothing."""
+        least = max(self.dimension, NEIGHBOURS)
+        there = {"examples": examples, "training examples": len(self.training), "samples (task.compared)": self.most}
+        what, count = min(there.items(), key=lambda item: item[1])
+        return "" if count > least else f"it takes more than {least}, and there are {count} {what}"
 
     def quality(self, draw: Draw, inputs: Any) -> Figures:
         """What samples are like beside the examples of a split; nothing where there are too few of these."""

@@ -18,7 +18,7 @@ from gradlab.nn.latent import draw, importance_weighted, kl_each, log_ratio, wid
 from gradlab.registry import Count
 from gradlab.tasks.evaluation import device_of, inference, sums_over
 from gradlab.tasks.generative.estimators import spread_of_elbo, standard_error
-from gradlab.tasks.generative.generative import Generative, Noise, Request, Sampler, Samples
+from gradlab.tasks.generative.generative import Generative, Noise, Request, Sampler, Samples, bits_per_dim
 from gradlab.tasks.generative.importance import NUMBERS, log_likelihood
 from gradlab.tasks.generative.independent import IndependentGaussians, IndependentPixels
 from gradlab.tasks.generative.likelihoods import BernoulliPixels, GaussianNumbers
@@ -152,7 +152,8 @@ class VariationalAutoencoder(Generative):
         loss = sum(losses.values())
         elbo = -losses["reconstruction"] - losses["kl"]
         exact = {"nll": loss} if isinstance(model, Density) else {}
-        return {"loss": loss, **losses, "elbo": elbo, "bits_per_dim": -elbo / _numbers(split) / math.log(2), **exact}
+        bits = bits_per_dim(-elbo, split.inputs.shape[1:])
+        return {"loss": loss, **losses, "elbo": elbo, "bits_per_dim": bits, **exact}
 
     def _parts(self, model: nn.Module, batch: Batch) -> Iterator[tuple[str, Loss]]:
         if isinstance(model, Density):
