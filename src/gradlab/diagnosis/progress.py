@@ -109,6 +109,17 @@ def without_aim(record: Record) -> bool:
     return adversarial(record) or self_made(record)
 
 
+def judged_badly(record: Record) -> bool:
+    """Whether evaluations have come out no better than the training began, by the loss that went down in training."""
+    evaluations = [j for j in record.loss_calls if not j.training and len(j.values) >= 2]
+    for trained in (j for j in record.loss_calls if j.training and len(j.values) >= 5):
+        for judged in (j for j in evaluations if j.kind == trained.kind):
+            start, end = trained.values.head(5), trained.values.tail()
+            if end < 0.7 * start and judged.values.tail() > max(0.8 * start, 1.5 * end):
+                return True
+    return False
+
+
 def adversarial(record: Record) -> bool:
     """Whether optimisers take turns on losses of their own, so that none of them need fall."""
     return len(record.losses) > 1 and sum(o.steps > 0.05 * record.steps for o in record.optimizers) > 1

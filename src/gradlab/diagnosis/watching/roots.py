@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
 
 _ROOTS = 64
+_JUDGED = -1  # in place of the number of an argument: that of evaluations
 
 
 class Call:
@@ -103,6 +104,9 @@ class Roots:
                 self._judge(root, module, inputs)
                 if inputs is not None and inputs.ndim >= 2:
                     self._rows[root.name].judge(inputs)
+                    judged = self._columns.setdefault((root.name, _JUDGED), Columns())
+                    judged.add(inputs)
+                    root.judged = judged.inputs
 
     def _look(self, root: Root, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         """At what went in and what came out, in training."""
