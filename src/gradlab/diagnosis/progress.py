@@ -2,7 +2,7 @@
 
 import math
 
-from gradlab.diagnosis.record import Loss, LossCall, Record
+from gradlab.diagnosis.record import Loss, LossCall, Record, Root
 from gradlab.diagnosis.series import Series, median
 
 HALF, MUCH, MOST, NEARLY_ALL = 0.5, 0.7, 0.8, 0.9
@@ -130,7 +130,14 @@ def self_made(record: Record) -> bool:
     learn from what actions brought: its targets move with it."""
     if record.bootstraps or record.policies or acts(record):
         return True
-    return record.steps >= 20 and any(r.trained and evaluated_often(record, r.evaluated_steps) for r in record.roots)
+    asked = (r for r in record.roots if evaluated_often(record, r.evaluated_steps))
+    return record.steps >= 20 and any(r.trained or _follows(record, r) for r in asked)
+
+
+def _follows(record: Record, root: Root) -> bool:
+    """Whether its weights change although no optimiser has them: a copy that goes after what is trained."""
+    theirs = [p for p in record.parameters.values() if p.name.startswith(f"{root.name}.")]
+    return any(p.changed for p in theirs) and all(p.optimizer is None for p in theirs)
 
 
 def acts(record: Record) -> bool:

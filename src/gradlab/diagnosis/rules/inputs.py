@@ -47,7 +47,7 @@ def unnormalized_input(record: Record) -> Iterator[Case]:
             continue
         constant = constant_loss(record)
         rough = math.isfinite(constant) and loss.start > 10 * constant
-        harm = (poor(record, HALF) or rough) and not _normalised_first(record, root)
+        harm = (poor(record, HALF) or rough) and not _normalised_first(record, root, apart)
         worst = scales.index(max(scales))
         yield Case(
             ("error", 0.94) if harm else ("note", 0.4),
@@ -64,10 +64,11 @@ def unnormalized_input(record: Record) -> Iterator[Case]:
         return
 
 
-def _normalised_first(record: Record, root: Root) -> bool:
-    """Whether the first module that runs in a root is a normalisation."""
-    first = next((m for m in record.modules.values() if m.root == root.name and m.leaf), None)
-    return first is not None and "Norm" in first.kind
+def _normalised_first(record: Record, root: Root, apart: bool) -> bool:
+    """Whether a normalisation runs first in a root, or right after a first layer: then it takes away the scale that
+    all columns have in common, but not that of one beside the others."""
+    leaves = [m for m in record.modules.values() if m.root == root.name and m.leaf]
+    return any("Norm" in m.kind for m in (leaves[:1] if apart else leaves[:2]))
 
 
 @Rule(

@@ -22,7 +22,7 @@ from gradlab.diagnosis.watching.known import Known
 from gradlab.diagnosis.watching.origins import Origins
 from gradlab.diagnosis.watching.rows import Rows
 from gradlab.diagnosis.watching.sites import caller, module_name, of_a_package, site_of, user_frame
-from gradlab.diagnosis.watching.tensors import first_tensor, is_leaf, tensors_in
+from gradlab.diagnosis.watching.tensors import dense, first_tensor, is_leaf, tensors_in
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
@@ -73,7 +73,7 @@ class Roots:
     def ran(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         """What the user called has come to its end."""
         watch, root = self.watch, self.known.get(module)
-        inputs, first = first_tensor((*args, *kwargs.values())), first_tensor(output)
+        inputs, first = first_tensor((*args, *kwargs.values()), dense), first_tensor(output, dense)
         if inputs is not None and inputs.is_meta:  # sizes are tried out
             return
         if root is None:
@@ -111,7 +111,7 @@ class Roots:
     def _look(self, root: Root, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         """At what went in and what came out, in training."""
         watch, calls = self.watch, self.watch.calls
-        inputs, first = first_tensor((*args, *kwargs.values())), first_tensor(output)
+        inputs, first = first_tensor((*args, *kwargs.values()), dense), first_tensor(output, dense)
         tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, Tensor)][:4]
         for number, tensor in enumerate(tensors):
             self._add(root, number, tensor)
