@@ -2,7 +2,7 @@
 
 import math
 
-from gradlab.diagnosis.record import Loss, LossCall, Record, Root
+from gradlab.diagnosis.record import Loss, LossCall, Parameter, Record, Root
 from gradlab.diagnosis.series import Series, median
 
 HALF, MUCH, MOST, NEARLY_ALL = 0.5, 0.7, 0.8, 0.9
@@ -135,9 +135,23 @@ def self_made(record: Record) -> bool:
 
 
 def _follows(record: Record, root: Root) -> bool:
-    """Whether its weights change although no optimiser has them: a copy that goes after what is trained."""
-    theirs = [p for p in record.parameters.values() if p.name.startswith(f"{root.name}.")]
-    return any(p.changed for p in theirs) and all(p.optimizer is None for p in theirs)
+    """Whether it is a copy that goes after what is trained: no optimiser has its weights, but they change, or were
+    taken over from somewhere into a model of the same shapes."""
+    theirs = _parameters(record, root)
+    if not theirs or any(p.optimizer is not None for p in theirs):
+        return False
+    shapes = [p.shape for p in theirs]
+    twins = (other for other in record.roots if other.trained and other is not root)
+    taken = all(p.loaded or p.inherited for p in theirs)
+    return any(p.changed for p in theirs) or (taken and any(_shapes(record, twin) == shapes for twin in twins))
+
+
+def _parameters(record: Record, root: Root) -> list[Parameter]:
+    return [p for p in record.parameters.values() if p.name.startswith(f"{root.name}.")]
+
+
+def _shapes(record: Record, root: Root) -> list[tuple[int, ...]]:
+    return [p.shape for p in _parameters(record, root)]
 
 
 def acts(record: Record) -> bool:
