@@ -178,10 +178,12 @@ def _nearly_constant(inputs: Inputs) -> list[int]:
     sample = inputs.sample
     if sample is None or sample.ndim != 2 or len(sample) < 50:
         return []
-    same = (sample == sample.mode(0).values).float().mean(0)
-    columns = [i for i, share in enumerate(same.tolist()) if share > 0.98]
-    # Words of a bag are rare, each of them; a table of measurements is not like that.
-    return columns if len(columns) >= 0.8 * len(same) else []
+    usual = sample == sample.mode(0).values
+    columns = usual.float().mean(0) > 0.98
+    # Words of a bag are rare, each of them, but every row has some; what was wiped out leaves most rows the same.
+    if int(columns.sum()) < 0.8 * len(columns) or float(usual[:, columns].all(1).float().mean()) < 0.5:
+        return []
+    return [i for i, flat in enumerate(columns.tolist()) if flat]
 
 
 @Rule(

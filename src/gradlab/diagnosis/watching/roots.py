@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
 
 _ROOTS = 64
+_EVALUATIONS, _SOME = 5, 256
 _JUDGED = -1  # in place of the number of an argument: that of evaluations
 
 
@@ -104,9 +105,7 @@ class Roots:
                 self._judge(root, module, inputs)
                 if inputs is not None and inputs.ndim >= 2:
                     self._rows[root.name].judge(inputs)
-                    judged = self._columns.setdefault((root.name, _JUDGED), Columns())
-                    judged.add(inputs)
-                    root.judged = judged.inputs
+                    self._judged_columns(root, inputs)
 
     def _look(self, root: Root, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         """At what went in and what came out, in training."""
@@ -127,6 +126,13 @@ class Roots:
         columns.add(tensor)
         if len(root.inputs) <= number:
             root.inputs.append(columns.inputs)
+
+    def _judged_columns(self, root: Root, inputs: Tensor) -> None:
+        """Of a few of the rows of the first evaluations."""
+        if root.judged is None or root.judged.looks < _EVALUATIONS:
+            columns = self._columns.setdefault((root.name, _JUDGED), Columns())
+            columns.add(inputs[:_SOME])
+            columns.inputs.shape, root.judged = tuple(inputs.shape), columns.inputs
 
     def shared(self) -> list[Shared]:
         """Of roots that are given data; what another root made (codes, features) may well be the same again."""

@@ -224,10 +224,10 @@ class Updates:
             self._gradients = {n: g.clone() for n, g in dense} if few else {}
         for one in self.watched.facts():
             if one.seen.steps < _ALWAYS or self.watch.looking:
-                few = one.few()
-                one.fresh = [g.clone() for g in _gradients(few)]
-                one.versions = [t._version for t in few]
-                one.given = one.given or any(t.grad is not None and bool(t.grad.detach().any()) for t in few)
+                tensors = one.few()
+                one.fresh = [gradient.clone() for gradient in _gradients(tensors)]
+                one.versions = [t._version for t in tensors]
+                one.given = one.given or any(t.grad is not None and bool(t.grad.detach().any()) for t in tensors)
 
     def clipped(self, limit: Any, norm: Any, by_value: bool) -> None:
         limit, site = float(limit), caller()
