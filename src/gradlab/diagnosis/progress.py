@@ -2,7 +2,7 @@
 
 import math
 
-from gradlab.diagnosis.record import Loss, LossCall, Record
+from gradlab.diagnosis.record import Loss, LossCall, Parameter, Record, Root
 from gradlab.diagnosis.series import Series, median
 
 HALF, MUCH, MOST, NEARLY_ALL = 0.5, 0.7, 0.8, 0.9
@@ -109,6 +109,17 @@ def without_aim(record: Record) -> bool:
     return adversarial(record) or self_made(record)
 
 
+def judged_badly(record: Record) -> bool:
+    """Whether evaluations have come out no better than the training began, by the loss that went down in training."""
+    evaluations = [j for j in record.loss_calls if not j.training and len(j.values) >= 2]
+    for trained in (j for j in record.loss_calls if j.training and len(j.values) >= 5):
+        for judged in (j for j in evaluations if j.kind == trained.kind):
+            start, end = trained.values.head(5), trained.values.tail()
+            if end < 0.7 * start and judged.values.tail() > max(0.8 * start, 1.5 * end):
+                return True
+    return False
+
+
 def adversarial(record: Record) -> bool:
     """Whether optimisers take turns on losses of their own, so that none of them need fall."""
     return len(record.losses) > 1 and sum(o.steps > 0.05 * record.steps for o in record.optimizers) > 1
@@ -119,7 +130,28 @@ def self_made(record: Record) -> bool:
     learn from what actions brought: its targets move with it."""
     if record.bootstraps or record.policies or acts(record):
         return True
-    return record.steps >= 20 and any(r.trained and evaluated_often(record, r.evaluated_steps) for r in record.roots)
+    asked = (r for r in record.roots if evaluated_often(record, r.evaluated_steps))
+    return record.steps >= 20 and any(r.trained or _follows(record, r) for r in asked)
+
+
+def _follows(record: Record, root: Root) -> bool:
+    """Whether it is a copy that goes after what is trained: no optimiser has its weights, but they change, or were
+    taken over from somewhere into a model of the same shapes."""
+    theirs = _parameters(record, root)
+    if not theirs or any(p.optimizer is not None for p in theirs):
+        return False
+    shapes = [p.shape for p in theirs]
+    twins = (other for other in record.roots if other.trained and other is not root)
+    taken = all(p.loaded or p.inherited for p in theirs)
+    return any(p.changed for p in theirs) or (taken and any(_shapes(record, twin) == shapes for twin in twins))
+
+
+def _parameters(record: Record, root: Root) -> list[Parameter]:
+    return [p for p in record.parameters.values() if p.name.startswith(f"{root.name}.")]
+
+
+def _shapes(record: Record, root: Root) -> list[tuple[int, ...]]:
+    return [p.shape for p in _parameters(record, root)]
 
 
 def acts(record: Record) -> bool:

@@ -588,7 +588,9 @@ def _(wrong):
 
 @of("batch_mixing")
 def _(wrong):
-    mixed = Probed.Mixing(root="net", change=0.5 if wrong else 1e-6, rows=1.0, order=0.5, company="new")
+    mixed = Probed.Mixing(
+        root="net", change=0.5 if wrong else 1e-6, rows=1.0, order=0.5 if wrong else 0.0, company="new"
+    )
     return training(FALLING, probed=Probed(mixing=[mixed]))
 
 
@@ -676,6 +678,39 @@ def _(wrong):
 def _(wrong):
     record = failed(nodes=graph("NllLoss", "LogSoftmax", "Addmm"))
     record.loss_calls[0].count = 20 * STEPS if wrong else STEPS
+    return record
+
+
+@of("scores_in_nll_loss")
+def _(wrong):
+    record = training([-(1.2**n) for n in range(40)])
+    call = record.loss_calls[0]
+    call.kind, call.logs_sum_to_one = "nll_loss", not wrong
+    return record
+
+
+@of("several_labels")
+def _(wrong):
+    record = training(FALLING)
+    ones = torch.zeros(16, 4)
+    ones[:, 0] = 1.0
+    ones[:8, 1] = float(wrong)
+    record.loss_calls[0].first_targets = ones
+    return record
+
+
+@of("no_floor")
+def _(wrong):
+    return training([1.0 - (1.3 if wrong else 1.05) ** n for n in range(40)])
+
+
+@of("evaluation_scale")
+def _(wrong):
+    record = inputs(training(FALLING))
+    judged = LossCall(kind="cross_entropy", site=Site("train.py", 30), training=False, values=series([1.0] * 5))
+    record.loss_calls.append(judged)
+    mean = 9.0 if wrong else 0.5
+    record.roots[0].judged = replace(record.roots[0].inputs[0], mean=[mean] * 4)
     return record
 
 

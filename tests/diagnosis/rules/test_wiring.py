@@ -699,3 +699,22 @@ def test_several_losses_of_several_heads():
             loss.backward()
             optimizer.step()
     assert grave(doctor, *WIRING) == []
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_parameter_that_an_expression_has_made_something_else_of(inside):
+    class Scale(nn.Module):
+        def __init__(self):
+            super().__init__()
+            if inside:
+                self.by = nn.Parameter(torch.full((1, 16), 1.5).squeeze())
+            else:
+                self.by = nn.Parameter(torch.full((1, 16), 1.5)).squeeze()
+
+        def forward(self, x):
+            return x * self.by
+
+    model = nn.Sequential(nn.Linear(8, 16), Scale(), nn.ReLU(), nn.Linear(16, 4))
+    with watching() as doctor:
+        fit(model, nn.CrossEntropyLoss(), *groups())
+    assert bool(grave(doctor, "unregistered_params")) is not inside

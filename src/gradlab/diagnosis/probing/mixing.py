@@ -17,6 +17,7 @@ from gradlab.diagnosis.record import Probed, Record
 from gradlab.diagnosis.watching.tensors import tensors_in
 
 _ROWS, _NOISE, _LOOKS, _PAIRS = 12, 1e-5, 300, 500
+_PLACED = 1e-2  # of the largest output: what a row's place in the batch may not matter for
 _SIMPLE = (Tensor, int, float, str, bool, type(None))
 _BY_TIME = (nn.RNNBase, nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
 
@@ -50,7 +51,8 @@ def mixing(record: Record, replay: Replay, deadline: float) -> None:
         order = max(order, float((was.flip(0) - back).abs().max()) / size)
     company = _company(record, replay)
     # Where the first axis is time, the second one has the examples, and they are apart.
-    if change <= _NOISE or (company != "new" and batch.columns_apart()):
+    placed = company == "new" and not chance and order > _PLACED
+    if (change <= _NOISE and not placed) or (company != "new" and batch.columns_apart()):
         return
     record.probed.mixing.append(
         Probed.Mixing(

@@ -20,7 +20,7 @@ from gradlab.diagnosis.probing.modes import modes
 from gradlab.diagnosis.probing.rates import rates
 from gradlab.diagnosis.probing.replay import Replay, first
 from gradlab.diagnosis.probing.slopes import slopes
-from gradlab.diagnosis.progress import poor, stuck
+from gradlab.diagnosis.progress import judged_badly, poor, stuck
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.series import Series
 from gradlab.diagnosis.watching.chance import unrolled
@@ -40,6 +40,8 @@ def probe(record: Record, deep: bool) -> list[str]:
     deadline = time.thread_time() + max(_LEAST, _SHARE * record.seconds)
     main = [c for c in record.captures if c.root.trained >= 5]
     probes: list[Probe] = [lines, cuts, leak, mixing, by_time, by_heart]
+    if not deep and judged_badly(record):
+        probes.insert(2, modes)
     if deep:
         probes += [first_loss, modes, slopes, rates]
     with _unheard():
@@ -63,9 +65,15 @@ def probe(record: Record, deep: bool) -> list[str]:
 @contextlib.contextmanager
 def _unheard() -> Iterator[None]:
     """What a model prints or warns of was already said."""
+    fused = torch.backends.mha.get_fastpath_enabled()
     with unrolled(), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        yield
+        # Fused attention, which only evaluation has, reads a mask of numbers in another way than training does.
+        torch.backends.mha.set_fastpath_enabled(False)
+        try:
+            yield
+        finally:
+            torch.backends.mha.set_fastpath_enabled(fused)
 
 
 def leak(record: Record, replay: Replay, deadline: float) -> None:
@@ -77,6 +85,7 @@ def leak(record: Record, replay: Replay, deadline: float) -> None:
         if isinstance(a, Tensor) and a.ndim >= 2 and a.shape[1] >= 4 and _predicts_next(record, replay, a)
     ]
     if not fits:
+        _copied(record, replay)
         return
     place, sequence = fits[-1], capture.args[fits[-1]]
     model = replay.model(training=False)
@@ -99,6 +108,33 @@ def leak(record: Record, replay: Replay, deadline: float) -> None:
         return
     early = before.narrow(axis, 0, middle) - after.narrow(axis, 0, middle)
     record.probed.future = float(early.abs().max() / before.abs().max().clamp(min=1e-12))
+
+
+def _copied(record: Record, replay: Replay) -> None:
+    """Whether a decoder is given what it should say next: is the target, beside a source, an input at its own place?"""
+    capture, target = replay.capture, replay.capture.target
+    sources = [a for a in capture.args if isinstance(a, Tensor) and a.ndim >= 2]
+    for place, given in enumerate(capture.args):
+        if target is None or not isinstance(given, Tensor) or given.ndim != 2 or given.is_floating_point():
+            continue
+        others = [a for a in sources if a is not given and len(a) == len(given) and bool((a != a[:1]).any())]
+        words = [a for a in others if a.is_floating_point() or int(a.max()) > 1]
+        if not words or given.shape[1] < 4 or target.numel() != given.numel() or target.dtype != given.dtype:
+            continue
+        if not torch.equal(target.reshape(given.shape), given) or any(torch.equal(a, given) for a in words):
+            continue
+        model, at = replay.model(training=False), given.shape[1] // 2
+        changed = given.clone()
+        changed[:, at] = (given[:, at] + 1) % (int(given.max()) + 1)
+        with torch.no_grad():
+            before, again = (first(replay.output(model)) for _ in range(2))
+            after = first(replay.output(model, (*capture.args[:place], changed, *capture.args[place + 1 :])))
+        if before is None or again is None or after is None or not torch.equal(before, again):
+            continue
+        axis = _time_axis(before, given)
+        if axis is not None and before.shape == after.shape:
+            moved = before.select(axis, at) - after.select(axis, at)
+            record.probed.copied = float(moved.abs().max() / before.abs().max().clamp(min=1e-12))
 
 
 def _predicts_next(record: Record, replay: Replay, sequence: Tensor) -> bool:

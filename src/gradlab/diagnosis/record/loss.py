@@ -74,6 +74,8 @@ class LossCall:
     target_low: float = math.inf
     target_high: float = -math.inf
     """Of the targets that are real numbers, in all looks."""
+    logs_sum_to_one: bool = True
+    """Whether in all looks the inputs were logarithms of probabilities along the class axis."""
     rows_sum_to_one: bool = True
     """Whether in all looks the inputs lay in [0, 1] and summed to 1 along the class axis."""
     constant_loss: float = math.nan

@@ -161,6 +161,8 @@ class Root:
     """Roots that were given the very same input: a student and its teacher, not a model and its head."""
     inputs: list[Inputs] = field(default_factory=list)
     """One for each tensor argument of training calls."""
+    judged: Inputs | None = None
+    """The first tensor argument of calls with gradients off, after the first step."""
     initial: nn.Module | None = field(default=None, repr=False)
     """A copy with the first weights, where one could be made."""
 

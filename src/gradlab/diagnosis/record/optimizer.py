@@ -27,6 +27,9 @@ class OptimizerRecord:
     parameters: list[str] = field(default_factory=list)
     stale: int = 0
     """Steps, of those checked, since whose predecessor no backward pass began with clear gradients."""
+    discarded: int = 0
+    """Backward passes, of those that could be checked, whose gradients were cleared before any step of it, though its
+    steps are made of the same loss."""
     joined: int = 0
     """Steps with gradients of two losses, between which another optimiser had stepped."""
     checked: int = 0

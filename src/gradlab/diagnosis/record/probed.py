@@ -73,6 +73,8 @@ class Probed:
     """One batch learnt by heart: loss before and after, and the steps it took."""
     future: float | None = None
     """How much outputs change with inputs after them, relative to their size; of models that predict the next."""
+    copied: float | None = None
+    """How much outputs at one place change with the input there, of models with a second input that is the target."""
     mixing: list[Mixing] = field(default_factory=list)
     modes: list[Modes] = field(default_factory=list)
     slopes: list[Slope] = field(default_factory=list)

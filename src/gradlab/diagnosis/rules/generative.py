@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
-from gradlab.diagnosis.progress import adversarial
+from gradlab.diagnosis.progress import adversarial, self_made
 from gradlab.diagnosis.record import Graph, Loss, Module, Record, Root
 from gradlab.diagnosis.rules.base import LOOKS, STEPS, Case, Rule, at, named
 from gradlab.diagnosis.rules.chains import VIEWS, sources
 from gradlab.diagnosis.series import median
 
 _STEPS = 100  # before which nothing has had the time to collapse
+_TURNS = 50  # of each player
 _WON = 0.05  # a loss of the discriminator below which it knows nearly all
 _OF_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _NO_SPREAD = 0.15  # the deviation of a code that is the same for every input
@@ -20,7 +21,9 @@ _NO_SPREAD = 0.15  # the deviation of a code that is the same for every input
     meaning="One of them has won: the other gets nothing to learn from any more.",
 )
 def gan_imbalance(record: Record) -> Iterator[Case]:
-    if not adversarial(record) or record.steps < _STEPS or _critic(record):
+    # Of a generator that has one step for several of its critic, it is those that count.
+    turns = min((o.steps for o in record.optimizers if o.steps > 0.05 * record.steps), default=0)
+    if not adversarial(record) or turns < _TURNS or _critic(record):
         return
     yield from _overpowered(record)
     yield from _collapsed(record)
@@ -142,6 +145,8 @@ def _told_apart(record: Record) -> bool:
 )
 def vae_posterior_collapse(record: Record) -> Iterator[Case]:
     """Means near 0 and log-variances near 0 for every input, of what is sampled and decoded."""
+    if self_made(record):  # a policy is sampled too, and its actions are judged by another network
+        return
     for loss in record.losses:
         graph = loss.last_graph
         if graph is None or record.steps < _STEPS:

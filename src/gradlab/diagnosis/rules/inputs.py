@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator
 
 from gradlab.diagnosis.finding import Spot
-from gradlab.diagnosis.progress import HALF, MOST, constant_loss, poor
+from gradlab.diagnosis.progress import HALF, MOST, constant_loss, poor, self_made
 from gradlab.diagnosis.record import Inputs, Record, Root
-from gradlab.diagnosis.rules.base import Case, Rule, at
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at
 
 _TINY = 0.02  # scales below which an input is as good as none beside the biases
 
@@ -47,7 +47,7 @@ def unnormalized_input(record: Record) -> Iterator[Case]:
             continue
         constant = constant_loss(record)
         rough = math.isfinite(constant) and loss.start > 10 * constant
-        harm = (poor(record, HALF) or rough) and not _normalised_first(record, root)
+        harm = (poor(record, HALF) or rough) and not _normalised_first(record, root, apart)
         worst = scales.index(max(scales))
         yield Case(
             ("error", 0.94) if harm else ("note", 0.4),
@@ -64,10 +64,76 @@ def unnormalized_input(record: Record) -> Iterator[Case]:
         return
 
 
-def _normalised_first(record: Record, root: Root) -> bool:
-    """Whether the first module that runs in a root is a normalisation."""
-    first = next((m for m in record.modules.values() if m.root == root.name and m.leaf), None)
-    return first is not None and "Norm" in first.kind
+def _normalised_first(record: Record, root: Root, apart: bool) -> bool:
+    """Whether a normalisation runs first in a root, or right after a first layer: then it takes away the scale that
+    all columns have in common, but not that of one beside the others."""
+    leaves = [m for m in record.modules.values() if m.root == root.name and m.leaf]
+    return any("Norm" in m.kind for m in (leaves[:1] if apart else leaves[:2]))
+
+
+@Rule(
+    slug="evaluation_scale",
+    title="evaluation inputs are not scaled as training inputs are",
+    meaning="What the model is judged on lies where it was never trained: its figures say nothing of new examples.",
+    evidence=(
+        "{apart} of {columns} input columns have another mean or another deviation in evaluation (column {column}: "
+        "mean {mean}, deviation {deviation}) than in training (mean {train_mean}, deviation {train_deviation}); the "
+        "loss was {judged} there and {trained} in training."
+    ),
+    remedy="x_test = scaler.transform(x_test)  # the same steps, with the training part's figures, for all parts",
+)
+def evaluation_scale(record: Record) -> Iterator[Case]:
+    worse = _judged_worse(record)
+    if worse is None or self_made(record):
+        return
+    judged_loss, trained_loss = worse
+    for root, trained in _tables(record):
+        judged = root.judged
+        if judged is None or len(judged.std) != len(trained.std) or min(judged.rows, trained.rows) < 20:
+            continue
+        if judged.dtype != trained.dtype or len(judged.shape) != len(trained.shape):
+            continue
+        columns = [i for i, s in enumerate(trained.std) if s > 0]
+        away = {i: _apart(trained, judged, i) for i in columns}
+        apart = [i for i in columns if away[i] > _APART]
+        if not columns or len(apart) < 0.5 * len(columns):
+            continue
+        worst = max(apart, key=away.__getitem__)
+        yield Case(
+            ("error", 0.93),
+            _input_of(root),
+            apart=len(apart),
+            columns=len(columns),
+            column=worst,
+            mean=judged.mean[worst],
+            deviation=judged.std[worst],
+            train_mean=trained.mean[worst],
+            train_deviation=trained.std[worst],
+            judged=judged_loss,
+            trained=trained_loss,
+        )
+        return
+
+
+_APART = 3.0  # deviations between means, or as many times the deviation: no split of one data set differs so
+
+
+def _apart(trained: Inputs, judged: Inputs, column: int) -> float:
+    """How far a column of evaluations is from that of training: in deviations, or by how many times it is as wide."""
+    width, other = trained.std[column], judged.std[column]
+    wider = max(other / width, width / other) if other > 0 else 1.0
+    if len(trained.std) < 3:  # a series may have gone on to where it never was
+        return wider
+    return max(abs(judged.mean[column] - trained.mean[column]) / width, wider)
+
+
+def _judged_worse(record: Record) -> tuple[float, float] | None:
+    """The losses of evaluations and of training at the end, where the first is far above the second."""
+    for trained in (j for j in record.loss_calls if j.training and len(j.values) >= LOOKS):
+        for judged in (j for j in record.loss_calls if not j.training and j.kind == trained.kind and j.values):
+            if judged.values.tail() > 2 * trained.values.tail() > 0:
+                return judged.values.tail(), trained.values.tail()
+    return None
 
 
 @Rule(
@@ -112,10 +178,12 @@ def _nearly_constant(inputs: Inputs) -> list[int]:
     sample = inputs.sample
     if sample is None or sample.ndim != 2 or len(sample) < 50:
         return []
-    same = (sample == sample.mode(0).values).float().mean(0)
-    columns = [i for i, share in enumerate(same.tolist()) if share > 0.98]
-    # Words of a bag are rare, each of them; a table of measurements is not like that.
-    return columns if len(columns) >= 0.8 * len(same) else []
+    usual = sample == sample.mode(0).values
+    columns = usual.float().mean(0) > 0.98
+    # Words of a bag are rare, each of them, but every row has some; what was wiped out leaves most rows the same.
+    if int(columns.sum()) < 0.8 * len(columns) or float(usual[:, columns].all(1).float().mean()) < 0.5:
+        return []
+    return [i for i, flat in enumerate(columns.tolist()) if flat]
 
 
 @Rule(

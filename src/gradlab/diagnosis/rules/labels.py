@@ -79,7 +79,10 @@ def class_imbalance(record: Record) -> Iterator[Case]:
             continue
         common, most = counts.most_common(1)[0]
         rare = counts.total() - most
-        if most < 5 * rare or rare < 10 or any(call.settings.get(k) for k in ("weight", "pos_weight")):
+        weight = call.settings.get("pos_weight")
+        upside_down = isinstance(weight, float) and weight < 1 and common == 0
+        weighted = call.settings.get("weight") or (weight and not upside_down)
+        if most < 5 * rare or rare < 10 or weighted:
             continue
         others = recent.total() - recent[common]
         recognised = sum(call.recent_right[c] for c in recent if c != common)
@@ -90,6 +93,9 @@ def class_imbalance(record: Record) -> Iterator[Case]:
             ("error", 0.92),
             at("loss", call.site),
             since=call.values.steps[0],
+            besides=" A pos_weight of {weight:.3g} makes them count for less still." if upside_down else "",
+            remedy="pos_weight=negatives / positives  # more than 1 where positives are rare" if upside_down else "",
+            weight=weight if isinstance(weight, float) else 1.0,
             targets=most / counts.total(),
             common=common,
             predicted=predicted,
@@ -157,6 +163,7 @@ _COLUMNS = 40
     follows=ANY,
 )
 def label_misalignment(record: Record) -> Iterator[Case]:
+    yield from _too_far_ahead(record)
     if not poor(record, MOST) or record.steps < STEPS or not any(j.training for j in record.loss_calls):
         return
     bad = poor(record, 0.93)
@@ -192,6 +199,52 @@ def label_misalignment(record: Record) -> Iterator[Case]:
         chance=chance,
         left=left(record),
     )
+
+
+def _too_far_ahead(record: Record) -> Iterator[Case]:
+    """Targets of a model of sequences that are its inputs, two places or more ahead: shifted by hand, and once more."""
+    ahead = [(_ahead(record, call), call) for call in record.loss_calls if call.training]
+    known = [(places, call) for places, call in ahead if places is not None]
+    # Who predicts the next token too predicts several of them on purpose.
+    if not known or any(places < 2 for places, _ in known):
+        return
+    places, call = known[0]
+    yield Case(
+        ("error", 0.93),
+        at("loss", call.site),
+        series=call.values,
+        evidence=(
+            "The target of each place is the input {places} places later, and never the next one: it was shifted more "
+            "than once."
+        ),
+        remedy="labels=input_ids  # models with a loss of their own shift labels by one themselves",
+        places=places,
+    )
+
+
+def _ahead(record: Record, call: LossCall) -> int | None:
+    """By how many places targets are ahead of the tokens that a root was given; None where they are none of them."""
+    targets = call.first_targets
+    if targets is None or targets.is_floating_point():
+        return None
+    ignored = int(call.settings.get("ignore_index", -100))
+    for tokens in (inputs.sample for root in record.roots for inputs in root.inputs):
+        if tokens is None or tokens.ndim != 2 or tokens.is_floating_point() or tokens.shape[1] < 5:
+            continue
+        length = next((n for n in (tokens.shape[1], tokens.shape[1] - 1) if len(tokens) * n == targets.numel()), None)
+        if length is None or len(torch.unique(tokens)) < 5:
+            continue
+        rows = targets.reshape(len(tokens), length)
+        shares = []
+        for places in range(4):
+            ends = min(length, tokens.shape[1] - places)
+            here, there = rows[:, :ends], tokens[:, places : places + ends]
+            counted = (here != ignored) & (here != torch.mode(here.reshape(-1)).values)
+            shares.append(float((here == there)[counted].float().mean()) if bool(counted.any()) else 0.0)
+        best = max(range(4), key=shares.__getitem__)
+        if shares[best] > 0.99 and sorted(shares)[-2] < 0.9:
+            return best
+    return None
 
 
 def _only_by_heart(record: Record) -> Iterator[Case]:

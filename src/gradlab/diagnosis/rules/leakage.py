@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+import torch
+
 from gradlab.diagnosis.progress import self_made
 from gradlab.diagnosis.record import Record, Shared
-from gradlab.diagnosis.rules.base import Case, Rule, named
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, named
 
 _FEW = 100  # rows: less are looked at, not measured
 
@@ -44,6 +46,10 @@ def target_leak(record: Record) -> Iterator[Case]:
     remedy="split first, then oversample or augment the training part only",
 )
 def data_leak(record: Record) -> Iterator[Case]:
+    masked = _masked_in_evaluation_only(record)
+    if masked is not None:
+        yield masked
+        return
     if self_made(record):  # what an agent acts on, it learns from
         return
     for one in record.shared:
@@ -135,6 +141,35 @@ def _leak(one: Shared) -> Case:
     )
 
 
+def _masked_in_evaluation_only(record: Record) -> Case | None:
+    """Where all rows go through the model at once, as the nodes of a graph do: a loss of all of them in training, and
+    of some of the same in evaluation."""
+    for root in record.roots:
+        given, judged = root.inputs[0] if root.inputs else None, root.judged
+        if given is None or judged is None or given.shape != judged.shape or not given.shape:
+            continue
+        if given.sample is None or judged.sample is None or not torch.equal(given.sample, judged.sample):
+            continue
+        rows = given.shape[0]
+        kinds = {j.kind for j in record.loss_calls if j.training and j.target_shape[:1] == (rows,) and j.count >= LOOKS}
+        for call in record.loss_calls:
+            some = call.target_shape[:1] and 0.02 * rows < call.target_shape[0] < 0.98 * rows
+            if not call.training and call.kind in kinds and call.count >= 3 and some:
+                return Case(
+                    ("error", 0.9),
+                    at("loss", call.site),
+                    evidence=(
+                        "{root} is given the same {rows:,} rows in training and in evaluation. The loss of the "
+                        "training is of all of them, that of the evaluation of {some:,}."
+                    ),
+                    remedy="criterion(out[train_mask], y[train_mask])  # in training",
+                    root=root.name,
+                    rows=rows,
+                    some=call.target_shape[0],
+                )
+    return None
+
+
 @Rule(
     slug="causal_leak",
     title="the model sees what it should predict",
@@ -153,3 +188,15 @@ def causal_leak(record: Record) -> Iterator[Case]:
     # A causal model gives exactly zero; sums in another order give a few 1e-7.
     if change is not None and change > 1e-5:
         yield Case(("error", 0.97), named([r.name for r in record.roots[:1]]), change=change)
+    copied = record.probed.copied
+    if copied is not None and copied > 1e-3:
+        yield Case(
+            ("error", 0.95),
+            named([r.name for r in record.roots[:1]]),
+            evidence=(
+                "Beside its source, the model is given the targets, each at its own place, and its outputs there "
+                "change with them by {change:.1e} of their size: it need only copy."
+            ),
+            remedy="model(source, target[:, :-1])  # and the loss against target[:, 1:]",
+            change=copied,
+        )

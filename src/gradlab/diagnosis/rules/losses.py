@@ -94,6 +94,57 @@ def _floor(shape: tuple[int, ...]) -> dict[str, Any]:
 
 
 @Rule(
+    slug="scores_in_nll_loss",
+    title="a loss of log-probabilities is given scores",
+    meaning="Scores may grow without end, and the loss falls with them: nothing makes wrong classes less probable.",
+    evidence=(
+        "nll_loss is given numbers whose exponentials do not sum to 1, and went from {start} to {end}: of "
+        "probabilities it is never below zero."
+    ),
+    remedy="criterion = nn.CrossEntropyLoss()  # or return F.log_softmax(scores, dim=1)",
+    topic="loss.cross_entropy",
+)
+def scores_in_nll_loss(record: Record) -> Iterator[Case]:
+    for call in record.loss_calls:
+        if not call.training or call.kind != "nll_loss" or not call.targets or call.logs_sum_to_one:
+            continue
+        if not call.rows_sum_to_one and len(call.values) >= 3 and call.values.tail() < 0:
+            yield Case(
+                ("error", 0.97),
+                at("loss", call.site),
+                series=call.values,
+                start=call.values.first,
+                end=call.values.tail(),
+            )
+            return
+
+
+@Rule(
+    slug="several_labels",
+    title="labels that do not exclude each other go into a loss for one class",
+    meaning="A softmax has one unit to give to all labels of an example: each of them takes from the others.",
+    evidence=(
+        "The targets of cross_entropy are zeros and ones, and {share:.0%} of their rows have several ones (up to "
+        "{most:g}); a row that has none counts for nothing."
+    ),
+    remedy="criterion = nn.BCEWithLogitsLoss()  # each label for itself, predicted where its logit is above 0",
+    topic="loss.binary_cross_entropy",
+)
+def several_labels(record: Record) -> Iterator[Case]:
+    for call in record.loss_calls:
+        targets = call.first_targets
+        if not call.training or call.kind != "cross_entropy" or targets is None or not targets.is_floating_point():
+            continue
+        if targets.ndim < 2 or not bool(((targets == 0) | (targets == 1)).all()):
+            continue
+        ones = targets.sum(1)
+        share = float((ones > 1).float().mean())
+        if share > 0.1:
+            yield Case(("error", 0.9), at("loss", call.site), series=call.values, share=share, most=float(ones.max()))
+            return
+
+
+@Rule(
     slug="sigmoid_before_bce_logits",
     title="a sigmoid stands before a loss that takes one itself",
     meaning="Of numbers between 0 and 1 the loss takes the sigmoid again: confident outputs cannot be expressed.",

@@ -9,6 +9,7 @@ from gradlab.diagnosis.rules.base import ANY, STEPS, Case, Grade, Rule, at, cour
 from gradlab.diagnosis.series import Series
 
 _WORSE = 1.2  # times a constant's loss
+_BOTTOMLESS = 100  # times the first loss, below zero
 
 
 @Rule(
@@ -24,7 +25,7 @@ _WORSE = 1.2  # times a constant's loss
         "model"
     ),
     topic="regularisation.dropout",
-    follows="train_in_eval_mode",
+    follows="train_in_eval_mode evaluation_scale",
 )
 def overfitting(record: Record) -> Iterator[Case]:
     for trained in (j for j in record.loss_calls if j.training and j.count >= 20):
@@ -143,6 +144,33 @@ def underfitting(record: Record) -> Iterator[Case]:
         batch_end=end,
         steps=steps,
         parameters=sum(p.size for p in record.parameters.values() if p.optimizer is not None),
+        **course(loss),
+    )
+
+
+@Rule(
+    slug="no_floor",
+    title="the loss falls without end",
+    meaning="A part of it has no lowest value, and is all that is learnt: the rest does not count beside it.",
+    evidence="The loss went from {start} to {end} in {steps:,} steps: {times:.1e} times its first size, below zero.",
+    remedy="look at the signs of the loss's terms: a divergence, a norm or an error must be added, not subtracted",
+    follows="scores_in_nll_loss uphill_steps",
+)
+def no_floor(record: Record) -> Iterator[Case]:
+    loss = record.main
+    if loss is None or len(record.losses) > 1 or self_made(record) or record.logged or len(loss.values) < 20:
+        return
+    # A density may be far above 1 where data are narrow: its logarithm goes down slowly, and less and less.
+    size = max(abs(loss.start), 1.0)
+    if not math.isfinite(loss.end) or loss.end > -_BOTTOMLESS * size:
+        return
+    yield Case(
+        ("error", 0.9),
+        at("backward()", loss.site),
+        since=loss.values.since(-size, above=False),
+        series=loss.values,
+        steps=record.steps,
+        times=-loss.end / size,
         **course(loss),
     )
 

@@ -23,6 +23,8 @@ _MIXED = 1e-3
 )
 def batch_mixing(record: Record) -> Iterator[Case]:
     for mixed in record.probed.mixing:
+        if mixed.change < _MIXED and mixed.company == "new" and not mixed.doubt and mixed.order:
+            yield _placed(mixed, mixed.order)
         if mixed.change < _MIXED or mixed.company == "all":
             continue
         order = math.nan if mixed.order is None else mixed.order
@@ -43,6 +45,21 @@ def batch_mixing(record: Record) -> Iterator[Case]:
             module=mixed.through,
             doubt=mixed.doubt,
         )
+
+
+def _placed(mixed: Probed.Mixing, order: float) -> Case:
+    """Rows do not see each other, but each is told by its place in the batch: an axis was taken for another."""
+    return Case(
+        ("error", 0.92),
+        mixed.root,
+        evidence=(
+            "In evaluation mode, outputs of {root} change by up to {order:.1e} of the largest when the same rows come "
+            "in another order, though none depends on the others. Rows come again in other places."
+        ),
+        remedy="index positions by the axis of time: pe[:, : x.size(1)] where batches come first",
+        root=mixed.root,
+        order=order,
+    )
 
 
 def _how_sure(mixed: Probed.Mixing) -> Grade:

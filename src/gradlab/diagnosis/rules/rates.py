@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from gradlab.diagnosis.finding import Spot
-from gradlab.diagnosis.progress import HALF, NEARLY_ALL, left, stuck
+from gradlab.diagnosis.progress import HALF, NEARLY_ALL, falling, left, stuck
 from gradlab.diagnosis.record import Parameter, Record
 from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, course, made
 from gradlab.diagnosis.series import median
@@ -13,6 +13,8 @@ from gradlab.wording import number
 LONG = 0.3
 """Trainings at rates that work change no weight by more than about a third of its size in their first steps."""
 _MOVED = 0.05
+_SHORT = 3e-4  # of a weight's size: a step of a third of what is usual
+_ABOVE = 1.2  # times a constant's loss
 _STEPS = 20  # fewer have not had the time
 
 
@@ -68,6 +70,8 @@ def lr_too_high(record: Record) -> Iterator[Case]:
     weights = [p for p in record.trained_weights() if p.update]
     if loss is None or not weights or record.steps < _STEPS or not stuck(record):
         return
+    if not math.isfinite(loss.values.first):  # no step had been taken
+        return
     worst = max(weights, key=_early)
     ratio = _early(worst)
     if loss.not_finite is not None or loss.values.largest > 10 * max(loss.values.first, 1e-12):
@@ -119,14 +123,18 @@ def lr_too_low(record: Record) -> Iterator[Case]:
     fastest = max(weights, key=_later)
     ratio = _later(fastest)
     # All steps together, were they in one direction, must be able to change a weight by a twentieth.
-    if not 0 < ratio * record.steps < _MOVED or not (left(record) > NEARLY_ALL and loss.end > 0.7 * loss.start):
+    if not (left(record) > NEARLY_ALL and loss.end > 0.7 * loss.start):
+        return
+    # Short steps that go the right way all the time, and have not even come to what a constant would give.
+    short = 0 < ratio < _SHORT and left(record) > _ABOVE and falling(loss.values)
+    if not (0 < ratio * record.steps < _MOVED or (short and loss.values.largest < 1.3 * loss.start)):
         return
     gradients = [_or_zero(p.gradient.median()) for p in weights if p.gradient]
     if gradients and max(gradients) < 1e-7:
         return
     where, rate = _rate(record)
     yield Case(
-        ("error", min(0.93, 0.75 - 0.06 * math.log10(ratio * record.steps / _MOVED))),
+        ("error", min(0.93, max(0.6, 0.75 - 0.06 * math.log10(ratio * record.steps / _MOVED)))),
         where,
         fastest.name,
         series=loss.values,

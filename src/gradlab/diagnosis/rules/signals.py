@@ -156,7 +156,7 @@ def _ends(series: Series) -> float:
 )
 def exploding_gradient(record: Record) -> Iterator[Case]:
     loss, optimizer = record.main, record.optimizer
-    if loss is None or optimizer is None or len(optimizer.gradient) < LOOKS:
+    if loss is None or optimizer is None or len(optimizer.gradient) < LOOKS or not math.isfinite(loss.values.first):
         return
     norms = optimizer.gradient
     typical, largest, first = norms.median(), max(norms.finite(), default=0.0), norms.head(3)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import left, self_made
 from gradlab.diagnosis.record import Loss, LossCall, Parameter, Record
-from gradlab.diagnosis.rules.base import ANY, LOOKS, Case, Rule, at, course, named
+from gradlab.diagnosis.rules.base import ANY, LOOKS, Case, Rule, at, course, made, named
 from gradlab.diagnosis.rules.chains import first_graphs
 
 _TIMES = 20  # that a loss was sent back, before anybody can expect a step
@@ -104,6 +104,7 @@ def zero_gradient(record: Record) -> Iterator[Case]:
     remedy="loss.backward(); optimizer.step()  # inside of the loop over batches, not after it",
 )
 def batches_unused(record: Record) -> Iterator[Case]:
+    yield from _cleared(record)
     sent = sum(loss.count for loss in record.losses)
     if sent < LOOKS or self_made(record) or len(record.losses) > 1:
         return
@@ -123,6 +124,27 @@ def batches_unused(record: Record) -> Iterator[Case]:
                 unused=1 - each * sent / call.count,
             )
             return
+
+
+def _cleared(record: Record) -> Iterator[Case]:
+    """Gradients of one batch that are thrown away before the next: accumulation that begins anew each time."""
+    for optimizer in record.optimizers:
+        # A closure is asked for gradients as often as its optimiser likes.
+        if optimizer.closure or optimizer.checked < LOOKS or optimizer.discarded < 0.8 * optimizer.checked:
+            continue
+        yield Case(
+            ("error", 0.93),
+            made(optimizer),
+            at("backward()", record.main.site if record.main else None),
+            evidence=(
+                "In {checked} steps, the gradients of {discarded} earlier backward passes of the same loss had been "
+                "cleared before the step: only the last batch counts."
+            ),
+            remedy="optimizer.zero_grad()  # after optimizer.step(), inside of the same if",
+            checked=optimizer.checked,
+            discarded=optimizer.discarded,
+        )
+        return
 
 
 def _inside(loss: Loss, call: LossCall) -> int:

@@ -22,7 +22,8 @@ from gradlab.wording import count
 def unregistered_params(record: Record) -> Iterator[Case]:
     """Parametrised modules inside a root's forward pass that are not among its modules."""
     # A teacher kept outside on purpose is frozen, or has an optimiser of its own, or was trained before.
-    lost = [p for p in _without_optimizer(record) if not p.registered]
+    without = _without_optimizer(record)
+    lost = [p for p in without if not p.registered and (p.owner != "Tensor" or (p.reached >= LOOKS and not p.asked))]
     if lost:
         share = _share(record, lost)
         yield Case(("error" if share > 0.01 else "warning", 0.96), _names(lost), **_sizes(lost), share=share)

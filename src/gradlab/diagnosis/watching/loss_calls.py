@@ -109,11 +109,7 @@ class LossCalls:
                 return None
             one = self.seen[key] = LossCall(kind=kind, site=site, training=training)
             watch.record.loss_calls.append(one)
-            one.settings = {
-                name: (value if isinstance(value, (int, float, str, bool)) else "given")
-                for name, value in options.items()
-                if value is not None
-            }
+            one.settings = {name: _setting(value) for name, value in options.items() if value is not None}
         one.count += 1
         if training and kind in _OF_CLASSES and len(one.batch_labels) < _BATCHES and not y.is_floating_point():
             one.batch_labels.append(y.detach().reshape(-1)[:_LABELS].tolist())
@@ -146,6 +142,7 @@ class LossCalls:
     def _classes(self, one: LossCall, x: Tensor, y: Tensor, ignored: int) -> None:
         probable = x.amin() >= 0 and bool(((x.sum(1) - 1).abs() < 1e-3).all())
         one.rows_sum_to_one = one.rows_sum_to_one and bool(probable)
+        one.logs_sum_to_one = one.logs_sum_to_one and bool((x.float().logsumexp(1).abs() < 1e-2).all())
         predicted = x.argmax(1)
         if predicted.shape != y.shape:
             return
@@ -209,6 +206,12 @@ class LossCalls:
                     capture.kind, capture.target = kind, target.clone()
                     capture.options, capture.place = options, place if isinstance(output, (tuple, list)) else None
                     return
+
+
+def _setting(value: Any) -> int | float | str | bool:
+    if isinstance(value, Tensor) and value.numel() == 1:
+        return float(value)
+    return value if isinstance(value, (int, float, str, bool)) else "given"
 
 
 def original(kind: str) -> Callable[..., Any]:

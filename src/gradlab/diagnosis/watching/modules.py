@@ -50,7 +50,7 @@ class Modules:
             self.watch.calls.makers.setdefault(first.grad_fn, path)
             if torch.is_grad_enabled() and first.layout == torch.strided:
                 self.watch.calls.held.made(first)
-        if not seen.leaf or not first.is_floating_point() or first.numel() == 0:
+        if not seen.leaf or not first.is_floating_point() or first.numel() < 2:  # one number has no spread
             return
         std, mean = torch.std_mean(some(first.detach()), correction=0)
         seen.mean.add(self.watch.step, float(mean))

@@ -28,6 +28,8 @@ class ParameterNames:
         self._sample: dict[str, Tensor] = {}
         self._by_shape: dict[tuple[int, ...], list[str]] = {}
         self._loaded: Known[bool] = Known()
+        self._held: Known[bool] = Known()
+        """Parameters that a module has registered."""
         self._asked: Known[bool] = Known()
         """Tensors that were loaded, and whose gradient was asked for, before they had a name."""
 
@@ -38,6 +40,11 @@ class ParameterNames:
                 if parameter is not None and not is_lazy(parameter):
                     full = ".".join(filter(None, (root, path, name)))
                     self.add(parameter, full, type(part).__name__, registered)
+
+    def registered(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        """A module is about to take a parameter for its own."""
+        if parameter is not None and not is_lazy(parameter):
+            self._held[parameter] = True
 
     def add(self, tensor: Tensor, name: str, owner: str = "", registered: bool = True) -> str:
         known = self._names.get(tensor)
@@ -94,7 +101,9 @@ class ParameterNames:
         if self._takes_the_place(tensor, candidate):
             self._bind(candidate, tensor)
             return candidate
-        return self.add(tensor, candidate, "Tensor")
+        # Whoever makes a parameter wants a module to have it; what an expression made of it is none any more.
+        lost = type(tensor) is nn.Parameter and tensor not in self._held
+        return self.add(tensor, candidate, "Tensor", registered=not lost)
 
     def used(self, module: nn.Module, with_gradients: bool) -> None:
         """A module has run, at a look."""

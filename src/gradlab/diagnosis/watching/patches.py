@@ -40,6 +40,7 @@ class Patches:
         keep.append(after.remove)
         # What torch notes of a hook with keyword arguments stays there when the hook goes.
         keep.append(lambda: getattr(modules, "_global_forward_hooks_with_kwargs", {}).pop(after.id, None))
+        keep.append(modules.register_module_parameter_registration_hook(watch.parameters.registered).remove)
         keep.append(optimizers.register_optimizer_step_pre_hook(self._before_step).remove)
         keep.append(optimizers.register_optimizer_step_post_hook(self._after_step).remove)
         self._replace(torch.Tensor, "backward", self._backward)

@@ -19,6 +19,7 @@ from gradlab.diagnosis.watching.graph import upstream
 from gradlab.diagnosis.watching.known import Stored
 from gradlab.diagnosis.watching.operators import READING, Operators
 from gradlab.diagnosis.watching.policy_losses import clipped_ratios, log_probabilities
+from gradlab.diagnosis.watching.tensors import dense
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.reinforced import Given, Reinforced
@@ -164,7 +165,7 @@ class Policies:
         """A backward pass, from rows that an earlier one may have had too: then the policy has changed since."""
         if not any(policy.clamped for policy in self.known.values()) and not self.watch.looking:
             return
-        rows = {row for one in inputs if one.ndim > 1 for row in _prints(one.detach(), len(one))}
+        rows = {row for one in inputs if one.ndim > 1 and dense(one) for row in _prints(one.detach(), len(one))}
         self._again = bool(rows) and len(rows & self._learnt.keys()) > 0.9 * len(rows)
         self._learnt |= dict.fromkeys(rows)
         for old in list(islice(self._learnt, max(0, len(self._learnt) - _ACTS))):

@@ -22,12 +22,14 @@ from gradlab.diagnosis.watching.known import Known
 from gradlab.diagnosis.watching.origins import Origins
 from gradlab.diagnosis.watching.rows import Rows
 from gradlab.diagnosis.watching.sites import caller, module_name, of_a_package, site_of, user_frame
-from gradlab.diagnosis.watching.tensors import first_tensor, is_leaf, tensors_in
+from gradlab.diagnosis.watching.tensors import dense, first_tensor, is_leaf, tensors_in
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
 
 _ROOTS = 64
+_EVALUATIONS, _SOME = 5, 256
+_JUDGED = -1  # in place of the number of an argument: that of evaluations
 
 
 class Call:
@@ -72,7 +74,7 @@ class Roots:
     def ran(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         """What the user called has come to its end."""
         watch, root = self.watch, self.known.get(module)
-        inputs, first = first_tensor((*args, *kwargs.values())), first_tensor(output)
+        inputs, first = first_tensor((*args, *kwargs.values()), dense), first_tensor(output, dense)
         if inputs is not None and inputs.is_meta:  # sizes are tried out
             return
         if root is None:
@@ -103,11 +105,12 @@ class Roots:
                 self._judge(root, module, inputs)
                 if inputs is not None and inputs.ndim >= 2:
                     self._rows[root.name].judge(inputs)
+                    self._judged_columns(root, inputs)
 
     def _look(self, root: Root, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         """At what went in and what came out, in training."""
         watch, calls = self.watch, self.watch.calls
-        inputs, first = first_tensor((*args, *kwargs.values())), first_tensor(output)
+        inputs, first = first_tensor((*args, *kwargs.values()), dense), first_tensor(output, dense)
         tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, Tensor)][:4]
         for number, tensor in enumerate(tensors):
             self._add(root, number, tensor)
@@ -123,6 +126,13 @@ class Roots:
         columns.add(tensor)
         if len(root.inputs) <= number:
             root.inputs.append(columns.inputs)
+
+    def _judged_columns(self, root: Root, inputs: Tensor) -> None:
+        """Of a few of the rows of the first evaluations."""
+        if root.judged is None or root.judged.looks < _EVALUATIONS:
+            columns = self._columns.setdefault((root.name, _JUDGED), Columns())
+            columns.add(inputs[:_SOME])
+            columns.inputs.shape, root.judged = tuple(inputs.shape), columns.inputs
 
     def shared(self) -> list[Shared]:
         """Of roots that are given data; what another root made (codes, features) may well be the same again."""

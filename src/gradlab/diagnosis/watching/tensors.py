@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
 
 
@@ -15,6 +16,11 @@ def first_tensor(value: Any, fits: Callable[[Tensor], bool] = lambda _: True) ->
     elif not isinstance(value, (tuple, list)):
         return None
     return next((first for item in value if (first := first_tensor(item, fits)) is not None), None)
+
+
+def dense(tensor: Tensor) -> bool:
+    """Whether its numbers lie in memory as those of most tensors do."""
+    return tensor.layout == torch.strided and not tensor.is_nested
 
 
 def tensors_in(value: Any) -> list[Tensor]:

@@ -35,6 +35,14 @@ class _Watched:
         self.joined = False
         """Whether another loss was added to these after another optimiser had stepped."""
         self.before: dict[str, Tensor] = {}
+        self.discarded: list[object] = []
+        """The losses of gradients that were cleared since the step before, with the weights as they were."""
+        self.fresh: list[Tensor] = []
+        """A few gradients, as the last backward pass left them,"""
+        self.versions: list[int] = []
+        """and how often their weights had been changed in place by then."""
+        self.unused = 0
+        """Of the discarded ones, those of the loss whose gradient is stepped along."""
 
     def take(self, tensors: list[Tensor]) -> None:
         """What it steps. A few small ones stand for all where something is asked at every step."""
@@ -76,6 +84,8 @@ class Updates:
             self._take(one, tensors)
             one.names = [watch.parameters.name(t) for t in tensors]
         seen.closure = seen.closure or any(callable(a) for a in (*args, *kwargs.values()))
+        if one.discarded and one.filled is not None and _as_left(one):
+            one.unused = sum(loss is one.filled[1] for loss in one.discarded)
         if watch.looking and sum(t.numel() for t in tensors) <= _COPIED:
             one.names = [watch.parameters.name(t) for t in tensors]
             one.before = {
@@ -98,8 +108,9 @@ class Updates:
         if watch.looking and one.before:
             self._look(one, optimizer)
         seen.joined += one.joined
+        seen.discarded += one.unused
         one.before, one.clean, one.given, one.backwards, one.summed = {}, False, False, 0, 0
-        one.filled, one.joined = None, False
+        one.filled, one.joined, one.discarded, one.fresh, one.unused = None, False, [], [], 0
         seen.steps += 1
 
     def _enter(self, optimizer: Any) -> _Watched:
@@ -196,6 +207,8 @@ class Updates:
                 norm = math.sqrt(sum(float(g.float().square().sum()) for g in left if not g.is_sparse)) if left else 0.0
                 one.seen.leftover.add(self.watch.step, norm)
                 if norm == 0.0:
+                    if one.filled is not None and one.fresh and one.versions == [t._version for t in one.few()]:
+                        one.discarded.append(one.filled[1])
                     one.clean, one.summed, one.filled = True, 1, (self.watch.step, loss)
                 elif one.filled is not None:
                     one.joined |= one.filled[0] < self.watch.step and one.filled[1] is not loss
@@ -210,8 +223,11 @@ class Updates:
             few = sum(g.numel() for _, g in dense) <= _BY_HAND
             self._gradients = {n: g.clone() for n, g in dense} if few else {}
         for one in self.watched.facts():
-            if (one.seen.steps < _ALWAYS or self.watch.looking) and not one.given:
-                one.given = any(t.grad is not None and bool(t.grad.detach().any()) for t in one.few())
+            if one.seen.steps < _ALWAYS or self.watch.looking:
+                tensors = one.few()
+                one.fresh = [gradient.clone() for gradient in _gradients(tensors)]
+                one.versions = [t._version for t in tensors]
+                one.given = one.given or any(t.grad is not None and bool(t.grad.detach().any()) for t in tensors)
 
     def clipped(self, limit: Any, norm: Any, by_value: bool) -> None:
         limit, site = float(limit), caller()
@@ -268,6 +284,23 @@ class Updates:
         small = sum(t.numel() for _, t in parameters.living()) <= _BY_HAND
         self._last = {n: t.detach().clone() for n, t in parameters.living()} if small else {}
         return changed
+
+
+def _as_left(one: _Watched) -> bool:
+    """Whether a step is along what the last backward pass left, up to a factor: gradients that were read, and put
+    together from several passes, are others."""
+    now = _gradients(one.few())
+    if len(now) != len(one.fresh) or any(a.shape != b.shape for a, b in zip(now, one.fresh, strict=True)):
+        return False
+    products = sum(float((a * b).sum()) for a, b in zip(now, one.fresh, strict=True))
+    sizes = (sum(float(a.square().sum()) for a in gradients) for gradients in (now, one.fresh))
+    return products > 0.999 * math.sqrt(math.prod(sizes))
+
+
+def _gradients(tensors: list[Tensor]) -> list[Tensor]:
+    """Those of them that are dense and not zero."""
+    dense = (t.grad.detach() for t in tensors if t.grad is not None and not t.grad.is_sparse)
+    return [gradient for gradient in dense if bool(gradient.any())]
 
 
 def tensors_of(optimizer: Any) -> list[Tensor]:
