@@ -1,5 +1,5 @@
-"""What goes in: words of a bag beside a table that was wiped out, raw pixels before a norm, evaluation on another scale,
-and sparse tensors."""
+"""What goes in: words of a bag beside a table that was wiped out, raw pixels before a norm, evaluation on another
+scale, and sparse tensors."""
 
 import pytest
 import torch
