@@ -92,3 +92,18 @@ def test_a_generator_leaves_gradients_in_its_discriminator():
             F.softplus(-judge(fake)).mean().backward()
             g.step()
     assert grave(doctor, "batches_unused") == []
+
+
+def test_a_large_model_by_hand_that_is_read_again_at_the_end():
+    """Updates of .data, and a model that is gone when the script ends."""
+    x, y = groups()
+    with watching() as doctor:
+        model = nn.Sequential(nn.Linear(8, 2000), nn.ReLU(), nn.Linear(2000, 1000), nn.ReLU(), nn.Linear(1000, 4))
+        for a, b in batches(x, y, steps=30):
+            model.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            for p in model.parameters():
+                p.data.add_(p.grad, alpha=-0.05)
+        del model, p
+    assert grave(doctor, "never_updated") == []
+    assert doctor.record.steps >= 25

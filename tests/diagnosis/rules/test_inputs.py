@@ -1,5 +1,5 @@
-"""What goes in: words of a bag beside a table that was wiped out, raw pixels before a norm, evaluation on another scale,
-and sparse tensors."""
+"""What goes in: words of a bag beside a table that was wiped out, raw pixels before a norm, evaluation on another
+scale, and sparse tensors."""
 
 import pytest
 import torch
@@ -77,3 +77,12 @@ def test_a_sparse_input_is_no_fault_of_the_doctor():
             with torch.no_grad():
                 model((adjacency, x))
     assert grave(doctor) == []
+
+
+@pytest.mark.parametrize("tiny", [True, False])
+def test_shares_of_words_are_small_on_average_only(tiny):
+    x, y = bag()
+    x = x / 400 if tiny else x / x.sum(1, keepdim=True) / 2
+    with watching() as doctor:
+        fit(mlp(400), nn.CrossEntropyLoss(), x, y, make=sgd, steps=30)
+    assert bool(grave(doctor, "unnormalized_input")) is tiny

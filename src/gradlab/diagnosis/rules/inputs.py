@@ -42,7 +42,9 @@ def unnormalized_input(record: Record) -> Iterator[Case]:
             continue
         largest, smallest = max(varied), min(varied)
         apart = largest / smallest > 1e3 and largest > 10 and len(varied) > 1
-        tiny = largest < _TINY and poor(record, MOST)
+        # Words of a text, as shares of it, are seldom there, but are not small where they are.
+        reach = max((max(-low, high) for low, high in zip(inputs.low, inputs.high, strict=True)), default=0.0)
+        tiny = max(largest, reach) < _TINY and poor(record, MOST)
         if not (apart or largest > 50 or tiny):
             continue
         constant = constant_loss(record)

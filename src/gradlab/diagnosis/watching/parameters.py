@@ -72,7 +72,7 @@ class ParameterNames:
                 first.rows_equal = first.rows_equal_later = _alike(values, 0.0)
             first.drawn = _drawn(values, first.std)
             first.inherited = not values.is_inference() and tensor._version > _WORN
-            self._sample[name] = self._some(values)
+            self._sample[name] = self.some(values)
             self._compare(first)
         self.record.parameters[name] = first
         return name
@@ -87,7 +87,7 @@ class ParameterNames:
                 other = self.tensor(name)
                 if other is None:
                     continue
-                theirs = self._some(other.detach())
+                theirs = self.some(other.detach())
                 if theirs.dtype == ours.dtype and torch.equal(theirs, ours):
                     self.record.parameters[name].inherited = first.inherited = True
         known.append(first.name)
@@ -125,7 +125,7 @@ class ParameterNames:
                 self._loaded[tensor] = True
             else:
                 self.record.parameters[name].loaded = True
-                self._sample[name] = self._some(tensor.detach())
+                self._sample[name] = self.some(tensor.detach())
 
     def asked(self, leaves: Iterable[Tensor]) -> None:
         """The user wants to see their gradients."""
@@ -148,7 +148,7 @@ class ParameterNames:
             one = self.record.parameters[name]
             tensor = None if one.changed else self.tensor(name)
             if tensor is not None:
-                now = self._some(tensor.detach())
+                now = self.some(tensor.detach())
                 one.changed = now.shape != before.shape or not torch.equal(now, before)
             if one.rows_equal and (tensor := self.tensor(name)) is not None:
                 one.rows_equal_later = _alike(tensor.detach(), 0.01)
@@ -184,7 +184,8 @@ class ParameterNames:
         )
 
     @staticmethod
-    def _some(values: Tensor) -> Tensor:
+    def some(values: Tensor) -> Tensor:
+        """A copy of a few of the numbers."""
         flat = values.reshape(-1)
         return flat[:: max(1, flat.numel() // _SAMPLE)][:_SAMPLE].clone().cpu()
 

@@ -258,10 +258,12 @@ class Updates:
         record, parameters = self.watch.record, self.watch.parameters
         changed = left = False
         along, lengths, squares = 0.0, 0.0, 0.0
+        # Of a large model, a few numbers of each tensor tell whether it has changed.
+        small = sum(t.numel() for _, t in parameters.living()) <= _BY_HAND
+        values = {n: t.detach() if small else parameters.some(t.detach()) for n, t in parameters.living()}
         for name, tensor in parameters.living():
             one = record.parameters[name]
-            before = self._last.get(name)
-            now = tensor.detach()
+            before, now = self._last.get(name), values[name]
             if before is not None and before.shape == now.shape and one.requires_grad and now.is_floating_point():
                 change = float(torch.linalg.vector_norm((now - before).float()))
                 size = float(torch.linalg.vector_norm(before.float()))
@@ -281,8 +283,7 @@ class Updates:
         self._gradients = {}
         record.hand_checked += changed
         record.hand_stale += left
-        small = sum(t.numel() for _, t in parameters.living()) <= _BY_HAND
-        self._last = {n: t.detach().clone() for n, t in parameters.living()} if small else {}
+        self._last = {n: t.clone() if small else t for n, t in values.items()}
         return changed
 
 
