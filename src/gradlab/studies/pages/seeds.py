@@ -37,7 +37,7 @@ def report(result: "Seeds") -> Html:
 def _lead(result: "Seeds") -> str:
     lead = (
         f"The same recipe trained with {counted(len(result.members), 'seed')}. Only train.seed differs, and with it "
-        "the first weights, the order of the examples and dropout; the data and their split stay as they are."
+        "the first weights and all that training draws; the data and their split stay as they are."
     )
     return lead + (f" The figures are of {result.basis}." if result.diverged else "")
 
