@@ -46,7 +46,8 @@ class SoftActorCritic(Policy):
         self.critics = nn.ModuleList([self.network(hidden, activation, 1, beside=size) for _ in range(2)])
         self.targets = copy.deepcopy(self.critics).requires_grad_(False)
         # Listed once: to walk through modules takes longer than to move their weights.
-        self.slow, self.fast = list(self.targets.parameters()), list(self.critics.parameters())
+        self.slow: list[Tensor] = list(self.targets.parameters())
+        self.fast: list[Tensor] = list(self.critics.parameters())
         self.log_alpha = nn.Parameter(torch.tensor(math.log(alpha)))
         self.follow = follow
 
