@@ -146,7 +146,10 @@ def test_ways_between_noises_and_the_way_from_noise(quick: ForkServer, folder: P
     assert not np.array_equal(many[:, :44], many[:, 256:])
     asked = ["generate", "moons", "--trajectory", "--out", "points.gif", "-n", 1000, "--steps", 20, *CODE]
     assert quick(*asked, cwd=folder).code == 0  # 21,000 points, of which a frame has 1,000
-    assert quick("generate", "moons", "--interpolate", *CODE, cwd=folder).code == 0
+    assert quick("generate", "moons", "--interpolate", "-n", 1, *CODE, cwd=folder).code == 0
+    with Image.open(folder / "moons" / "interpolation.png") as picture:
+        inked = (np.asarray(picture) == (0x44, 0x77, 0xAA)).all(-1).sum()
+    assert inked > 10 * 25 + 100  # ten points, and the way between them
 
 
 @pytest.mark.parametrize(

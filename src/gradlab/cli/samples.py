@@ -105,6 +105,11 @@ def _shape(run: Run) -> tuple[int, ...]:
     return spec.shape if isinstance(spec, Array) else ()
 
 
+def _names(run: Run) -> tuple[str, str]:
+    """Of the two numbers of a point."""
+    return run.data["inputs"].get("features") or ("", "")
+
+
 def _is_drawn(run: Run) -> bool:
     """Whether samples can be seen: grey or coloured pictures, and points in the plane."""
     from gradlab.report.pictures import is_picture
@@ -168,7 +173,7 @@ def _picture(run: Run, drawn: Drawn) -> Pixels:
     from gradlab.report.drawn import columns_for, grid, scatter, shades
 
     if _shape(run) == (2,):
-        return scatter(drawn.x, drawn.y, run.data["inputs"].get("features") or ("", ""))
+        return scatter(drawn.x, drawn.y, _names(run))
     return grid(shades(run, drawn.x), columns_for(len(drawn.x)))
 
 
@@ -196,7 +201,8 @@ def _strip(run: Run, rows: Any) -> Pixels:
 
     whole = rows.reshape(-1, *rows.shape[2:])
     if _shape(run) == (2,):
-        return scatter(whole, np.repeat(np.arange(len(rows)), rows.shape[1]))
+        ways = np.repeat(np.arange(len(rows)), rows.shape[1])
+        return scatter(whole, ways, _names(run), steps=rows.shape[1])
     return grid(shades(run, whole), rows.shape[1])
 
 
@@ -206,7 +212,7 @@ def _animation(run: Run, stages: Any) -> list[Pixels]:
 
     whole = stages.reshape(-1, *stages.shape[2:])
     if _shape(run) == (2,):
-        return [scatter(stage, ends=(whole.min(0), whole.max(0))) for stage in stages]
+        return [scatter(stage, names=_names(run), ends=(whole.min(0), whole.max(0))) for stage in stages]
     pixels = shades(run, whole)
     frames = pixels.reshape(*stages.shape[:2], *pixels.shape[1:])
     return [grid(frame, columns_for(len(frame))) for frame in frames]

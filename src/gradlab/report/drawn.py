@@ -53,8 +53,12 @@ def scatter(
     labels: npt.NDArray[Any] | None = None,
     names: Sequence[str] = ("", ""),
     ends: tuple[Array, Array] | None = None,
+    steps: int = 1,
 ) -> Pixels:
-    """Points in the plane, coloured by class, in a frame that says where they are; `ends` are its corners."""
+    """Points in the plane, coloured by class, in a frame that says where they are; `ends` are its corners.
+
+    Of ways, so many `steps` of each lie one after the other: they are joined, and the last is a larger point.
+    """
     from PIL import Image, ImageDraw
 
     low, high = ends or (points.min(0), points.max(0))
@@ -66,7 +70,12 @@ def scatter(
     places = _MARGIN + 6 + inner * (points - low) / span
     for row, (x, y) in enumerate(places.tolist()):
         colour = PALETTE[0 if labels is None else int(labels[row]) % len(PALETTE)]
-        draw.ellipse((x - 2, _SIDE - y - 2, x + 2, _SIDE - y + 2), fill=colour)
+        radius = 2
+        if steps > 1 and row % steps:
+            before = places[row - 1]
+            draw.line((before[0], _SIDE - before[1], x, _SIDE - y), fill=colour)
+            radius = 5 if row % steps == steps - 1 else 2
+        draw.ellipse((x - radius, _SIDE - y - radius, x + radius, _SIDE - y + radius), fill=colour)
     draw.text((_MARGIN, _SIDE - _MARGIN + 6), f"{names[0]} {low[0]:.3g} … {high[0]:.3g}".strip(), fill="#555555")
     draw.text((_MARGIN, 8), f"{names[1]} {low[1]:.3g} … {high[1]:.3g}".strip(), fill="#555555")
     return np.asarray(image)
