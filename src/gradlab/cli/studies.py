@@ -199,7 +199,7 @@ def train_seeds(request: StudyRequest, seeds: int) -> dict[str, Any]:
     from gradlab.training.environment import find_device
 
     folder = request.folder("seeds")
-    request.heading(f"{counted(seeds, 'seed')}: weights and all that training draws differ, the held-out data do not")
+    request.heading(f"{counted(seeds, 'seed')}: weights and what training draws differ, the split of the data does not")
     with going_on(f"{request.command()} --seeds {seeds}", folder):
         result = run(
             request.recipe(),
