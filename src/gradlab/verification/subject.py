@@ -289,7 +289,7 @@ class Subject:
     def drops(self) -> bool:
         """Whether it may have masks of dropout in training, which are not what is compared."""
         own = self.names.get("dropout")
-        default = self.theirs[own].default if own in self.theirs else 0.0
+        default = self.theirs[own].default if own is not None and own in self.theirs else 0.0
         return bool(self.drawn_as.get("dropout")) or (isinstance(default, float) and default > 0)
 
     def _open_there(self, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def each_entry_is_dropped_by_itself(case: Case) -> float:
         dropped = torch.stack([block(x), block(x)]) == 0
     alike, errors = p**2 + (1 - p) ** 2, []
     for axis in range(dropped.ndim):
-        first, second = dropped.unflatten(axis, (-1, 2)).unbind(axis + 1)
+        first, second = dropped.movedim(axis, 0)[0::2], dropped.movedim(axis, 0)[1::2]
         same = (first == second).double()
         errors.append(abs(float(same.mean()) - alike) / sqrt(alike * (1 - alike) / same.numel()))
     return max(errors)

@@ -125,7 +125,8 @@ def _of_heads(case: Case, heads: int) -> dict[str, int]:
 
 def _mask(case: Case, seen: Tokens) -> Tensor | None:
     if seen.looks_back:
-        return case.drawn.setdefault("mask of its own", causal_mask(seen.queries.shape[1]))
+        mask = case.drawn["mask of its own"] = causal_mask(seen.queries.shape[1])
+        return mask
     if mask_name(seen.block) is None or not case.flag("masked"):
         return None
     if case.counts_keys:
