@@ -11,14 +11,15 @@ OTHER_NAMES = {
         "num_key_value_heads": "num_kv_heads n_kv_heads kv_heads n_kv_head",
         "head_dim": "dim_head d_head d_k",
         "hidden": "d_ff ff_dim dim_feedforward ffn_dim intermediate_size inner_dim hidden_features mlp_dim hidden_dim "
-        "d_hidden ffn_num_hiddens hidden_size d_inner",
+        "d_hidden ffn_num_hiddens hidden_size d_inner n_inner mlp_hidden_dim hidden_size_ff d_mlp",
         "normalized_shape": f"{_OF_VECTORS} features size num_features normalized_dim ndim channels",
         "num_features": "channels num_channels dim features planes n_features n_out size d c",
         "num_channels": "channels dim num_features planes c",
         "num_groups": "groups n_groups g",
         "num_parameters": "channels num_channels n_params",
-        "in_features": "in_dim d_in input_dim in_channels n_in input_size num_inputs dim_in in_size fan_in",
-        "out_features": "out_dim d_out output_dim out_channels n_out output_size num_outputs dim_out out_size fan_out",
+        "in_features": "in_dim d_in input_dim in_channels n_in input_size num_inputs dim_in in_size fan_in nx",
+        "out_features": "out_dim d_out output_dim out_channels n_out output_size num_outputs dim_out out_size fan_out "
+        "nf",
         "in_channels": "in_ch c_in in_dim inp in_planes input_channels n_in",
         "out_channels": "out_ch c_out out_dim oup out_planes planes num_channels output_channels n_out",
         "kernel_size": "kernel k ksize size window pool_size",
@@ -46,6 +47,8 @@ OTHER_NAMES = {
         "smoothing": "epsilon eps alpha label_smoothing",
         "label_smoothing": "smoothing epsilon eps alpha",
         "batch_first": "batch_major",
+        "num_layers": "n_layers layers n_layer depth",
+        "aggregate": "aggr aggregator aggregator_type reduce pooling",
     }.items()
 }
 

@@ -5,16 +5,17 @@ from collections.abc import Callable
 from functools import cache, partial, wraps
 from typing import Any
 
+import torch
 from jaxtyping import AbstractArray
 from torch import Tensor
 
 from gradlab.printable import printable
 from gradlab.verification.incomparable import DoesNotFit as DoesNotFit
 from gradlab.verification.incomparable import Incomparable
-from gradlab.verification.masks import AxesOfMasks, MaskForm, Named, in_form, with_their_axes
+from gradlab.verification.masks import LENGTHS, AxesOfMasks, MaskForm, Named, counted, in_form, with_their_axes
 
 Ranks = tuple[int, ...]
-"""How many axes each tensor of a call has."""
+"""How many axes each tensor of a call has; -1 for one without entries."""
 
 OTHER_NAMES = {
     "mask": ("mask", "attn_mask", "attention_mask", "src_mask"),
@@ -24,7 +25,7 @@ OTHER_NAMES = {
     "memory": ("memory", "encoder_output", "encoder_out", "enc_out", "context"),
     "is_causal": ("is_causal", "causal"),
     "offset": ("offset", "start_pos", "start", "past_length", "past_len"),
-    "lengths": ("lengths", "valid_lens", "seq_lens"),
+    "lengths": ("lengths", "seq_lens", "valid_lens"),
     "cache": ("cache",),
     "memory_cache": ("memory_cache",),
     "bias": ("bias", "attn_bias"),
@@ -46,6 +47,43 @@ def signature_of(block: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(partial(block.forward, None) if isinstance(block, type) else block)  # type: ignore[attr-defined]
 
 
+def steps_first(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """Of a module whose sequences are (steps, batch, features), called with the batch first."""
+
+    def turned(value: Any) -> Any:
+        if isinstance(value, tuple | list):
+            return type(value)(turned(part) for part in value)
+        sequence = isinstance(value, Tensor) and value.ndim == 3 and value.is_floating_point()
+        return value.transpose(0, 1) if sequence else value
+
+    @wraps(forward)
+    def call(*args: Any, **options: Any) -> Any:
+        return turned(forward(*turned(args), **{name: turned(value) for name, value in options.items()}))
+
+    return call
+
+
+def one_hot(loss: Callable[..., Any]) -> Callable[..., Any]:
+    """Of a loss whose targets are probabilities alone, called with classes too."""
+
+    @wraps(loss)
+    def call(logits: Any, target: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(target, Tensor) and not target.is_floating_point():
+            target = torch.nn.functional.one_hot(target, logits.shape[-1]).to(logits)
+        return loss(logits, target, *args, **options)
+
+    return call
+
+
+def own_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """That of a user's function. Those of torch that are written in C++ have one for who overrides them, or none."""
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        inner = function.func if isinstance(function, partial) else function
+        return inspect.signature(torch.overrides.get_testing_overrides().get(inner, lambda *args: None))
+
+
 def called_like(
     mine: inspect.Signature,
     theirs: Callable[..., Any],
@@ -57,16 +95,18 @@ def called_like(
 
     `axes` are those of its masks, as far as they have been asked for.
     """
-    try:
-        own = inspect.signature(theirs)
-    except ValueError:  # torch.tanh and its like have none
-        own = inspect.signature(lambda *args: None)
+    own = own_signature(theirs)
     names = _positional(mine)
     keeps_axes = _keeps_axes(mine)
 
     def bound(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         args, options = _bound(mine, own, args, options)
-        return args, {name: in_form(mask, value) if "mask" in name else value for name, value in options.items()}
+        for name, value in options.items():
+            if name in LENGTHS and isinstance(value, Tensor) and value.dtype == torch.bool:
+                options[name] = counted(value, len(args[0]) if args else len(next(iter(options.values()))))
+            elif "mask" in name:
+                options[name] = in_form(mask, value)
+        return args, options
 
     def fitted(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         here = names[: len(args)]
@@ -85,7 +125,8 @@ def called_like(
     @wraps(theirs)
     def call(*args: Any, **options: Any) -> Any:
         args, options = bound(*fitted(args, options))
-        ranks = tuple(value.ndim for value in (*args, *options.values()) if isinstance(value, Tensor))
+        tensors = [value for value in (*args, *options.values()) if isinstance(value, Tensor)]
+        ranks = tuple(value.ndim if value.numel() else -1 for value in tensors)
         try:
             result = theirs(*args, **options)
         except Incomparable:
@@ -93,8 +134,8 @@ def called_like(
         except Exception as error:  # a user's module may raise anything
             raise Refused(ranks, error) from error
         result = _first(mine, result)
-        if keeps_axes and isinstance(result, Tensor) and result.ndim != args[0].ndim:
-            raise Refused(ranks, ValueError(f"{result.ndim} axes for {args[0].ndim}"))
+        if keeps_axes and isinstance(result, Tensor) and result.ndim != tensors[0].ndim:
+            raise Refused(ranks, ValueError(f"{result.ndim} axes for {tensors[0].ndim}"))
         made.add(ranks)
         return result
 
@@ -112,12 +153,14 @@ def _bound(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The call in the words of the user's signature; where it has none for it, the check is not made."""
     names = _positional(mine)
-    first = [value for name, value in zip(names, args, strict=False) if name not in OTHER_NAMES]
-    rest = {name: value for name, value in zip(names, args, strict=False) if name in OTHER_NAMES}
+    by_name = {name for name, parameter in own.parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
+    first = [v for name, v in zip(names, args, strict=False) if name not in {*OTHER_NAMES, *by_name}]
+    rest = {name: v for name, v in zip(names, args, strict=False) if name in {*OTHER_NAMES, *by_name}}
     first += args[len(names) :]
     said = {}
     for name, value in {**rest, **options}.items():
-        theirs = next((other for other in OTHER_NAMES.get(name, (name,)) if other in own.parameters), None)
+        others = (*OTHER_NAMES.get(name, (name,)), *(LENGTHS if name == "mask" else ()))
+        theirs = next((other for other in others if other in own.parameters), None)
         if theirs is not None and theirs not in said:
             said[theirs] = value
         elif name in rest and any(parameter.kind is parameter.VAR_POSITIONAL for parameter in own.parameters.values()):
@@ -126,7 +169,8 @@ def _bound(
             said[name] = value
         elif name not in mine.parameters or not _is_default(mine.parameters[name], value):
             raise DoesNotFit(f"it takes no {name}: it is called with {', '.join(own.parameters) or 'nothing'}")
-    optional = {other for name in ("mask", "memory_mask", "source_mask", "target_mask") for other in OTHER_NAMES[name]}
+    masks = ("mask", "memory_mask", "source_mask", "target_mask")
+    optional = {*LENGTHS, *(other for name in masks for other in OTHER_NAMES[name])}
     for name, parameter in [*own.parameters.items()][len(first) :]:  # annotated transformers insist on a mask
         if name not in said and name in optional and parameter.default is parameter.empty:
             said[name] = None
@@ -144,9 +188,15 @@ def _is_default(parameter: inspect.Parameter, value: Any) -> bool:
 
 def accepts(block: Any, name: str) -> bool:
     """Whether a block can be called with an argument of ours, by whatever name."""
-    own = inspect.signature(getattr(block, "forward", block)).parameters
+    own = own_signature(getattr(block, "forward", block)).parameters
     anything = any(parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) for parameter in own.values())
     return anything or any(other in own for other in OTHER_NAMES.get(name, (name,)))
+
+
+def counts_keys(block: Any) -> bool:
+    """Whether a user's module takes how many keys may be looked at, where ours takes a mask."""
+    own = {*own_signature(getattr(block, "forward", block)).parameters}
+    return bool(own & {*LENGTHS}) and not own & {*OTHER_NAMES["mask"]}
 
 
 def _keeps_axes(mine: inspect.Signature) -> bool:

@@ -12,7 +12,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from gradlab.verification.calls import called_like, signature_of
+from gradlab.verification.calls import called_like, counts_keys, one_hot, signature_of, steps_first
 from gradlab.verification.conditions import SIZES_OF_BATCHES
 from gradlab.verification.parameters import Shapes, take
 from gradlab.verification.subject import CannotBuild, Incomparable, Subject, find_subject
@@ -36,6 +36,7 @@ class Case:
         self.drawn: dict[str, Any] = {}
         self._settings: Mapping[str, Any] = {}
         self._leaves: dict[nn.Module, dict[str, nn.Parameter]] = {}
+        self.counts_keys = False
         self._data = data
         self._digits = data.draw(st.sampled_from(DIGITS))
         self._seed = data.draw(st.integers(0, 2**16))
@@ -106,8 +107,18 @@ class Case:
         return self._keep(name, torch.randint(below, shape, generator=self.generator(name), device="cpu"))
 
     def mask(self, name: str, *shape: int) -> Tensor:
-        """True and false at random; each row of the last axis has a true entry somewhere."""
-        mask = torch.rand(shape, generator=self.generator(name), device="cpu") < 0.7
+        """True and false at random; each row of the last axis has a true entry somewhere.
+
+        For a user's module that takes lengths, the last columns of each example are false.
+        """
+        # Large scores may be beyond the -10⁶ that others put in the place of hidden ones.
+        share = 0.7 if all(abs(number) <= 1 for number in self.subject.condition.numbers) else 1.0
+        if self.counts_keys:
+            axes = (*shape[:-2], 1, 1)[-len(shape) :]
+            lengths = torch.randint(1, shape[-1] + 1, axes, generator=self.generator(name), device="cpu")
+            lengths = lengths if share < 1 else torch.full_like(lengths, shape[-1])
+            return self._keep(name, (torch.arange(shape[-1], device="cpu") < lengths).expand(shape).clone())
+        mask = torch.rand(shape, generator=self.generator(name), device="cpu") < share
         mask[..., 0] |= ~mask.any(-1)
         return self._keep(name, mask)
 
@@ -154,13 +165,15 @@ class Case:
             needed, fixed = settings[name], self.subject.drawn_as[name]
             if fixed is not None and needed != fixed:  # None is whatever the block makes of it
                 raise Incomparable(f"it is about {name}={needed}, and {name}={fixed} is fixed")
-            if fixed is None and callable(needed) and name in self.subject.assumed:
+            option = callable(needed) or (needed is not None and not isinstance(find_subject(self.subject.name), type))
+            if fixed is None and option and name in self.subject.assumed:
                 raise Incomparable(f"it takes no {name}")
         with torch.random.fork_rng(devices=()), torch.device("cpu"):
             _seed_torch(self._seed, "cpu")
             block = self.subject.build(settings)
         self._settings = settings
         if not self.subject.is_ours:
+            self.counts_keys = self.subject.foreign and counts_keys(block)
             block = self._as_ours_is_called(block)
         if isinstance(block, nn.Module):
             block.forward = self.subject.condition.of(block, block.forward)
@@ -168,9 +181,10 @@ class Case:
             block.to(self.place.device, self.place.dtype)
             if not self.subject.keeps_weights:
                 with torch.no_grad():
-                    for name, parameter in block.named_parameters():
+                    learned = [(name, p) for name, p in block.named_parameters() if p.requires_grad]
+                    for name, parameter in learned:  # what is not learned is a table
                         parameter.copy_(0.7 * self._normal(name, tuple(parameter.shape)))
-            if self.subject.drawn_as.get("dropout"):
+            if self.subject.drops:
                 block.eval()  # what is compared is what it computes, and not what it drops
             self.drawn |= {f"{WEIGHT}{name}": value.detach().clone() for name, value in block.named_parameters()}
         return block
@@ -179,10 +193,11 @@ class Case:
         """A user's module or function, which takes the calls of a check as far as its signature has words for them."""
         ours = find_subject(self.subject.name)
         if not isinstance(ours, type):
-            return called_like(signature_of(ours), block, self.subject.made)
+            return called_like(signature_of(ours), one_hot(block) if self.subject.one_hot else block, self.subject.made)
         if isinstance(block, nn.Module):
             subject = self.subject
-            block.forward = called_like(signature_of(ours), block.forward, subject.made, subject.mask, subject.axes)
+            forward = block.forward if subject.batch_first else steps_first(block.forward)
+            block.forward = called_like(signature_of(ours), forward, subject.made, subject.mask, subject.axes)
         return block
 
     def weights(self, block: nn.Module, *names: str) -> dict[str, nn.Parameter]:

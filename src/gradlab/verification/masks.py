@@ -8,8 +8,9 @@ from torch import Tensor
 
 from gradlab.verification.incomparable import DoesNotFit
 
-MaskForm = Literal["visible", "hidden", "added"]
-"""Whether true says what may be looked at, or what is hidden, or the mask is added to the scores."""
+MaskForm = Literal["visible", "hidden", "added", "causal"]
+"""Whether true says what may be looked at, or what is hidden, or the mask is added to the scores; causal, it has one
+of its own, by which no position looks at later ones."""
 
 Axes = Literal["pairs", "examples", "heads", "keys"]
 """(n, m), (batch, n, m), (batch, 1, n, m) or (batch, m) for n queries and m keys."""
@@ -18,6 +19,9 @@ AxesOfMasks = dict[str, tuple[Axes, ...]]
 """Those that a module takes, by the name of the mask; none if it answers to no mask."""
 
 MASKS = ("mask", "memory_mask")
+LENGTHS = ("valid_lens", "valid_len", "seq_lens", "lengths")
+"""What others call how many keys of each example may be looked at, in the place of a mask."""
+
 _WHOLE: dict[int, Axes] = {2: "pairs", 3: "examples", 4: "heads"}
 _BATCH, _QUERIES, _KEYS = 11, 7, 13  # no two alike, and more than there are heads: what does not belong together raises
 
@@ -25,9 +29,18 @@ Named = Mapping[str, Any]
 
 
 def in_form(form: MaskForm, mask: Any) -> Any:
-    if not isinstance(mask, Tensor) or form == "visible":
+    if not isinstance(mask, Tensor) or form in ("visible", "causal"):
         return mask
     return ~mask if form == "hidden" else torch.zeros(mask.shape).masked_fill(~mask, -torch.inf)
+
+
+def counted(mask: Tensor, batch: int) -> Tensor:
+    """A mask that hides the last keys of each example, as the number of those before them."""
+    whole = (mask[:, 0] if mask.ndim == 4 else mask).expand(batch, *mask.shape[-2:])
+    lengths = whole[:, 0].sum(-1)
+    if bool((whole == (torch.arange(mask.shape[-1]) < lengths[:, None, None])).all()):
+        return lengths
+    raise DoesNotFit("it takes how many keys may be looked at, and not which")
 
 
 def with_their_axes(call: Callable[[Named], Any], named: Named, known: AxesOfMasks) -> Named:

@@ -4,18 +4,24 @@ A parameter of ours that lies in parts or transposed in the user's module become
 is given the parts at each call: so gradients are those of our parameter, and one twin serves all ways to lay it out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from gradlab.verification.incomparable import Incomparable
+from gradlab.verification.incomparable import DoesNotFit, Incomparable
 from gradlab.verification.roles import alternatives
 
 Shapes = Mapping[str, torch.Size]
+
+
+class _Straight(tuple[int, ...]):
+    """The shape of a weight of nn.Linear, which lies as ours do."""
+
+
 SIZES: dict[str, dict[str, int]] = {
     "activation.prelu": {"num_parameters": 3},
     "activation.maxout": {"in_features": 4, "out_features": 3, "pieces": 2},
@@ -61,16 +67,43 @@ class Source:
     turned: bool = False
     """Whether the user's is transposed."""
 
+    share: tuple[int, int] | None = None
+    """Of a part that holds several of ours below one another: which of how many it is."""
+
     def __str__(self) -> str:
-        return (
-            " + ".join(part or "0" for part in self.parts) + (" transposed" if self.turned else "")
-            if self.parts
-            else "none"
-        )
+        if not self.parts:
+            return "none"
+        which = f", part {self.share[0] + 1} of {self.share[1]}" if self.share else ""
+        return " + ".join(part or "0" for part in self.parts) + which + (" transposed" if self.turned else "")
 
 
-def find(block: str, ours: Shapes, theirs: Shapes, pairs: Mapping[str, str]) -> dict[str, Source]:
-    """The source of each parameter of ours; `pairs` are those that the user has told."""
+def find(
+    block: str, ours: Shapes, theirs: Shapes, pairs: Mapping[str, str], layers: Collection[str] = ()
+) -> dict[str, Source]:
+    """The source of each parameter of ours; `pairs` are those that the user has told, `layers` weights of nn.Linear.
+
+    In a module around another one all names may begin with the name of that.
+    """
+    try:
+        shapes: Any = {name: _Straight(shape) if name in layers else shape for name, shape in theirs.items()}
+        return _found(block, ours, shapes, pairs)
+    except Incomparable as why:
+        outer = {name.partition(".")[0] for name in theirs}
+        if pairs or len(outer) != 1 or not all("." in name for name in theirs):
+            raise
+        (around,) = outer
+        within = {name.partition(".")[2]: shape for name, shape in theirs.items()}
+        try:
+            inner = find(block, ours, within, pairs, [name.partition(".")[2] for name in layers])
+        except Incomparable:
+            raise why from None
+        return {
+            name: replace(source, parts=tuple(part and f"{around}.{part}" for part in source.parts))
+            for name, source in inner.items()
+        }
+
+
+def _found(block: str, ours: Shapes, theirs: Shapes, pairs: Mapping[str, str]) -> dict[str, Source]:
     found: dict[str, Source] = {}
     for wanted, names in pairs.items():
         if wanted not in ours:
@@ -83,6 +116,9 @@ def find(block: str, ours: Shapes, theirs: Shapes, pairs: Mapping[str, str]) -> 
     for wanted, shape in ours.items():
         if wanted not in found and (source := _by_name(block, wanted, shape, theirs, found)):
             found[wanted] = source
+    for wanted, shape in ours.items():
+        if wanted not in found:
+            found |= _shares(shape, ours, theirs, found)
     for wanted, shape in sorted(ours.items(), key=lambda item: -len(item[1])):
         if wanted not in found and (
             source := _beside(wanted, shape, theirs, found) or _by_shape(shape, ours, theirs, found)
@@ -119,9 +155,20 @@ def _beside(wanted: str, shape: torch.Size, theirs: Shapes, found: Mapping[str, 
 
 def _by_shape(shape: torch.Size, ours: Shapes, theirs: Shapes, found: Mapping[str, Source]) -> Source | None:
     """The first that is left of its shape, where as many are left as are looked for: they have one order."""
-    free = [name for name in _free(theirs, found) if _source((name,), shape, theirs)]
+    fitting = {name: s for name in _free(theirs, found) if (s := _source((name,), shape, theirs))}
+    as_they_are = [source for source in fitting.values() if not source.turned]
     wanted = [name for name, other in ours.items() if name not in found and other == shape]
-    return _source((free[0],), shape, theirs) if len(free) == len(wanted) else None
+    return next((own[0] for own in (as_they_are, [*fitting.values()]) if len(own) == len(wanted)), None)
+
+
+def _shares(shape: torch.Size, ours: Shapes, theirs: Shapes, found: Mapping[str, Source]) -> dict[str, Source]:
+    """Those of ours that have one shape, where one of the user's holds them all below one another."""
+    wanted = [name for name, other in ours.items() if name not in found and other == shape]
+    count, whole = len(wanted), (len(wanted) * shape[0], *shape[1:]) if shape else ()
+    fitting = [name for name in _free(theirs, found) if tuple(theirs[name]) == whole]
+    if count < 2 or len(fitting) != 1:
+        return {}
+    return {name: Source((fitting[0],), share=(i, count)) for i, name in enumerate(wanted)}
 
 
 def _free(theirs: Shapes, found: Mapping[str, Source]) -> list[str]:
@@ -133,7 +180,7 @@ def _source(names: Sequence[str], shape: torch.Size, theirs: Shapes) -> Source |
     """These parts as a source of a parameter of this shape, if they fit it."""
     shapes = [theirs[name] for name in names]
     for turned in (False, True):
-        if turned and any(len(own) != 2 for own in shapes):
+        if turned and any(len(own) != 2 or isinstance(own, _Straight) for own in shapes):
             continue
         rows = [own[::-1] if turned else own for own in shapes]
         if len(rows) == 1 and _without_ones(rows[0]) == _without_ones(shape):
@@ -155,12 +202,27 @@ def turned_alike(found: Mapping[str, Source], ours: Shapes, layers: Sequence[str
     return {name: Source(source.parts, turned) if name in raw else source for name, source in found.items()}
 
 
+def reversed_shares(found: Mapping[str, Source]) -> dict[str, Source]:
+    """Gate and value lie in one matrix in either order, which nothing says."""
+    return {
+        name: replace(s, share=(s.share[1] - 1 - s.share[0], s.share[1])) if s.share else s for name, s in found.items()
+    }
+
+
 def take(module: nn.Module, sources: Mapping[str, Source], ours: Shapes) -> dict[str, nn.Parameter]:
     """Our parameters as leaves, of which the module is given its own parts at each call."""
     own, leaves, ties = dict(module.named_parameters(remove_duplicate=False)), dict[str, nn.Parameter](), []
+    shares = dict[str, list[Tensor]]()
+    if missing := [part for source in sources.values() for part in source.parts if part and part not in own]:
+        raise DoesNotFit(f"it has no {missing[0]} at some of the sizes")
     for name, source in sources.items():
         first = next((own[part] for part in source.parts if part), None)
         parts = [own[part] if part else torch.zeros_like(first) for part in source.parts if first is not None]
+        if source.share:
+            which, count = source.share
+            leaves[name] = nn.Parameter(parts[0].detach().chunk(count)[which].clone())
+            shares.setdefault(source.parts[0], [leaves[name]] * count)[which] = leaves[name]
+            continue
         if len(parts) == 1 and not source.turned and parts[0].shape == ours[name]:
             leaves[name] = own[source.parts[0]]
             continue
@@ -173,26 +235,31 @@ def take(module: nn.Module, sources: Mapping[str, Source], ours: Shapes) -> dict
             like = next(iter(own.values()), torch.zeros(()))
             fill = 0.0 if "bias" in name else 1.0
             leaves[name] = nn.Parameter(torch.full(ours[name], fill, dtype=like.dtype), requires_grad=False)
-    if ties:
-        module.forward = _with_parts(module, ties, module.forward)
+    if ties or shares:
+        module.forward = _with_parts(module, ties, shares, module.forward)
     return leaves
 
 
 def _with_parts(
-    module: nn.Module, ties: Sequence[tuple[Source, Tensor, Sequence[torch.Size]]], forward: Callable[..., Any]
+    module: nn.Module,
+    ties: Sequence[tuple[Source, Tensor, Sequence[torch.Size]]],
+    shares: Mapping[str, Sequence[Tensor]],
+    forward: Callable[..., Any],
 ) -> Callable[..., Any]:
+    def give(name: str, value: Tensor) -> None:
+        owner, _, last = name.rpartition(".")
+        module.get_submodule(owner)._parameters[last] = value  # type: ignore[assignment]  # it stays one of its own
+
     @wraps(forward)
     def call(*args: Any, **options: Any) -> Any:
+        for name, parts in shares.items():
+            give(name, torch.cat([*parts]))
         for source, leaf, shapes in ties:
             rows = [shape[-1] if source.turned else shape[0] if shape else 1 for shape in shapes]
             pieces = torch.split(leaf, rows) if len(shapes) > 1 else [leaf]
             for name, piece, shape in zip(source.parts, pieces, shapes, strict=True):
-                if not name:
-                    continue
-                owner, _, last = name.rpartition(".")
-                holder = module.get_submodule(owner)
-                holder._parameters.pop(last, None)
-                setattr(holder, last, (piece.T if source.turned else piece).reshape(shape))
+                if name:
+                    give(name, (piece.T if source.turned else piece).reshape(shape))
         return forward(*args, **options)
 
     return call

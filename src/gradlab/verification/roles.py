@@ -14,20 +14,22 @@ MODULES = {
     "norm2": "norm2 ln2 ln_2 layernorm2 layer_norm2 norm_2 layer_norm_2 post_attention_layernorm ffn_norm mlp_norm "
     "addnorm2.ln sublayer.1.norm sublayers.1.norm final_layer_norm mlp_ln ff_norm layernorm_after",
     "norm3": "norm3 ln3 ln_3 layernorm3 layer_norm3 norm_3 addnorm3.ln cross_norm encoder_attn_layer_norm",
+    "linear": "linear lin fc proj W w weight",
     "own": "own lin_r fc_self lin_self linear_self w_self self_linear",
     "neighbours": "neighbours lin_l fc_neigh lin_neigh linear_neigh w_neigh neigh_linear",
     "mlp": "mlp ffn feed_forward ff feedforward pos_ffn",
     "linear1": "linear1 fc1 w_1 w1 c_fc dense1 fc_in lin1 linear_1 up_proj up dense_1 wi W1 W_1 proj_in net.0 layers.0 "
-    "ffn.0 ff.0 mlp.0 seq.0 0 net.0.proj net.0.0 intermediate.dense intermediate conv1 dense_h_to_4h",
+    "ffn.0 ff.0 mlp.0 seq.0 0 net.0.proj net.0.0 intermediate.dense intermediate conv1 dense_h_to_4h layer1",
     "linear2": "linear2 fc2 w_2 w2 c_proj dense2 fc_out lin2 linear_2 down_proj down dense_2 wo W2 W_2 proj_out net.2 "
-    "net.3 layers.2 layers.3 ffn.2 ffn.3 ff.2 ff.3 mlp.2 mlp.3 seq.2 seq.3 2 3 output.dense output conv2 dense_4h_to_h",
+    "net.3 layers.2 layers.3 ffn.2 ffn.3 ff.2 ff.3 mlp.2 mlp.3 seq.2 seq.3 2 3 output.dense output conv2 "
+    "dense_4h_to_h layer2",
     "out_proj": "out_proj o_proj out output proj c_proj to_out to_out.0 fc_out W_o W_O w_o wo WO out_linear fc dense "
     "output.dense output_linear linears.3 w_out o",
 }
 GATED = {
-    "gate": "gate gate_proj w1 w_gate wg w_g W w fc1_g linear_g linear_v gate_fc w_1",
-    "linear1": "up_proj up w3 w_up fc1_x linear1 V v w_u linear_w value_proj value w_3 fc1",
-    "linear2": "down_proj down w2 fc2 w_down wo W2 out linear2 w_2 c_proj proj to_out",
+    "gate": "gate gate_proj w1 w_gate wg w_g W w fc1_g linear_g gate_fc w_1 layer1",
+    "linear1": "up_proj up w3 w_up fc1_x linear1 V v w_u linear_w value_proj value w_3 fc1 linear_v",
+    "linear2": "down_proj down w2 fc2 w_down wo W2 out linear2 w_2 c_proj proj to_out layer2",
 }
 ENDINGS = {
     "weight": "weight gamma g gain scale w W alpha a a_2 kernel slope weights table emb pe",
@@ -46,7 +48,7 @@ PACKED = [
     "query_key_value.{}",
 ]
 USUAL = "{q}_proj {query} {query}_proj {query}s W_{q} W_{Q} w_{q} w{q} W{Q} to_{q} {q}_linear {q} fc_{q} self.{query} "
-USUAL += "{query}_linear lin_{q} w_{q}s W_{query} linear_{q}"
+USUAL += "{query}.linear {query}_linear lin_{q} w_{q}s W_{query} linear_{q}"
 QKV = ("query", "key", "value")
 GATES = {
     "lstm": (("i", "input"), ("f", "forget"), ("g", "c", "cell", "candidate"), ("o", "output")),
@@ -60,13 +62,14 @@ OF_GATES = {
 RECURRENT = {
     "weight_ih": "weight_ih x2h.weight i2h.weight in2h.weight W_ih W_xh Wx W_x w_ih w_x ih.weight input_map.weight U "
     "input_proj.weight W_in.weight W_x.weight W_ih.weight Wx.weight x2g.weight fc_x.weight in_proj.weight W kernel "
-    "i2g.weight linear_ih.weight lin_x.weight",
+    "i2g.weight linear_ih.weight lin_x.weight input_lin.weight",
     "weight_hh": "weight_hh h2h.weight hh.weight W_hh Wh W_h w_hh w_h hidden_map.weight hidden_proj.weight W_h.weight "
-    "W_hh.weight Wh.weight h2g.weight fc_h.weight hid_proj.weight U recurrent_kernel V linear_hh.weight lin_h.weight W",
+    "W_hh.weight Wh.weight h2g.weight fc_h.weight hid_proj.weight U recurrent_kernel V linear_hh.weight lin_h.weight "
+    "hidden_lin.weight W",
     "bias_ih": "bias_ih x2h.bias i2h.bias in2h.bias b_ih b_h b bias ih.bias input_map.bias input_proj.bias W_x.bias "
-    "W_ih.bias Wx.bias x2g.bias fc_x.bias in_proj.bias i2g.bias linear_ih.bias lin_x.bias",
+    "W_ih.bias Wx.bias x2g.bias fc_x.bias in_proj.bias i2g.bias linear_ih.bias lin_x.bias input_lin.bias",
     "bias_hh": "bias_hh h2h.bias b_hh hh.bias hidden_map.bias hidden_proj.bias W_h.bias W_hh.bias Wh.bias h2g.bias "
-    "fc_h.bias linear_hh.bias lin_h.bias",
+    "fc_h.bias linear_hh.bias lin_h.bias hidden_lin.bias",
 }
 
 
@@ -115,14 +118,18 @@ def _without_layer(wanted: str) -> tuple[str, str]:
 
 
 def _recurrent(block: str, kind: str, layer: str) -> Iterator[Names]:
-    """Of a layer that is not the first and only one, none but torch's name is usual."""
+    """Of a layer that is not the first, torch's name is usual, or that of a cell in a list."""
     yield (f"{kind}{layer}",)
-    if layer not in ("", "_l0"):
+    number = layer.removeprefix("_l") or "0"
+    if not number.isdigit():
         return
-    for before in ("", "cell.", "rnn_cell.", "lstm_cell.", "gru_cell.", "cells.0.", "rnn."):
+    own = ("", "cell.", "rnn_cell.", "lstm_cell.", "gru_cell.", "rnn.") if number == "0" else ()
+    for before in (*own, f"cells.{number}.", f"layers.{number}.", f"rnns.{number}."):
         yield from ((before + name,) for name in RECURRENT[kind].split())
     family = next((gates for name, gates in GATES.items() if name in block), ())
     stems = {"bias_hh": "weight_hh"}.get(kind, kind)
+    if number != "0":
+        return
     for before, form in product(("", "cell."), OF_GATES.get(stems, "").split() if family else ()):
         for letters in product(*family):
             name = [before + form.format(letter) for letter in letters]

@@ -12,11 +12,12 @@ from torch import nn
 
 from gradlab.errors import GradlabError, one_line
 from gradlab.nn.blocks import find_block, settings_of
+from gradlab.printable import printable
 from gradlab.verification.aliases import their_names
 from gradlab.verification.conditions import PLAIN, Condition
 from gradlab.verification.incomparable import Incomparable as Incomparable
 from gradlab.verification.masks import AxesOfMasks, MaskForm
-from gradlab.verification.parameters import SIZES, Shapes, Source, find, turned_alike
+from gradlab.verification.parameters import SIZES, Shapes, Source, find, reversed_shares, turned_alike
 from gradlab.verification.place import HOME, Place
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -71,6 +72,15 @@ class Subject:
     mask: MaskForm = "visible"
     """What a mask of it says."""
 
+    batch_first: bool = True
+    """Whether examples are on the first axis of its sequences, as here, or on the second."""
+
+    one_hot: bool = False
+    """Whether its targets are probabilities alone, so that classes are given to it as such."""
+
+    reverse: bool = False
+    """Whether those of ours that share one of its parameters lie there the other way round."""
+
     axes: AxesOfMasks = field(default_factory=dict, compare=False)
     """Those that its masks have, as far as it has been asked."""
 
@@ -94,18 +104,33 @@ class Subject:
         block = find_subject(name)
         ours = settings_of(block)
         if not callable(implementation):
-            raise GradlabError(f"{implementation!r} is neither a module, a class of modules nor a function.")
+            raise GradlabError(
+                f"{printable(repr(implementation), 60)} is neither a module, a class of modules nor a function."
+            )
         if isinstance(block, type) and _is_a_call(implementation, block):
             implementation = partial(AsModule, implementation)
         theirs = _own_settings(implementation)
         values, mask = _mask_form(implementation, values, {*ours, *theirs})
+        values, batch_first = _taken_out(values, "batch_first", True, {*ours, *theirs})
+        values, targets = _taken_out(values, "targets", "classes", {*ours, *theirs})
+        one_hot = targets == "probabilities"
         pairs = {key: value for key, value in values.items() if _is_a_pair(key, value, {*ours, *theirs})}
         told = {key: value for key, value in values.items() if key not in pairs}
         if isinstance(implementation, nn.Module):
             if isinstance(block, type) and (sizes := [key for key in told if key not in ours]):
                 raise GradlabError(f"{name} has no setting {', '.join(sizes)}, and this module is built already.")
             fixed = _attributes(implementation, block) | told
-            return cls(name, implementation, fixed, place, pairs, foreign=True, mask=mask)
+            return cls(
+                name,
+                implementation,
+                fixed,
+                place,
+                pairs,
+                foreign=True,
+                mask=mask,
+                batch_first=batch_first,
+                one_hot=one_hot,
+            )
         names = their_names(ours, theirs, (_needed(ours), _needed(theirs)))
         said = {setting: told[own] for setting, own in names.items() if own in told and setting not in told}
         options = ours if isinstance(block, type) else {k: p for k, p in ours.items() if p.kind is p.KEYWORD_ONLY}
@@ -115,7 +140,18 @@ class Subject:
         fixed = {**assumed, **said, **told}
         if fixed.get("bias") == "one" and "bias" not in names:  # of the two, the other is not there, and so 0
             fixed["bias"] = True
-        return cls(name, implementation, fixed, place, pairs, (*assumed,), foreign=True, mask=mask)
+        return cls(
+            name,
+            implementation,
+            fixed,
+            place,
+            pairs,
+            (*assumed,),
+            foreign=True,
+            mask=mask,
+            batch_first=batch_first,
+            one_hot=one_hot,
+        )
 
     @property
     def is_ours(self) -> bool:
@@ -175,14 +211,21 @@ class Subject:
 
     def sources(self, settings: Mapping[str, Any]) -> Mapping[str, Source]:
         """Where our parameters are in the user's module: found at sizes that differ, so that shapes tell them apart."""
-        sizes = SIZES.get(self.name, {})
-        kept = {key: v for key, v in settings.items() if isinstance(v, bool | int | str) and key not in sizes}
+        known = SIZES.get(self.name, {})
+        kept = {key: v for key, v in settings.items() if isinstance(v, bool | int | str) and key not in known}
         key = (*sorted(kept.items()),)
         if key not in self.found:
-            module, ours = self.build({**self.example, **kept}), self.shapes({**self.example, **kept})
+            sizes = {**self.example, **kept}
+            try:
+                ours = self.shapes(sizes)
+            except GradlabError:  # these options go with other sizes
+                sizes = {**self.example, **settings}
+                ours = self.shapes(sizes)
+            module = self.build(sizes)
             theirs = {name: parameter.shape for name, parameter in module.named_parameters()}
             layers = [f"{path}.weight" for path, layer in module.named_modules() if isinstance(layer, nn.Linear)]
-            self.found[key] = turned_alike(find(self.name, ours, theirs, self.pairs), ours, layers)
+            found = turned_alike(find(self.name, ours, theirs, self.pairs, layers), ours, layers)
+            self.found[key] = reversed_shares(found) if self.reverse else found
         return self.found[key]
 
     def build(self, settings: Mapping[str, Any]) -> Any:
@@ -209,7 +252,7 @@ class Subject:
             return partial(self.implementation, **known)
         told = {key: value for key, value in self.fixed.items() if key not in self.assumed}
         own = {names.get(k, k): v for k, v in told.items() if anything or k in {*names, *taken} or k not in defaults}
-        given = {**self._left_open(settings), **known, **own}
+        given = {**self._left_open(settings), **self._open_there(settings), **self._dropout(settings), **known, **own}
         try:
             return self._construct(given)
         except CannotBuild:  # what it leaves to another constructor may be fixed there
@@ -234,6 +277,33 @@ class Subject:
             ours = find_subject(self.name)(**{**{k: v for k, v in self.drawn_as.items() if k in self.ours}, **settings})
         values = {own: getattr(ours, key, None) for key, own in open_.items()}
         return {own: value for own, value in values.items() if type(value) is int}
+
+    def _dropout(self, settings: Mapping[str, Any]) -> dict[str, float]:
+        """That of their constructor, where nobody has said one: at test time it is nothing, and in training it is 0."""
+        own = self.names.get("dropout")
+        if own is None or self.condition.training is None or "dropout" in {*settings, *self.fixed}:
+            return {}
+        return {own: 0.0 if self.condition.training else 0.5}
+
+    @property
+    def drops(self) -> bool:
+        """Whether it may have masks of dropout in training, which are not what is compared."""
+        own = self.names.get("dropout")
+        default = self.theirs[own].default if own is not None and own in self.theirs else 0.0
+        return bool(self.drawn_as.get("dropout")) or (isinstance(default, float) and default > 0)
+
+    def _open_there(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Our default of a setting that is None in theirs, such as the axis of F.softmax."""
+        ours, theirs = self.ours, self.theirs
+        return {
+            own: ours[key].default
+            for key, own in self.names.items()
+            if key not in {**settings, **self.fixed}
+            and own in theirs
+            and theirs[own].default is None
+            and isinstance(ours[key].default, bool | int | float | str)
+            and ours[key].default  # a dropout of None is one of 0
+        }
 
     def _construct(self, settings: Mapping[str, Any]) -> Any:
         try:
@@ -302,6 +372,15 @@ def _mask_form(
     if form not in get_args(MaskForm):
         raise GradlabError(f"mask={form} is no way to mask. Valid: mask={', mask='.join(get_args(MaskForm))}.")
     return values, form
+
+
+def _taken_out(
+    values: Mapping[str, Any], name: str, default: Any, settings: Collection[str]
+) -> tuple[Mapping[str, Any], Any]:
+    """What the values say of the calls under a name that is no setting, and the other values."""
+    if name in settings:
+        return values, default
+    return {key: value for key, value in values.items() if key != name}, values.get(name, default)
 
 
 def _is_a_pair(key: str, value: Any, settings: Collection[str]) -> bool:

@@ -3,13 +3,16 @@
 from typing import Any
 
 import pytest
+import reserve_cases
 import set_aside
+import textbook_cases
 from cases import STRANGERS, Stranger
 
 from gradlab.verification import running
 
 SAMPLE = {"swish", "HFRMSNorm", "TimmAttention", "TutorialLSTMCell", "SpatialDropout", "LlamaRotary"}
 SAMPLE |= {"MaskOfExamples", "FloatRMSNorm", "CausalLinearAttention", "PlainStateBatchNorm"}
+SAMPLE |= {"LengthsDotAttention", "CausalSelfAttention", "GateLast", "FrozenPositions", "ElementDropout", "ScratchRNN"}
 """Those of every day."""
 
 
@@ -28,7 +31,7 @@ def rows(*, wrong: bool) -> list[Any]:
             id=f"{stranger.where}-{i}",
             marks=() if stranger.where.partition(":")[2] in SAMPLE else pytest.mark.slow,
         )
-        for stranger in [*STRANGERS, *set_aside.STRANGERS]
+        for stranger in [*STRANGERS, *set_aside.STRANGERS, *textbook_cases.STRANGERS, *reserve_cases.STRANGERS]
         for i, change in enumerate(stranger.faults if wrong else [None])
     ]
 

@@ -21,9 +21,18 @@ REDUCTIONS = ("sum", "mean", "max")
 
 
 def _graph(case: Case, features: int, *, distinct: bool = False) -> tuple[Tensor, Tensor]:
-    """Features of some nodes, and edges between them, some of them twice and of nodes with themselves."""
+    """Features of some nodes, and edges between them, some of them twice and of nodes with themselves.
+
+    Others count an edge that is there twice once, and loops that are there instead of their own: theirs have neither.
+    """
     nodes, edges = case.integer("nodes", 1, 6), case.integer("edges", 0, 9)
     x = case.distinct("x", nodes, features) if distinct else case.tensor("x", nodes, features)
+    if distinct and case.subject.foreign:  # others start the largest at 0, which then has a share of the gradient
+        x = (x.detach() + 0.37).requires_grad_()
+    if case.subject.foreign:
+        pairs = [(i, j) for i in range(nodes) for j in range(nodes) if i != j]
+        order = case.permutation("order of edges", len(pairs))[:edges]
+        return x, torch.tensor(pairs, dtype=torch.long).reshape(-1, 2)[order].T
     return x, case.indices("edges_", 2, edges, below=nodes)
 
 

@@ -46,7 +46,8 @@ def classified(case: Case, *kinds: str) -> tuple[Tensor, Tensor]:
     if kind not in kinds:
         raise Incomparable(f"its targets are {kind}")
     classes = case.integer("classes", 1, 5)
-    shape = case.sizes(4, (0, 2))
+    # Of more axes others have the classes on the second, or take none.
+    shape = [case.integer("size 0", 1, 4)] if case.subject.foreign else case.sizes(4, (0, 2))
     logits = case.tensor("logits", *shape, classes, scale=2.0)
     if kind == "classes":
         return logits, case.indices("target", *shape, below=classes)

@@ -40,7 +40,7 @@ def _vectors(case: Case, fewest: int = 1, axes: tuple[int, int] = (0, 2)) -> tup
 
 def _several_axes(case: Case) -> tuple[Tensor, Settings]:
     """As `torch.nn` has it, the features may be on several axes, and the gain may be missing."""
-    several = not case.subject.foreign or "normalized_shape" in case.subject.names.values()  # a `dim` is one number
+    several = not case.subject.foreign  # whose features may be on the last axis alone, whatever it calls them
     shape: Any = case.choice("normalized_shape", (2, (3,), (2, 3), (1, 2, 2)) if several else (2, 3))
     sizes = (shape,) if isinstance(shape, int) else shape
     away = (0.0,) if case.subject.foreign else ()  # of 0 and a very small ε there is no slope

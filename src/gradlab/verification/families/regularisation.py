@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradlab.nn.regularisation import Dropout, Thinning, l2_penalty
+from gradlab.nn.regularisation import Dropout, StochasticDepth, Thinning, l2_penalty
 from gradlab.scratch import regularisation
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Draw, Fault, conform, example, law
@@ -115,6 +115,28 @@ def the_share_of_dropped_entries_is_p(case: Case) -> float:
     p, x = _probability(case), torch.ones(20_000, 1)
     dropped = (_output(case, case.build(p=p).train(), x) == 0).double()
     return abs(float(dropped.mean()) - p) / sqrt(p * (1 - p) / len(x))
+
+
+def _the_same_each_time(self: Any, x: Tensor) -> Any:
+    with torch.random.fork_rng(devices=()):
+        torch.default_generator.manual_seed(0)
+        return self.right(x)
+
+
+@law(*FORMS[:2], fault=[StochasticDepth, Fault(forward=_the_same_each_time)], tolerance=5.0, most_cases=3)
+def each_entry_is_dropped_by_itself(case: Case) -> float:
+    """P(rᵢ = rⱼ) = p² + (1 - p)² for neighbours along any axis and for two calls: standard errors away"""
+    p, axes = _probability(case), case.integer("axes", 2, 3)
+    x = torch.ones([160, 160] if axes == 2 else [30, 30, 30])
+    block = case.build(p=p).train()
+    with case.seeded():
+        dropped = torch.stack([block(x), block(x)]) == 0
+    alike, errors = p**2 + (1 - p) ** 2, []
+    for axis in range(dropped.ndim):
+        first, second = dropped.movedim(axis, 0)[0::2], dropped.movedim(axis, 0)[1::2]
+        same = (first == second).double()
+        errors.append(abs(float(same.mean()) - alike) / sqrt(alike * (1 - alike) / same.numel()))
+    return max(errors)
 
 
 @law(FORMS[0], FORMS[2], fault=Fault(eval=lambda self: self))

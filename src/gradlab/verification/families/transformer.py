@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from gradlab.nn.attention.cache import KeyValueCache
 from gradlab.nn.attention.multihead import MultiheadAttention
+from gradlab.nn.normalisation import LayerNorm
 from gradlab.nn.position import RotaryPosition
 from gradlab.nn.transformer import EncoderDecoder, GatedMLP
 from gradlab.scratch import Tensor as Twin
@@ -46,8 +47,18 @@ def layer(case: Case, **settings: Any) -> tuple[Any, Tensor]:
     """A layer, and positions for it."""
     settings = {**layer_settings(case), **settings}
     block = case.build(**settings)
+    if case.subject.foreign:
+        _with_our_eps(block)
     x = case.tensor("x", case.integer("batch", 1, 2), case.integer("n", 1, 4), settings["embed_dim"])
     return (block.eval() if isinstance(block, nn.Module) else block), x
+
+
+def _with_our_eps(block: nn.Module) -> None:
+    """The ε of norms within a layer is no setting of the layer: theirs are given ours."""
+    for part in block.modules():
+        for name in ("eps", "epsilon", "variance_epsilon"):
+            if type(getattr(part, name, None)) is float:
+                setattr(part, name, LayerNorm(1).eps)
 
 
 def key_mask(case: Case, x: Tensor) -> Tensor:
@@ -124,9 +135,10 @@ def _call(case: Case, block: Any, call: Any, inputs: Sequence[Tensor], names: di
 def _encoder(case: Case) -> Call:
     block, x = layer(case)
     mask, names = key_mask(case, x), {name: _torch_name(name, False) for name in LAYER}
-    if case.subject.foreign:  # whose masks have axes of their own
+    if case.subject.foreign and not accepts(block, "mask"):
         return _call(case, block, lambda x: block(x), (x,), names, mask=torch.ones_like(mask))
-    return _call(case, block, lambda x: block(x, mask[:, None]), (x,), names, mask=mask)
+    pairs = mask[:, None].expand(-1, x.shape[1], -1) if case.subject.foreign else mask[:, None]
+    return _call(case, block, lambda x: block(x, pairs), (x,), names, mask=mask)
 
 
 def _decoder(*crosses: bool) -> Draw:

@@ -6,17 +6,16 @@ from typing import Any
 from torch import Tensor, nn
 
 from gradlab.nn.blocks import settings_of
+from gradlab.verification.calls import OTHER_NAMES, own_signature
 from gradlab.verification.case import Case
+from gradlab.verification.masks import LENGTHS
 from gradlab.verification.subject import Incomparable
 
-MASK_NAMES = ("mask", "attn_mask", "attention_mask")
+MASK_NAMES = (*OTHER_NAMES["mask"], *LENGTHS)
 
 
 def built(case: Case, **settings: Any) -> Any:
-    """The block, ready to be called; a user's function of queries, keys and values is one already."""
-    implementation = case.subject.implementation
-    if inspect.isfunction(implementation) and len(required(implementation)) >= 3:
-        return implementation
+    """The block, ready to be called."""
     block = case.build(**settings)
     return block.eval() if isinstance(block, nn.Module) else block
 
@@ -24,7 +23,7 @@ def built(case: Case, **settings: Any) -> Any:
 def required(block: Any) -> list[str]:
     """What a block cannot be called without, but for a mask."""
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(getattr(block, "forward", block)).parameters.values()
+    parameters = own_signature(getattr(block, "forward", block)).parameters.values()
     return [p.name for p in parameters if p.kind in plain and p.default is p.empty and p.name not in MASK_NAMES]
 
 
@@ -39,7 +38,7 @@ def takes(case: Case, setting: str) -> bool:
 
 def arguments(block: Any) -> list[str]:
     """The names of what a block is called with."""
-    return list(inspect.signature(getattr(block, "forward", block)).parameters)
+    return list(own_signature(getattr(block, "forward", block)).parameters)
 
 
 def mask_name(block: Any) -> str | None:
@@ -51,8 +50,7 @@ def look(block: Any, *inputs: Tensor, mask: Tensor | None = None) -> Tensor:
     name = mask_name(block)
     if mask is not None and name is None:
         raise Incomparable(f"it is called with {', '.join(arguments(block))}, none of which is a mask")
-    result = block(*inputs) if mask is None or name is None else block(*inputs, **{name: mask})
-    return first(result)
+    return first(block(*inputs) if mask is None else block(*inputs, mask=mask))
 
 
 def first(result: Any) -> Tensor:

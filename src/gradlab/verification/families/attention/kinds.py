@@ -106,7 +106,7 @@ def mask_for(case: Case, seen: Scene) -> Tensor | None:
     """No mask, one for all, or one for each member of a batch. Blocks of users have one for all, if they take any."""
     if mask_name(seen.block) is None or not case.flag("masked"):
         return None
-    own = case.subject.implementation is find_block(case.subject.name)
+    own = case.subject.implementation is find_block(case.subject.name) or (case.subject.foreign and case.counts_keys)
     batch = seen.queries.shape[:-2] if own and case.flag("each its own mask") else ()
     return case.mask("mask", *batch, seen.queries.shape[-2], seen.keys.shape[-2])
 

@@ -22,6 +22,7 @@ from gradlab.verification.families.attention.projections import Projections
 from gradlab.verification.subject import Incomparable
 
 BLOCK = "attention.multihead"
+LOOKS_BACK = "no position looks at later ones, by a mask of its own"
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,11 @@ class Tokens:
     values: Tensor
     """What is found there: mostly the memory itself."""
 
+    looks_back: bool = False
+    """Whether it has a causal mask of its own, and is given none."""
+
     def __call__(self, mask: Tensor | None = None) -> Tensor:
-        return attended(self.block, self.queries, self.memory, mask, self.values)
+        return attended(self.block, self.queries, self.memory, None if self.looks_back else mask, self.values)
 
     @property
     def leaves(self) -> list[Tensor]:
@@ -83,11 +87,29 @@ def tokens(case: Case, fewest: int = 1, *, alone: bool = False, grouped: bool = 
     block = built(case, embed_dim=d, num_heads=heads, **biased, **of_heads)
     batch, n = case.integer("batch", 1, 2), case.integer("n", fewest, 4)
     queries = case.tensor("queries", batch, n, d)
-    if alone or places(block) == 1 or not case.flag("cross"):
-        return Tokens(block, heads, queries, queries, queries)
+    looks_back = _looks_back(case, block, d)
+    if alone or looks_back or places(block) == 1 or not case.flag("cross"):
+        return Tokens(block, heads, queries, queries, queries, looks_back)
     memory = case.tensor("memory", batch, case.integer("m", fewest, 4), d)
     apart = differ and places(block) == 3 and case.flag("values differ")
     return Tokens(block, heads, queries, memory, case.tensor("values", *memory.shape) if apart else memory)
+
+
+def _looks_back(case: Case, block: Any, d: int) -> bool:
+    """Whether a user's block lets nothing look at later tokens, by itself: said, or seen where it takes no mask."""
+    if case.subject.mask == "causal":
+        return True
+    if not case.subject.foreign or mask_name(block) is not None or places(block) > 1:
+        return False
+    x = torch.randn(1, 3, d, generator=case.generator("tokens"), dtype=torch.float64, device="cpu").to(case.place.dtype)
+    x = x.to(case.place.device)
+    other = [x.index_copy(1, torch.tensor([i], device=x.device), x[:, i : i + 1] + 1) for i in (0, 2)]
+    try:
+        with torch.no_grad():
+            result, without_first, without_last = (attended(block, tokens, tokens) for tokens in (x, *other))
+    except Refused:
+        return False
+    return result[:, :2].equal(without_last[:, :2]) and not result[:, 2].equal(without_first[:, 2])
 
 
 def _of_heads(case: Case, heads: int) -> dict[str, int]:
@@ -102,8 +124,13 @@ def _of_heads(case: Case, heads: int) -> dict[str, int]:
 
 
 def _mask(case: Case, seen: Tokens) -> Tensor | None:
+    if seen.looks_back:
+        mask = case.drawn["mask of its own"] = causal_mask(seen.queries.shape[1])
+        return mask
     if mask_name(seen.block) is None or not case.flag("masked"):
         return None
+    if case.counts_keys:
+        return case.mask("mask", len(seen.queries), 1, seen.queries.shape[1], seen.memory.shape[1])
     return case.mask("mask", seen.queries.shape[1], seen.memory.shape[1])
 
 
@@ -137,7 +164,10 @@ def torchs(case: Case) -> float:
     mask, maps = _mask(case, seen), Projections(case, seen.block)
     theirs = nn.MultiheadAttention(seen.queries.shape[-1], seen.heads, batch_first=True).double()
     inputs = seen.inputs
-    options = {"attn_mask": None if mask is None else ~mask, "average_attn_weights": False}  # there, true is hidden
+    hidden = None if mask is None else ~mask  # as it is there
+    if hidden is not None and hidden.ndim == 4:
+        hidden = hidden.expand(-1, seen.heads, -1, -1).flatten(0, 1)
+    options = {"attn_mask": hidden, "average_attn_weights": False}
     wanted, shares = torch.func.functional_call(theirs, maps.packed(), inputs, options)
     leaves = [x for x in (*seen.leaves, *maps.leaves) if x.requires_grad]
     error = difference(seen(mask), wanted, leaves)
@@ -199,6 +229,8 @@ def _later_values_count_more(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | Non
 def the_order_of_tokens_is_carried_through(case: Case) -> float:
     """self-attention: f(X[τ]) = f(X)[τ]"""
     seen = tokens(case, 2, alone=True)
+    if seen.looks_back:
+        raise Incomparable(LOOKS_BACK)
     order = case.permutation("τ", seen.queries.shape[1])
     moved = seen.queries[:, order]
     return difference(attended(seen.block, moved, moved), seen()[:, order])
@@ -216,6 +248,8 @@ def the_order_of_keys_is_nothing(case: Case) -> float:
 def each_head_adds_its_own_part(case: Case) -> float:
     """Y = Σₐ softmax(Qₐ Kₐᵀ / √(d/h)) Vₐ Wᴼₐ + b, each head with its own features"""
     seen = tokens(case, 2)
+    if seen.looks_back:
+        raise Incomparable(LOOKS_BACK)
     weight, bias, out_weight, total = Projections(case, seen.block).packed().values()
     d = seen.queries.shape[-1]
     for own in torch.arange(d).chunk(seen.heads):
@@ -244,6 +278,8 @@ def three_projections_at_once_are_three(case: Case) -> float:
 def what_is_hidden_might_as_well_not_be_there(case: Case) -> float:
     """f(X, hiding some)[others] = f(X[others]), and so are all gradients"""
     seen = tokens(case, 2, alone=True)
+    if seen.looks_back:
+        raise Incomparable(LOOKS_BACK)
     x = seen.queries
     visible = case.mask("visible", x.shape[1])
     without = x[:, visible]
@@ -272,6 +308,8 @@ def _the_first_mask(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None)
 def each_example_has_its_own_mask(case: Case) -> float:
     """f(X, masks)ᵢ = f(Xᵢ, maskᵢ), whether the masks have an axis for the heads or not"""
     seen = tokens(case, 2, alone=True)
+    if seen.looks_back:
+        raise Incomparable(LOOKS_BACK)
     x = torch.cat([seen.queries, case.tensor("another", *seen.queries.shape)])
     masks = case.mask("masks", len(x), x.shape[1], x.shape[1])
     alone = torch.cat([attended(seen.block, x[i : i + 1], x[i : i + 1], mask) for i, mask in enumerate(masks)])
@@ -292,7 +330,8 @@ def no_result_knows_of_later_tokens(case: Case) -> float:
     seen = tokens(case, 2, alone=True)
     x = seen.queries
     i = case.integer("i", 0, x.shape[1] - 2)
-    (gradient,) = gradients(_causal(seen.block, x)[:, i], [x])
+    result = seen() if seen.looks_back else _causal(seen.block, x)
+    (gradient,) = gradients(result[:, i], [x])
     return float(gradient[:, i + 1 :].abs().max())
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from gradlab.verification.calls import Refused
 from gradlab.verification.case import Case
 from gradlab.verification.checks import tied
 from gradlab.verification.subject import Incomparable
@@ -38,9 +39,27 @@ class Run:
     def __call__(self, x: Tensor, state: Any = None, lengths: Tensor | None = None) -> tuple[Tensor, Any]:
         if lengths is not None and not self.takes_lengths:
             raise Incomparable("its forward takes no lengths")
+        if self.case.subject.foreign and self.num_layers * len(self.ways) == 1:
+            return self._of_one_layer(x, state, lengths)
         rest = [] if state is None and lengths is None else [state] if lengths is None else [state, lengths]
         outputs, last = self.block(self.turned(x), *rest)
         return self.turned(outputs), last
+
+    def _of_one_layer(self, x: Tensor, state: Any, lengths: Tensor | None) -> tuple[Tensor, Any]:
+        """A user's, whose state may have no axis for layers, and whose outputs may be a list of steps."""
+        given = [None] if state is None else [state, each(state, lambda part: part[0])]
+        for first in given:
+            rest = [] if first is None and lengths is None else [first] if lengths is None else [first, lengths]
+            try:
+                outputs, last = self.block(self.turned(x), *rest)
+            except Refused:
+                if first is given[-1]:
+                    raise
+                continue
+            outputs = torch.stack([*outputs]) if isinstance(outputs, list | tuple) else self.turned(outputs)
+            if outputs.ndim == x.ndim:
+                break
+        return outputs, each(last, lambda part: part[None] if part.ndim == 2 else part)
 
     def turned(self, x: Tensor) -> Tensor:
         return x.transpose(0, 1) if self.settings["batch_first"] else x

@@ -1,0 +1,92 @@
+"""What the modules of `reserve` are like, and their faults."""
+
+from cases import stranger
+
+STRANGERS = [
+    stranger(
+        "reserve:ValidLengthsSelf",
+        "attention.multihead",
+        (">= lengths", "< lengths"),
+        ("pad[:, None, None, :]", "pad[:, None, :, None]"),
+        ("(d // self.heads) ** 0.5", "d**0.5"),
+        bias=False,
+    ),
+    stranger(
+        "reserve:BlockwiseCausal",
+        "attention.multihead",
+        ("(q, k, v, is_causal=True)", "(q, v, k, is_causal=True)"),
+        ("is_causal=True)", "is_causal=True, scale=1.0)"),
+        ("out.transpose(1, 2)", "out"),
+    ),
+    stranger(
+        "reserve:FusedGate",
+        "transformer.gated_mlp",
+        ("F.silu(gate)", "F.relu(gate)"),
+        ("up * F", "up + F"),
+        ("up * F.silu(gate)", "F.silu(up * gate)"),
+    ),
+    stranger(
+        "reserve:PostNormLayer",
+        "transformer.encoder",
+        ("self.ln2(x + self.drop(self.ff(x)))", "x + self.drop(self.ff(self.ln2(x)))"),
+        ("self.attention(x, x, x)[0]", "F.dropout(self.attention(x, x, x)[0], 0.1)"),
+        ("nn.GELU()", "nn.ReLU()"),
+        ("return self.ln2(x + ", "return self.ln1(x + "),
+        norm_first=False,
+    ),
+    stranger(
+        "reserve:ListLSTM",
+        "recurrent.lstm",
+        ("outs.append(state[0])", "outs.append(state[1])"),
+        ("x[t], state)", "x[t], (state[1], state[0]))"),
+        ("return outs, state", "return outs[::-1], state"),
+    ),
+    stranger(
+        "reserve:SpacedPositions",
+        "position.learned",
+        ("x.size(0)", "x.size(1)"),
+        ("x + self.pe", "self.pe"),
+        batch_first=False,
+    ),
+    stranger(
+        "reserve:InterleavedRotary",
+        "position.rotary",
+        ("even * cos - odd * sin", "even * cos + odd * sin"),
+        ("[start_pos : start_pos + n], self", "[:n], self"),
+        ("dim=-1).flatten(-2)", "dim=-2).flatten(-2)"),
+    ),
+    stranger(
+        "reserve:InvertedDropout",
+        "regularisation.dropout",
+        ("torch.rand_like(x)", "torch.rand_like(x[..., -1:])"),
+        (">= self.rate", "< self.rate"),
+        ("self.training and ", ""),
+        (" / (1 - self.rate)", ""),
+    ),
+    stranger(
+        "reserve:MeanAggregator",
+        "graph.sage",
+        ("src, dst = edge_index", "dst, src = edge_index"),
+        ("total / degree", "total * degree"),
+        ("self.fc_self(x) + ", ""),
+        aggregate="mean",
+    ),
+    stranger(
+        "reserve:RootMeanSquare",
+        "norm.rms",
+        (" / math.sqrt(x.shape[-1])", ""),
+        ("self.gain * x", "(1 + self.gain) * x"),
+        ("x.norm(2, dim=-1", "x.norm(2, dim=0"),
+        eps=1e-8,
+    ),
+    stranger(
+        "reserve:OneHotCriterion",
+        "loss.cross_entropy",
+        (".sum(dim=1, keepdim=True).log()", ".sum(dim=0, keepdim=True).log()"),
+        ("-(labels", "(labels"),
+        (".mean()", ".max()"),
+        targets="probabilities",
+        label_smoothing=0.0,
+        reduction="mean",
+    ),
+]
