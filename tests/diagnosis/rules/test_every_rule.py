@@ -303,6 +303,15 @@ def _(wrong):
     return record
 
 
+@of("ignored_class")
+def _(wrong):
+    record = training(FALLING)
+    call = record.loss_calls[0]
+    call.first_targets, call.input_shape = torch.arange(16) % 4, (16, 4)
+    call.settings = {"ignore_index": 0 if wrong else 255}
+    return record
+
+
 @of("inverted_padding_mask")
 def _(wrong):
     attention = Module(path="net.attention", kind="MultiheadAttention", padded=20, padding_only=20 if wrong else 1)
