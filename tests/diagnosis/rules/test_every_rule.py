@@ -312,6 +312,11 @@ def _(wrong):
     return record
 
 
+@of("answer_after_padding")
+def _(wrong):
+    return failed(probed=Probed(padded={"net": (0.8, 0.99 if wrong else 0.5)}))
+
+
 @of("inverted_padding_mask")
 def _(wrong):
     attention = Module(path="net.attention", kind="MultiheadAttention", padded=20, padding_only=20 if wrong else 1)

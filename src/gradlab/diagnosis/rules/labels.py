@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from gradlab.diagnosis.padding import padding
 from gradlab.diagnosis.progress import MOST, falling, left, poor
 from gradlab.diagnosis.record import LossCall, Record
-from gradlab.diagnosis.rules.base import ANY, LOOKS, STEPS, Case, Rule, at
+from gradlab.diagnosis.rules.base import ANY, LOOKS, STEPS, Case, Grade, Rule, at
 
 
 @Rule(
@@ -150,10 +151,10 @@ def unmasked_padding(record: Record) -> Iterator[Case]:
         if not call.training or targets is None or targets.is_floating_point() or settings.get("reduction") == "none":
             continue
         rows = _as_sequences(record, targets)
-        padding = None if rows is None else _padding(rows)
-        if padding is None or padding[0] == int(settings.get("ignore_index", -100)) or settings.get("weight"):
+        padded = None if rows is None else padding(rows)
+        if padded is None or padded[0] == int(settings.get("ignore_index", -100)) or settings.get("weight"):
             continue
-        value, share = padding
+        value, share = padded[0], float(padded[1].float().mean())
         if share >= 0.25:
             yield Case(("error", 0.9), at("loss", call.site), series=call.values, share=share, value=value)
             return
@@ -169,17 +170,6 @@ def _as_sequences(record: Record, targets: Tensor) -> Tensor | None:
     return None if shape is None else targets.reshape(shape)
 
 
-def _padding(rows: Tensor) -> tuple[int, float] | None:
-    """The value that ends most rows, in runs of several lengths, and the share of all places that its runs take."""
-    if len(rows) < 4 or rows.shape[1] < 3:
-        return None
-    value = int(torch.mode(rows[:, -1]).values)
-    runs = (rows.flip(1) == value).long().cumprod(1).sum(1)
-    # Runs of chance are short: of a padding, many rows have at least two.
-    often = float((runs > 0).float().mean()) >= 0.5 and float((runs >= 2).float().mean()) > 0.4
-    return (value, float(runs.sum()) / rows.numel()) if often and len(torch.unique(runs)) > 2 else None
-
-
 @Rule(
     slug="ignored_class",
     title="a class is left out of the loss",
@@ -191,6 +181,7 @@ def _padding(rows: Tensor) -> tuple[int, float] | None:
     remedy="nn.CrossEntropyLoss(ignore_index=-100), with -100 for padding  # a number that is no class",
 )
 def ignored_class(record: Record) -> Iterator[Case]:
+    grade: Grade
     for call in record.loss_calls:
         targets, classes = call.first_targets, _classes_of(call)
         ignored = call.settings.get("ignore_index", -100)
@@ -200,14 +191,14 @@ def ignored_class(record: Record) -> Iterator[Case]:
             continue
         rows = _as_sequences(record, targets)
         if rows is None and targets.ndim == 1 and len(call.input_shape) == 2 and _one_per_row(record, call):
-            share, grade = float((targets == ignored).float().mean()), ("warning", 0.8)
+            share, least, grade = float((targets == ignored).float().mean()), 0.02, ("warning", 0.8)
         elif rows is not None and classes <= _FEW:
             # Who leaves out places on purpose, to predict some of them, leaves out most.
-            share, grade = _inside(rows, int(ignored)), ("note", 0.6)
+            share, least, grade = _inside(rows, int(ignored)), 0.3 / classes, ("note", 0.6)
             share = share if share < 0.7 else 0.0
         else:
             continue
-        if share > 0.5 / classes:
+        if share > least:
             yield Case(grade, at("loss", call.site), series=call.values, share=share, ignored=ignored, classes=classes)
             return
 

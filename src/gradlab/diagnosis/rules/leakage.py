@@ -200,3 +200,15 @@ def causal_leak(record: Record) -> Iterator[Case]:
             remedy="model(source, target[:, :-1])  # and the loss against target[:, 1:]",
             change=copied,
         )
+    repeated = record.probed.itself
+    if repeated is not None and repeated > 1e-3:
+        yield Case(
+            ("error", 0.95),
+            named([r.name for r in record.roots[:1]]),
+            evidence=(
+                "The target of each place is the input at that very place, and the output there changes with it by "
+                "{change:.1e} of its size: it need only copy, and nothing is learnt of what comes next."
+            ),
+            remedy="model(ids[:, :-1])  # and the loss against ids[:, 1:]",
+            change=repeated,
+        )
