@@ -55,6 +55,22 @@ def test_evaluation_inputs_are_on_another_scale(scaled):
     assert bool(grave(doctor, "evaluation_scale")) is not scaled
 
 
+def test_features_that_another_part_has_made_move_with_its_weights():
+    x, y = groups()
+    trunk, head = nn.Sequential(nn.Linear(8, 6), nn.Softplus()), nn.Linear(6, 4)
+    with watching() as doctor:
+        optimizer = sgd([*trunk.parameters(), *head.parameters()])
+        for epoch in range(4):
+            for a, b in batches(x[:200], y[:200], steps=20):
+                optimizer.zero_grad()
+                F.cross_entropy(head(trunk(a)), b).backward()
+                optimizer.step()
+            with torch.no_grad():
+                trunk[0].bias += 40.0 * (epoch == 0)
+                F.cross_entropy(3 * head(trunk(x[200:])), y[200:].flip(0))
+    assert grave(doctor, "evaluation_scale") == []
+
+
 def test_a_sparse_input_is_no_fault_of_the_doctor():
     class Graph(nn.Module):
         def __init__(self):
