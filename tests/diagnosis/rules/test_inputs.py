@@ -1,10 +1,11 @@
-"""What goes in: words of a bag beside a table that was wiped out, raw pixels before a norm, evaluation on another scale,
-and sparse tensors."""
+"""What goes in: words of a bag beside a table that was wiped out, raw pixels before a norm, evaluation on another
+scale, sparse tensors, channels that came last, targets among the inputs, and loaders that are begun anew."""
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 from trainings import adam, batches, fit, found, grave, groups, mlp, sgd, watching
 
 
@@ -55,22 +56,6 @@ def test_evaluation_inputs_are_on_another_scale(scaled):
     assert bool(grave(doctor, "evaluation_scale")) is not scaled
 
 
-def test_features_that_another_part_has_made_move_with_its_weights():
-    x, y = groups()
-    trunk, head = nn.Sequential(nn.Linear(8, 6), nn.Softplus()), nn.Linear(6, 4)
-    with watching() as doctor:
-        optimizer = sgd([*trunk.parameters(), *head.parameters()])
-        for epoch in range(4):
-            for a, b in batches(x[:200], y[:200], steps=20):
-                optimizer.zero_grad()
-                F.cross_entropy(head(trunk(a)), b).backward()
-                optimizer.step()
-            with torch.no_grad():
-                trunk[0].bias += 40.0 * (epoch == 0)
-                F.cross_entropy(3 * head(trunk(x[200:])), y[200:].flip(0))
-    assert grave(doctor, "evaluation_scale") == []
-
-
 def test_a_sparse_input_is_no_fault_of_the_doctor():
     class Graph(nn.Module):
         def __init__(self):
@@ -93,3 +78,64 @@ def test_a_sparse_input_is_no_fault_of_the_doctor():
             with torch.no_grad():
                 model((adjacency, x))
     assert grave(doctor) == []
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_pictures_whose_channels_came_last(moved):
+    coarse = torch.rand(128, 3, 4, 4)
+    last = F.interpolate(coarse, 16, mode="bilinear").permute(0, 2, 3, 1).contiguous()
+    x = last.permute(0, 3, 1, 2) if moved else last.view(128, 3, 16, 16)
+    y = torch.randint(3, (128,))  # nothing to learn
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(784, 3))
+    with watching() as doctor:
+        fit(model, nn.CrossEntropyLoss(), x, y, make=sgd, steps=60)
+    assert bool(grave(doctor, "view_mixes_axes")) is not moved
+
+
+@pytest.mark.parametrize("texture", ["noise", "stripes", "chequers"])
+def test_pictures_that_are_not_smooth_are_no_others(texture):
+    at = torch.arange(12)
+    x = torch.randn(128, 3, 12, 12)
+    if texture == "stripes":
+        x = 0.1 * x + (at % 3 == 0).float()
+    elif texture == "chequers":
+        x = 0.1 * x + ((at + at[:, None]) % 2).float()
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(400, 3))
+    with watching() as doctor:
+        fit(model, nn.CrossEntropyLoss(), x, torch.randint(3, (128,)), steps=60)
+    assert "view_mixes_axes" not in [f.slug for f in doctor.verdict.findings]
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_a_target_that_is_one_of_the_inputs(ahead):
+    series = torch.randn(400).cumsum(0) / 10
+    x = series.unfold(0, 6, 1)[:380]
+    y = series[5 + ahead :][:380, None]
+    with watching() as doctor:
+        fit(mlp(6, 1), nn.MSELoss(), x, y, steps=60)
+    assert ("target_leak" in [f.slug for f in doctor.verdict.findings]) is (ahead == 0)
+
+
+@pytest.mark.parametrize("way", ["anew", "anew, shuffled", "passes"])
+def test_a_loader_that_is_begun_anew_for_each_step(way):
+    x, y = groups()
+    loader = DataLoader(TensorDataset(x, y[torch.randperm(len(y))]), batch_size=32, shuffle="shuffled" in way)
+    model = mlp()
+    optimizer = sgd(model.parameters())
+    with watching() as doctor:
+        for _ in range(10):
+            for pair in loader:
+                a, b = pair if way == "passes" else next(iter(loader))
+                optimizer.zero_grad()
+                F.cross_entropy(model(a), b).backward()
+                optimizer.step()
+    severities = [f.severity for f in doctor.verdict.findings if f.slug == "same_batch"]
+    assert severities == []  # a pass that goes on beside is no loop without one
+    with watching() as doctor:
+        for _ in range(80):
+            a, b = next(iter(loader)) if way != "passes" else (x, y)
+            optimizer.zero_grad()
+            F.cross_entropy(model(a), b).backward()
+            optimizer.step()
+    severities = [f.severity for f in doctor.verdict.findings if f.slug == "same_batch"]
+    assert severities == {"anew": ["error"], "anew, shuffled": ["note"], "passes": []}[way]
