@@ -305,7 +305,7 @@ def _(wrong):
 
 @of("ignored_class")
 def _(wrong):
-    record = training(FALLING)
+    record = inputs(training(FALLING))
     call = record.loss_calls[0]
     call.first_targets, call.input_shape = torch.arange(16) % 4, (16, 4)
     call.settings = {"ignore_index": 0 if wrong else 255}

@@ -187,12 +187,12 @@ def ignored_class(record: Record) -> Iterator[Case]:
         ignored = call.settings.get("ignore_index", -100)
         if not call.training or targets is None or targets.is_floating_point() or classes is None:
             continue
-        if not 0 <= ignored < classes:
+        if not 0 <= ignored < classes <= _FEW:
             continue
         rows = _as_sequences(record, targets)
-        if rows is None and targets.ndim == 1 and len(call.input_shape) == 2 and _one_per_row(record, call):
+        if any(inputs.shape[:1] == call.target_shape for root in record.roots for inputs in root.inputs):
             share, least, grade = float((targets == ignored).float().mean()), 0.02, ("warning", 0.8)
-        elif rows is not None and classes <= _FEW:
+        elif rows is not None:
             # Who leaves out places on purpose, to predict some of them, leaves out most.
             share, least, grade = _inside(rows, int(ignored)), 0.3 / classes, ("note", 0.6)
             share = share if share < 0.7 else 0.0
