@@ -39,6 +39,7 @@ def train(
     shuffled: bool = True,
     clip: float | None = None,
     gamma: float = 1.0,
+    loss: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy,
     **options: float,
 ) -> list[Finding]:
     stepping = optimizer(model.parameters(), lr=lr, **options)
@@ -50,7 +51,7 @@ def train(
             if shuffled:
                 rows = torch.randint(len(x), (size,))
             stepping.zero_grad()
-            F.cross_entropy(model(x[rows]), y[rows]).backward()
+            loss(model(x[rows]), y[rows]).backward()
             if clip is not None:
                 nn.utils.clip_grad_norm_(model.parameters(), clip)
             stepping.step()
@@ -199,6 +200,28 @@ def test_a_class_that_is_never_predicted(seed):
     x, _ = rings(seed)
     y = (torch.rand(len(x), generator=torch.Generator().manual_seed(seed)) < 0.04).long()
     assert "class_imbalance" in first(train(network(), x, y))
+
+
+@pytest.mark.parametrize(("weight", "named"), [((1.9, 0.1), True), ((1.0, 0.0), False), ((0.5, 20.0), False)])
+def test_weights_that_make_a_rare_class_rarer(seed, weight, named):
+    x = torch.randn(512, 2, generator=torch.Generator().manual_seed(seed))
+    y = (x[:, 0] + 0.5 * torch.randn(512, generator=torch.Generator().manual_seed(seed + 1)) > 1.6).long()
+    findings = train(network(), x, y, loss=nn.CrossEntropyLoss(weight=torch.tensor(weight)))
+    assert ("class_imbalance" in grave(findings)) is named
+    if named:
+        assert "0.0526 times" in next(f.evidence for f in findings if f.slug == "class_imbalance")
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_number_of_padding_that_is_also_a_class(inside):
+    """Tags of words are left out at the ends of sentences only, or also where the class is meant."""
+    tokens = torch.randint(1, 30, (64, 10))
+    tags = tokens % 3 if inside else tokens % 2 + 1
+    at = torch.arange(10) >= torch.randint(4, 9, (64, 1))
+    tokens, tags = tokens.masked_fill(at, 0), tags.masked_fill(at, 0)
+    model = nn.Sequential(nn.Embedding(30, 8), nn.Linear(8, 3), nn.Flatten(0, 1))
+    findings = train(model, tokens, tags, loss=lambda out, y: F.cross_entropy(out, y.flatten(), ignore_index=0))
+    assert ("ignored_class" in [f.slug for f in findings]) is inside
 
 
 def test_the_first_number_that_is_none(seed):

@@ -303,6 +303,28 @@ def _(wrong):
     return record
 
 
+@of("ignored_class")
+def _(wrong):
+    record = inputs(training(FALLING))
+    call = record.loss_calls[0]
+    call.first_targets, call.input_shape = torch.arange(16) % 4, (16, 4)
+    call.settings = {"ignore_index": 0 if wrong else 255}
+    return record
+
+
+@of("same_batch")
+def _(wrong):
+    record = training(FALLING, first_batches=STEPS, later_batches=0)
+    record.loss_calls[0].batch_labels = [[0, 1, 2, 3] if wrong else [n % 4, 1, 2, 3] for n in range(10)]
+    record.first_batches = STEPS if wrong else STEPS // 10
+    return record
+
+
+@of("answer_after_padding")
+def _(wrong):
+    return failed(probed=Probed(padded={"net": (0.8, 0.99 if wrong else 0.5)}))
+
+
 @of("inverted_padding_mask")
 def _(wrong):
     attention = Module(path="net.attention", kind="MultiheadAttention", padded=20, padding_only=20 if wrong else 1)
@@ -742,3 +764,9 @@ def test_what_a_finding_says_is_measured(slug: str) -> None:
     fields = {name for _, name, _, _ in Formatter().parse(rules[slug].evidence + rules[slug].remedy) if name}
     assert fields <= finding.measured.keys() or not rules[slug].evidence
     assert any(isinstance(value, (int, float)) for value in finding.measured.values()) or slug == "target_broadcast"
+
+
+def test_features_that_another_root_has_made_move_with_its_weights() -> None:
+    record = CASES["evaluation_scale"](True)
+    record.roots[0].from_root = ([0.0] * 4, [1.0] * 4)
+    assert "evaluation_scale" not in [f.slug for f in judge(record)[0]]

@@ -71,3 +71,31 @@ def test_what_is_left_must_be_runs_of_one_value_that_is_hidden_nowhere(left, tim
     assert not judged(words_between, words_between != 0)
     also_hidden = torch.tensor([[4, 2, 0, 0], [5, 0, 0, 0], [3, 7, 0, 0]])
     assert not judged(also_hidden, ids != 0)
+
+
+class LastWord(nn.Module):
+    """A plain recurrent layer, whose state is read at the end of all places or of each row."""
+
+    def __init__(self, of_row: bool):
+        super().__init__()
+        self.of_row = of_row
+        self.words, self.rnn, self.out = nn.Embedding(10, 8), nn.RNN(8, 12, batch_first=True), nn.Linear(12, 3)
+
+    def forward(self, ids):
+        states = self.rnn(self.words(ids))[0]
+        last = (ids != 0).sum(1) - 1 if self.of_row else torch.full((len(ids),), ids.shape[1] - 1)
+        return self.out(states[torch.arange(len(ids)), last])
+
+
+@pytest.mark.parametrize("of_row", [False, True])
+def test_an_answer_that_is_read_after_the_padding(of_row):
+    torch.manual_seed(1)
+    ids, y = padded()
+    y = y[torch.randperm(len(y))] if of_row else y  # nothing to learn either, but for another reason
+    with watching() as doctor:
+        fit(LastWord(of_row), F.cross_entropy, F.pad(ids, (0, 30)), y, make=adam, steps=60)
+    if of_row:
+        assert grave(doctor, "answer_after_padding") == []
+    else:
+        assert found(doctor, "answer_after_padding").measured["padding"] > 0.8
+        assert grave(doctor, "vanishing_gradient") == []

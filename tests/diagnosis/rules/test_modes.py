@@ -465,3 +465,26 @@ def test_other_norms_need_no_batch():
     with watching() as doctor:
         fit(model, F.cross_entropy, *groups(), rows=2)
     assert grave(doctor, *MODES) == []
+
+
+@pytest.mark.parametrize("momentum", [0.001, 0.1])
+def test_statistics_of_an_evaluation_that_are_still_those_of_the_start(momentum):
+    """Evaluated by its accuracy alone, as most classifiers are."""
+    x, y = groups()
+    x = 5 * x + 20
+    model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16, momentum=momentum), nn.ReLU(), nn.Linear(16, 4))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    with watching() as doctor:
+        for _ in range(4):
+            model.train()
+            for rows in torch.randperm(len(x)).split(16):
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                model(x).argmax(1)
+    if momentum < 0.1:
+        assert "first statistics are forgotten" in found(doctor, "train_eval_gap").evidence
+    else:
+        assert doctor.record.probed.modes == []

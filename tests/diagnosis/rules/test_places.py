@@ -90,6 +90,28 @@ def test_what_is_to_be_rebuilt_may_be_seen():
     assert grave(doctor, "causal_leak") == []
 
 
+class Speaker(nn.Module):
+    def __init__(self, both_ways: bool):
+        super().__init__()
+        self.words = nn.Embedding(WORDS, 16)
+        self.rnn = nn.GRU(16, 16, batch_first=True, bidirectional=both_ways)
+        self.out = nn.Linear(32 if both_ways else 16, WORDS)
+
+    def forward(self, x):
+        return self.out(self.rnn(self.words(x))[0])
+
+
+@pytest.mark.parametrize(("shifted", "both_ways"), [(False, False), (True, False), (False, True)])
+def test_targets_that_are_the_inputs_themselves(shifted, both_ways):
+    """Who sees all places may be meant to say them again; who goes from one to the next is not."""
+    with watching() as doctor:
+        fit(Speaker(both_ways), following if shifted else lambda rows: ((rows,), rows))
+    if shifted or both_ways:
+        assert grave(doctor, "causal_leak") == []
+    else:
+        assert "at that very place" in found(doctor, "causal_leak").evidence
+
+
 @pytest.mark.parametrize("ahead", [1, 2, 3])
 def test_targets_are_so_many_places_ahead(ahead):
     mask = torch.ones(LENGTH - ahead, LENGTH - ahead).triu(1).bool()

@@ -718,3 +718,24 @@ def test_a_parameter_that_an_expression_has_made_something_else_of(inside):
     with watching() as doctor:
         fit(model, nn.CrossEntropyLoss(), *groups())
     assert bool(grave(doctor, "unregistered_params")) is not inside
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_an_embedding_that_stays_as_it_was_given(frozen):
+    """Vectors of nothing that are frozen leave too little to learn; a note, since they may have been good ones."""
+    y = torch.arange(256) % 8
+    ids = torch.cat([torch.randint(0, 40, (256, 4)) + 40 * y[:, None], torch.randint(0, 320, (256, 20))], 1)
+
+    class Bag(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words = nn.Embedding.from_pretrained(torch.randn(320, 8) / 10, freeze=frozen)
+            self.out = nn.Linear(8, 8)
+
+        def forward(self, x):
+            return self.out(self.words(x).mean(1))
+
+    with watching() as doctor:
+        fit(Bag(), F.cross_entropy, ids, y, make=adam, steps=120)
+    assert grave(doctor) == []
+    assert ("frozen_params" in [f.slug for f in doctor.verdict.findings]) is frozen

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor, nn
 
+from gradlab.diagnosis.padding import padding
 from gradlab.diagnosis.probing.cuts import cuts
 from gradlab.diagnosis.probing.firsts import first_loss
 from gradlab.diagnosis.probing.lines import lines
@@ -40,7 +41,7 @@ def probe(record: Record, deep: bool) -> list[str]:
     deadline = time.thread_time() + max(_LEAST, _SHARE * record.seconds)
     main = [c for c in record.captures if c.root.trained >= 5]
     probes: list[Probe] = [lines, cuts, leak, mixing, by_time, by_heart]
-    if not deep and judged_badly(record):
+    if not deep and (judged_badly(record) or _unsettled(record)):
         probes.insert(2, modes)
     if deep:
         probes += [first_loss, modes, slopes, rates]
@@ -60,6 +61,14 @@ def probe(record: Record, deep: bool) -> list[str]:
                     # A stranger's model may refuse to run again; that is no fault of its training.
                     faults.append(f"probe {one.__name__}: {type(error).__name__}: {error}"[:300])
     return faults
+
+
+def _unsettled(record: Record) -> bool:
+    """Whether a batch norm was evaluated with statistics that are mostly those it began with."""
+    evaluated = {root.name for root in record.roots if root.evaluated > root.evaluated_in_train}
+    norms = (m for m in record.modules.values() if m.root in evaluated and len(m.per_channel))
+    rates = (m.settings.get("momentum") for m in norms)
+    return any(isinstance(rate, float) and (1 - rate) ** record.steps > 0.5 for rate in rates)
 
 
 @contextlib.contextmanager
@@ -113,6 +122,9 @@ def leak(record: Record, replay: Replay, deadline: float) -> None:
 def _copied(record: Record, replay: Replay) -> None:
     """Whether a decoder is given what it should say next: is the target, beside a source, an input at its own place?"""
     capture, target = replay.capture, replay.capture.target
+    if len(capture.args) == 1 and not capture.kwargs:
+        _repeated(record, replay)
+        return
     sources = [a for a in capture.args if isinstance(a, Tensor) and a.ndim >= 2]
     for place, given in enumerate(capture.args):
         if target is None or not isinstance(given, Tensor) or given.ndim != 2 or given.is_floating_point():
@@ -135,6 +147,31 @@ def _copied(record: Record, replay: Replay) -> None:
         if axis is not None and before.shape == after.shape:
             moved = before.select(axis, at) - after.select(axis, at)
             record.probed.copied = float(moved.abs().max() / before.abs().max().clamp(min=1e-12))
+
+
+def _repeated(record: Record, replay: Replay) -> None:
+    """Whether the target of each place is the input there, of a model that goes from one place to the next."""
+    given, target = replay.capture.args[0], replay.capture.target
+    if not isinstance(given, Tensor) or given.ndim != 2 or given.is_floating_point() or given.shape[1] < 4:
+        return
+    if target is None or target.numel() != given.numel() or target.dtype != given.dtype or int(given.max()) < 4:
+        return
+    if not torch.equal(target.reshape(given.shape), given) or bool((given == given[:, :1]).all()):
+        return
+    model, at = replay.model(training=False), given.shape[1] // 2
+    changed = given.clone()
+    changed[:, at] = (given[:, at] + 1) % (int(given.max()) + 1)
+    with torch.no_grad():
+        before, again, after = (first(replay.output(model, (a,))) for a in (given, given, changed))
+    if before is None or again is None or after is None or not torch.equal(before, again):
+        return
+    axis = _time_axis(before, given)
+    if axis is None or before.shape != after.shape:
+        return
+    moved = (before - after).abs() / before.abs().max().clamp(min=1e-12)
+    # What sees all places may be meant to say them again, through something narrow.
+    if float(moved.narrow(axis, 0, at).max()) < 1e-5:
+        record.probed.itself = float(moved.select(axis, at).max())
 
 
 def _predicts_next(record: Record, replay: Replay, sequence: Tensor) -> bool:
@@ -197,6 +234,7 @@ def by_time(record: Record, replay: Replay, deadline: float) -> None:
     gradient: Tensor | None = torch.autograd.grad(loss, outputs[0], allow_unused=True)[0]
     if gradient is None:
         return
+    _on_padding(record, replay, sequence, gradient)
     times_first = (
         gradient.shape[0] == sequence.shape[1]
         and gradient.shape[1] == sequence.shape[0]
@@ -207,6 +245,20 @@ def by_time(record: Record, replay: Replay, deadline: float) -> None:
     for t, value in enumerate(by.tolist()):
         series.add(t, value)
     record.recurrent[capture.root.name] = series
+
+
+def _on_padding(record: Record, replay: Replay, sequence: Tensor, gradient: Tensor) -> None:
+    """How much of the gradient by the inputs lies on places that are padding."""
+    for rows in (sequence, sequence.transpose(0, 1)):
+        padded = padding(rows)
+        if padded is None:
+            continue
+        ends = padded[1] if padded[1].shape == gradient.shape[:2] else padded[1].T
+        if ends.shape == gradient.shape[:2]:
+            squares = gradient.detach().float().square().sum(-1)
+            theirs = float((squares * ends).sum() / squares.sum().clamp(min=1e-30))
+            record.probed.padded[replay.capture.root.name] = float(ends.float().mean()), theirs
+        return
 
 
 def by_heart(record: Record, replay: Replay, deadline: float) -> None:

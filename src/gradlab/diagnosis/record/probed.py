@@ -75,6 +75,10 @@ class Probed:
     """How much outputs change with inputs after them, relative to their size; of models that predict the next."""
     copied: float | None = None
     """How much outputs at one place change with the input there, of models with a second input that is the target."""
+    itself: float | None = None
+    """The same of models of which it is the only input, and that see nothing of what comes after a place."""
+    padded: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By root: the shares of places that are padding, and of the gradient by the inputs (its squares) on them."""
     mixing: list[Mixing] = field(default_factory=list)
     modes: list[Modes] = field(default_factory=list)
     slopes: list[Slope] = field(default_factory=list)

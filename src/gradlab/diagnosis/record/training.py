@@ -85,6 +85,12 @@ class Record:
     """The same of graphs, also those that a backward pass has gone through."""
     loader_seconds: float = 0.0
     """In DataLoader's __next__, while training."""
+    first_batches: int = 0
+    """Batches that were the first ones of a pass over a loader that has several, drawn with gradients on,"""
+    later_batches: int = 0
+    """and those that came after a first one."""
+    batches_in_order: bool = True
+    """Whether all passes over them have the same order."""
     autocast: set[str] = field(default_factory=set)
     """dtypes of autocast under which roots ran in training."""
     scaler: bool = False

@@ -3,9 +3,12 @@
 import math
 from collections.abc import Iterator
 
+from torch import Tensor
+
 from gradlab.diagnosis.finding import Spot
+from gradlab.diagnosis.progress import HALF, poor
 from gradlab.diagnosis.record import Graph, Loss, Node, Record
-from gradlab.diagnosis.rules.base import Case, Rule, at
+from gradlab.diagnosis.rules.base import TINY, Case, Rule, at
 from gradlab.diagnosis.rules.chains import VIEWS, first_graphs, is_product, sources
 from gradlab.diagnosis.shapes import in_order, mixes
 
@@ -63,6 +66,7 @@ def _of_one(node: Node) -> bool:
     remedy="x.permute(…) or x.transpose(1, 2)  # moves axes; view and reshape only split and join neighbours",
 )
 def view_mixes_axes(record: Record) -> Iterator[Case]:
+    yield from _interleaved(record)
     for loss, graph in first_graphs(record):
         for index, node in graph.named(*_VIEWED):
             if not _mixed(record, graph, index):
@@ -79,6 +83,46 @@ def view_mixes_axes(record: Record) -> Iterator[Case]:
                 mixed="places or channels" if first else "examples",
             )
             return
+
+
+def _interleaved(record: Record) -> Iterator[Case]:
+    """Pictures whose channels came last and were called first: a pixel's neighbours are then its other channels."""
+    for root in record.roots:
+        for inputs in root.inputs[:1]:
+            x = inputs.sample
+            if not root.trained or x is None or x.ndim != 4 or not x.is_floating_point() or not 2 <= x.shape[1] <= 4:
+                continue
+            rows, channels, *size = x.shape
+            if min(size) < 6 or not bool(x.isfinite().all()):
+                continue
+            here = max(_alike(x))
+            other = min(_alike(x.reshape(rows, *size, channels).movedim(-1, 1)))
+            # By chance, neighbours of noise are alike by about one over the root of their number.
+            if other < here + max(0.05, 8 / math.sqrt(x.numel())):
+                continue
+            yield Case(
+                ("error", 0.93) if other > here + 0.2 and poor(record, HALF) else ("note", 0.6),
+                at(f"the input of {root.name}", root.site, ", called at "),
+                series=record.main.values if record.main else None,
+                evidence=(
+                    "Neighbouring pixels of the input of shape {shape} have a correlation of {here:.2f}, and "
+                    "of {other:.2f} if the same numbers are taken as {last}: the channels came last, and a view has "
+                    "called them first."
+                ),
+                shape=inputs.shape,
+                here=here,
+                other=other,
+                last=(inputs.shape[0], *size, channels),
+            )
+            return
+
+
+def _alike(x: Tensor) -> tuple[float, float]:
+    """How alike neighbours are along both axes of pictures (rows, channels, height, width)."""
+    x = x.float() - x.float().mean((0, 2, 3), keepdim=True)
+    squares = float(x.square().mean())
+    down, across = (x[:, :, 1:] * x[:, :, :-1]).mean(), (x[..., 1:] * x[..., :-1]).mean()
+    return float(down) / max(squares, TINY), float(across) / max(squares, TINY)
 
 
 def _mixed(record: Record, graph: Graph, index: int) -> bool:

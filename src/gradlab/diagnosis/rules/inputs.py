@@ -91,7 +91,9 @@ def evaluation_scale(record: Record) -> Iterator[Case]:
     judged_loss, trained_loss = worse
     for root, trained in _tables(record):
         judged = root.judged
-        if judged is None or len(judged.std) != len(trained.std) or min(judged.rows, trained.rows) < 20:
+        # What another root has made moves with that one's weights, and evaluations see later ones.
+        made = root.from_root is not None
+        if made or judged is None or len(judged.std) != len(trained.std) or min(judged.rows, trained.rows) < 20:
             continue
         if judged.dtype != trained.dtype or len(judged.shape) != len(trained.shape):
             continue

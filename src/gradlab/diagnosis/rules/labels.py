@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from gradlab.diagnosis.padding import padding
 from gradlab.diagnosis.progress import MOST, falling, left, poor
 from gradlab.diagnosis.record import LossCall, Record
-from gradlab.diagnosis.rules.base import ANY, LOOKS, STEPS, Case, Rule, at
+from gradlab.diagnosis.rules.base import ANY, LOOKS, STEPS, Case, Grade, Rule, at
 
 
 @Rule(
@@ -79,10 +80,12 @@ def class_imbalance(record: Record) -> Iterator[Case]:
             continue
         common, most = counts.most_common(1)[0]
         rare = counts.total() - most
-        weight = call.settings.get("pos_weight")
-        upside_down = isinstance(weight, float) and weight < 1 and common == 0
-        weighted = call.settings.get("weight") or (weight and not upside_down)
-        if most < 5 * rare or rare < 10 or weighted:
+        weights = _weights(call)
+        gain = _of_others(counts, common, weights) / weights.get(common, 1.0) if weights else 1.0
+        # What a weight takes from rare classes makes them rarer still.
+        upside_down = gain < 0.9
+        weighted = (call.settings.get("weight") or call.settings.get("pos_weight")) and not upside_down
+        if most < 5 * rare * min(1.0, gain) or rare < 10 or weighted:
             continue
         others = recent.total() - recent[common]
         recognised = sum(call.recent_right[c] for c in recent if c != common)
@@ -93,9 +96,9 @@ def class_imbalance(record: Record) -> Iterator[Case]:
             ("error", 0.92),
             at("loss", call.site),
             since=call.values.steps[0],
-            besides=" A pos_weight of {weight:.3g} makes them count for less still." if upside_down else "",
-            remedy="pos_weight=negatives / positives  # more than 1 where positives are rare" if upside_down else "",
-            weight=weight if isinstance(weight, float) else 1.0,
+            besides=" The loss's weights make them count for less still: {gain:.3g} times." if upside_down else "",
+            remedy=_MORE_WHERE_RARE if upside_down else "",
+            gain=gain,
             targets=most / counts.total(),
             common=common,
             predicted=predicted,
@@ -103,6 +106,33 @@ def class_imbalance(record: Record) -> Iterator[Case]:
             others=others,
         )
         return
+
+
+_MORE_WHERE_RARE = (
+    "weight=total / (classes * counts), or pos_weight=negatives / positives  # more than 1 where a class is rare"
+)
+
+
+def _weights(call: LossCall) -> dict[int, float]:
+    """What the loss counts an example of each class with; empty where that is not known."""
+    weight, positive = call.settings.get("weight"), call.settings.get("pos_weight")
+    if isinstance(positive, float) and positive > 0 and not weight:
+        return {0: 1.0, 1: positive}
+    if isinstance(weight, tuple) and len(weight) == _classes_of(call) and min(weight) > 0:
+        return dict(enumerate(weight))
+    return {}
+
+
+def _classes_of(call: LossCall) -> int | None:
+    """How many classes the predictions have, where targets are numbers of classes."""
+    shape = call.input_shape
+    return shape[1] if call.kind in ("cross_entropy", "nll_loss") and len(shape) > 1 else None
+
+
+def _of_others(counts: Counter[int], common: int, weights: dict[int, float]) -> float:
+    """The mean weight of all examples but those of the commonest class."""
+    others = {c: n for c, n in counts.items() if c != common}
+    return sum(n * weights.get(c, 1.0) for c, n in others.items()) / max(1, sum(others.values()))
 
 
 @Rule(
@@ -121,10 +151,10 @@ def unmasked_padding(record: Record) -> Iterator[Case]:
         if not call.training or targets is None or targets.is_floating_point() or settings.get("reduction") == "none":
             continue
         rows = _as_sequences(record, targets)
-        padding = None if rows is None else _padding(rows)
-        if padding is None or padding[0] == int(settings.get("ignore_index", -100)) or settings.get("weight"):
+        padded = None if rows is None else padding(rows)
+        if padded is None or padded[0] == int(settings.get("ignore_index", -100)) or settings.get("weight"):
             continue
-        value, share = padding
+        value, share = padded[0], float(padded[1].float().mean())
         if share >= 0.25:
             yield Case(("error", 0.9), at("loss", call.site), series=call.values, share=share, value=value)
             return
@@ -140,15 +170,47 @@ def _as_sequences(record: Record, targets: Tensor) -> Tensor | None:
     return None if shape is None else targets.reshape(shape)
 
 
-def _padding(rows: Tensor) -> tuple[int, float] | None:
-    """The value that ends most rows, in runs of several lengths, and the share of all places that its runs take."""
-    if len(rows) < 4 or rows.shape[1] < 3:
-        return None
-    value = int(torch.mode(rows[:, -1]).values)
-    runs = (rows.flip(1) == value).long().cumprod(1).sum(1)
-    # Runs of chance are short: of a padding, many rows have at least two.
-    often = float((runs > 0).float().mean()) >= 0.5 and float((runs >= 2).float().mean()) > 0.4
-    return (value, float(runs.sum()) / rows.numel()) if often and len(torch.unique(runs)) > 2 else None
+@Rule(
+    slug="ignored_class",
+    title="a class is left out of the loss",
+    meaning="Its examples teach nothing, and no example is ever predicted to be of it.",
+    evidence=(
+        "{share:.1%} of the targets are {ignored}, which is one of the {classes} classes and also the ignore_index of "
+        "the loss."
+    ),
+    remedy="nn.CrossEntropyLoss(ignore_index=-100), with -100 for padding  # a number that is no class",
+)
+def ignored_class(record: Record) -> Iterator[Case]:
+    grade: Grade
+    for call in record.loss_calls:
+        targets, classes = call.first_targets, _classes_of(call)
+        ignored = call.settings.get("ignore_index", -100)
+        if not call.training or targets is None or targets.is_floating_point() or classes is None:
+            continue
+        if not 0 <= ignored < classes <= _FEW:
+            continue
+        rows = _as_sequences(record, targets)
+        if any(inputs.shape[:1] == call.target_shape for root in record.roots for inputs in root.inputs):
+            share, least, grade = float((targets == ignored).float().mean()), 0.02, ("warning", 0.8)
+        elif rows is not None:
+            # Who leaves out places on purpose, to predict some of them, leaves out most.
+            share, least, grade = _inside(rows, int(ignored)), 0.3 / classes, ("note", 0.6)
+            share = share if share < 0.7 else 0.0
+        else:
+            continue
+        if share > least:
+            yield Case(grade, at("loss", call.site), series=call.values, share=share, ignored=ignored, classes=classes)
+            return
+
+
+_FEW = 50  # classes; more are words
+
+
+def _inside(rows: Tensor, value: int) -> float:
+    """The share of a value among places that are not in its run at either end of a row."""
+    same = rows == value
+    ends = same.long().cumprod(1).bool() | same.flip(1).long().cumprod(1).bool().flip(1)
+    return float((same & ~ends).sum()) / max(1, int((~ends).sum()))
 
 
 _ONE_ORDER = "order = torch.randperm(n); x, y = x[order], y[order]  # one permutation for both; check the files' order"

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import torch
 
 from gradlab.diagnosis.progress import self_made
-from gradlab.diagnosis.record import Record, Shared
+from gradlab.diagnosis.record import COLUMNS, Record, Shared
 from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, named
 
 _FEW = 100  # rows: less are looked at, not measured
+_DIFFERENT = 20  # numbers: fewer may be classes
 
 
 @Rule(
@@ -32,6 +33,31 @@ def target_leak(record: Record) -> Iterator[Case]:
             columns=",".join(columns),
             more=named(columns[1:]),
             **vars(first),
+        )
+    yield from _column_as_target(record)
+
+
+def _column_as_target(record: Record) -> Iterator[Case]:
+    """Whether the target of each row is one of the numbers that the model is given."""
+    pairs = [(x.reshape(len(x), -1), y.reshape(len(y), -1)) for x, y in record.examples if x.is_floating_point()]
+    width = min((x.shape[1] for x, _ in pairs), default=0)
+    if not 2 <= width <= COLUMNS or any(x.shape[1] != width or y.shape[1] != 1 for x, y in pairs):
+        return
+    x, y = torch.cat([x for x, _ in pairs]), torch.cat([y for _, y in pairs]).to(pairs[0][0].dtype)
+    if len(torch.unique(y)) < _DIFFERENT:  # classes may be columns of ones and zeros by chance
+        return
+    same = (x == y).float().mean(0)
+    column = int(same.argmax())
+    if float(same[column]) > 0.99:
+        yield Case(
+            ("note", 0.6),
+            at("loss", next((c.site for c in record.loss_calls if c.training), None)),
+            evidence="In {rows:,} of {examples:,} examples the target is the very number {column} of {width} inputs.",
+            remedy="y = series[i + length]  # the one after the window, which the model is not given",
+            rows=int((x[:, column] == y[:, 0]).sum()),
+            examples=len(x),
+            column=column,
+            width=width,
         )
 
 
@@ -199,4 +225,16 @@ def causal_leak(record: Record) -> Iterator[Case]:
             ),
             remedy="model(source, target[:, :-1])  # and the loss against target[:, 1:]",
             change=copied,
+        )
+    repeated = record.probed.itself
+    if repeated is not None and repeated > 1e-3:
+        yield Case(
+            ("error", 0.95),
+            named([r.name for r in record.roots[:1]]),
+            evidence=(
+                "The target of each place is the input at that very place, and the output there changes with it by "
+                "{change:.1e} of its size: it need only copy, and nothing is learnt of what comes next."
+            ),
+            remedy="model(ids[:, :-1])  # and the loss against ids[:, 1:]",
+            change=repeated,
         )

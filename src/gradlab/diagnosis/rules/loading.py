@@ -1,10 +1,10 @@
-"""A training that waits for its data."""
+"""A training that waits for its data, or sees only the beginning of it."""
 
 import math
 from collections.abc import Iterator
 
 from gradlab.diagnosis.record import Record
-from gradlab.diagnosis.rules.base import Case, Rule
+from gradlab.diagnosis.rules.base import LOOKS, STEPS, Case, Rule, at
 
 
 @Rule(
@@ -36,4 +36,29 @@ def slow_data_loader(record: Record) -> Iterator[Case]:
         waited=waited * 1e3,
         worked=worked * 1e3,
         share=share,
+    )
+
+
+@Rule(
+    slug="same_batch",
+    title="every step takes the first batch of the loader",
+    meaning="Each step begins the loader anew: the rest of the data is never seen, or rows are drawn at random anew.",
+    evidence=(
+        "Of {drawn} batches that were drawn from a DataLoader, {first} were the first of a new pass over it{alike}."
+    ),
+    remedy="for x, y in loader: …  # one pass; next(iter(loader)) begins a new one at each call",
+)
+def same_batch(record: Record) -> Iterator[Case]:
+    first, drawn = record.first_batches, record.first_batches + record.later_batches
+    if record.steps < STEPS or first < 0.9 * record.steps or first < 0.9 * drawn:
+        return
+    calls = [call for call in record.loss_calls if call.training]
+    alike = any(len(c.batch_labels) >= LOOKS and all(b == c.batch_labels[0] for b in c.batch_labels) for c in calls)
+    same = record.batches_in_order and alike
+    yield Case(
+        ("error", 0.94) if same else ("note", 0.6),
+        at("loss", calls[0].site) if calls else "the training batches",
+        first=first,
+        drawn=drawn,
+        alike=", always with the same labels" if same else "",
     )

@@ -25,7 +25,7 @@ _BOTTOMLESS = 100  # times the first loss, below zero
         "model"
     ),
     topic="regularisation.dropout",
-    follows="train_in_eval_mode evaluation_scale",
+    follows="train_in_eval_mode evaluation_scale same_batch",
 )
 def overfitting(record: Record) -> Iterator[Case]:
     for trained in (j for j in record.loss_calls if j.training and j.count >= 20):

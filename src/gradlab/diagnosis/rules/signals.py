@@ -80,7 +80,7 @@ def saturated_activation(record: Record) -> Iterator[Case]:
     remedy="nn.ReLU() instead of sigmoids, residual connections (x + f(x)), or normalisation between the layers",
     follows=(
         "init_too_small dead_relu weight_decay_too_strong constant_init fp16_underflow lr_too_high batch_mixing "
-        "unshuffled_data softmax_of_one"
+        "unshuffled_data softmax_of_one answer_after_padding"
     ),
 )
 def vanishing_gradient(record: Record) -> Iterator[Case]:

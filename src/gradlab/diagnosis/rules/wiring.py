@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gradlab.diagnosis.progress import stuck
+from gradlab.diagnosis.progress import MOST, poor, stuck
 from gradlab.diagnosis.record import Parameter, Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, made, named
+from gradlab.diagnosis.rules.base import LOOKS, STEPS, Case, Rule, made, named
 from gradlab.wording import count
 
 
@@ -81,7 +81,10 @@ def frozen_params(record: Record) -> Iterator[Case]:
     used = [p for p in record.parameters.values() if (p.used or p.used_without) and len(p.shape) >= 2]
     fixed = [p for p in used if not p.requires_grad and _first_values(p)]
     frozen = [p for p in fixed if not _set(p) and not _target(record, p)]
-    if not frozen or record.steps < LOOKS:
+    if record.steps < LOOKS:
+        return
+    if not frozen:
+        yield from _not_enough(record, used)
         return
     size = sum(p.size for p in frozen)
     share = size / max(1, size + sum(p.size for p in record.parameters.values() if p.optimizer is not None))
@@ -95,6 +98,24 @@ def frozen_params(record: Record) -> Iterator[Case]:
         **_sizes(frozen),
         share=share,
     )
+
+
+def _not_enough(record: Record, used: list[Parameter]) -> Iterator[Case]:
+    """Most of a model is frozen with values from elsewhere, and what is left of it learns next to nothing."""
+    fixed = [p for p in used if not p.requires_grad and not p.changed and not _set(p) and not _target(record, p)]
+    share = sum(p.size for p in fixed) / max(1, sum(p.size for p in used))
+    if share > 0.5 and record.steps >= STEPS and poor(record, MOST):
+        yield Case(
+            ("note", 0.5),
+            _names(fixed),
+            evidence=(
+                "{parameters} weights ({numbers} numbers, {share:.0%} of the model) have requires_grad=False, and the "
+                "rest of it has hardly learnt more than a constant answer."
+            ),
+            remedy="nn.Embedding.from_pretrained(vectors, freeze=False), p.requires_grad_(True): let them be trained",
+            share=share,
+            **_sizes(fixed),
+        )
 
 
 def _left_out(record: Record) -> Iterator[Case]:

@@ -41,6 +41,7 @@ _OF_CLASSES = ("cross_entropy", "nll_loss", "multi_margin_loss")
 _BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 _OF_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 _BATCHES, _LABELS, _SITES, _EXAMPLES = 40, 512, 64, 2_000_000
+_CLASSES = 1000  # whose weights are kept
 
 
 class LossCalls:
@@ -208,9 +209,11 @@ class LossCalls:
                     return
 
 
-def _setting(value: Any) -> int | float | str | bool:
+def _setting(value: Any) -> int | float | str | bool | tuple[float, ...]:
     if isinstance(value, Tensor) and value.numel() == 1:
         return float(value)
+    if isinstance(value, Tensor) and value.ndim == 1 and value.numel() <= _CLASSES:
+        return tuple(value.tolist())
     return value if isinstance(value, (int, float, str, bool)) else "given"
 
 

@@ -266,6 +266,7 @@ class Patches:
                 return function(iterator)
             finally:
                 watch.loading(time.perf_counter() - began)
+                watch.safely(watch.drawn, iterator)
 
         return __next__
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from types import FrameType
@@ -13,6 +13,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils.data import BatchSampler, SequentialSampler
 
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.series import Series
@@ -212,6 +213,20 @@ class Watch:
     def loading(self, seconds: float) -> None:
         if torch.is_grad_enabled() and self.step:
             self.record.loader_seconds += seconds
+
+    def drawn(self, iterator: Any) -> None:
+        """A batch was drawn from a pass over a DataLoader."""
+        batches = getattr(iterator, "_index_sampler", None)
+        if not torch.is_grad_enabled() or not isinstance(batches, BatchSampler):
+            return
+        sampler = batches.sampler
+        if not isinstance(sampler, Sized) or len(batches) < 2:
+            return
+        if iterator._num_yielded == 1:
+            self.record.first_batches += 1
+        else:
+            self.record.later_batches += 1
+        self.record.batches_in_order &= isinstance(sampler, SequentialSampler)
 
     def loaded(self, module: nn.Module) -> None:
         self.parameters.loaded(module)
