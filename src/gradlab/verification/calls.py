@@ -18,7 +18,7 @@ Ranks = tuple[int, ...]
 """How many axes each tensor of a call has; -1 for one without entries."""
 
 OTHER_NAMES = {
-    "mask": ("mask", "attn_mask", "attention_mask", "src_mask"),
+    "mask": ("mask", "attn_mask", "attention_mask", "src_mask", "key_mask", "kv_mask"),
     "memory_mask": ("memory_mask", "src_mask", "encoder_mask", "cross_mask"),
     "source_mask": ("source_mask", "src_mask"),
     "target_mask": ("target_mask", "tgt_mask"),

@@ -22,7 +22,7 @@ class _Straight(tuple[int, ...]):
     """The shape of a weight of nn.Linear, which lies as ours do."""
 
 
-SIZES: dict[str, dict[str, int]] = {
+SIZES: dict[str, dict[str, Any]] = {
     "activation.prelu": {"num_parameters": 3},
     "activation.maxout": {"in_features": 4, "out_features": 3, "pieces": 2},
     "attention.additive": {"query_dim": 5, "key_dim": 6, "hidden_dim": 7},
@@ -42,6 +42,7 @@ SIZES: dict[str, dict[str, int]] = {
     "norm.group": {"num_groups": 2, "num_channels": 6},
     "norm.layer": {"normalized_shape": 4},
     "norm.rms": {"normalized_shape": 4},
+    "residual.highway": {"in_features": 3, "module": nn.Identity()},
     "position.bucketed": {"num_heads": 3, "num_buckets": 8, "max_distance": 20},
     "position.learned": {"max_length": 12, "dim": 4},
     "position.relative": {"num_heads": 3, "max_distance": 2},

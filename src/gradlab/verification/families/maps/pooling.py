@@ -40,8 +40,8 @@ class Pooling:
         return self
 
     def input(self, case: Case, sizes: Sequence[int] = ()) -> Tensor:
-        """A batch of sequences or pictures without ties."""
-        sizes = sizes or [case.integer(axis, k, k + 4) for axis, k in zip(self.axes, self.kernel, strict=True)]
+        """A batch of sequences or pictures without ties, in which there is room for more than one window."""
+        sizes = sizes or [case.integer(axis, k + 1, k + 4) for axis, k in zip(self.axes, self.kernel, strict=True)]
         return case.distinct("x", case.integer("batch", 1, 2), case.integer("channels", 1, 2), *sizes)
 
 
