@@ -129,7 +129,11 @@ def _recurrent(block: str, kind: str, layer: str) -> Iterator[Names]:
     yield (f"{kind}{layer}",)
     number, _, way = (layer.removeprefix("_l") or "0").partition("_")
     for word in (BACKWARDS if way else FORWARDS).split():
-        places = f"{word}.{number}.", f"layers.{number}.{word}.", *((f"{word}.", f"{word}.cell.") if number == "0" else ())
+        places = (
+            f"{word}.{number}.",
+            f"layers.{number}.{word}.",
+            *((f"{word}.", f"{word}.cell.") if number == "0" else ()),
+        )
         yield from ((before + name,) for before in places for name in RECURRENT[kind].split())
     if way:
         return

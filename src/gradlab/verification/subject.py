@@ -252,7 +252,14 @@ class Subject:
             return partial(self.implementation, **known)
         told = {key: value for key, value in self.fixed.items() if key not in self.assumed}
         own = {names.get(k, k): v for k, v in told.items() if anything or k in {*names, *taken} or k not in defaults}
-        given = {**self._counts(settings), **self._left_open(settings), **self._open_there(settings), **self._dropout(settings), **known, **own}
+        given = {
+            **self._counts(settings),
+            **self._left_open(settings),
+            **self._open_there(settings),
+            **self._dropout(settings),
+            **known,
+            **own,
+        }
         try:
             return self._construct(given)
         except CannotBuild:  # what it leaves to another constructor may be fixed there
