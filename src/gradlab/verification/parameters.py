@@ -71,8 +71,8 @@ class Source:
     """Whether the user's is transposed."""
 
     order: tuple[int, ...] = ()
-    """Of a weight with more axes than ours, (heads, features, head features), or with fewer: which of the longer shape's
-    axes come first in ours. Neighbours among them are then one axis."""
+    """Of a weight with more axes than ours, (heads, features, head features), or with fewer: in which
+    order the axes of the longer shape are ours. Neighbours among them are then one axis."""
 
     share: tuple[int, int] | None = None
     """Of a part that holds several of ours below one another: which of how many it is."""
@@ -185,7 +185,7 @@ def _free(theirs: Shapes, found: Mapping[str, Source]) -> list[str]:
 
 
 def _source(names: Sequence[str], shape: torch.Size, theirs: Shapes, inwards: bool = False) -> Source | None:
-    """These parts as a source of a parameter of this shape, if they fit it; `inwards` says that heads are its inputs."""
+    """These parts as a source of a parameter of this shape, if they fit it; `inwards`, its inputs come from heads."""
     shapes = [theirs[name] for name in names]
     for turned in (False, True):
         if turned and any(len(own) != 2 or isinstance(own, _Straight) for own in shapes):
@@ -202,18 +202,17 @@ def _source(names: Sequence[str], shape: torch.Size, theirs: Shapes, inwards: bo
 
 
 def _order(own: torch.Size, shape: torch.Size, parts: int, inwards: bool) -> tuple[int, ...]:
-    """In which order the axes of theirs are ours, if two of theirs that stay in order are one of ours, or one is two."""
-    if len(own) == len(shape) + 1 and len(own) in (2, 3):
-        wanted = (shape[0] // parts, *shape[1:])
-        for order in permutations(range(len(own))):
-            first, rest = (order[:2], order[2:]) if not inwards or len(own) == 2 else (order[1:], order[:1])
-            joined, others = prod(own[i] for i in first), tuple(own[i] for i in rest)
-            ours = (joined, *others) if first == order[:2] and (not inwards or len(own) == 2) else (*others, joined)
-            if first[0] < first[1] and ours == wanted and shape[0] % parts == 0:
-                return order
-    if parts == 1 and len(own) + 1 == len(shape) and len(own) in (1, 2):
-        if tuple(own) == (shape[0] * shape[1], *shape[2:]):
-            return (*range(len(shape)),)
+    """In which order the axes of theirs are ours: two that follow one another there are one of ours, or one is two."""
+    if parts == 1 and len(own) in (1, 2) and tuple(own) == (prod(shape[:2]), *shape[2:]) and len(shape) == len(own) + 1:
+        return (*range(len(shape)),)
+    if len(own) != len(shape) + 1 or len(own) not in (2, 3):
+        return ()
+    joined = 1 if inwards and len(own) == 3 else 0  # the first of the two
+    for order in permutations(range(len(own))):
+        sizes = [own[axis] for axis in order]
+        sizes[joined : joined + 2] = [sizes[joined] * sizes[joined + 1]]
+        if order[joined] < order[joined + 1] and [sizes[0] * parts, *sizes[1:]] == [*shape]:
+            return order
     return ()
 
 

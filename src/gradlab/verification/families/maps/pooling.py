@@ -71,8 +71,10 @@ def _pooled(kind: str, x: Tensor, pool: Any, **options: Any) -> Any:
 
 
 def _first_of_each_window(self: Any, x: Tensor) -> Tensor:
+    places = self.right(x).shape[2:]
     steps: Any = (..., *(slice(None, None, s) for s in self.stride))
-    return x[steps]
+    there: Any = (..., *(slice(n) for n in places))
+    return x[steps][there]
 
 
 common = [Fault(forward=lambda self, x: _pooled("max", x - x.mean(), self)), Fault(forward=_first_of_each_window)]
