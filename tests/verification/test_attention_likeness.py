@@ -23,6 +23,7 @@ def outcomes(checked, passed):
 
 
 TWIN, PEER = "scratch.attention.multi_head", "torch.nn.MultiheadAttention"
+BACK = f"{TWIN}, with is_causal"
 HIDDEN, NOWHERE = "what is hidden might as well not be there", "a query that may look nowhere gets the bias"
 CAUSAL, CACHE = "no result knows of later tokens", "some tokens at a time with a cache is all at once"
 
@@ -30,7 +31,8 @@ CAUSAL, CACHE = "no result knows of later tokens", "some tokens at a time with a
 def test_the_right_one_passes_everything():
     checked = results("Attention")
     assert outcomes(checked, False) == set()
-    assert outcomes(checked, None) == {CACHE, NOWHERE}
+    assert outcomes(checked, None) == {CACHE, NOWHERE, BACK}
+    assert checked[BACK].reason == "it takes no is_causal"
     assert checked[CACHE].reason == "it takes no cache"
 
 
@@ -84,7 +86,7 @@ def test_weights_that_are_told_are_taken():
     parts = {f"in_proj_{kind}": "+".join(f"layers.{i}.{kind}" for i in range(3)) for kind in ("weight", "bias")}
     after = {f"out_proj.{kind}": f"layers.3.{kind}" for kind in ("weight", "bias")}
     subject = Subject.like("attention.multihead", import_object(f"{FILE}:Unnamed"), parts | after)
-    (twin,) = (check for check in checks["attention.multihead"] if check.kind == "twin")
+    twin = next(check for check in checks["attention.multihead"] if check.name == TWIN)
     assert run_check(twin, subject, 5, smallest=False).passed is False  # it gives its input back
 
 

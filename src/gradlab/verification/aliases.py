@@ -47,6 +47,7 @@ OTHER_NAMES = {
         "smoothing": "epsilon eps alpha label_smoothing",
         "label_smoothing": "smoothing epsilon eps alpha",
         "batch_first": "batch_major",
+        "shortcut": "downsample skip projection proj identity",
         "num_layers": "n_layers layers n_layer depth",
         "aggregate": "aggr aggregator aggregator_type reduce pooling",
     }.items()

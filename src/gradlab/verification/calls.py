@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from functools import cache, partial, wraps
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ Ranks = tuple[int, ...]
 """How many axes each tensor of a call has; -1 for one without entries."""
 
 OTHER_NAMES = {
-    "mask": ("mask", "attn_mask", "attention_mask", "src_mask"),
+    "mask": ("mask", "attn_mask", "attention_mask", "src_mask", "key_mask", "kv_mask"),
     "memory_mask": ("memory_mask", "src_mask", "encoder_mask", "cross_mask"),
     "source_mask": ("source_mask", "src_mask"),
     "target_mask": ("target_mask", "tgt_mask"),
@@ -31,6 +32,10 @@ OTHER_NAMES = {
     "bias": ("bias", "attn_bias"),
 }
 """Arguments that a block of ours can do without, and what others call them. A state has any name, in second place."""
+
+
+SPREADS = ("std", "other_std")
+"""Standard deviations, which others take as variances, or as logarithms of either, and name so: `logvar`."""
 
 
 class Refused(Exception):
@@ -100,6 +105,10 @@ def called_like(
     keeps_axes = _keeps_axes(mine)
 
     def bound(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        args = tuple(
+            _spread(value, their) if our in SPREADS else value
+            for value, our, their in zip_longest(args, names[: len(args)], [*own.parameters][: len(args)])
+        )
         args, options = _bound(mine, own, args, options)
         for name, value in options.items():
             if name in LENGTHS and isinstance(value, Tensor) and value.dtype == torch.bool:
@@ -140,6 +149,19 @@ def called_like(
         return result
 
     return call
+
+
+def _spread(std: Any, name: str | None) -> Any:
+    """A standard deviation as an argument of this name says it.
+
+    >>> _spread(torch.tensor(2.0), "sigma"), _spread(torch.tensor(2.0), "var"), _spread(torch.tensor(1.0), "logvar_q")
+    (tensor(2.), tensor(4.), tensor(0.))
+    """
+    word = (name or "").lower().replace("_", "")
+    if not isinstance(std, Tensor):
+        return std
+    value = std.square() if any(other in word for other in ("var", "sigma2", "sigmasq", "sigmasquare")) else std
+    return value.log() if "log" in word else value
 
 
 def _positional(signature: inspect.Signature) -> list[str]:

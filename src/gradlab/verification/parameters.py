@@ -7,6 +7,8 @@ is given the parts at each call: so gradients are those of our parameter, and on
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
+from itertools import permutations
+from math import prod
 from typing import Any
 
 import torch
@@ -22,7 +24,7 @@ class _Straight(tuple[int, ...]):
     """The shape of a weight of nn.Linear, which lies as ours do."""
 
 
-SIZES: dict[str, dict[str, int]] = {
+SIZES: dict[str, dict[str, Any]] = {
     "activation.prelu": {"num_parameters": 3},
     "activation.maxout": {"in_features": 4, "out_features": 3, "pieces": 2},
     "attention.additive": {"query_dim": 5, "key_dim": 6, "hidden_dim": 7},
@@ -42,6 +44,7 @@ SIZES: dict[str, dict[str, int]] = {
     "norm.group": {"num_groups": 2, "num_channels": 6},
     "norm.layer": {"normalized_shape": 4},
     "norm.rms": {"normalized_shape": 4},
+    "residual.highway": {"in_features": 3, "module": nn.Identity()},
     "position.bucketed": {"num_heads": 3, "num_buckets": 8, "max_distance": 20},
     "position.learned": {"max_length": 12, "dim": 4},
     "position.relative": {"num_heads": 3, "max_distance": 2},
@@ -67,6 +70,10 @@ class Source:
     turned: bool = False
     """Whether the user's is transposed."""
 
+    order: tuple[int, ...] = ()
+    """Of a weight with more axes than ours, (heads, features, head features), or with fewer: in which
+    order the axes of the longer shape are ours. Neighbours among them are then one axis."""
+
     share: tuple[int, int] | None = None
     """Of a part that holds several of ours below one another: which of how many it is."""
 
@@ -74,7 +81,8 @@ class Source:
         if not self.parts:
             return "none"
         which = f", part {self.share[0] + 1} of {self.share[1]}" if self.share else ""
-        return " + ".join(part or "0" for part in self.parts) + which + (" transposed" if self.turned else "")
+        laid = f" with its axes as {self.order}" if self.order else ""
+        return " + ".join(part or "0" for part in self.parts) + which + (" transposed" if self.turned else "") + laid
 
 
 def find(
@@ -137,7 +145,7 @@ def _by_name(block: str, wanted: str, shape: torch.Size, theirs: Shapes, found: 
     free = _free(theirs, found)
     for names in alternatives(block, wanted):
         here = tuple(name for name in names if name in free)
-        if len(here) == len(names) and (source := _source(here, shape, theirs)):
+        if len(here) == len(names) and (source := _source(here, shape, theirs, "out_proj" in wanted)):
             return source
         if here and wanted.endswith("in_proj_bias") and sum(theirs[here[0]]) * len(names) == sum(shape):
             return Source(tuple(name if name in here else "" for name in names))  # some of the three have a bias
@@ -176,8 +184,8 @@ def _free(theirs: Shapes, found: Mapping[str, Source]) -> list[str]:
     return [name for name in theirs if name not in taken]
 
 
-def _source(names: Sequence[str], shape: torch.Size, theirs: Shapes) -> Source | None:
-    """These parts as a source of a parameter of this shape, if they fit it."""
+def _source(names: Sequence[str], shape: torch.Size, theirs: Shapes, inwards: bool = False) -> Source | None:
+    """These parts as a source of a parameter of this shape, if they fit it; `inwards`, its inputs come from heads."""
     shapes = [theirs[name] for name in names]
     for turned in (False, True):
         if turned and any(len(own) != 2 or isinstance(own, _Straight) for own in shapes):
@@ -188,7 +196,46 @@ def _source(names: Sequence[str], shape: torch.Size, theirs: Shapes) -> Source |
         alike = all(len(row) == len(shape) and row[1:] == shape[1:] for row in rows)
         if len(rows) > 1 and alike and sum(row[0] for row in rows) == shape[0]:
             return Source(tuple(names), turned)
+    if {*map(tuple, shapes)} == {tuple(shapes[0])} and (order := _order(shapes[0], shape, len(names), inwards)):
+        return Source(tuple(names), order=order)
     return None
+
+
+def _order(own: torch.Size, shape: torch.Size, parts: int, inwards: bool) -> tuple[int, ...]:
+    """In which order the axes of theirs are ours: two that follow one another there are one of ours, or one is two."""
+    if parts == 1 and len(own) in (1, 2) and tuple(own) == (prod(shape[:2]), *shape[2:]) and len(shape) == len(own) + 1:
+        return (*range(len(shape)),)
+    if len(own) != len(shape) + 1 or len(own) not in (2, 3):
+        return ()
+    joined = 1 if inwards and len(own) == 3 else 0  # the first of the two
+    for order in permutations(range(len(own))):
+        sizes = [own[axis] for axis in order]
+        sizes[joined : joined + 2] = [sizes[joined] * sizes[joined + 1]]
+        if order[joined] < order[joined + 1] and [sizes[0] * parts, *sizes[1:]] == [*shape]:
+            return order
+    return ()
+
+
+def _longer(value: Sequence[int], ours: Sequence[int], order: Sequence[int]) -> list[int]:
+    """The shape of all axes that are put in order: theirs, or ours as it was before."""
+    return [*value] if len(value) == len(order) else [ours[order.index(axis)] for axis in range(len(order))]
+
+
+def _as_ours(part: Tensor, source: Source, ours: torch.Size) -> Tensor:
+    """A part of theirs, laid out as it is in ours."""
+    if not source.order:
+        return part.T if source.turned else part
+    laid = part.reshape(_longer(part.shape, ours, source.order)).permute(source.order)
+    return laid.reshape(ours) if len(source.parts) == 1 else laid.flatten(0, 1)
+
+
+def _as_theirs(piece: Tensor, source: Source, ours: torch.Size, shape: torch.Size) -> Tensor:
+    """Part of ours, laid out as it is in theirs."""
+    if not source.order:
+        return (piece.T if source.turned else piece).reshape(shape)
+    whole = _longer(shape, ours, source.order)
+    back = [source.order.index(axis) for axis in range(len(whole))]
+    return piece.reshape([whole[axis] for axis in source.order]).permute(back).reshape(shape)
 
 
 def _without_ones(shape: Sequence[int]) -> list[int]:
@@ -199,7 +246,7 @@ def turned_alike(found: Mapping[str, Source], ours: Shapes, layers: Sequence[str
     """A square matrix fits both ways: it lies as the others do that are no weights of a layer of torch."""
     raw = {name: s for name, s in found.items() if s.parts and len(ours[name]) == 2 and not {*s.parts} & {*layers}}
     turned = any(source.turned for source in raw.values())
-    return {name: Source(source.parts, turned) if name in raw else source for name, source in found.items()}
+    return {name: replace(s, turned=turned) if name in raw and not s.order else s for name, s in found.items()}
 
 
 def reversed_shares(found: Mapping[str, Source]) -> dict[str, Source]:
@@ -223,14 +270,14 @@ def take(module: nn.Module, sources: Mapping[str, Source], ours: Shapes) -> dict
             leaves[name] = nn.Parameter(parts[0].detach().chunk(count)[which].clone())
             shares.setdefault(source.parts[0], [leaves[name]] * count)[which] = leaves[name]
             continue
-        if len(parts) == 1 and not source.turned and parts[0].shape == ours[name]:
+        if len(parts) == 1 and not source.turned and not source.order and parts[0].shape == ours[name]:
             leaves[name] = own[source.parts[0]]
             continue
         if parts:
-            value = torch.cat([part.detach().T if source.turned else part.detach() for part in parts])
+            value = torch.cat([_as_ours(part.detach(), source, ours[name]) for part in parts])
             whole = "" not in source.parts  # of what is 0 there is no gradient
             leaves[name] = nn.Parameter(value.reshape(ours[name]).clone(), requires_grad=whole)
-            ties.append((source, leaves[name], [part.shape for part in parts]))
+            ties.append((source, leaves[name], [part.shape for part in parts], ours[name]))
         else:
             like = next(iter(own.values()), torch.zeros(()))
             fill = 0.0 if "bias" in name else 1.0
@@ -242,7 +289,7 @@ def take(module: nn.Module, sources: Mapping[str, Source], ours: Shapes) -> dict
 
 def _with_parts(
     module: nn.Module,
-    ties: Sequence[tuple[Source, Tensor, Sequence[torch.Size]]],
+    ties: Sequence[tuple[Source, Tensor, Sequence[torch.Size], torch.Size]],
     shares: Mapping[str, Sequence[Tensor]],
     forward: Callable[..., Any],
 ) -> Callable[..., Any]:
@@ -254,12 +301,13 @@ def _with_parts(
     def call(*args: Any, **options: Any) -> Any:
         for name, parts in shares.items():
             give(name, torch.cat([*parts]))
-        for source, leaf, shapes in ties:
+        for source, leaf, shapes, ours in ties:
             rows = [shape[-1] if source.turned else shape[0] if shape else 1 for shape in shapes]
+            rows = [len(leaf) // len(shapes)] * len(shapes) if source.order else rows
             pieces = torch.split(leaf, rows) if len(shapes) > 1 else [leaf]
             for name, piece, shape in zip(source.parts, pieces, shapes, strict=True):
                 if name:
-                    give(name, (piece.T if source.turned else piece).reshape(shape))
+                    give(name, _as_theirs(piece, source, ours, shape))
         return forward(*args, **options)
 
     return call

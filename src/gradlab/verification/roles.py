@@ -72,6 +72,11 @@ RECURRENT = {
     "fc_h.bias linear_hh.bias lin_h.bias hidden_lin.bias",
 }
 
+FORWARDS = "fwd fw fwd_cell fwd_cells forward_cell forward_cells cell_fwd cells_fwd cell_fw cells_fw cell_forward "
+FORWARDS += "cells_forward forward_layers fwd_layers forward_rnn fwd_rnn rnn_fwd f_cell f_rnn l2r"
+BACKWARDS = "bwd bw bwd_cell bwd_cells backward_cell backward_cells cell_bwd cells_bwd cell_bw cells_bw cell_backward "
+BACKWARDS += "cells_backward backward_layers bwd_layers backward_rnn bwd_rnn rnn_bwd b_cell b_rnn r2l rev reverse"
+
 
 def alternatives(block: str, wanted: str) -> Iterator[Names]:
     """The names, or groups of names, under which others have a parameter of a block; the likeliest first.
@@ -106,7 +111,9 @@ def _endings(ending: str) -> Iterator[Names]:
     kind = ending.removeprefix("in_proj_")
     yield from ((name.format(kind),) for name in PACKED)
     for name in USUAL.split():
-        yield tuple(f"{name.format(query=word, q=word[0], Q=word[0].upper())}.{kind}" for word in QKV)
+        own = tuple(name.format(query=word, q=word[0], Q=word[0].upper()) for word in QKV)
+        yield tuple(f"{part}.{kind}" for part in own)
+        yield own if kind == "weight" else tuple(f"b_{word[0]}" for word in QKV)
     yield tuple(f"linears.{i}.{kind}" for i in range(3))
     yield f"to_q.{kind}", f"to_kv.{kind}"
 
@@ -120,8 +127,15 @@ def _without_layer(wanted: str) -> tuple[str, str]:
 def _recurrent(block: str, kind: str, layer: str) -> Iterator[Names]:
     """Of a layer that is not the first, torch's name is usual, or that of a cell in a list."""
     yield (f"{kind}{layer}",)
-    number = layer.removeprefix("_l") or "0"
-    if not number.isdigit():
+    number, _, way = (layer.removeprefix("_l") or "0").partition("_")
+    for word in (BACKWARDS if way else FORWARDS).split():
+        places = (
+            f"{word}.{number}.",
+            f"layers.{number}.{word}.",
+            *((f"{word}.", f"{word}.cell.") if number == "0" else ()),
+        )
+        yield from ((before + name,) for before in places for name in RECURRENT[kind].split())
+    if way:
         return
     own = ("", "cell.", "rnn_cell.", "lstm_cell.", "gru_cell.", "rnn.") if number == "0" else ()
     for before in (*own, f"cells.{number}.", f"layers.{number}.", f"rnns.{number}."):

@@ -13,7 +13,7 @@ from torch import nn
 from gradlab.errors import GradlabError, one_line
 from gradlab.nn.blocks import find_block, settings_of
 from gradlab.printable import printable
-from gradlab.verification.aliases import their_names
+from gradlab.verification.aliases import OTHER_NAMES, their_names
 from gradlab.verification.conditions import PLAIN, Condition
 from gradlab.verification.incomparable import Incomparable as Incomparable
 from gradlab.verification.masks import AxesOfMasks, MaskForm
@@ -252,7 +252,14 @@ class Subject:
             return partial(self.implementation, **known)
         told = {key: value for key, value in self.fixed.items() if key not in self.assumed}
         own = {names.get(k, k): v for k, v in told.items() if anything or k in {*names, *taken} or k not in defaults}
-        given = {**self._left_open(settings), **self._open_there(settings), **self._dropout(settings), **known, **own}
+        given = {
+            **self._counts(settings),
+            **self._left_open(settings),
+            **self._open_there(settings),
+            **self._dropout(settings),
+            **known,
+            **own,
+        }
         try:
             return self._construct(given)
         except CannotBuild:  # what it leaves to another constructor may be fixed there
@@ -260,6 +267,16 @@ class Subject:
             if not anything or rest == given:
                 raise
             return self._construct(rest)
+
+    def _counts(self, settings: Mapping[str, Any]) -> dict[str, int]:
+        """How many layers or heads ours has where a check does not say it: their default may be another number."""
+        return {
+            own: self.ours[key].default
+            for key, own in self.names.items()
+            if key not in {**settings, **self.fixed}
+            and own in self.theirs
+            and type(self.ours[key].default) is type(self.theirs[own].default) is int
+        }
 
     def _left_open(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What our block makes of a setting that is None, where the user's has a default of its own: d/h, not 64."""
@@ -281,9 +298,13 @@ class Subject:
     def _dropout(self, settings: Mapping[str, Any]) -> dict[str, float]:
         """That of their constructor, where nobody has said one: at test time it is nothing, and in training it is 0."""
         own = self.names.get("dropout")
-        if own is None or self.condition.training is None or "dropout" in {*settings, *self.fixed}:
+        if not {"dropout", "p"} & {*self.ours}:  # ours drops nothing, and so should theirs unless it is at test time
+            own = next((name for name in ("dropout", *OTHER_NAMES["dropout"]) if name in self.theirs), None)
+        elif self.condition.training is None:
             return {}
-        return {own: 0.0 if self.condition.training else 0.5}
+        if own is None or {"dropout", own} & {*settings, *self.fixed}:
+            return {}
+        return {own: 0.5 if self.condition.training is False else 0.0}
 
     @property
     def drops(self) -> bool:

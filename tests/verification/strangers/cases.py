@@ -23,11 +23,14 @@ class Stranger:
     values: dict[str, Any] = field(default_factory=dict)
 
     def text(self, change: tuple[str, str] | None = None) -> str:
-        """Its source, changed within the class or the function itself."""
+        """Its source, changed within the class or the function itself, or anywhere in a file of its own."""
         file, _, name = self.where.partition(":")
         text = (FOLDER / f"{file}.py").read_text()
         if change is None:
             return text
+        if "/" in file:
+            assert change[0] in text, f"{name} has no {change[0]!r}"
+            return text.replace(*change, 1)
         start = min(i for word in ("class ", "def ") if (i := text.find(f"\n{word}{name}")) >= 0)
         old, new = change
         at = text.find(old, start)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import everyday_apart
+import everyday_cases
 import pytest
 import reserve_cases
 import set_aside
@@ -13,7 +15,10 @@ from gradlab.verification import running
 SAMPLE = {"swish", "HFRMSNorm", "TimmAttention", "TutorialLSTMCell", "SpatialDropout", "LlamaRotary"}
 SAMPLE |= {"MaskOfExamples", "FloatRMSNorm", "CausalLinearAttention", "PlainStateBatchNorm"}
 SAMPLE |= {"LengthsDotAttention", "CausalSelfAttention", "GateLast", "FrozenPositions", "ElementDropout", "ScratchRNN"}
+SAMPLE |= {"EinsumAttention", "BiGRU", "kl_loss", "StackedLSTM", "UnfoldConv2d", "linear_attention"}
 """Those of every day."""
+
+OTHERS = (set_aside, textbook_cases, reserve_cases, everyday_cases, everyday_apart)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +36,7 @@ def rows(*, wrong: bool) -> list[Any]:
             id=f"{stranger.where}-{i}",
             marks=() if stranger.where.partition(":")[2] in SAMPLE else pytest.mark.slow,
         )
-        for stranger in [*STRANGERS, *set_aside.STRANGERS, *textbook_cases.STRANGERS, *reserve_cases.STRANGERS]
+        for stranger in STRANGERS + [stranger for part in OTHERS for stranger in part.STRANGERS]
         for i, change in enumerate(stranger.faults if wrong else [None])
     ]
 

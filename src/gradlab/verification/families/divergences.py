@@ -153,6 +153,13 @@ conform(
     peer={"torch.distributions.kl_divergence": _torchs_normals},
 )
 conform(
+    "divergence.kl_gaussian",
+    lambda case: Call(case.build(), normals(case)[:2]),
+    twin=divergences.kl_gaussian,
+    twin_call=lambda mean, std: divergences.kl_gaussian(mean, std, 0.0, 1.0),
+    about="to the standard normal distribution",
+)
+conform(
     "divergence.mutual_information",
     lambda case: Call(case.build(), (table(case, case.flag("zeros")),)),
     twin=divergences.mutual_information,

@@ -13,14 +13,17 @@ from gradlab.verification.subject import Incomparable
 
 
 class Inner(nn.Module):
-    """The module that is passed by: an affine map and tanh, so that its Jacobian is not the same everywhere."""
+    """The module that is passed by: an affine map and tanh, so that its Jacobian is not the same everywhere.
+
+    Its result is its own to give: a block may add to it in place, as ResNets do to that of a batch norm.
+    """
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
         self.linear = nn.Linear(inputs, outputs).double()
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.tanh(self.linear(x))
+        return torch.tanh(self.linear(x)).clone()
 
     @staticmethod
     def twin(weight: Any, bias: Any) -> Any:

@@ -13,7 +13,7 @@ from gradlab.nn.attention import MultiheadAttention, ScaledDotAttention, causal_
 from gradlab.nn.attention.cache import KeyValueCache
 from gradlab.nn.blocks import ShapeError, settings_of
 from gradlab.scratch import attention
-from gradlab.verification.calls import Refused
+from gradlab.verification.calls import OTHER_NAMES, Refused
 from gradlab.verification.case import Case
 from gradlab.verification.checks import Call, Fault, conform, example, law, peer
 from gradlab.verification.comparing import array, difference, gradients
@@ -156,6 +156,25 @@ def _twin(*leaves: scratch.Tensor, seen: Tokens, maps: Projections, mask: Any) -
 
 in_turn = Fault(spread=lambda self, x: x.repeat(1, self.num_heads // self.num_key_value_heads, 1, 1))
 conform(BLOCK, _call, twin=attention.multi_head, twin_call=_twin, fault=in_turn)
+
+
+def _call_looking_back(case: Case) -> Call:
+    seen = tokens(case, alone=True)
+    if seen.looks_back or not _can_look_back(seen.block):
+        raise Incomparable("it takes no is_causal")
+    x, maps = seen.queries, Projections(case, seen.block)
+    options = {"seen": seen, "maps": maps, "mask": array(causal_mask(x.shape[1]))}
+    return Call(lambda *leaves: _causal(seen.block, x), (*seen.leaves, *maps.leaves), options=options)
+
+
+def _can_look_back(block: Any) -> bool:
+    """Whether it takes `is_causal`; to torch's it is a mere hint, which must come with a mask."""
+    parts = block.modules() if isinstance(block, nn.Module) else ()
+    hint = any(isinstance(part, nn.MultiheadAttention) for part in parts)
+    return not hint and bool({*OTHER_NAMES["is_causal"]} & {*arguments(block)})
+
+
+conform(BLOCK, _call_looking_back, twin=attention.multi_head, twin_call=_twin, about="with is_causal")
 
 
 @peer(BLOCK, "torch.nn.MultiheadAttention")
@@ -336,7 +355,7 @@ def no_result_knows_of_later_tokens(case: Case) -> float:
 
 
 def _causal(block: Any, x: Tensor, **more: Any) -> Tensor:
-    if "is_causal" in arguments(block) and not isinstance(block, nn.MultiheadAttention):  # whose is a mere hint
+    if _can_look_back(block):
         return first(block(*[x] * places(block), is_causal=True, **more))
     return attended(block, x, x, causal_mask(x.shape[1]))
 

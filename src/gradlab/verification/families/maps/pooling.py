@@ -40,8 +40,8 @@ class Pooling:
         return self
 
     def input(self, case: Case, sizes: Sequence[int] = ()) -> Tensor:
-        """A batch of sequences or pictures without ties."""
-        sizes = sizes or [case.integer(axis, k, k + 4) for axis, k in zip(self.axes, self.kernel, strict=True)]
+        """A batch of sequences or pictures without ties, in which there is room for more than one window."""
+        sizes = sizes or [case.integer(axis, k + 1, k + 4) for axis, k in zip(self.axes, self.kernel, strict=True)]
         return case.distinct("x", case.integer("batch", 1, 2), case.integer("channels", 1, 2), *sizes)
 
 
@@ -71,8 +71,10 @@ def _pooled(kind: str, x: Tensor, pool: Any, **options: Any) -> Any:
 
 
 def _first_of_each_window(self: Any, x: Tensor) -> Tensor:
+    places = self.right(x).shape[2:]
     steps: Any = (..., *(slice(None, None, s) for s in self.stride))
-    return x[steps]
+    there: Any = (..., *(slice(n) for n in places))
+    return x[steps][there]
 
 
 common = [Fault(forward=lambda self, x: _pooled("max", x - x.mean(), self)), Fault(forward=_first_of_each_window)]
