@@ -151,7 +151,7 @@ class Odd(nn.Module):
     ("model", "plan", "message"),
     [
         (nn.Linear(4, 3), {"freeze": ["trunk"]}, "train.freeze=trunk freezes nothing"),
-        (Odd(), {"freeze": ["trunk"]}, "its last layer, 'gate', does not make its outputs, 3 for each"),
+        (Odd(), {"freeze": ["trunk"]}, "its last layer, 'gate', does not return its 3 outputs for each"),
         (mlp(Table(4), 3), {"freeze": ["0", "2"], "thaw": 0.5}, "would move nothing before train.thaw"),
         (mlp(Table(4), 3), {"freeze": ["trunks"]}, "train.freeze=trunks: there is no parameter"),
         (mlp(Table(4), 3), {"thaw": 0.5}, "train.thaw=0.5 needs something frozen"),
