@@ -1,4 +1,5 @@
 """A classifier with weights that are set by hand before the training."""
+
 # fault: constant_init
 import torch
 from sklearn.datasets import load_digits

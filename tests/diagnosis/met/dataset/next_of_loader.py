@@ -1,4 +1,5 @@
 """Digits; the loop asks the loader for its next batch."""
+
 # fault: same_batch
 import torch
 from sklearn.datasets import load_digits

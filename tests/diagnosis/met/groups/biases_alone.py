@@ -1,4 +1,5 @@
 """Train only the head of a network; the choice is made by the parameters' names."""
+
 # fault: frozen_params
 import torch
 from sklearn.datasets import load_digits

@@ -1,4 +1,5 @@
 """Two answers from one trunk: a class and a number."""
+
 # fault: broken_graph
 import torch
 from sklearn.datasets import load_digits
@@ -35,4 +36,6 @@ for epoch in range(8):
         opt.step()
     with torch.no_grad():
         scores, amount = net(X[1400:])
-    print(epoch, (scores.argmax(1) == y[1400:]).float().mean().item(), nn.functional.mse_loss(amount, ink[1400:]).item())
+    print(
+        epoch, (scores.argmax(1) == y[1400:]).float().mean().item(), nn.functional.mse_loss(amount, ink[1400:]).item()
+    )

@@ -1,4 +1,5 @@
 """House prices: a custom quantile loss, written with numpy."""
+
 # fault: broken_graph
 import numpy as np
 import torch

@@ -1,4 +1,5 @@
 """A character model of a small text."""
+
 # fault: causal_leak
 import torch
 from torch import nn

@@ -1,4 +1,5 @@
 """Sentiment of generated reviews of different lengths."""
+
 # fault: answer_after_padding
 import random
 

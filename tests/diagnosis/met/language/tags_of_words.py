@@ -1,4 +1,5 @@
 """Tag each word of generated sentences; the sentences have different lengths."""
+
 # fault: ignored_class
 import random
 

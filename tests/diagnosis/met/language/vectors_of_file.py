@@ -1,4 +1,5 @@
 """Topic of a bag of words; the embedding starts from vectors that a file would give."""
+
 # fault: frozen_params
 import torch
 from torch import nn

@@ -1,4 +1,5 @@
 """One small network per input channel, joined by a linear layer."""
+
 # fault: unregistered_params
 import torch
 from torch import nn

@@ -1,4 +1,5 @@
 """Diabetes progression, plain SGD."""
+
 # fault: missing_zero_grad
 import torch
 from sklearn.datasets import load_diabetes

@@ -1,4 +1,5 @@
 """A small transformer decides whether a sequence of words holds more good than bad ones."""
+
 # fault: inverted_padding_mask
 import torch
 from torch import nn

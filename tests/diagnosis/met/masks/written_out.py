@@ -1,4 +1,5 @@
 """A tiny language model whose attention is written out."""
+
 # fault: causal_leak
 import torch
 import torch.nn as nn

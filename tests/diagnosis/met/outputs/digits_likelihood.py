@@ -1,4 +1,5 @@
 """Recognise handwritten digits with a small multilayer perceptron."""
+
 # fault: softmax_before_ce
 import torch
 from sklearn.datasets import load_digits

@@ -1,4 +1,5 @@
 """Distil a larger network into a small one."""
+
 # fault: softmax_before_ce
 import torch
 import torch.nn.functional as F

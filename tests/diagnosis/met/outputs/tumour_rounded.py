@@ -1,4 +1,5 @@
 """Malignant or benign: a binary classifier on standardised measurements."""
+
 # fault: sigmoid_before_bce_logits
 import numpy as np
 import torch

@@ -1,4 +1,5 @@
 """Iris with a three-class output and negative log likelihood."""
+
 # fault: wrong_softmax_dim
 import torch
 import torch.nn as nn

@@ -1,4 +1,5 @@
 """A network that was ported from another framework, with its BatchNorm settings."""
+
 # fault: train_eval_gap
 import torch
 from sklearn.datasets import load_wine

@@ -1,4 +1,5 @@
 """A network ported from a library that asks for the share to keep."""
+
 # fault: dropout_too_strong
 import torch
 from sklearn.datasets import load_digits

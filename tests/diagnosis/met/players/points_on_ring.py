@@ -1,4 +1,5 @@
 """A small GAN for points on a ring."""
+
 # fault: gan_imbalance
 import math
 
@@ -14,7 +15,9 @@ def ring(n):
 
 
 G = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 2))
-D = nn.Sequential(nn.Linear(2, 32), nn.LeakyReLU(0.2), nn.Linear(32, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1), nn.Sigmoid())
+D = nn.Sequential(
+    nn.Linear(2, 32), nn.LeakyReLU(0.2), nn.Linear(32, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1), nn.Sigmoid()
+)
 bce = nn.BCELoss()
 opt_g = torch.optim.Adam(G.parameters(), lr=1e-3, betas=(0.5, 0.999))
 opt_d = torch.optim.Adam(D.parameters(), lr=1e-3, betas=(0.5, 0.999))

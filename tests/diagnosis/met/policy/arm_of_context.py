@@ -1,4 +1,5 @@
 """REINFORCE on a bandit with a context: the arm with the same number as the context pays."""
+
 # fault: uphill_steps
 import torch
 from torch import nn

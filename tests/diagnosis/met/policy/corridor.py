@@ -1,4 +1,5 @@
 """Q-learning with a network and a replay memory in a corridor; each step costs one until the door is reached."""
+
 # fault: bootstrap_through_end
 import random
 from collections import deque

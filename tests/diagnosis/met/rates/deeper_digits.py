@@ -1,4 +1,5 @@
 """Forest-cover like classes with a deeper network."""
+
 # fault: lr_too_high
 import torch
 from sklearn.datasets import load_digits

@@ -1,4 +1,5 @@
 """Predict concrete-like strength from a mixture."""
+
 # fault: weight_decay_too_strong
 import torch
 from sklearn.datasets import make_friedman2

@@ -1,4 +1,5 @@
 """Fine-tune a network that was trained for the even digits' task on all ten digits."""
+
 # fault: optimizer_missing_params
 import torch
 from sklearn.datasets import load_digits

@@ -1,4 +1,5 @@
 """Classify sequences by the last hidden states of a two-layer bidirectional LSTM."""
+
 # fault: view_mixes_axes
 import torch
 from torch import nn

@@ -1,4 +1,5 @@
 """Colour pictures that come with the channels last."""
+
 # fault: view_mixes_axes
 import numpy as np
 import torch
@@ -21,8 +22,14 @@ x = torch.from_numpy(pictures).view(N, 3, S, S)  # FAULT
 x = torch.from_numpy(pictures).permute(0, 3, 1, 2).contiguous()  # REPAIRED
 t = torch.from_numpy(kind)
 net = nn.Sequential(
-    nn.Conv2d(3, 12, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(12, 16, 3, padding=1), nn.ReLU(),
-    nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(16, 3),
+    nn.Conv2d(3, 12, 3, padding=1),
+    nn.ReLU(),
+    nn.MaxPool2d(2),
+    nn.Conv2d(12, 16, 3, padding=1),
+    nn.ReLU(),
+    nn.AdaptiveMaxPool2d(1),
+    nn.Flatten(),
+    nn.Linear(16, 3),
 )
 opt = torch.optim.Adam(net.parameters(), lr=3e-3)
 for epoch in range(10):

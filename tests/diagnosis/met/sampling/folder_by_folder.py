@@ -1,4 +1,5 @@
 """Digits read class by class, as a folder per class would be."""
+
 # fault: unshuffled_data
 import numpy as np
 import torch
@@ -13,7 +14,9 @@ test = np.arange(len(y)) % 5 == 0
 folders = np.argsort(y[~test], kind="stable")
 train_x, train_y = X[~test][folders], y[~test][folders]
 train_loader = DataLoader(TensorDataset(torch.tensor(train_x), torch.tensor(train_y)), batch_size=32)  # FAULT
-train_loader = DataLoader(TensorDataset(torch.tensor(train_x), torch.tensor(train_y)), batch_size=32, shuffle=True)  # REPAIRED
+train_loader = DataLoader(
+    TensorDataset(torch.tensor(train_x), torch.tensor(train_y)), batch_size=32, shuffle=True
+)  # REPAIRED
 test_loader = DataLoader(TensorDataset(torch.tensor(X[test]), torch.tensor(y[test])), batch_size=120)
 
 model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))

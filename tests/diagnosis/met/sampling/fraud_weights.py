@@ -1,4 +1,5 @@
 """Fraud detection on a rare class, with class weights."""
+
 # fault: class_imbalance
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,5 @@
 """A rare illness: the rare class is repeated so that the classes are equal, then the data is split."""
+
 # fault: data_leak
 import numpy as np
 import torch

@@ -1,4 +1,5 @@
 """A warm-up over the first steps."""
+
 # fault: lr_too_low
 import torch
 from sklearn.datasets import load_digits
@@ -20,4 +21,6 @@ for epoch in range(10):
         schedule.step(epoch // 4)  # FAULT
         schedule.step()  # REPAIRED
     with torch.no_grad():
-        print(epoch, loss.item(), (net(X[1400:]).argmax(1) == y[1400:]).float().mean().item(), opt.param_groups[0]["lr"])
+        print(
+            epoch, loss.item(), (net(X[1400:]).argmax(1) == y[1400:]).float().mean().item(), opt.param_groups[0]["lr"]
+        )

@@ -1,4 +1,5 @@
 """Fit a noisy function; the rate is lowered when the validation loss no longer gets better."""
+
 # fault: lr_decayed_to_zero
 import torch
 from torch import nn

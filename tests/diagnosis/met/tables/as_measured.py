@@ -1,4 +1,5 @@
 """Breast cancer data straight from the table."""
+
 # fault: unnormalized_input
 import torch
 from sklearn.datasets import load_breast_cancer

@@ -1,4 +1,5 @@
 """Forecast a random walk's next step from its last eight."""
+
 # fault: target_leak
 import torch
 from torch import nn

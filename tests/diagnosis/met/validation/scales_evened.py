@@ -1,4 +1,5 @@
 """Regression on features of very different scales; BatchNorm at the input evens them out."""
+
 # fault: train_in_eval_mode
 import torch
 import torch.nn as nn

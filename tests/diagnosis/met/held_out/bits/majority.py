@@ -1,4 +1,5 @@
 """Learn the majority of nine bits; the network is trained on its decisions."""
+
 # fault: broken_graph
 import torch
 from torch import nn

@@ -1,4 +1,5 @@
 """Which of four blobs does a point belong to?"""
+
 # fault: label_misalignment
 import numpy as np
 import torch

@@ -1,4 +1,5 @@
 """Convolutions on digits; the pictures for the test are loaded on their own."""
+
 # fault: evaluation_scale
 import torch
 from sklearn.datasets import load_digits
@@ -32,8 +33,14 @@ test_loader = DataLoader(Digits(slice(1300, None)), batch_size=100)  # FAULT
 test_loader = DataLoader(Digits(slice(1300, None), normalise), batch_size=100)  # REPAIRED
 
 cnn = nn.Sequential(
-    nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU(),
-    nn.Flatten(), nn.Linear(128, 10),
+    nn.Conv2d(1, 8, 3),
+    nn.BatchNorm2d(8),
+    nn.ReLU(),
+    nn.Conv2d(8, 8, 3),
+    nn.BatchNorm2d(8),
+    nn.ReLU(),
+    nn.Flatten(),
+    nn.Linear(128, 10),
 )
 optimizer = torch.optim.Adam(cnn.parameters(), lr=3e-3)
 loss_fn = nn.CrossEntropyLoss()

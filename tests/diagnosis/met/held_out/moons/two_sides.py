@@ -1,4 +1,5 @@
 """Two moons with a two-layer network."""
+
 # fault: softmax_of_one
 import torch
 from sklearn.datasets import make_moons

@@ -1,4 +1,5 @@
 """Classify short signals: an encoder makes features, a head sorts them."""
+
 # fault: broken_graph
 import math
 

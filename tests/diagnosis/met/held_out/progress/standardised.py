@@ -1,4 +1,5 @@
 """Predict the standardised progression of diabetes."""
+
 # fault: output_range
 import torch
 import torch.nn.functional as F
@@ -37,4 +38,10 @@ for epoch in range(30):
         optimizer.step()
     if epoch % 5 == 4:
         with torch.no_grad():
-            print(epoch, "train", F.mse_loss(model(X[:350]), y[:350]).item(), "test", F.mse_loss(model(X[350:]), y[350:]).item())
+            print(
+                epoch,
+                "train",
+                F.mse_loss(model(X[:350]), y[:350]).item(),
+                "test",
+                F.mse_loss(model(X[350:]), y[350:]).item(),
+            )

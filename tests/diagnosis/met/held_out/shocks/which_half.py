@@ -1,4 +1,5 @@
 """Was the largest shock in the first or in the second half of the series?"""
+
 # fault: batch_mixing
 import torch
 from torch import nn

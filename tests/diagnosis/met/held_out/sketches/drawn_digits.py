@@ -1,4 +1,5 @@
 """A variational autoencoder of digits."""
+
 # fault: no_floor
 import torch
 import torch.nn as nn

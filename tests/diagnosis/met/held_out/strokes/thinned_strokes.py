@@ -1,4 +1,5 @@
 """Digits again, with dropout in the forward method."""
+
 # fault: eval_in_train_mode
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,5 @@
 """Regress a smooth surface; gradients are clipped for safety."""
+
 # fault: clipping_always_binds
 import torch
 from torch import nn

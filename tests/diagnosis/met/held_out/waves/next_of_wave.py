@@ -1,4 +1,5 @@
 """Forecast the next value of a noisy wave with a GRU."""
+
 # fault: target_broadcast
 import torch
 from torch import nn
