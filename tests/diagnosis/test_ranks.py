@@ -106,7 +106,7 @@ def test_one_that_has_failed_is_silent_once_the_first_has_told(meet):
     assert first.verdict(verdict(finding("a")), failed=False) is not None
     assert meet(1).verdict(verdict(finding("a")), failed=True) is not None  # heard, but not told yet
     meet(0)
-    first.told()
+    first.reported()
     assert meet(1).verdict(verdict(finding("a")), failed=True) is None
 
 

@@ -88,12 +88,12 @@ def doctor(
     if figures is not None and first:
         _write(figures, json_text(verdict.as_json()) + "\n")
     if verdict.refusal is not None:
-        group.told()
+        group.reported()
         _refuse(outcome, script, of_the_script)
     tell(verdict, outcome.record, stderr)
     if page is not None and first:
         _draw(outcome, page, Path(script).name)
-    group.told()
+    group.reported()
     sys.exit(3 if verdict.worst == "error" and not of_the_script else outcome.code)
 
 

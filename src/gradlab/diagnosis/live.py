@@ -28,20 +28,20 @@ class Live:
     def __init__(self, watch: Watch, stream: TextIO | None = None):
         self.watch = watch
         self.stream = stream or sys.stderr
-        self.told: Finding | None = None
-        self._found: dict[str, int] = {}
+        self.reported: Finding | None = None
+        self._first_seen: dict[str, int] = {}
         """Errors of the last judgement, with the step at which each was first found."""
         self._process, self._spent, self._began = os.getpid(), 0.0, time.perf_counter()
 
     def look(self) -> None:
         """After a step that was looked at."""
         now = time.perf_counter()
-        if self.watch.step < _FIRST or self.told is not None or self._over(now):
+        if self.watch.step < _FIRST or self.reported is not None or self._over(now):
             return
         sure = self._sure()
         self._spent += time.perf_counter() - now
         if sure is not None and os.getpid() == self._process:  # a child that the script has forked is silent
-            self.told = sure
+            self.reported = sure
             self._tell(sure)
 
     def _over(self, now: float) -> bool:
@@ -52,8 +52,8 @@ class Live:
         step = self.watch.step
         findings, _ = judge(self.watch.so_far())
         errors = [f for f in findings if f.severity == "error" and f.follows_from is None]
-        self._found = {f.slug: self._found.get(f.slug, step) for f in errors}
-        return next((f for f in errors if step >= _lasting(f) * self._found[f.slug]), None)
+        self._first_seen = {f.slug: self._first_seen.get(f.slug, step) for f in errors}
+        return next((f for f in errors if step >= _lasting(f) * self._first_seen[f.slug]), None)
 
     def _tell(self, finding: Finding) -> None:
         where = f"; {from_here(finding.where)}" if finding.where else ""

@@ -106,16 +106,16 @@ def left(record: Record, loss: Loss | None = None) -> float:
 
 def without_aim(record: Record) -> bool:
     """Whether the loss need not fall: that of players who work against each other, or of an agent."""
-    return adversarial(record) or self_made(record)
+    return adversarial(record) or moving_targets(record)
 
 
-def judged_badly(record: Record) -> bool:
+def evaluated_badly(record: Record) -> bool:
     """Whether evaluations have come out no better than the training began, by the loss that went down in training."""
     evaluations = [j for j in record.loss_calls if not j.training and len(j.values) >= 2]
     for trained in (j for j in record.loss_calls if j.training and len(j.values) >= 5):
-        for judged in (j for j in evaluations if j.kind == trained.kind):
+        for evaluated in (j for j in evaluations if j.kind == trained.kind):
             start, end = trained.values.head(5), trained.values.tail()
-            if end < 0.7 * start and judged.values.tail() > max(0.8 * start, 1.5 * end):
+            if end < 0.7 * start and evaluated.values.tail() > max(0.8 * start, 1.5 * end):
                 return True
     return False
 
@@ -125,7 +125,7 @@ def adversarial(record: Record) -> bool:
     return len(record.losses) > 1 and sum(o.steps > 0.05 * record.steps for o in record.optimizers) > 1
 
 
-def self_made(record: Record) -> bool:
+def moving_targets(record: Record) -> bool:
     """Whether what is trained is also called without gradients in most steps, as by an agent that acts, or is seen to
     learn from what actions brought: its targets move with it."""
     if record.bootstraps or record.policies or acts(record):

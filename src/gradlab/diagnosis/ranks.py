@@ -55,12 +55,12 @@ class Ranks:
         if rank() == 0:
             return merged({0: own} | self._heard())
         self._store.set(str(rank()), json.dumps(own.as_json()))
-        return None if not failed or self._is_told() else merged({rank(): own})
+        return None if not failed or self._is_reported() else merged({rank(): own})
 
-    def told(self) -> None:
+    def reported(self) -> None:
         """The first has reported: those that have failed may go."""
         if self._store is not None and rank() == 0:
-            self._store.set("told", "")
+            self._store.set("reported", "")
 
     def _heard(self) -> dict[int, Verdict]:
         self._store.set("ended", "")
@@ -72,8 +72,8 @@ class Ranks:
                 heard[other] = _silent(f"Rank {other} was not heard: it had not ended minutes after the first.")
         return heard
 
-    def _is_told(self) -> bool:
-        return self._comes("ended", _FIRST) and self._comes("told", _REPORT)
+    def _is_reported(self) -> bool:
+        return self._comes("ended", _FIRST) and self._comes("reported", _REPORT)
 
     def _comes(self, key: str, patience: timedelta) -> bool:
         try:

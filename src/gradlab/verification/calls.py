@@ -92,7 +92,7 @@ def own_signature(function: Callable[..., Any]) -> inspect.Signature:
 def called_like(
     mine: inspect.Signature,
     theirs: Callable[..., Any],
-    made: set[Ranks],
+    answered: set[Ranks],
     mask: MaskForm = "visible",
     axes: AxesOfMasks | None = None,
 ) -> Callable[..., Any]:
@@ -145,7 +145,7 @@ def called_like(
         result = _first(mine, result)
         if keeps_axes and isinstance(result, Tensor) and result.ndim != tensors[0].ndim:
             raise Refused(ranks, ValueError(f"{result.ndim} axes for {tensors[0].ndim}"))
-        made.add(ranks)
+        answered.add(ranks)
         return result
 
     return call

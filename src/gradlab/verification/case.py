@@ -193,11 +193,13 @@ class Case:
         """A user's module or function, which takes the calls of a check as far as its signature has words for them."""
         ours = find_subject(self.subject.name)
         if not isinstance(ours, type):
-            return called_like(signature_of(ours), one_hot(block) if self.subject.one_hot else block, self.subject.made)
+            return called_like(
+                signature_of(ours), one_hot(block) if self.subject.one_hot else block, self.subject.answered
+            )
         if isinstance(block, nn.Module):
             subject = self.subject
             forward = block.forward if subject.batch_first else steps_first(block.forward)
-            block.forward = called_like(signature_of(ours), forward, subject.made, subject.mask, subject.axes)
+            block.forward = called_like(signature_of(ours), forward, subject.answered, subject.mask, subject.axes)
         return block
 
     def weights(self, block: nn.Module, *names: str) -> dict[str, nn.Parameter]:

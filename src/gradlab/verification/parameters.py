@@ -94,7 +94,7 @@ def find(
     """
     try:
         shapes: Any = {name: _Straight(shape) if name in layers else shape for name, shape in theirs.items()}
-        return _found(block, ours, shapes, pairs)
+        return _find(block, ours, shapes, pairs)
     except Incomparable as why:
         outer = {name.partition(".")[0] for name in theirs}
         if pairs or len(outer) != 1 or not all("." in name for name in theirs):
@@ -111,38 +111,40 @@ def find(
         }
 
 
-def _found(block: str, ours: Shapes, theirs: Shapes, pairs: Mapping[str, str]) -> dict[str, Source]:
-    found: dict[str, Source] = {}
+def _find(block: str, ours: Shapes, theirs: Shapes, pairs: Mapping[str, str]) -> dict[str, Source]:
+    sources: dict[str, Source] = {}
     for wanted, names in pairs.items():
         if wanted not in ours:
             raise Incomparable(f"{block} has no parameter {wanted}; it has {', '.join(ours) or 'none'}")
         if missing := [name for name in names.split("+") if name not in theirs]:
             raise Incomparable(f"it has no parameter {', '.join(missing)}; its own are {', '.join(theirs) or 'none'}")
-        found[wanted] = _source(tuple(names.split("+")), ours[wanted], theirs) or Source(tuple(names.split("+")))
+        sources[wanted] = _source(tuple(names.split("+")), ours[wanted], theirs) or Source(tuple(names.split("+")))
     if not pairs and all(theirs.get(name) == shape for name, shape in ours.items()):
         return {name: Source((name,)) for name in ours}
     for wanted, shape in ours.items():
-        if wanted not in found and (source := _by_name(block, wanted, shape, theirs, found)):
-            found[wanted] = source
+        if wanted not in sources and (source := _by_name(block, wanted, shape, theirs, sources)):
+            sources[wanted] = source
     for wanted, shape in ours.items():
-        if wanted not in found:
-            found |= _shares(shape, ours, theirs, found)
+        if wanted not in sources:
+            sources |= _shares(shape, ours, theirs, sources)
     for wanted, shape in sorted(ours.items(), key=lambda item: -len(item[1])):
-        if wanted not in found and (
-            source := _beside(wanted, shape, theirs, found) or _by_shape(shape, ours, theirs, found)
+        if wanted not in sources and (
+            source := _beside(wanted, shape, theirs, sources) or _by_shape(shape, ours, theirs, sources)
         ):
-            found[wanted] = source
-    missing = [wanted for wanted in ours if wanted not in found]
-    if ((free := _free(theirs, found)) and missing) or [name for name in missing if len(ours[name]) > 1]:
-        told = f"{missing[0]}=NAME"
+            sources[wanted] = source
+    missing = [wanted for wanted in ours if wanted not in sources]
+    if ((free := _free(theirs, sources)) and missing) or [name for name in missing if len(ours[name]) > 1]:
+        pair = f"{missing[0]}=NAME"
         own = ", ".join(free or theirs) or "none"
         lost = ", ".join(missing)
-        raise Incomparable(f"it has no parameter {lost}, by any usual name; its own are {own}; say {told}")
-    return found | {wanted: Source(()) for wanted in missing}
+        raise Incomparable(f"it has no parameter {lost}, by any usual name; its own are {own}; say {pair}")
+    return sources | {wanted: Source(()) for wanted in missing}
 
 
-def _by_name(block: str, wanted: str, shape: torch.Size, theirs: Shapes, found: Mapping[str, Source]) -> Source | None:
-    free = _free(theirs, found)
+def _by_name(
+    block: str, wanted: str, shape: torch.Size, theirs: Shapes, sources: Mapping[str, Source]
+) -> Source | None:
+    free = _free(theirs, sources)
     for names in alternatives(block, wanted):
         here = tuple(name for name in names if name in free)
         if len(here) == len(names) and (source := _source(here, shape, theirs, "out_proj" in wanted)):
@@ -152,35 +154,35 @@ def _by_name(block: str, wanted: str, shape: torch.Size, theirs: Shapes, found: 
     return None
 
 
-def _beside(wanted: str, shape: torch.Size, theirs: Shapes, found: Mapping[str, Source]) -> Source | None:
+def _beside(wanted: str, shape: torch.Size, theirs: Shapes, sources: Mapping[str, Source]) -> Source | None:
     """A bias is in the layer in which its matrix was found."""
-    matrix = found.get(wanted.replace("bias", "weight")) if "bias" in wanted else None
+    matrix = sources.get(wanted.replace("bias", "weight")) if "bias" in wanted else None
     if matrix is None or not all(part.endswith("weight") for part in matrix.parts):
         return None
     names = tuple(f"{part.removesuffix('weight')}bias" for part in matrix.parts)
-    return _source(names, shape, theirs) if names and {*names} <= {*_free(theirs, found)} else None
+    return _source(names, shape, theirs) if names and {*names} <= {*_free(theirs, sources)} else None
 
 
-def _by_shape(shape: torch.Size, ours: Shapes, theirs: Shapes, found: Mapping[str, Source]) -> Source | None:
+def _by_shape(shape: torch.Size, ours: Shapes, theirs: Shapes, sources: Mapping[str, Source]) -> Source | None:
     """The first that is left of its shape, where as many are left as are looked for: they have one order."""
-    fitting = {name: s for name in _free(theirs, found) if (s := _source((name,), shape, theirs))}
+    fitting = {name: s for name in _free(theirs, sources) if (s := _source((name,), shape, theirs))}
     as_they_are = [source for source in fitting.values() if not source.turned]
-    wanted = [name for name, other in ours.items() if name not in found and other == shape]
+    wanted = [name for name, other in ours.items() if name not in sources and other == shape]
     return next((own[0] for own in (as_they_are, [*fitting.values()]) if len(own) == len(wanted)), None)
 
 
-def _shares(shape: torch.Size, ours: Shapes, theirs: Shapes, found: Mapping[str, Source]) -> dict[str, Source]:
+def _shares(shape: torch.Size, ours: Shapes, theirs: Shapes, sources: Mapping[str, Source]) -> dict[str, Source]:
     """Those of ours that have one shape, where one of the user's holds them all below one another."""
-    wanted = [name for name, other in ours.items() if name not in found and other == shape]
+    wanted = [name for name, other in ours.items() if name not in sources and other == shape]
     count, whole = len(wanted), (len(wanted) * shape[0], *shape[1:]) if shape else ()
-    fitting = [name for name in _free(theirs, found) if tuple(theirs[name]) == whole]
+    fitting = [name for name in _free(theirs, sources) if tuple(theirs[name]) == whole]
     if count < 2 or len(fitting) != 1:
         return {}
     return {name: Source((fitting[0],), share=(i, count)) for i, name in enumerate(wanted)}
 
 
-def _free(theirs: Shapes, found: Mapping[str, Source]) -> list[str]:
-    taken = {name for source in found.values() for name in source.parts}
+def _free(theirs: Shapes, sources: Mapping[str, Source]) -> list[str]:
+    taken = {name for source in sources.values() for name in source.parts}
     return [name for name in theirs if name not in taken]
 
 
@@ -242,17 +244,18 @@ def _without_ones(shape: Sequence[int]) -> list[int]:
     return [size for size in shape if size != 1]
 
 
-def turned_alike(found: Mapping[str, Source], ours: Shapes, layers: Sequence[str]) -> dict[str, Source]:
+def turned_alike(sources: Mapping[str, Source], ours: Shapes, layers: Sequence[str]) -> dict[str, Source]:
     """A square matrix fits both ways: it lies as the others do that are no weights of a layer of torch."""
-    raw = {name: s for name, s in found.items() if s.parts and len(ours[name]) == 2 and not {*s.parts} & {*layers}}
+    raw = {name: s for name, s in sources.items() if s.parts and len(ours[name]) == 2 and not {*s.parts} & {*layers}}
     turned = any(source.turned for source in raw.values())
-    return {name: replace(s, turned=turned) if name in raw and not s.order else s for name, s in found.items()}
+    return {name: replace(s, turned=turned) if name in raw and not s.order else s for name, s in sources.items()}
 
 
-def reversed_shares(found: Mapping[str, Source]) -> dict[str, Source]:
+def reversed_shares(sources: Mapping[str, Source]) -> dict[str, Source]:
     """Gate and value lie in one matrix in either order, which nothing says."""
     return {
-        name: replace(s, share=(s.share[1] - 1 - s.share[0], s.share[1])) if s.share else s for name, s in found.items()
+        name: replace(s, share=(s.share[1] - 1 - s.share[0], s.share[1])) if s.share else s
+        for name, s in sources.items()
     }
 
 

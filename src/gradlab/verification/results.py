@@ -80,8 +80,8 @@ class Verification:
     @property
     def findings(self) -> list[tuple[str, list[str]]]:
         """What is broken, a line each; with the first goes its smallest case, since one is enough to begin with."""
-        told = [(f"{result.kind} broken: {result.name}  ({result.reason})", result) for result in self.broken]
-        return [(line, [] if i else result.details()[1:]) for i, (line, result) in enumerate(told)]
+        lines = [(f"{result.kind} broken: {result.name}  ({result.reason})", result) for result in self.broken]
+        return [(line, [] if i else result.details()[1:]) for i, (line, result) in enumerate(lines)]
 
     @property
     def renamed(self) -> list[str]:
@@ -137,8 +137,10 @@ class Verification:
         rows = [result.row() for result in self.results]
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-        found = [line for told, case in self.findings for line in (told, *(f"  {line}" for line in case))]
-        return "\n".join([self.subject, *(row.rstrip() for row in lines), *self.renamed, "", *found, self.conclusion])
+        findings = [line for heading, case in self.findings for line in (heading, *(f"  {line}" for line in case))]
+        return "\n".join(
+            [self.subject, *(row.rstrip() for row in lines), *self.renamed, "", *findings, self.conclusion]
+        )
 
 
 def _short(value: Any) -> str:

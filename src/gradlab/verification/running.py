@@ -76,7 +76,7 @@ def verify_like(
     verification.results.extend(_loose(subject))
     if any(result.kind == "twin" and result.passed for result in verification.results):
         verification.results.extend(run_conditions(subject, watch))
-    if subject.made:
+    if subject.answered:
         return verification
     for result in verification.results:
         if "cannot be built" in result.reason and not any(r.cases for r in verification.results):
@@ -87,20 +87,20 @@ def verify_like(
 
 def _others(subject: Subject, values: Mapping[str, Any]) -> Iterator[Subject]:
     """The same in other conventions, where there are two and nothing says which: any that agrees will do."""
-    if any(source.share for found in subject.found.values() for source in found.values()):
-        yield replace(subject, reverse=True, found={}, made=set(), axes={})
+    if any(source.share for sources in subject.known_sources.values() for source in sources.values()):
+        yield replace(subject, reverse=True, known_sources={}, answered=set(), axes={})
     if "mask" not in values and subject.mask == "visible" and subject.name.startswith("transformer."):
         try:
             parts = subject.build(subject.example).modules()
         except (Incomparable, GradlabError):
             return
         if any(isinstance(part, nn.MultiheadAttention) for part in parts):  # whose masks hide
-            yield replace(subject, mask="hidden", found={}, made=set(), axes={})
+            yield replace(subject, mask="hidden", known_sources={}, answered=set(), axes={})
 
 
 def _mapping(subject: Subject) -> dict[str, str]:
     """Which of its own parameters are ours, where a check has looked for them."""
-    longest: Mapping[str, Source] = max(subject.found.values(), key=len, default={})
+    longest: Mapping[str, Source] = max(subject.known_sources.values(), key=len, default={})
     return {name: str(source) for name, source in longest.items()}
 
 
@@ -112,12 +112,12 @@ def _loose(subject: Subject) -> list[CheckResult]:
         module = subject.build(subject.example)
     except (Incomparable, GradlabError):
         return []
-    found = dict(loose_tensors(module))
-    wrong = [f"{name} {why}" for name, why in found.items() if why]
-    if not found:
+    loose = dict(loose_tensors(module))
+    wrong = [f"{name} {why}" for name, why in loose.items() if why]
+    if not loose:
         return []
-    told = f"{listed([*found], 3)} neither parameter nor buffer: it stays behind when the module moves or is saved"
-    return [CheckResult("law", NAME, 1, None, not wrong, 0.0, "; ".join(wrong), note="" if wrong else f"({told})")]
+    note = f"{listed([*loose], 3)} neither parameter nor buffer: it stays behind when the module moves or is saved"
+    return [CheckResult("law", NAME, 1, None, not wrong, 0.0, "; ".join(wrong), note="" if wrong else f"({note})")]
 
 
 def block_names(words: Sequence[str]) -> list[str]:
@@ -198,7 +198,7 @@ def run_conditions(subject: Subject, watch: Watch = lambda check: None) -> list[
         place = Place(dtype=condition.dtype) if condition.dtype else HOME
         check = replace(twin, name=f"{twin.name}, {condition.name}", roundings=4 * twin.roundings)
         watch(check)
-        result = run_check(check, replace(subject, condition=condition, place=place, made=set()), _AGAIN)
+        result = run_check(check, replace(subject, condition=condition, place=place, answered=set()), _AGAIN)
         if result.passed is False and not result.reason.startswith(("off", "shape")) and condition.empty:
             continue
         if result.passed is False:
@@ -225,9 +225,9 @@ def _of_no_consequence(check: Check, subject: Subject) -> str:
         reason = trial.reason or ("" if trial.errors else trial.unmade)
     except (Incomparable, GradlabError) as error:
         reason = str(error)
-    told = ", ".join(f"{key}={value}" for key, value in control.fixed.items() if key not in subject.assumed)
+    fixed = ", ".join(f"{key}={value}" for key, value in control.fixed.items() if key not in subject.assumed)
     return (
-        f"our own {subject.name} with {told or 'these settings'} does not pass it either ({reason})" if reason else ""
+        f"our own {subject.name} with {fixed or 'these settings'} does not pass it either ({reason})" if reason else ""
     )
 
 
@@ -270,7 +270,7 @@ class _Trial:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 every_case()
-                if self.refused & self.subject.made:  # it has answered to such tensors, but only later
+                if self.refused & self.subject.answered:  # it has answered to such tensors, but only later
                     every_case()
         except (CannotBuild, Incomparable):
             raise
@@ -298,7 +298,7 @@ class _Trial:
             self.unmade = self.unmade or str(why)
             return
         except Refused as why:
-            if why.ranks in self.subject.made:
+            if why.ranks in self.subject.answered:
                 raise
             self.refused.add(why.ranks)
             self.unmade = f"{RAISES} {why}"

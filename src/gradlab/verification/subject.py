@@ -84,10 +84,10 @@ class Subject:
     axes: AxesOfMasks = field(default_factory=dict, compare=False)
     """Those that its masks have, as far as it has been asked."""
 
-    made: set[tuple[int, ...]] = field(default_factory=set, compare=False)
+    answered: set[tuple[int, ...]] = field(default_factory=set, compare=False)
     """The ranks of the calls that it has answered."""
 
-    found: dict[tuple[tuple[str, Any], ...], Mapping[str, Source]] = field(default_factory=dict, compare=False)
+    known_sources: dict[tuple[tuple[str, Any], ...], Mapping[str, Source]] = field(default_factory=dict, compare=False)
     """Where our parameters are in it, by those settings that are no sizes."""
 
     shaped: dict[tuple[tuple[str, Any], ...], Shapes] = field(default_factory=dict, compare=False)
@@ -115,11 +115,11 @@ class Subject:
         values, targets = _taken_out(values, "targets", "classes", {*ours, *theirs})
         one_hot = targets == "probabilities"
         pairs = {key: value for key, value in values.items() if _is_a_pair(key, value, {*ours, *theirs})}
-        told = {key: value for key, value in values.items() if key not in pairs}
+        passed = {key: value for key, value in values.items() if key not in pairs}
         if isinstance(implementation, nn.Module):
-            if isinstance(block, type) and (sizes := [key for key in told if key not in ours]):
+            if isinstance(block, type) and (sizes := [key for key in passed if key not in ours]):
                 raise GradlabError(f"{name} has no setting {', '.join(sizes)}, and this module is built already.")
-            fixed = _attributes(implementation, block) | told
+            fixed = _attributes(implementation, block) | passed
             return cls(
                 name,
                 implementation,
@@ -132,12 +132,12 @@ class Subject:
                 one_hot=one_hot,
             )
         names = their_names(ours, theirs, (_needed(ours), _needed(theirs)))
-        said = {setting: told[own] for setting, own in names.items() if own in told and setting not in told}
+        said = {setting: passed[own] for setting, own in names.items() if own in passed and setting not in passed}
         options = ours if isinstance(block, type) else {k: p for k, p in ours.items() if p.kind is p.KEYWORD_ONLY}
         defaults = {key: p.default for key, p in options.items() if p.default is not p.empty}
         open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in theirs.values())
-        assumed = {} if open_ended else {k: v for k, v in defaults.items() if k not in {*names, *told, *said}}
-        fixed = {**assumed, **said, **told}
+        assumed = {} if open_ended else {k: v for k, v in defaults.items() if k not in {*names, *passed, *said}}
+        fixed = {**assumed, **said, **passed}
         if fixed.get("bias") == "one" and "bias" not in names:  # of the two, the other is not there, and so 0
             fixed["bias"] = True
         return cls(
@@ -214,7 +214,7 @@ class Subject:
         known = SIZES.get(self.name, {})
         kept = {key: v for key, v in settings.items() if isinstance(v, bool | int | str) and key not in known}
         key = (*sorted(kept.items()),)
-        if key not in self.found:
+        if key not in self.known_sources:
             sizes = {**self.example, **kept}
             try:
                 ours = self.shapes(sizes)
@@ -224,9 +224,9 @@ class Subject:
             module = self.build(sizes)
             theirs = {name: parameter.shape for name, parameter in module.named_parameters()}
             layers = [f"{path}.weight" for path, layer in module.named_modules() if isinstance(layer, nn.Linear)]
-            found = turned_alike(find(self.name, ours, theirs, self.pairs, layers), ours, layers)
-            self.found[key] = reversed_shares(found) if self.reverse else found
-        return self.found[key]
+            sources = turned_alike(find(self.name, ours, theirs, self.pairs, layers), ours, layers)
+            self.known_sources[key] = reversed_shares(sources) if self.reverse else sources
+        return self.known_sources[key]
 
     def build(self, settings: Mapping[str, Any]) -> Any:
         """The thing to call, built with these settings as far as its constructor knows them."""
@@ -250,9 +250,9 @@ class Subject:
                 raise Incomparable(f"{what} does not take {key}, which the check varies; fix it with {key}=…")
         if not isinstance(block, type) and not isinstance(self.implementation, type):
             return partial(self.implementation, **known)
-        told = {key: value for key, value in self.fixed.items() if key not in self.assumed}
-        own = {names.get(k, k): v for k, v in told.items() if anything or k in {*names, *taken} or k not in defaults}
-        given = {
+        passed = {key: value for key, value in self.fixed.items() if key not in self.assumed}
+        own = {names.get(k, k): v for k, v in passed.items() if anything or k in {*names, *taken} or k not in defaults}
+        arguments = {
             **self._counts(settings),
             **self._left_open(settings),
             **self._open_there(settings),
@@ -261,10 +261,10 @@ class Subject:
             **own,
         }
         try:
-            return self._construct(given)
+            return self._construct(arguments)
         except CannotBuild:  # what it leaves to another constructor may be fixed there
-            rest = {key: value for key, value in given.items() if key in taken or key not in own}
-            if not anything or rest == given:
+            rest = {key: value for key, value in arguments.items() if key in taken or key not in own}
+            if not anything or rest == arguments:
                 raise
             return self._construct(rest)
 

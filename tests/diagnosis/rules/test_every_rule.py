@@ -732,7 +732,7 @@ def _(wrong):
     judged = LossCall(kind="cross_entropy", site=Site("train.py", 30), training=False, values=series([1.0] * 5))
     record.loss_calls.append(judged)
     mean = 9.0 if wrong else 0.5
-    record.roots[0].judged = replace(record.roots[0].inputs[0], mean=[mean] * 4)
+    record.roots[0].evaluation_inputs = replace(record.roots[0].inputs[0], mean=[mean] * 4)
     return record
 
 

@@ -90,7 +90,7 @@ def test_a_limit_is_told_from_an_end(masks_limit):
     table = Table()
     added = 1 - torch.tensor(last if masks_limit else fell).float()
     table.add(torch.stack(s), torch.stack(after), added, torch.zeros(len(s)))
-    seen = table.judged()
+    seen = table.observed()
     assert not seen.table
     assert seen.end_rows >= 8
     assert seen.end_added == 0
@@ -104,7 +104,7 @@ def test_episodes_of_any_length_are_not_cut_by_a_limit():
     torch.manual_seed(1)
     added = (torch.rand(len(s)) > 0.05).float()
     table.add(torch.stack(s), torch.stack(after), added, torch.zeros(len(s)))
-    assert table.judged().cut == 0
+    assert table.observed().cut == 0
 
 
 # -- actions -----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from gradlab.diagnosis.probing.modes import modes
 from gradlab.diagnosis.probing.rates import rates
 from gradlab.diagnosis.probing.replay import Replay, first
 from gradlab.diagnosis.probing.slopes import slopes
-from gradlab.diagnosis.progress import judged_badly, poor, stuck
+from gradlab.diagnosis.progress import evaluated_badly, poor, stuck
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.series import Series
 from gradlab.diagnosis.watching.chance import unrolled
@@ -41,7 +41,7 @@ def probe(record: Record, deep: bool) -> list[str]:
     deadline = time.thread_time() + max(_LEAST, _SHARE * record.seconds)
     main = [c for c in record.captures if c.root.trained >= 5]
     probes: list[Probe] = [lines, cuts, leak, mixing, by_time, by_heart]
-    if not deep and (judged_badly(record) or _unsettled(record)):
+    if not deep and (evaluated_badly(record) or _unsettled(record)):
         probes.insert(2, modes)
     if deep:
         probes += [first_loss, modes, slopes, rates]
@@ -126,24 +126,24 @@ def _copied(record: Record, replay: Replay) -> None:
         _repeated(record, replay)
         return
     sources = [a for a in capture.args if isinstance(a, Tensor) and a.ndim >= 2]
-    for place, given in enumerate(capture.args):
-        if target is None or not isinstance(given, Tensor) or given.ndim != 2 or given.is_floating_point():
+    for place, tokens in enumerate(capture.args):
+        if target is None or not isinstance(tokens, Tensor) or tokens.ndim != 2 or tokens.is_floating_point():
             continue
-        others = [a for a in sources if a is not given and len(a) == len(given) and bool((a != a[:1]).any())]
+        others = [a for a in sources if a is not tokens and len(a) == len(tokens) and bool((a != a[:1]).any())]
         words = [a for a in others if a.is_floating_point() or int(a.max()) > 1]
-        if not words or given.shape[1] < 4 or target.numel() != given.numel() or target.dtype != given.dtype:
+        if not words or tokens.shape[1] < 4 or target.numel() != tokens.numel() or target.dtype != tokens.dtype:
             continue
-        if not torch.equal(target.reshape(given.shape), given) or any(torch.equal(a, given) for a in words):
+        if not torch.equal(target.reshape(tokens.shape), tokens) or any(torch.equal(a, tokens) for a in words):
             continue
-        model, at = replay.model(training=False), given.shape[1] // 2
-        changed = given.clone()
-        changed[:, at] = (given[:, at] + 1) % (int(given.max()) + 1)
+        model, at = replay.model(training=False), tokens.shape[1] // 2
+        changed = tokens.clone()
+        changed[:, at] = (tokens[:, at] + 1) % (int(tokens.max()) + 1)
         with torch.no_grad():
             before, again = (first(replay.output(model)) for _ in range(2))
             after = first(replay.output(model, (*capture.args[:place], changed, *capture.args[place + 1 :])))
         if before is None or again is None or after is None or not torch.equal(before, again):
             continue
-        axis = _time_axis(before, given)
+        axis = _time_axis(before, tokens)
         if axis is not None and before.shape == after.shape:
             moved = before.select(axis, at) - after.select(axis, at)
             record.probed.copied = float(moved.abs().max() / before.abs().max().clamp(min=1e-12))
@@ -151,21 +151,21 @@ def _copied(record: Record, replay: Replay) -> None:
 
 def _repeated(record: Record, replay: Replay) -> None:
     """Whether the target of each place is the input there, of a model that goes from one place to the next."""
-    given, target = replay.capture.args[0], replay.capture.target
-    if not isinstance(given, Tensor) or given.ndim != 2 or given.is_floating_point() or given.shape[1] < 4:
+    tokens, target = replay.capture.args[0], replay.capture.target
+    if not isinstance(tokens, Tensor) or tokens.ndim != 2 or tokens.is_floating_point() or tokens.shape[1] < 4:
         return
-    if target is None or target.numel() != given.numel() or target.dtype != given.dtype or int(given.max()) < 4:
+    if target is None or target.numel() != tokens.numel() or target.dtype != tokens.dtype or int(tokens.max()) < 4:
         return
-    if not torch.equal(target.reshape(given.shape), given) or bool((given == given[:, :1]).all()):
+    if not torch.equal(target.reshape(tokens.shape), tokens) or bool((tokens == tokens[:, :1]).all()):
         return
-    model, at = replay.model(training=False), given.shape[1] // 2
-    changed = given.clone()
-    changed[:, at] = (given[:, at] + 1) % (int(given.max()) + 1)
+    model, at = replay.model(training=False), tokens.shape[1] // 2
+    changed = tokens.clone()
+    changed[:, at] = (tokens[:, at] + 1) % (int(tokens.max()) + 1)
     with torch.no_grad():
-        before, again, after = (first(replay.output(model, (a,))) for a in (given, given, changed))
+        before, again, after = (first(replay.output(model, (a,))) for a in (tokens, tokens, changed))
     if before is None or again is None or after is None or not torch.equal(before, again):
         return
-    axis = _time_axis(before, given)
+    axis = _time_axis(before, tokens)
     if axis is None or before.shape != after.shape:
         return
     moved = (before - after).abs() / before.abs().max().clamp(min=1e-12)

@@ -149,7 +149,7 @@ class Root:
     """Calls with gradients off and the input of the call before, not counted above: draws of what is random in it."""
     evaluated_steps: int = 0
     """Steps after which it was called with gradients off: few, if that was an evaluation."""
-    judged_site: Site | None = None
+    evaluated_site: Site | None = None
     eval_site: Site | None = None
     """The last call of eval()."""
     from_data: tuple[list[float], list[float]] | None = None
@@ -161,7 +161,7 @@ class Root:
     """Roots that were given the very same input: a student and its teacher, not a model and its head."""
     inputs: list[Inputs] = field(default_factory=list)
     """One for each tensor argument of training calls."""
-    judged: Inputs | None = None
+    evaluation_inputs: Inputs | None = None
     """The first tensor argument of calls with gradients off, after the first step."""
     initial: nn.Module | None = field(default=None, repr=False)
     """A copy with the first weights, where one could be made."""

@@ -27,7 +27,7 @@ class Shared:
     """Batches of nothing but training rows."""
     all_there: bool = False
     """Whether nearly all training rows were among them."""
-    judged: int = 0
+    evaluated: int = 0
     """Different rows that it was judged on."""
     asked: int = 0
     """Rows of all evaluations, each as often as it came."""

@@ -134,7 +134,7 @@ def at(what: str, site: Site | None, how: str = " at ") -> Spot:
     return Spot(what) if site is None else Spot(what, how, site.file, site.line)
 
 
-def made(optimizer: OptimizerRecord) -> Spot:
+def creation(optimizer: OptimizerRecord) -> Spot:
     return at(optimizer.kind, optimizer.site, " made at ")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import HALF, MOST, MUCH, falling, left, poor
 from gradlab.diagnosis.record import Record
-from gradlab.diagnosis.rules.base import LOOKS, STEPS, TINY, Case, Rule, at, course, made, named
+from gradlab.diagnosis.rules.base import LOOKS, STEPS, TINY, Case, Rule, at, course, creation, named
 
 
 @Rule(
@@ -40,7 +40,7 @@ def weight_decay_too_strong(record: Record) -> Iterator[Case]:
         one = min(shrunk, key=lambda p: p.weight.tail() / max(p.weight.first, TINY))
         yield Case(
             ("error", 0.93),
-            made(optimizer),
+            creation(optimizer),
             one.name,
             series=one.weight,
             ratio=ratio,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import stuck
 from gradlab.diagnosis.record import Loss, Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, made
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, creation
 
 _ALL = 0.9  # of the steps: one in five may be stale in a loop that clears every few steps on purpose, never all of them
 
@@ -24,7 +24,7 @@ def missing_zero_grad(record: Record) -> Iterator[Case]:
         if optimizer.checked >= LOOKS and optimizer.stale >= _ALL * optimizer.checked:
             yield Case(
                 ("error", 0.97),
-                made(optimizer),
+                creation(optimizer),
                 since=optimizer.first_step + 1,
                 series=optimizer.leftover,
                 stale=optimizer.stale,
@@ -34,7 +34,7 @@ def missing_zero_grad(record: Record) -> Iterator[Case]:
         elif optimizer.joined >= max(LOOKS, _ALL * optimizer.checked):
             yield Case(
                 ("warning", 0.88),
-                made(optimizer),
+                creation(optimizer),
                 since=optimizer.first_step,
                 series=optimizer.leftover,
                 evidence=(
@@ -80,7 +80,7 @@ def step_before_backward(record: Record) -> Iterator[Case]:
             continue
         yield Case(
             ("error", 0.96),
-            made(optimizer),
+            creation(optimizer),
             since=optimizer.first_step,
             empty=optimizer.empty,
             checked=optimizer.checked,

@@ -6,7 +6,7 @@ from typing import Any
 from gradlab.diagnosis.finding import Spot
 from gradlab.diagnosis.progress import without_aim
 from gradlab.diagnosis.record import Loss, LossCall, Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, made
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, creation
 from gradlab.diagnosis.rules.chains import VIEWS, sources
 from gradlab.diagnosis.series import Series
 
@@ -39,7 +39,7 @@ def rate_not_positive(record: Record) -> Iterator[Case]:
             continue  # it was lowered to zero on its way: `lr_decayed_to_zero`
         yield Case(
             ("error", 0.97),
-            made(optimizer),
+            creation(optimizer),
             since=wrong[0],
             series=rate,
             what="below zero" if below else "zero",
@@ -109,7 +109,7 @@ def _risen(values: Series) -> bool:
 def _ways(record: Record) -> Iterator[tuple[Spot, Series]]:
     """How steps lay beside gradients: of optimisers, and of updates by hand."""
     for optimizer in record.optimizers:
-        yield made(optimizer), optimizer.uphill
+        yield creation(optimizer), optimizer.uphill
     if not record.optimizers:
         yield at("the update after backward()", record.main.site if record.main else None), record.hand_uphill
 

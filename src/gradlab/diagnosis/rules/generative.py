@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradlab.diagnosis.progress import adversarial, self_made
+from gradlab.diagnosis.progress import adversarial, moving_targets
 from gradlab.diagnosis.record import Graph, Loss, Module, Record, Root
 from gradlab.diagnosis.rules.base import LOOKS, STEPS, Case, Rule, at, named
 from gradlab.diagnosis.rules.chains import VIEWS, sources
@@ -104,7 +104,7 @@ def _collapsed(record: Record) -> Iterator[Case]:
     """What the generator makes is nowhere near the data: all alike, or elsewhere."""
     for root, spread, away in _distances(record):
         alike = spread <= 0.25
-        elsewhere = away >= 1.5 and _told_apart(record)
+        elsewhere = away >= 1.5 and _distinguished(record)
         if not (alike or elsewhere) or root.from_root is None or root.from_data is None:
             continue
         how = "spread {spread:.0%} as far as the data" if alike else "lie {away:.1f} deviations away from the data"
@@ -112,7 +112,7 @@ def _collapsed(record: Record) -> Iterator[Case]:
             ("error", 0.9),
             f"the inputs of {root.name}",
             evidence=(
-                f"What {{root}} is given by the generator {how} at the end; their columns have means of {{made}} "
+                f"What {{root}} is given by the generator {how} at the end; their columns have means of {{generated}} "
                 "against {data}."
             ),
             remedy=(
@@ -121,13 +121,13 @@ def _collapsed(record: Record) -> Iterator[Case]:
             root=root.name,
             spread=spread,
             away=away,
-            made=named([f"{v:.2f}" for v in root.from_root[0]]),
+            generated=named([f"{v:.2f}" for v in root.from_root[0]]),
             data=named([f"{v:.2f}" for v in root.from_data[0]]),
         )
         return
 
 
-def _told_apart(record: Record) -> bool:
+def _distinguished(record: Record) -> bool:
     """Whether the discriminator has little left to learn. Until then what is made may be far away: it began there."""
     pairs = [(ours, theirs) for ours, theirs in _pairs(record) if min(ours.values.values) >= 0]
     return not pairs or any(ours.end < 0.5 * ours.start for ours, _ in pairs)
@@ -145,7 +145,7 @@ def _told_apart(record: Record) -> bool:
 )
 def vae_posterior_collapse(record: Record) -> Iterator[Case]:
     """Means near 0 and log-variances near 0 for every input, of what is sampled and decoded."""
-    if self_made(record):  # a policy is sampled too, and its actions are judged by another network
+    if moving_targets(record):  # a policy is sampled too, and its actions are judged by another network
         return
     for loss in record.losses:
         graph = loss.last_graph

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from gradlab.diagnosis.finding import Spot
-from gradlab.diagnosis.progress import HALF, MOST, constant_loss, poor, self_made
+from gradlab.diagnosis.progress import HALF, MOST, constant_loss, moving_targets, poor
 from gradlab.diagnosis.record import Inputs, Record, Root
 from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at
 
@@ -80,25 +80,30 @@ def _normalised_first(record: Record, root: Root, apart: bool) -> bool:
     evidence=(
         "{apart} of {columns} input columns have another mean or another deviation in evaluation (column {column}: "
         "mean {mean}, deviation {deviation}) than in training (mean {train_mean}, deviation {train_deviation}); the "
-        "loss was {judged} there and {trained} in training."
+        "loss was {evaluated} there and {trained} in training."
     ),
     remedy="x_test = scaler.transform(x_test)  # the same steps, with the training part's figures, for all parts",
 )
 def evaluation_scale(record: Record) -> Iterator[Case]:
     worse = _judged_worse(record)
-    if worse is None or self_made(record):
+    if worse is None or moving_targets(record):
         return
     judged_loss, trained_loss = worse
     for root, trained in _tables(record):
-        judged = root.judged
+        evaluated = root.evaluation_inputs
         # What another root has made moves with that one's weights, and evaluations see later ones.
-        made = root.from_root is not None
-        if made or judged is None or len(judged.std) != len(trained.std) or min(judged.rows, trained.rows) < 20:
+        derived = root.from_root is not None
+        if (
+            derived
+            or evaluated is None
+            or len(evaluated.std) != len(trained.std)
+            or min(evaluated.rows, trained.rows) < 20
+        ):
             continue
-        if judged.dtype != trained.dtype or len(judged.shape) != len(trained.shape):
+        if evaluated.dtype != trained.dtype or len(evaluated.shape) != len(trained.shape):
             continue
         columns = [i for i, s in enumerate(trained.std) if s > 0]
-        away = {i: _apart(trained, judged, i) for i in columns}
+        away = {i: _apart(trained, evaluated, i) for i in columns}
         apart = [i for i in columns if away[i] > _APART]
         if not columns or len(apart) < 0.5 * len(columns):
             continue
@@ -109,11 +114,11 @@ def evaluation_scale(record: Record) -> Iterator[Case]:
             apart=len(apart),
             columns=len(columns),
             column=worst,
-            mean=judged.mean[worst],
-            deviation=judged.std[worst],
+            mean=evaluated.mean[worst],
+            deviation=evaluated.std[worst],
             train_mean=trained.mean[worst],
             train_deviation=trained.std[worst],
-            judged=judged_loss,
+            evaluated=judged_loss,
             trained=trained_loss,
         )
         return
@@ -122,21 +127,21 @@ def evaluation_scale(record: Record) -> Iterator[Case]:
 _APART = 3.0  # deviations between means, or as many times the deviation: no split of one data set differs so
 
 
-def _apart(trained: Inputs, judged: Inputs, column: int) -> float:
+def _apart(trained: Inputs, evaluated: Inputs, column: int) -> float:
     """How far a column of evaluations is from that of training: in deviations, or by how many times it is as wide."""
-    width, other = trained.std[column], judged.std[column]
+    width, other = trained.std[column], evaluated.std[column]
     wider = max(other / width, width / other) if other > 0 else 1.0
     if len(trained.std) < 3:  # a series may have gone on to where it never was
         return wider
-    return max(abs(judged.mean[column] - trained.mean[column]) / width, wider)
+    return max(abs(evaluated.mean[column] - trained.mean[column]) / width, wider)
 
 
 def _judged_worse(record: Record) -> tuple[float, float] | None:
     """The losses of evaluations and of training at the end, where the first is far above the second."""
     for trained in (j for j in record.loss_calls if j.training and len(j.values) >= LOOKS):
-        for judged in (j for j in record.loss_calls if not j.training and j.kind == trained.kind and j.values):
-            if judged.values.tail() > 2 * trained.values.tail() > 0:
-                return judged.values.tail(), trained.values.tail()
+        for evaluated in (j for j in record.loss_calls if not j.training and j.kind == trained.kind and j.values):
+            if evaluated.values.tail() > 2 * trained.values.tail() > 0:
+                return evaluated.values.tail(), trained.values.tail()
     return None
 
 

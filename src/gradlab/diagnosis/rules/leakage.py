@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from gradlab.diagnosis.progress import self_made
+from gradlab.diagnosis.progress import moving_targets
 from gradlab.diagnosis.record import COLUMNS, Record, Shared
 from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, named
 
@@ -76,7 +76,7 @@ def data_leak(record: Record) -> Iterator[Case]:
     if masked is not None:
         yield masked
         return
-    if self_made(record):  # what an agent acts on, it learns from
+    if moving_targets(record):  # what an agent acts on, it learns from
         return
     for one in record.shared:
         other = _neighbours(one) or _taken_over(one) or _only_training_rows(record, one)
@@ -114,7 +114,7 @@ def _neighbours(one: Shared) -> Case | None:
 
 def _taken_over(one: Shared) -> Case | None:
     """Held-out rows that one model was trained on later: a split drawn anew, or folds that share a model."""
-    if one.first_known > 0.3 or one.last_known < 0.5 or one.returned < 0.8 or one.judged < 20:
+    if one.first_known > 0.3 or one.last_known < 0.5 or one.returned < 0.8 or one.evaluated < 20:
         return None
     return Case(
         ("error", 0.92),
@@ -134,19 +134,19 @@ def _only_training_rows(record: Record, one: Shared) -> Case | None:
     """A part of the training rows that figures are made of, again and again, and never others."""
     figures = record.figures >= 2 or any(not j.training and j.count >= 2 for j in record.loss_calls)
     # Rows that are drawn anew each time are a look at the training error.
-    whole = one.batches or one.clear or one.all_there or one.stream or one.asked < 2 * one.judged
-    part = one.judged >= _FEW and 0.05 * one.trained <= one.judged <= 0.5 * one.trained
+    whole = one.batches or one.clear or one.all_there or one.stream or one.asked < 2 * one.evaluated
+    part = one.evaluated >= _FEW and 0.05 * one.trained <= one.evaluated <= 0.5 * one.trained
     if whole or not part or not figures or not one.continuous or one.last_known < 0.97 or one.known < 3:
         return None
     return Case(
         ("warning", 0.75),
         "rows of the evaluation",
         evidence=(
-            "All {judged:,} rows that the model was evaluated on, in {batches} batches, are among the {trained:,} that "
-            "it was trained on; it was never evaluated on others."
+            "All {evaluated:,} rows that the model was evaluated on, in {batches} batches, are among the {trained:,} "
+            "that it was trained on; it was never evaluated on others."
         ),
         remedy="train_set = Subset(data, the rows that are not in the validation set)",
-        judged=one.judged,
+        evaluated=one.evaluated,
         batches=one.known,
         trained=one.trained,
     )
@@ -171,12 +171,12 @@ def _masked_in_evaluation_only(record: Record) -> Case | None:
     """Where all rows go through the model at once, as the nodes of a graph do: a loss of all of them in training, and
     of some of the same in evaluation."""
     for root in record.roots:
-        given, judged = root.inputs[0] if root.inputs else None, root.judged
-        if given is None or judged is None or given.shape != judged.shape or not given.shape:
+        training, evaluated = root.inputs[0] if root.inputs else None, root.evaluation_inputs
+        if training is None or evaluated is None or training.shape != evaluated.shape or not training.shape:
             continue
-        if given.sample is None or judged.sample is None or not torch.equal(given.sample, judged.sample):
+        if training.sample is None or evaluated.sample is None or not torch.equal(training.sample, evaluated.sample):
             continue
-        rows = given.shape[0]
+        rows = training.shape[0]
         kinds = {j.kind for j in record.loss_calls if j.training and j.target_shape[:1] == (rows,) and j.count >= LOOKS}
         for call in record.loss_calls:
             some = call.target_shape[:1] and 0.02 * rows < call.target_shape[0] < 0.98 * rows
@@ -185,7 +185,7 @@ def _masked_in_evaluation_only(record: Record) -> Case | None:
                     ("error", 0.9),
                     at("loss", call.site),
                     evidence=(
-                        "{root} is given the same {rows:,} rows in training and in evaluation. The loss of the "
+                        "{root} gets the same {rows:,} rows in training and in evaluation. The loss of the "
                         "training is of all of them, that of the evaluation of {some:,}."
                     ),
                     remedy="criterion(out[train_mask], y[train_mask])  # in training",

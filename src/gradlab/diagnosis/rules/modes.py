@@ -87,7 +87,7 @@ def eval_in_train_mode(record: Record) -> Iterator[Case]:
             continue
         yield Case(
             ("error", 0.93) if compared else ("warning", 0.85),
-            at(root.name, root.judged_site, ", called at "),
+            at(root.name, root.evaluated_site, ", called at "),
             calls=root.evaluated_in_train,
             root=root.name,
         )

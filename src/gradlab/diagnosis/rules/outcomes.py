@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from gradlab.diagnosis.progress import MUCH, constant_loss, falling, left, poor, self_made, stuck
+from gradlab.diagnosis.progress import MUCH, constant_loss, falling, left, moving_targets, poor, stuck
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.rules.base import ANY, STEPS, Case, Grade, Rule, at, course
 from gradlab.diagnosis.series import Series
@@ -53,7 +53,7 @@ def overfitting(record: Record) -> Iterator[Case]:
 def _by_figures(record: Record) -> Iterator[Case]:
     """Where no function of torch computes the loss of evaluations: by the numbers that the script takes out of them."""
     loss = record.main
-    if loss is None or len(record.losses) > 1 or self_made(record) or len(loss.values) < 20:
+    if loss is None or len(record.losses) > 1 or moving_targets(record) or len(loss.values) < 20:
         return
     train = loss.values.tail(0.2)
     for site, series in record.readings.items():
@@ -158,7 +158,7 @@ def underfitting(record: Record) -> Iterator[Case]:
 )
 def no_floor(record: Record) -> Iterator[Case]:
     loss = record.main
-    if loss is None or len(record.losses) > 1 or self_made(record) or record.logged or len(loss.values) < 20:
+    if loss is None or len(record.losses) > 1 or moving_targets(record) or record.logged or len(loss.values) < 20:
         return
     # A density may be far above 1 where data are narrow: its logarithm goes down slowly, and less and less.
     size = max(abs(loss.start), 1.0)

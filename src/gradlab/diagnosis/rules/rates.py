@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from gradlab.diagnosis.finding import Spot
 from gradlab.diagnosis.progress import HALF, NEARLY_ALL, falling, left, stuck
 from gradlab.diagnosis.record import Parameter, Record
-from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, course, made
+from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, course, creation
 from gradlab.diagnosis.series import median
 from gradlab.wording import number
 
@@ -44,7 +44,7 @@ def _or_zero(value: float) -> float:
 def _rate(record: Record) -> tuple[Spot, float]:
     """The optimiser that steps most, and its largest rate."""
     optimizer = record.optimizer
-    return (made(optimizer), optimizer.rate.largest) if optimizer else (Spot("the update"), math.nan)
+    return (creation(optimizer), optimizer.rate.largest) if optimizer else (Spot("the update"), math.nan)
 
 
 def _one_digit(rate: float) -> float:
@@ -173,7 +173,7 @@ def lr_decayed_to_zero(record: Record) -> Iterator[Case]:
         share = left(record)
         yield Case(
             ("error", 0.94) if share > HALF else ("warning" if share > 0.1 else "note", 0.7),
-            made(optimizer),
+            creation(optimizer),
             since=rate.steps[low],
             series=rate,
             largest=rate.largest,

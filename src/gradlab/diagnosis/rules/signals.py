@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gradlab.diagnosis.progress import HALF, NEARLY_ALL, left, poor, stuck
 from gradlab.diagnosis.record import NotFinite, Record
-from gradlab.diagnosis.rules.base import LOOKS, TINY, Case, Grade, Rule, at, made, named
+from gradlab.diagnosis.rules.base import LOOKS, TINY, Case, Grade, Rule, at, creation, named
 from gradlab.diagnosis.rules.rates import LONG
 from gradlab.diagnosis.series import Series
 
@@ -172,7 +172,7 @@ def exploding_gradient(record: Record) -> Iterator[Case]:
         return
     yield Case(
         ("error", min(0.93, 0.72 + 0.05 * math.log10(max(largest, first) / far + 1))),
-        made(optimizer),
+        creation(optimizer),
         since=norms.since(far),
         series=norms,
         first=first,

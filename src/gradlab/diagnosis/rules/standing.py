@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from gradlab.diagnosis.progress import left, self_made
+from gradlab.diagnosis.progress import left, moving_targets
 from gradlab.diagnosis.record import Loss, LossCall, Parameter, Record
-from gradlab.diagnosis.rules.base import ANY, LOOKS, Case, Rule, at, course, made, named
+from gradlab.diagnosis.rules.base import ANY, LOOKS, Case, Rule, at, course, creation, named
 from gradlab.diagnosis.rules.chains import first_graphs
 
 _TIMES = 20  # that a loss was sent back, before anybody can expect a step
@@ -75,7 +75,7 @@ def never_updated(record: Record) -> Iterator[Case]:
 def zero_gradient(record: Record) -> Iterator[Case]:
     loss, optimizer = record.main, record.optimizer
     norms = record.hand_gradient if optimizer is None else optimizer.gradient
-    if loss is None or len(record.losses) > 1 or len(norms) < LOOKS or loss.count < _TIMES or self_made(record):
+    if loss is None or len(record.losses) > 1 or len(norms) < LOOKS or loss.count < _TIMES or moving_targets(record):
         return
     zero = sum(value == 0 for value in norms.values)
     weights = sum(p.reached > 0 for p in record.parameters.values())
@@ -106,7 +106,7 @@ def zero_gradient(record: Record) -> Iterator[Case]:
 def batches_unused(record: Record) -> Iterator[Case]:
     yield from _cleared(record)
     sent = sum(loss.count for loss in record.losses)
-    if sent < LOOKS or self_made(record) or len(record.losses) > 1:
+    if sent < LOOKS or moving_targets(record) or len(record.losses) > 1:
         return
     for call in record.loss_calls:
         if not call.training or call.kind not in _NODES or call.count < _UNUSED * sent:
@@ -134,7 +134,7 @@ def _cleared(record: Record) -> Iterator[Case]:
             continue
         yield Case(
             ("error", 0.93),
-            made(optimizer),
+            creation(optimizer),
             at("backward()", record.main.site if record.main else None),
             evidence=(
                 "In {checked} steps, the gradients of {discarded} earlier backward passes of the same loss had been "

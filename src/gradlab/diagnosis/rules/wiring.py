@@ -5,7 +5,7 @@ from typing import Any
 
 from gradlab.diagnosis.progress import MOST, poor, stuck
 from gradlab.diagnosis.record import Parameter, Record
-from gradlab.diagnosis.rules.base import LOOKS, STEPS, Case, Rule, made, named
+from gradlab.diagnosis.rules.base import LOOKS, STEPS, Case, Rule, creation, named
 from gradlab.wording import count
 
 
@@ -53,7 +53,7 @@ def optimizer_missing_params(record: Record) -> Iterator[Case]:
     others = [p.name for p in held if not p.reached]
     yield Case(
         ("error" if share > _SOME else "warning", 0.97),
-        made(optimizer),
+        creation(optimizer),
         _names(lost),
         besides=" It has {others} others that no loss depends on, such as {other}." if others else "",
         **_sizes(lost),

@@ -138,7 +138,7 @@ class Bootstraps:
 
     def finish(self) -> None:
         for one in self.known.values():
-            one.seen.transitions = one.table.judged()
+            one.seen.transitions = one.table.observed()
 
 
 def targets_in(operations: list[Any], given: Reinforced) -> Iterator[tuple[Any, Tensor]]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ROOTS = 64
 _EVALUATIONS, _SOME = 5, 256
-_JUDGED = -1  # in place of the number of an argument: that of evaluations
+_EVALUATED = -1  # in place of the number of an argument: that of evaluations
 
 
 class Call:
@@ -59,7 +59,7 @@ class Roots:
         """Roots that a backward pass of this step has gone through, with their modes."""
         self.origins = Origins(watch)
         self._owned: dict[tuple[str, int, int], bool] = {}
-        self._judged: tuple[int, Tensor] | None = None
+        self._last_evaluated: tuple[int, Tensor] | None = None
         self._columns: dict[tuple[str, int], Columns] = {}
         self._stochastic: Known[bool] = Known()
         self._lazy: Known[Root] = Known()
@@ -102,10 +102,10 @@ class Roots:
             if watch.looking:
                 self.origins.gave(root, first)
             if watch.step:  # before the first step, sizes are tried out
-                self._judge(root, module, inputs)
+                self._evaluation_call(root, module, inputs)
                 if inputs is not None and inputs.ndim >= 2:
                     self._rows[root.name].judge(inputs)
-                    self._judged_columns(root, inputs)
+                    self._evaluation_columns(root, inputs)
 
     def _look(self, root: Root, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         """At what went in and what came out, in training."""
@@ -127,12 +127,12 @@ class Roots:
         if len(root.inputs) <= number:
             root.inputs.append(columns.inputs)
 
-    def _judged_columns(self, root: Root, inputs: Tensor) -> None:
+    def _evaluation_columns(self, root: Root, inputs: Tensor) -> None:
         """Of a few of the rows of the first evaluations."""
-        if root.judged is None or root.judged.looks < _EVALUATIONS:
-            columns = self._columns.setdefault((root.name, _JUDGED), Columns())
+        if root.evaluation_inputs is None or root.evaluation_inputs.looks < _EVALUATIONS:
+            columns = self._columns.setdefault((root.name, _EVALUATED), Columns())
             columns.add(inputs[:_SOME])
-            columns.inputs.shape, root.judged = tuple(inputs.shape), columns.inputs
+            columns.inputs.shape, root.evaluation_inputs = tuple(inputs.shape), columns.inputs
 
     def shared(self) -> list[Shared]:
         """Of roots that are given data; what another root made (codes, features) may well be the same again."""
@@ -158,25 +158,25 @@ class Roots:
         self.stepping.clear()
         self.origins.clear()
 
-    def _judge(self, root: Root, module: nn.Module, inputs: Tensor | None) -> None:
+    def _evaluation_call(self, root: Root, module: nn.Module, inputs: Tensor | None) -> None:
         """A call with gradients off, in one mode or the other."""
         watch = self.watch
         varies = module.training and self.stochastic(module) and not _measuring(module)
         if inputs is not None and inputs.layout == torch.strided:
             start = inputs.detach().reshape(-1)[:64].clone()
-            before, self._judged = self._judged, (watch.step, start)
+            before, self._last_evaluated = self._last_evaluated, (watch.step, start)
             if before is not None and before[0] == watch.step and _same(before[1], start):
                 root.evaluated_again += 1
                 return
         root.evaluated += 1
-        if watch.step != watch.judged_step.get(root.name):
-            watch.judged_step[root.name] = watch.step
+        if watch.step != watch.evaluated_step.get(root.name):
+            watch.evaluated_step[root.name] = watch.step
             root.evaluated_steps += 1
         if varies:
             root.evaluated_in_train += 1
-            if root.judged_site is None:
+            if root.evaluated_site is None:
                 frame = user_frame()
-                root.judged_site = None if frame is None else site_of(frame)
+                root.evaluated_site = None if frame is None else site_of(frame)
 
     def new(self, module: nn.Module) -> Root | None:
         bare = not any(module.children()) and next(module.parameters(), None) is None and not _holds(module)

@@ -97,7 +97,7 @@ class Rows:
                 mixed.add(tuple(batch))
         seen.kinds = len(mixed)
         evaluated = {one for batch in self.batches for one in batch}
-        seen.judged, seen.asked = len(evaluated), sum(map(len, self.batches))
+        seen.evaluated, seen.asked = len(evaluated), sum(map(len, self.batches))
         seen.neighbours, seen.compared = self._neighbours, self._compared
         seen.first_known, seen.last_known, seen.returned = self._taken_over()
         seen.all_there = len(trained & evaluated) > 0.95 * len(trained)

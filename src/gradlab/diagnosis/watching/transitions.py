@@ -39,7 +39,7 @@ class Table:
         self._parts.append(tuple(c.detach().float().cpu().clone().numpy() for c in columns))
         self._rows += count
 
-    def judged(self) -> Transitions | None:
+    def observed(self) -> Transitions | None:
         if not self._parts:
             return None
         s, after, added, reward = (np.concatenate(part) for part in zip(*self._parts, strict=True))

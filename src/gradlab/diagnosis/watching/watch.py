@@ -73,7 +73,7 @@ class Watch:
         self.patches = Patches(self)
         self.listener: Callable[[], None] | None = None
         """Called after each step that was looked at."""
-        self.judged_step: dict[str, int] = {}
+        self.evaluated_step: dict[str, int] = {}
         self._thread = threading.get_ident()
         self._turn: list[int] = []
         self._idle_since: float | None = None
