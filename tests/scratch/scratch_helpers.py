@@ -1,4 +1,4 @@
-"""What the tests of the glass engine share: arrays away from kinks, and two judges, central differences and torch."""
+"""What the tests of the NumPy engine share: arrays away from kinks, and two judges, central differences and torch."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""How derivatives are found: the glass engine at work on one neuron."""
+"""How derivatives are found: the NumPy engine at work on one neuron."""
 
 from dataclasses import dataclass
 from typing import Any

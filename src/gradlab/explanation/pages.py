@@ -133,7 +133,7 @@ def _with_figure(name: str, before: list[Html], after: list[Html]) -> Html:
 
 
 def autodiff_page(autodiff: Autodiff) -> Html:
-    """The whole page of the glass engine."""
+    """The whole page of the NumPy engine."""
     words = "From the inputs to the loss. Blue: values. Red: gradients; constants have none."
     sizes = {"wide": autodiff.picture, "narrow": autodiff.narrow}
     pictures = [tag("div", Html(picture), class_=size) for size, picture in sizes.items()]

@@ -10,7 +10,7 @@ from gradlab.explanation.docstring import Docstring
 from gradlab.explanation.equations import sentence, terminal
 from gradlab.explanation.plot import Plot
 from gradlab.registry import Knob, Schema
-from gradlab.scratch import optimizers as glass
+from gradlab.scratch import optimizers as twins_of_optimizers
 from gradlab.tasks import metrics
 from gradlab.training.optimizers import optimizers
 from gradlab.training.schedules import schedules
@@ -49,7 +49,7 @@ class PartExplanation:
     doc: Docstring
     knobs: list[Knob]
     codes: list[SourceCode]
-    """Its own, and that of its twin in the glass engine, where it has one."""
+    """Its own, and that of its twin in the NumPy engine, where it has one."""
 
     plot: Plot | None
 
@@ -59,7 +59,7 @@ class PartExplanation:
         knobs = [] if kind == "metric" else list(Schema(function).knobs.values())
         drawn = kind == "schedule" and not schedules[own](_STEPS).words
         plot = schedule_curve(schedules[own](_STEPS), _STEPS) if drawn else None
-        twins = [t for t in vars(glass).values() if isinstance(t, type) and t.__name__.lower() == own]
+        twins = [t for t in vars(twins_of_optimizers).values() if isinstance(t, type) and t.__name__.lower() == own]
         codes = [SourceCode.of(function), *map(SourceCode.of_twin, twins if kind == "optimizer" else [])]
         return cls(name, Docstring.of(function), knobs, codes, plot)
 

@@ -123,7 +123,7 @@ def conform(
     roundings: int = ROUNDINGS,
     most_cases: int | None = None,
 ) -> None:
-    """Compare the block with a function of the glass engine and with other libraries: values and all gradients.
+    """Compare the block with a function of the NumPy engine and with other libraries: values and all gradients.
 
     `twin_call` calls the twin where that does not take the inputs, the weights and the options as they are. A peer is a
     class of torch.nn, or by its name a function that makes of a call what the block should. `about` says which calls,

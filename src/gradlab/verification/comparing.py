@@ -53,7 +53,7 @@ def flat(values: Any) -> list[Tensor]:
 
 
 def twin_difference(got: Any, twin: Callable[..., Any], *arguments: Any, **options: Any) -> float:
-    """The worst error of a value and its gradients, beside those of a function of the glass engine.
+    """The worst error of a value and its gradients, beside those of a function of the NumPy engine.
 
     The twin takes these arguments, tensors with a gradient as tensors of the engine and others as arrays.
     """
@@ -139,7 +139,7 @@ def cotangent(value: Tensor) -> Tensor:
 
 
 def array(value: Any) -> Any:
-    """A tensor as the glass engine takes it: an array, in float64 if it is of real numbers."""
+    """A tensor as the NumPy engine takes it: an array, in float64 if it is of real numbers."""
     if not isinstance(value, Tensor):
         return value
     value = value.detach().cpu()

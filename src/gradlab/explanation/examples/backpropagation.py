@@ -35,7 +35,7 @@ def nine_partials(x: tuple[float, float, float], w: tuple[float, ...]) -> list[f
 
 
 def gradient(value: Tensor, parameters: list[Tensor]) -> list[float]:
-    """As the glass engine finds it."""
+    """As the NumPy engine finds it."""
     for parameter in parameters:
         parameter.grad = None
     value.backward()

@@ -65,7 +65,7 @@ def _call(*weights: str, **options: Callable[[Any], Any]) -> Draw:
 
 
 def _twin(twin: Callable[..., Any]) -> Callable[..., Any]:
-    """The glass engine has tensors for what is differentiated, and arrays for edges."""
+    """The NumPy engine has tensors for what is differentiated, and arrays for edges."""
     return lambda x, edges, *weights, **options: twin(x, _plain(edges), *weights, **options)
 
 

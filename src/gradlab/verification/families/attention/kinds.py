@@ -27,7 +27,7 @@ KERNELS = ("attention.gaussian", "attention.boxcar", "attention.epanechnikov", "
 
 @dataclass(frozen=True)
 class Kind:
-    """How a block is drawn, and the function of the glass engine that is its twin."""
+    """How a block is drawn, and the function of the NumPy engine that is its twin."""
 
     twin: Callable[..., scratch.Tensor]
     settings: Callable[[Case], dict[str, Any]] = lambda case: {}
