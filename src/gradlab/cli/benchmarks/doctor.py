@@ -13,8 +13,8 @@ from gradlab.cli.output import table
 from gradlab.wording import counted
 
 _CORPORA = {
-    "Written to be judged": Path("tests/diagnosis/corpus"),
-    "As people met them": Path("tests/diagnosis/met"),
+    "Scripts of many authors": Path("tests/diagnosis/corpus"),
+    "Bugs that people met": Path("tests/diagnosis/met"),
 }
 
 
@@ -34,7 +34,7 @@ def doctor(
     """How often the doctor names the fault of a training script, and how often it finds one where there is none.
 
     Each script of the corpus runs under the doctor in a process of its own: faulty, repaired, and those that never had
-    a fault. Families that were set aside while the doctor was made are counted for themselves.
+    a fault. Held-out families, which were not used to develop the rules, are counted separately.
 
     Example: `gradlab bench doctor --only missing_zero_grad --only images`
 
@@ -79,8 +79,8 @@ def show_doctor(screen: Console, results: Sequence[CorpusPart]) -> None:
         failed = [[o.name, o.form, "; ".join(o.failures)] for o in part.outcomes if o.failures]
         changed = [[o.name, o.form, o.difference] for o in part.outcomes if o.difference]
         for title, middle, last, listed in (
-            ("Not in the first two", "fault", "found", missed),
-            ("False alarms", "form", "found", alarms),
+            ("Not in the first two", "fault", "findings", missed),
+            ("False alarms", "form", "findings", alarms),
             ("The doctor's own faults", "form", "failure", failed),
             ("Not the same without the doctor", "form", "difference", changed),
         ):
