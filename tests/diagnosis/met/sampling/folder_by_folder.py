@@ -13,10 +13,9 @@ X = X.astype(np.float32) / 16
 test = np.arange(len(y)) % 5 == 0
 folders = np.argsort(y[~test], kind="stable")
 train_x, train_y = X[~test][folders], y[~test][folders]
-train_loader = DataLoader(TensorDataset(torch.tensor(train_x), torch.tensor(train_y)), batch_size=32)  # FAULT
-train_loader = DataLoader(
-    TensorDataset(torch.tensor(train_x), torch.tensor(train_y)), batch_size=32, shuffle=True
-)  # REPAIRED
+train_set = TensorDataset(torch.tensor(train_x), torch.tensor(train_y))
+train_loader = DataLoader(train_set, batch_size=32)  # FAULT
+train_loader = DataLoader(train_set, batch_size=32, shuffle=True)  # REPAIRED
 test_loader = DataLoader(TensorDataset(torch.tensor(X[test]), torch.tensor(y[test])), batch_size=120)
 
 model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
