@@ -135,18 +135,9 @@ def _copied(record: Record, replay: Replay) -> None:
             continue
         if not torch.equal(target.reshape(tokens.shape), tokens) or any(torch.equal(a, tokens) for a in words):
             continue
-        model, at = replay.model(training=False), tokens.shape[1] // 2
-        changed = tokens.clone()
-        changed[:, at] = (tokens[:, at] + 1) % (int(tokens.max()) + 1)
-        with torch.no_grad():
-            before, again = (first(replay.output(model)) for _ in range(2))
-            after = first(replay.output(model, (*capture.args[:place], changed, *capture.args[place + 1 :])))
-        if before is None or again is None or after is None or not torch.equal(before, again):
-            continue
-        axis = _time_axis(before, tokens)
-        if axis is not None and before.shape == after.shape:
-            moved = before.select(axis, at) - after.select(axis, at)
-            record.probed.copied = float(moved.abs().max() / before.abs().max().clamp(min=1e-12))
+        moved = _moved(replay, place, tokens)
+        if moved is not None:
+            record.probed.copied = float(moved[1].max())
 
 
 def _repeated(record: Record, replay: Replay) -> None:
@@ -158,20 +149,30 @@ def _repeated(record: Record, replay: Replay) -> None:
         return
     if not torch.equal(target.reshape(tokens.shape), tokens) or bool((tokens == tokens[:, :1]).all()):
         return
-    model, at = replay.model(training=False), tokens.shape[1] // 2
+    moved = _moved(replay, 0, tokens)
+    # What sees all places may be meant to say them again, through something narrow.
+    if moved is not None and float(moved[0].max()) < 1e-5:
+        record.probed.itself = float(moved[1].max())
+
+
+def _moved(replay: Replay, place: int, tokens: Tensor) -> tuple[Tensor, Tensor] | None:
+    """How much outputs change, relative to the largest, with the input at the middle place: those before it, and there.
+
+    `place` is that of the tokens among the arguments. None where outputs are not the same twice, or have no such axis.
+    """
+    args, model, at = replay.capture.args, replay.model(training=False), tokens.shape[1] // 2
     changed = tokens.clone()
     changed[:, at] = (tokens[:, at] + 1) % (int(tokens.max()) + 1)
     with torch.no_grad():
-        before, again, after = (first(replay.output(model, (a,))) for a in (tokens, tokens, changed))
+        before, again = (first(replay.output(model)) for _ in range(2))
+        after = first(replay.output(model, (*args[:place], changed, *args[place + 1 :])))
     if before is None or again is None or after is None or not torch.equal(before, again):
-        return
+        return None
     axis = _time_axis(before, tokens)
     if axis is None or before.shape != after.shape:
-        return
+        return None
     moved = (before - after).abs() / before.abs().max().clamp(min=1e-12)
-    # What sees all places may be meant to say them again, through something narrow.
-    if float(moved.narrow(axis, 0, at).max()) < 1e-5:
-        record.probed.itself = float(moved.select(axis, at).max())
+    return moved.narrow(axis, 0, at), moved.select(axis, at)
 
 
 def _predicts_next(record: Record, replay: Replay, sequence: Tensor) -> bool:
