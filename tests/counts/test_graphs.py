@@ -40,7 +40,7 @@ def compiled(monkeypatch):
         return graph
 
     monkeypatch.setattr(torch, "compile", lambda function, **options: compile(function, backend=kept, **options))
-    monkeypatch.setattr(capture, "GraphStep", lambda step, device, at_once: step)
+    monkeypatch.setattr(capture, "GraphStep", lambda step, device, at_once, **options: step)
     yield graphs
     torch._dynamo.reset()
 

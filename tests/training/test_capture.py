@@ -45,7 +45,9 @@ def test_a_compiled_step_trains_as_the_plain_one_does(make_training, run):
 class OnTheCpu(GraphStep):
     """Steps that are made together, without a device to record them on."""
 
-    def __init__(self, step, device, at_once):
+    watch = None
+
+    def __init__(self, step, device, at_once, **options):
         self.step, self.guards, self.gradient_norms = step, step.guards, step.gradient_norms
         self.at_once, self.sizes = at_once, []
 

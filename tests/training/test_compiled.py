@@ -25,7 +25,7 @@ def compiler(monkeypatch):
     counter, compile = CompileCounterWithBackend("aot_eager"), torch.compile
     monkeypatch.setattr(torch, "compile", lambda function, **options: compile(function, backend=counter, **options))
     # Captured steps are for CUDA; what is in them is the same.
-    monkeypatch.setattr(capture, "GraphStep", lambda step, device, at_once: step)
+    monkeypatch.setattr(capture, "GraphStep", lambda step, device, at_once, **options: step)
     return counter
 
 
@@ -104,7 +104,7 @@ def test_what_the_compiler_cannot_do_runs_as_it_is(make_training, run, monkeypat
         return call() if at_once else call
 
     monkeypatch.setattr(torch, "compile", fails)
-    monkeypatch.setattr(capture, "GraphStep", lambda step, device, at_once: step)
+    monkeypatch.setattr(capture, "GraphStep", lambda step, device, at_once, **options: step)
     plain, compiled = (gpt(make_training, mode, dropout=0.3) for mode in ("eager", "compiled-graph"))
     run(plain)
     run(compiled)

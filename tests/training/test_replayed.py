@@ -1,84 +1,21 @@
 """Captured steps without a device: what a step computes is recorded op by op, and replayed on the same memory."""
 
-from contextlib import contextmanager, nullcontext
-
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch import nn
 
 from gradlab import specs
 from gradlab.data import Examples, Targets
 from gradlab.models import build_model
 from gradlab.registry import Part
 from gradlab.tasks.generative import Adversarial, PixelLikelihood
-from gradlab.training import capture, players
-from gradlab.training.guard import DeviceGuard
-
-
-class Recorder(TorchDispatchMode):
-    def __init__(self):
-        super().__init__()
-        self.calls, self.first = [], {}
-
-    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
-        for tensor in pytree.tree_leaves((args, kwargs)):
-            if isinstance(tensor, Tensor):
-                memory = tensor.untyped_storage()
-                if memory.data_ptr() not in self.first:  # as it was before anything was written to it
-                    self.first[memory.data_ptr()] = memory, memory.clone()
-        result = op(*args, **(kwargs or {}))
-        self.calls.append((op, args, kwargs or {}, result))
-        return result
-
-
-class Graph:
-    """As a CUDA graph: recording changes nothing, and replaying computes into the memory of the recording."""
-
-    @contextmanager
-    def recorded(self):
-        generator = torch.get_rng_state()
-        with Recorder() as self.recorder:
-            yield
-        torch.set_rng_state(generator)
-        for memory, before in self.recorder.first.values():
-            memory.copy_(before)
-
-    @torch.no_grad()
-    def replay(self):
-        for op, args, kwargs, result in self.recorder.calls:
-            again = op(*args, **kwargs)
-            for mine, new in zip(pytree.tree_leaves(result), pytree.tree_leaves(again), strict=True):
-                if isinstance(mine, Tensor) and mine.data_ptr() != new.data_ptr():
-                    mine.copy_(new)
-
-
-class Stream:
-    def wait_stream(self, other):
-        pass
-
-
-@pytest.fixture
-def device(monkeypatch):
-    """The CPU in the place of a CUDA device. Gives the memory pools of its recordings."""
-    pools = []
-    monkeypatch.setattr(torch.cuda, "Stream", Stream)
-    monkeypatch.setattr(torch.cuda, "current_stream", Stream)
-    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
-    monkeypatch.setattr(torch.cuda, "graph_pool_handle", object)
-    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
-    monkeypatch.setattr(torch.cuda, "graph", lambda graph, pool, stream: pools.append(pool) or graph.recorded())
-    flag = players.Flag(torch.device("cpu"), 0)
-    monkeypatch.setattr(players, "HostGuard", lambda: DeviceGuard(flag))
-    monkeypatch.setattr(capture, "_AT_ONCE_STEPS", 0)
-    return pools
+from gradlab.training import capture
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
 @pytest.mark.parametrize("plan", [{}, {"schedule": "cosine", "optimizer": "adamw"}], ids=str)
-def test_replayed_steps_train_as_plain_ones_do(make_training, run, device, monkeypatch, plan, at_once):
+def test_replayed_steps_train_as_plain_ones_do(make_training, run, recordings, monkeypatch, plan, at_once):
     monkeypatch.setattr(capture, "_AT_ONCE", at_once)
     trainings = {}
     for mode in ("eager", "graph"):
@@ -90,15 +27,15 @@ def test_replayed_steps_train_as_plain_ones_do(make_training, run, device, monke
         run(trainings[mode])
     plain, replayed = trainings.values()
     assert {count for _, count in replayed.step.captured} == {1, at_once}
-    assert len(device) == len(replayed.step.captured) > 1
-    assert len(set(map(id, device))) == 1  # one pool for all shapes
+    assert len(recordings) == len(replayed.step.captured) > 1
+    assert len(set(map(id, recordings))) == 1  # one pool for all shapes
     assert replayed.record.losses() == pytest.approx(plain.record.losses(), rel=1e-6)
     for name, value in plain.model.state_dict().items():
         torch.testing.assert_close(replayed.model.state_dict()[name], value, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
-def test_replayed_steps_hold_the_masks_of_pruned_weights(make_training, run, device, monkeypatch, at_once):
+def test_replayed_steps_hold_the_masks_of_pruned_weights(make_training, run, recordings, monkeypatch, at_once):
     monkeypatch.setattr(capture, "_AT_ONCE", at_once)
     models = {}
     for mode in ("eager", "graph"):
@@ -128,7 +65,7 @@ GENERATIVE = {
 @pytest.mark.parametrize("at_once", [1, 4])
 @pytest.mark.parametrize("kind", GENERATIVE)
 def test_replayed_steps_of_players_and_of_pixels_train_as_plain_ones_do(
-    make_training, run, device, monkeypatch, kind, at_once
+    make_training, run, recordings, monkeypatch, kind, at_once
 ):
     monkeypatch.setattr(capture, "_AT_ONCE", at_once)
     part, task, knobs = GENERATIVE[kind]

@@ -154,9 +154,10 @@ def test_a_step_is_captured_for_every_shape_of_any_part_of_a_batch(monkeypatch):
     class Bare(GraphStep):
         def __init__(self):
             self.lrs, self.rates, self.seen, self.captured, self.guards = torch.zeros(1), [], {}, {}, []
+            self.replays, self.watch, self.compares, self.unchecked = True, None, False, 0
 
-        def _eager(self, batch):
-            return {}
+        def _eager(self, batches):
+            return [{}]
 
         def _capture(self, batches):
             made.append(batches[0]["note"].shape[1])

@@ -226,6 +226,7 @@ def progress(screen: Console) -> Observer:
 def show_plan(screen: Console, experiment: Experiment) -> None:
     """What will be trained, before it is."""
     from gradlab.data.dataset import split_size
+    from gradlab.training.capture import mode_in_words
     from gradlab.training.preview import preview
     from gradlab.training.transfer import start_in_words
 
@@ -245,7 +246,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         "start": start_in_words(plan, experiment.steps),
         "plan": _planned(experiment, each),
         "schedule": preview(plan, experiment.steps),
-        "device": f"{experiment.device.type}{threads}, {experiment.mode} step",
+        "device": f"{experiment.device.type}{threads}, {mode_in_words(experiment.mode, experiment.mode_reason)}",
         "processes": processes(experiment),
         "initial loss": _initial(experiment),
     }

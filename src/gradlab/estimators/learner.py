@@ -88,12 +88,19 @@ class _Diary(Observer):
     """The mean loss of each epoch, and where the training stands when it ends."""
 
     def __init__(self) -> None:
-        self.losses: list[float] = []
+        self.lines: list[Line] = []
         self.standing: Checkpoint | None = None
+
+    @property
+    def losses(self) -> list[float]:
+        return [line["loss"] for line in self.lines]
 
     def log(self, training: Training, line: Line) -> None:
         if line["split"] == "train":
-            self.losses.append(line["loss"])
+            self.lines.append(line)
+
+    def rewind(self, training: Training) -> None:
+        self.lines = [line for line in self.lines if line["step"] <= training.progress.step]
 
     def end(self, training: Training) -> None:
         if training.progress.ended in ("finished", "patience"):

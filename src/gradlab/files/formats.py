@@ -31,6 +31,8 @@ class EnvironmentFile(TypedDict):
     threads: Annotated[int, Field(ge=1)]
     processes: NotRequired[Annotated[int, Field(ge=1)]]
     step: str
+    step_reason: NotRequired[str]
+    """Why the step is eager, where it could have been replayed."""
     command: NotRequired[str]
     started: NotRequired[str]
     code: NotRequired[dict[str, str]]

@@ -1,12 +1,13 @@
-"""Modules without what calling them costs: for one token that is more than what they compute.
+"""Modules that are exactly of a class that is known, so that something faster may stand for their calls.
 
 A block may have a method `bare` that gives its function. It stands for the block only where nothing could tell the two
 apart: what is not exactly a class that is known, or has a hook in it, is called as it is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import unwrap
+from types import MethodType
 from typing import Any, TypeAlias
 
 import torch.nn.functional as F
@@ -34,6 +35,75 @@ def is_itself(module: nn.Module, forward: Any) -> bool:
     same = forward is not None and getattr(module.forward, "__func__", None) is forward
     hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
     return same and not any(hooks) and not torch_modules._has_any_global_hook()  # type: ignore[no-untyped-call]
+
+
+# Modules of torch.nn whose work on a device depends on the values that they see, or on a state of the host.
+_DATA_DEPENDENT = {
+    "AdaptiveLogSoftmaxWithLoss",
+    "CTCLoss",
+    "EmbeddingBag",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
+}
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_DEPTH = 8  # of functions that are made of functions
+
+
+def hooked(model: nn.Module) -> str:
+    """The part of a model whose calls somebody listens to; "" if nobody does."""
+    parts = ((name, part) for name, part in model.named_modules() if any(getattr(part, kind) for kind in _HOOKS))
+    heard = next((name or type(part).__name__ for name, part in parts), "")
+    return heard or ("all modules" if torch_modules._has_any_global_hook() else "")  # type: ignore[no-untyped-call]
+
+
+def is_replayable(model: nn.Module) -> bool:
+    """Whether a model is known to do the same work on a device at every call: ours and torch's, with no hooks."""
+    return not hooked(model) and all(map(_is_known, model.modules()))
+
+
+def _is_known(module: nn.Module) -> bool:
+    kind = type(module)
+    standard = kind.__module__.startswith("torch.nn.modules.") and kind.__name__ not in _DATA_DEPENDENT
+    counts = isinstance(module, nn.modules.batchnorm._NormBase) and module.momentum is None
+    renormalizes = isinstance(module, nn.Embedding) and module.max_norm is not None
+    lazy = isinstance(module, nn.modules.lazy.LazyModuleMixin)
+    if counts or renormalizes or lazy or "forward" in vars(module):
+        return False
+    return (standard or is_ours(kind)) and not _first_foreign(vars(module).values(), 0)
+
+
+def is_ours(kind: type) -> bool:
+    """Whether a class is part of this package."""
+    return kind.__module__.partition(".")[0] == "gradlab"
+
+
+def foreign_function(value: Any, depth: int = 0) -> str:
+    """The name of a function that is neither ours nor of torch, or that is made of one; "" for anything else."""
+    if isinstance(value, partial):
+        return _first_foreign((value.func, *value.args, *value.keywords.values()), depth)
+    if isinstance(value, nn.Module):
+        return "" if is_replayable(value) else type(value).__name__
+    if not callable(value) or isinstance(value, type):
+        return ""
+    owner = getattr(value, "__self__", None)
+    if isinstance(value, MethodType) and is_ours(type(owner)):
+        held = (part for name, part in vars(owner).items() if name != "batch_metrics")  # which no step computes
+        return _first_foreign(held, depth)
+    kind = type(owner) if isinstance(value, MethodType) else value
+    module = getattr(kind, "__module__", None) or type(value).__module__
+    known = module.partition(".")[0] in ("gradlab", "torch", "builtins")
+    return "" if known else getattr(kind, "__name__", type(value).__name__)
+
+
+def _first_foreign(values: Iterable[Any], depth: int) -> str:
+    """Of what a function is made of, or a task keeps: functions alone, in objectives, or by their names."""
+    if depth > _DEPTH:
+        return "a function of functions"
+    for value in values:
+        parts = value.values() if isinstance(value, Mapping) else (getattr(value, "loss", value),)
+        if name := next(filter(None, (foreign_function(part, depth + 1) for part in parts)), ""):
+            return name
+    return ""
 
 
 def bare(module: nn.Module) -> Callable[..., Tensor]:

@@ -83,6 +83,10 @@ class RunFiles:
                 start.write(folder / "start")
         return cls(path)
 
+    def write_json(self, name: str, content: Any) -> None:
+        """Put the content in place of what a file holds."""
+        write_json(self.path / name, content)
+
     @cached_property
     def recipe(self) -> Recipe:
         return Recipe.read(self.path / "recipe.toml")

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from gradlab import kernels
+from gradlab.kernels.graphs import recording
 
 _LEAST = 16  # tokens for which a recording, some milliseconds, is worth it
 
@@ -135,7 +136,7 @@ def recorded(
             step()  # as it is, once: libraries load their kernels and make their workspaces
         torch.cuda.current_stream(device).wait_stream(stream)
         restore()
-        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+        with recording(graph, stream, capture_error_mode="thread_local"):
             result = step()
     graph.replay()  # the first goes to the device only now
     restore()

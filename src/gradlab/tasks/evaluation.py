@@ -1,11 +1,13 @@
 """A model evaluated on a whole split, and applied to new inputs."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -23,16 +25,37 @@ from gradlab.tasks.objective import Loss, in_words, is_pair, named, with_sum
 if TYPE_CHECKING:
     from gradlab.tasks.task import Supervised, Task
 
+Result = TypeVar("Result")
+
 _ROWS = 4096  # examples at a time: enough to fill any device, small enough for its memory
 _NUMBERS = 2**24  # outputs at a time: those of a text are as many as its tokens times the vocabulary
 _SEED = 2**31 + 11  # of what evaluations draw; nobody would take it for a training
 
 
+# Models whose forward, or whose loss, differentiates: they are evaluated with gradients on.
+_differentiating: WeakSet[nn.Module] = WeakSet()
+
+
 @contextmanager
 def inference(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode without gradients."""
-    with torch.inference_mode(), evaluating(model):
+    """Evaluation mode without gradients, unless the model cannot compute its outputs without them."""
+    with torch.enable_grad() if model in _differentiating else torch.inference_mode(), evaluating(model):
         yield
+
+
+def with_gradients_if_needed(model: Any, compute: Callable[[], Result]) -> Result:
+    """What a computation in inference gives; a model that differentiates in its forward is remembered as such."""
+    try:
+        return compute()
+    except RuntimeError as error:
+        if not re.search(r"grad|[Ii]nference tensor", str(error)) or model in _differentiating:
+            raise
+        _differentiating.add(model)
+        try:
+            return compute()
+        except RuntimeError:
+            _differentiating.discard(model)
+        raise
 
 
 def evaluate(model: nn.Module, task: "Task", split: Any, *, finished: bool = False) -> dict[str, float]:
@@ -40,10 +63,14 @@ def evaluate(model: nn.Module, task: "Task", split: Any, *, finished: bool = Fal
 
     Of a `finished` model that may be more.
     """
-    with in_evaluation(model):
-        if not finished:
-            return task.evaluate(model, split)
-        return task.evaluate_finished(model, split) | task.final_figures(model, split)
+
+    def figures() -> dict[str, float]:
+        with in_evaluation(model):
+            if not finished:
+                return task.evaluate(model, split)
+            return task.evaluate_finished(model, split) | task.final_figures(model, split)
+
+    return with_gradients_if_needed(model, figures)
 
 
 @contextmanager
@@ -83,8 +110,12 @@ def predict(model: nn.Module, inputs: Column, rows: int = _ROWS) -> Tensor:
     """Model outputs for all inputs, in evaluation mode, on the device of the inputs."""
     rows = at_once(rows, inputs)
     parts = (inputs[start : start + rows] for start in range(0, max(1, len(inputs)), rows))
-    with inference(model):
-        return torch.cat([model(sent(part, device_of(model))).to(part.device) for part in parts])
+
+    def outputs(part: Tensor) -> Tensor:
+        with inference(model):
+            return model(sent(part, device_of(model))).detach().to(part.device)  # type: ignore[no-any-return]
+
+    return torch.cat([with_gradients_if_needed(model, partial(outputs, part)) for part in parts])
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -133,7 +164,8 @@ def evaluate_supervised(
 def _apart(model: nn.Module, task: "Supervised", examples: Examples, rows: int) -> Iterator[tuple[Tensor, Batch]]:
     """The outputs for some rows after the other, beside the batch they are of."""
     for batch in examples.batches(rows):
-        yield task.forward(model, batch), batch
+        output = task.forward(model, batch)
+        yield output.detach() if isinstance(output, Tensor) else output, batch
 
 
 def _in_order(model: Any, examples: Examples) -> Iterator[tuple[Tensor, Batch]]:
@@ -178,10 +210,11 @@ def sums_over(
     sums: dict[str, Any] = {}
     counts: dict[str, Any] = {}
     share = parallel.share(split)
-    with torch.no_grad(), evaluating(model):  # no inference mode: a loss may ask for gradients inside of it
+    # No inference mode: a loss may ask for gradients inside of it.
+    with torch.set_grad_enabled(model in _differentiating), evaluating(model):
         for batch in share.batches(rows):
             for name, (total, count) in pairs(model, batch):
-                sums[name], counts[name] = sums.get(name, 0) + total.double(), counts.get(name, 0) + count
+                sums[name], counts[name] = sums.get(name, 0) + total.detach().double(), counts.get(name, 0) + count
     if share is not split:
         sums, counts = parallel.sums(sums), parallel.sums(counts)
     return {name: (float(sums[name]), float(counts[name])) for name in sums}

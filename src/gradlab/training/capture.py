@@ -1,6 +1,6 @@
 """Whether and how the step is compiled: decided by the recipe alone, so that a repeated run does the same."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,11 +10,16 @@ from torch import Tensor
 from gradlab import parallel
 from gradlab.data import Batch
 from gradlab.data.batch import copied, key, tensors
+from gradlab.errors import GradlabError, one_line
+from gradlab.kernels.graphs import recording
 from gradlab.training.compiled import CompiledStep, fast_layers
 from gradlab.training.guard import Guard
 from gradlab.training.plan import Plan
+from gradlab.training.replay_check import ReplayDiffers, compare_replay
+from gradlab.training.replayable import is_known, listener
 from gradlab.training.small_update import small_update
 from gradlab.training.step import GradientStep, Step, Stepped, TurnsStep
+from gradlab.training.step_watch import StepWatch
 
 Mode = Literal["eager", "graph", "compiled", "compiled-graph"]
 
@@ -38,15 +43,31 @@ def choose_mode(plan: Plan, device: torch.device, steps: int, layer_flops: float
 
     `layer_flops` are the operations of the whole run, if it has layers to compile and batches of one shape.
     """
-    if plan.compile == "off" or plan.searches or parallel.count() > 1:
+    if plan.compile == "off" or plan.searches:
         return "eager"
-    wanted = plan.compile == "on"
+    required = plan.compile == "on"
     if device.type == "cuda":
         # The compiler times some kernels and takes the fastest, which may be another the next time.
-        if not plan.deterministic and (layer_flops >= _COMPILE_FLOPS or (wanted and layer_flops)):
+        if not plan.deterministic and (layer_flops >= _COMPILE_FLOPS or (required and layer_flops)):
             return "compiled-graph"
-        return "graph" if wanted or steps >= _GRAPH_STEPS else "eager"
-    return "compiled" if wanted else "eager"
+        return "graph" if required or steps >= _GRAPH_STEPS else "eager"
+    return "compiled" if required else "eager"
+
+
+def demanded(plan: Plan, mode: Mode, reason: str) -> Mode:
+    """The mode; refused where the plan asks for a fast step and there is none, for this reason."""
+    if plan.compile == "on" and mode == "eager":
+        raise GradlabError(f"train.compile=on asks for a compiled or replayed step, but {reason}. Leave it out.")
+    return mode
+
+
+def mode_in_words(mode: str, reason: str = "") -> str:
+    """How the step runs, and why it is eager where another form was possible.
+
+    >>> mode_in_words("eager", "net.py:12 reads a value back: z.mean().item()")
+    'eager step (net.py:12 reads a value back: z.mean().item())'
+    """
+    return f"{mode} step" + (f" ({reason})" if reason else "")
 
 
 def steps_at_once(mode: Mode, parameters: Sequence[Tensor], steps: int) -> int:
@@ -56,22 +77,38 @@ def steps_at_once(mode: Mode, parameters: Sequence[Tensor], steps: int) -> int:
 
 
 def in_mode(
-    step: Step, mode: Mode, device: torch.device, rows: int | None = None, at_once: int = 1, steps: int = 0
+    step: Step,
+    mode: Mode,
+    device: torch.device,
+    rows: int | None = None,
+    at_once: int = 1,
+    steps: int = 0,
+    replay: "Replay | None" = None,
 ) -> Step:
     """The step as the mode wants it: replayed, compiled, both, or as it is.
 
-    `rows` are those of most batches, `at_once` the steps that may be replayed together, and `steps` those of the run.
+    `rows` are those of most batches, `at_once` the steps that may be replayed together, `steps` those of the run, and
+    `replay` what a step that is not known to replay is checked by.
     """
     turns = step.steps if isinstance(step, TurnsStep) else [(step, 1.0)]
     if not all(isinstance(one, GradientStep) for one, _ in turns):
         return step
-    if mode in ("graph", "compiled-graph"):
-        for one, _ in turns:
-            assert isinstance(one, GradientStep)
+    ones: list[GradientStep] = [one for one, _ in turns]  # type: ignore[misc]
+    if device.type == "cuda" and parallel.count() == 1:
+        for one in ones:  # in an eager step too, so that both have the same bits
             one.small = small_update(one.optimizer, one.guard, one.plan, steps)
-    parts = [(_faster(one, mode, rows), multiple) for one, multiple in turns]  # type: ignore[arg-type]
+    watch = None
+    if mode in ("graph", "compiled-graph") and replay is not None and not all(map(is_known, ones)):
+        roots = {name: root for one in ones for name, root in one.roots.items()}
+        watch = StepWatch(roots, device, next(filter(None, map(listener, ones)), ""))
+    # Faster forms of layers are for steps that are known: another one must end with the bits of the eager step.
+    layers = mode if watch is None or replay is None or replay.demanded else "eager"
+    parts = [(_faster(one, layers, rows), multiple) for one, (_, multiple) in zip(ones, turns, strict=True)]
     step = TurnsStep(parts) if isinstance(step, TurnsStep) else parts[0][0]
-    return GraphStep(step, device, at_once) if mode in ("graph", "compiled-graph") else step
+    if device.type != "cuda" and mode not in ("graph", "compiled-graph"):
+        return step
+    replays = mode in ("graph", "compiled-graph")
+    return GraphStep(step, device, at_once, replays=replays, watch=watch, replay=replay)
 
 
 def _faster(step: GradientStep, mode: Mode, rows: int | None) -> Step:
@@ -82,43 +119,81 @@ def _faster(step: GradientStep, mode: Mode, rows: int | None) -> Step:
     return CompiledStep(step, layers, rows) if layers else step
 
 
+@dataclass(frozen=True)
+class Replay:
+    """What a training does about replays: the state that they change, and what follows where there are none."""
+
+    state: Callable[[], list[Tensor]]
+    """Weights, buffers, and what the optimizers and the average keep, on the device."""
+    keep: Callable[[], None]
+    """Remember where the training stands: a comparison begins."""
+    passed: Callable[[], None]
+    """The replays since the one before were right."""
+    refused: Callable[[str], None]
+    """The step is eager from now on, for this reason; raises where a fast one was demanded."""
+    demanded: bool = False
+
+
 class GraphStep:
     """The same step, recorded once for each shape of a batch and replayed by the device without Python.
 
     The first steps of each shape run as they are, so that resuming and starting do the same arithmetic. There are few
     shapes: a last batch may be smaller, and texts are padded to one of sixteen widths. With `at_once`, so many steps
     are also recorded in one graph, for batches that are known ahead: the same arithmetic again.
+
+    A step that is not known to do the same on the device every time has a `watch`. It is then replayed only if its
+    eager steps did nothing that a replay would not repeat, and each recording computes what the eager step computes.
     """
 
-    def __init__(self, step: Step, device: torch.device, at_once: int = 1):
+    def __init__(
+        self,
+        step: Step,
+        device: torch.device,
+        at_once: int = 1,
+        *,
+        replays: bool = True,
+        watch: StepWatch | None = None,
+        replay: Replay | None = None,
+    ):
         self.step, self.guards, self.gradient_norms = step, step.guards, step.gradient_norms
+        self.device, self.replays, self.watch, self.replay = device, replays, watch, replay
         self.at_once, self.lrs = at_once, torch.zeros(at_once, device=device)
         self.rates: list[float] = []  # those that are in `lrs`
         self.seen: dict[Any, int] = {}
         self.captured: dict[Any, _Captured] = {}
+        self.compares = False  # the next replay
+        self.unchecked = 0  # replays since the last comparison
         self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.pool = torch.cuda.graph_pool_handle()  # one for all shapes: only one of them is ever at work
 
     def __call__(self, batch: Batch, lr: float) -> Stepped:
         self._set([lr])
+        if not self.replays:
+            return self.step(batch, self.lrs[0])  # type: ignore[arg-type]
         shape = key(batch)
         if (shape, 1) not in self.captured:
             self.seen[shape] = self.seen.get(shape, 0) + 1
             if self.seen[shape] <= _WARMUP:
-                return self._eager(batch)
-            self.captured[shape, 1] = self._capture([batch])
-        return self.captured[shape, 1].replay(self.guards, [batch])[0]
+                return self._first(batch)
+        return self._replayed((shape, 1), [batch])[0]
 
     def several(self, batches: Sequence[Batch], lrs: Sequence[float]) -> list[Stepped]:
         """Steps on some batches, one after the other: in one replay where they are `at_once` of a shape met before."""
         shape = key(batches[0])
-        ready = self.seen.get(shape, 0) >= _WARMUP and len(batches) == self.at_once
+        ready = self.replays and self.seen.get(shape, 0) >= _WARMUP and len(batches) == self.at_once
         if not ready or any(key(batch) != shape for batch in batches[1:]):
             return [self(batch, lr) for batch, lr in zip(batches, lrs, strict=True)]
         self._set(lrs)
-        if (shape, self.at_once) not in self.captured:
-            self.captured[shape, self.at_once] = self._capture(batches)
-        return self.captured[shape, self.at_once].replay(self.guards, batches)
+        return self._replayed((shape, self.at_once), batches)
+
+    def compare(self) -> None:
+        """Let the next replay of a step that is not known be compared with eager steps."""
+        self.compares = self.watch is not None
+
+    def look(self) -> None:
+        """Stop replaying if something but a step has changed what Python reads: an evaluation, or an observer."""
+        if self.watch is not None and self.captured and not self.watch.read():
+            self._refuse(self.watch.reason)
 
     def _set(self, lrs: Sequence[float]) -> None:
         if self.rates[: len(lrs)] == list(lrs):
@@ -129,17 +204,87 @@ class GraphStep:
         else:
             self.lrs.copy_(torch.tensor(lrs), non_blocking=True)
 
-    def _eager(self, batch: Batch) -> Stepped:
+    def _first(self, batch: Batch) -> Stepped:
+        """An eager step of a shape that is to be recorded; the first of all makes what modules make once."""
+        if self.watch is None or (len(self.seen) == 1 and self.seen[key(batch)] == 1):
+            return self._eager([batch])[0]
+        with self.watch.watching():
+            stepped = self._eager([batch])[0]
+        if self.watch.reason:
+            self._refuse(self.watch.reason)
+        return stepped
+
+    def _eager(self, batches: Sequence[Batch]) -> list[Stepped]:
         # On a side stream, as a capture's warm-up must be.
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
-            stepped = self.step(batch, self.lrs[0])  # type: ignore[arg-type]
+            steps = [self.step(batch, lr) for batch, lr in zip(batches, self.lrs.unbind(), strict=False)]  # type: ignore[arg-type]
         torch.cuda.current_stream().wait_stream(self.stream)
-        return stepped
+        return steps
+
+    def _replayed(self, which: tuple[Any, int], batches: Sequence[Batch]) -> list[Stepped]:
+        if which not in self.captured:
+            try:
+                self.captured[which] = self._capture(batches)
+            except Exception as error:
+                self._give_up(f"it cannot be recorded: {one_line(error)}")
+                return self._eager(batches)
+            self.compare()
+        if self.compares:
+            return self._compared(self.captured[which], batches)
+        self.unchecked += 1
+        return self.captured[which].replay(self.guards, batches)
+
+    def _compared(self, captured: "_Captured", batches: Sequence[Batch]) -> list[Stepped]:
+        """Steps that are made by a replay and then eagerly, from the same state; the training goes on from the second."""
+        assert self.watch is not None and self.replay is not None
+        self.compares = False
+        self.replay.keep()
+        made: list[Stepped] = []
+        reasons: list[str] = []
+
+        def replayed() -> list[Tensor]:
+            return self._results(captured.replay(self.guards, batches))
+
+        def eager() -> list[Tensor]:
+            assert self.watch is not None
+            with self.watch.watching():
+                made[:] = self._eager(batches)
+            reasons.extend(filter(None, [self.watch.reason]))
+            return self._results(made)
+
+        guards = [tensor for guard in self.guards for tensor in guard.state]
+        state = [*self.replay.state(), *self.watch.state.tensors.values(), *guards]
+        reason = compare_replay(state, self.device, replayed, eager)
+        reason = reasons[0] if reasons else reason
+        if reason:
+            self._give_up(reason)
+            return made or self._eager(batches)
+        self.unchecked = 0
+        self.replay.passed()
+        return made
+
+    def _results(self, steps: Sequence[Stepped]) -> list[Tensor]:
+        """Losses, counts and norms of gradients."""
+        losses = [part for stepped in steps for loss in stepped.values() for part in loss if isinstance(part, Tensor)]
+        return [*losses, *(guard.norms for guard in self.guards if isinstance(guard.norms, Tensor))]
+
+    def _give_up(self, reason: str) -> None:
+        """No more replays; those that nobody has compared are to be made again."""
+        unchecked = self.unchecked
+        self._refuse(reason)
+        if unchecked:
+            raise ReplayDiffers(reason)
+
+    def _refuse(self, reason: str) -> None:
+        self.replays, self.compares, self.unchecked = False, False, 0
+        self.captured.clear()
+        if self.replay is not None:
+            self.replay.refused(reason)
 
     def _capture(self, batches: Sequence[Batch]) -> "_Captured":
         graph, mine = torch.cuda.CUDAGraph(), [copied(batch) for batch in batches]
-        with torch.cuda.graph(graph, pool=self.pool, stream=self.stream):
+        with recording(graph, self.stream, self.pool):
             steps = [self.step(batch, lr) for batch, lr in zip(mine, self.lrs.unbind(), strict=False)]  # type: ignore[arg-type]
             # In one tensor of each loss, so that all of them are copied at once.
             totals = {name: torch.stack([stepped[name][0] for stepped in steps]) for name in steps[0]}

@@ -64,8 +64,8 @@ class Checkup(Observer):
     ):
         self.log_path, self.knobs, self.words = log, knobs, words
         """`knobs` are those that the user can set beside the plan's, and `words` how they are called."""
-        self.source = Logged()
-        self.source.record.leaks = [record.Leak(**vars(leak)) for leak in leaks]
+        self.leaks = [record.Leak(**vars(leak)) for leak in leaks]
+        self.source = self._new_source()
         self.saved: dict[str, Any] = {}
         self.before: dict[str, Tensor] = {}
         self.logged = -1
@@ -113,6 +113,15 @@ class Checkup(Observer):
             self._read_log(training.progress.step)
             return  # the first steps are gone
         self._look_on(training)
+
+    def _new_source(self) -> Logged:
+        source = Logged()
+        source.record.leaks = self.leaks
+        return source
+
+    def rewind(self, training: Training) -> None:
+        self.source, self.logged = self._new_source(), -1
+        self.start(training)
 
     def _read_log(self, step: int) -> None:
         """Of a run that had no doctor when its checkpoint was saved."""

@@ -12,7 +12,7 @@ from torch.nn.modules.module import _has_any_global_hook
 from gradlab import kernels
 from gradlab.data import Batch
 from gradlab.data.batch import size
-from gradlab.errors import notice, one_line
+from gradlab.errors import TrainingError, notice, one_line
 from gradlab.nn.fused_layer import can_fuse, fused
 from gradlab.nn.transformer import Layer
 from gradlab.run.checkpoint import rng_state, set_rng_state
@@ -49,7 +49,9 @@ def fast_layers(step: GradientStep, *, compile: bool) -> list[Form]:
 
 
 class CompiledStep:
-    """The same step with its layers in a faster form, or without any its loss compiled; plain where that fails.
+    """The same step with its layers in a faster form, or without any its loss compiled.
+
+    Where the compiler fails, layers run as they are; a training that asked for a compiled step ends.
 
     The forms are in place only while the step runs: evaluation, decoding and copies have the model as it is. `rows`
     are those of the batches that are compiled: of all but the last of an epoch, which alone would not pay.
@@ -79,8 +81,13 @@ class CompiledStep:
         except NonFinite:
             raise
         except Exception as error:
+            if self.step.plan.compile == "on":
+                raise TrainingError(
+                    f"train.compile=on asks for a compiled step, but the compiler failed: {one_line(error)}. Leave "
+                    "train.compile out: the eager step computes the same."
+                ) from error
             self.compiled = []
-            notice(f"The step runs as it is: it could not be compiled ({one_line(error)}). See train.compile.")
+            notice(f"The layers run as they are: they could not be compiled ({one_line(error)}). See train.compile.")
             set_rng_state(before, device)
             return self.step(batch, lr)
         self.compiled = compiled

@@ -49,6 +49,9 @@ class LiveProgress(Observer):
         if name in line:
             self.bar.update(self.task, metric=f"{name} [bold]{line[name]:.4f}[/]")
 
+    def rewind(self, training: Training) -> None:
+        self.bar.update(self.task, completed=training.progress.step)
+
     def end(self, training: Training) -> None:
         self.bar.update(self.task, completed=training.progress.step)
         self.bar.stop()
@@ -89,6 +92,9 @@ class PlainProgress(Observer):
         shown = ("loss", *training.task.figure_names[:2])
         figures = ", ".join(f"{name} {line[name]:.4f}" for name in shown if name in line)
         self._report(training, f"validation {figures}")
+
+    def rewind(self, training: Training) -> None:
+        self.next = training.progress.step + self.interval
 
     def _report(self, training: Training, text: str) -> None:
         step = training.progress.step

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from gradlab import owners, parallel
 from gradlab.data import Dataset, Examples, Stream, load, sources
@@ -27,7 +27,7 @@ from gradlab.run import Run
 from gradlab.run.folder import BRING_BACK, new_path
 from gradlab.run.start import Start
 from gradlab.tasks import Task, evaluate, settled, tasks, wants
-from gradlab.tasks.evaluation import inference
+from gradlab.tasks.evaluation import inference, with_gradients_if_needed
 from gradlab.training import driver
 from gradlab.training.capture import Mode
 from gradlab.training.checks import check_precision, check_splits, check_task
@@ -104,6 +104,8 @@ class Experiment:
     plan: Plan
     device: torch.device
     mode: Mode
+    mode_reason: str
+    """Why the step of a run that has begun is eager, where it could have been replayed."""
     threads: int
     flops: int
     splits: Mapping[str, Any]
@@ -176,6 +178,7 @@ class Experiment:
             plan=plan,
             device=device,
             mode=mode or driver.mode_of(model, train, plan, cost, device=device),
+            mode_reason=begun.environment.get("step_reason", "") if begun and mode == "eager" else "",
             threads=threads or choose_threads(plan, driver.product_flops(cost, train, plan)),
             flops=cost.flops,
             splits={name: split.to(device) if hasattr(split, "to") else split for name, split in encoded.items()},
@@ -234,8 +237,12 @@ def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> Cos
         needed = task.output_shape(one)
         if needed is None:
             return cost
-        with inference(model):
-            outputs = task.forward(model, one)
+
+        def forward() -> Tensor:
+            with inference(model):
+                return task.forward(model, one)
+
+        outputs = with_gradients_if_needed(model, forward)
     if tuple(outputs.shape[1:]) != needed:
         raise GradlabError(
             f"model={recipe.model.name} gives outputs of shape {tuple(outputs.shape[1:])} for an example of "

@@ -160,6 +160,9 @@ class _History(Observer):
     def log(self, training: Training, line: Line) -> None:
         self.lines.append(copy.copy(line))
 
+    def rewind(self, training: Training) -> None:
+        self.lines[:] = [line for line in self.lines if line["step"] <= training.progress.step]
+
 
 class _Custom(Supervised):
     """A task with nothing but the user's own loss."""

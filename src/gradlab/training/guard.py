@@ -19,6 +19,10 @@ class Guard(Protocol):
     norms: list[float] | Tensor
     """The same for each parameter that has a gradient."""
 
+    @property
+    def state(self) -> list[Tensor]:
+        """What it keeps on the device from step to step."""
+
     def check(self, gradients: list[Tensor]) -> Tensor | None:
         """Note the norms. What it returns, if anything, is 1 where the update must be a no-op."""
 
@@ -28,6 +32,8 @@ class Guard(Protocol):
 
 class HostGuard:
     """On the CPU each step looks at its norm, and stops at once."""
+
+    state: list[Tensor] = []
 
     def __init__(self) -> None:
         self.norm: float | Tensor = math.nan
@@ -62,6 +68,10 @@ class DeviceGuard:
         self.flag, self.counts = flag, counts
         self.norm: float | Tensor = math.nan
         self.norms: list[float] | Tensor = []
+
+    @property
+    def state(self) -> list[Tensor]:
+        return [self.flag.bad, self.flag.steps]
 
     def check(self, gradients: list[Tensor]) -> Tensor:
         bad = self.flag.bad

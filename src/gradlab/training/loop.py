@@ -14,16 +14,18 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 
 from gradlab import parallel
 from gradlab.data import Batch, Epochs, Examples, Stream
-from gradlab.errors import NumericalError, TrainingError
+from gradlab.errors import NumericalError, TrainingError, notice
+from gradlab.nn.plain import is_ours
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
 from gradlab.tasks import Task, evaluate
 from gradlab.tasks.finite import check_losses, not_finite
 from gradlab.tasks.objective import with_sum
 from gradlab.training.average import Average
-from gradlab.training.capture import GraphStep, Mode, in_mode, steps_at_once
+from gradlab.training.capture import GraphStep, Mode, Replay, in_mode, mode_in_words, steps_at_once
 from gradlab.training.divergence import explain_divergence
 from gradlab.training.frozen import frozen_parts, hold_statistics
 from gradlab.training.guard import NonFinite
@@ -31,11 +33,14 @@ from gradlab.training.observers import Observer, restore_observers, snapshots
 from gradlab.training.optimizers import ClosureOptimizer, Parameters
 from gradlab.training.plan import Plan
 from gradlab.training.players import Groups, make_players, make_step
+from gradlab.training.replay_check import ReplayDiffers
 from gradlab.training.requests import Request, What
 from gradlab.training.schedules import Trace, schedules
 from gradlab.training.step import Step, Stepped, frozen_at, gradient_norm, learns_without_gradients
 from gradlab.training.streams import make_stream, read
 from gradlab.training.together import drawn, part_of
+
+_FIRST_COMPARISON = 1000  # steps: from then on, comparisons take less than a hundredth of the time
 
 Ended = Literal["", "finished", "patience", "interrupted", "diverged"]
 
@@ -84,6 +89,7 @@ class Training:
         self.masks = dict(masks or {})
         self.model, self.task, self.plan = model, task, plan
         self.mode, self.rate, self.observers = mode, rate, observers
+        self.mode_reason = ""  # why the step is eager, where it need not have been
         self.train = read(train, plan)
         self.validation = read(validation, plan) if validation is not None and len(validation) else None
         self.stream, self.called = make_stream(self.train, plan, model)
@@ -102,6 +108,9 @@ class Training:
         self.weight_norms: dict[str, float] = {}  # of the layers, before the last step that was logged
         self.progress = Progress()
         self.best_weights: Weights | None = None
+        self.compared: Checkpoint | None = None  # where the training stood when a replay was last compared
+        self.comparing: Checkpoint | None = None
+        self.next_comparison = 0
         self.pending: list[Stepped] = []  # steps whose losses are not yet in the window
         self.requests: deque[Request] = deque()
         self.alone = parallel.count() == 1
@@ -122,14 +131,22 @@ class Training:
                 self._evaluate()
             due = self._next_due()
             batches = self._batches() if not progress.ended else iter(())
-            for batch in batches:
+            while (batch := next(batches, None)) is not None:
                 watched = progress.step + 1 == due
                 before = [v.clone() for v in self.layers.values()] if watched and self._logs(due) else None
-                if progress.step + self.at_once < due and isinstance(step, GraphStep):
-                    self._several(step, [batch, *islice(batches, self.at_once - 1)])
-                else:
-                    self.pending.append(step(batch, self.lr(progress.step)))
-                    progress.step += 1
+                try:
+                    if progress.step + self.at_once < due and isinstance(step, GraphStep):
+                        self._several(step, [batch, *islice(batches, self.at_once - 1)])
+                    else:
+                        if due == self.total_steps and watched and isinstance(step, GraphStep):
+                            step.compare()  # what began late has not spoiled the end
+                        self.pending.append(step(batch, self.lr(progress.step)))
+                        progress.step += 1
+                except ReplayDiffers:
+                    self._go_back()
+                    progress, step = self.progress, self.step  # both are new
+                    batches, due = self._batches(), self._next_due()
+                    continue
                 if watched:
                     self._look(before)
                     if progress.step == self.thaw:
@@ -197,8 +214,52 @@ class Training:
         if type(self.stream) is Epochs:
             left = self.total_steps - self.progress.step
             self.at_once = steps_at_once(self.mode, self.parameters.tensors, left)
-        rows = self.stream.batch_size or None
-        return in_mode(step, self.mode, self.device, rows, self.at_once, self.total_steps)
+        rows, replay = self.stream.batch_size or None, self._replay()
+        return in_mode(step, self.mode, self.device, rows, self.at_once, self.total_steps, replay)
+
+    # Replays of a step that is not known to replay are compared with eager steps; see `capture.GraphStep`.
+
+    def _replay(self) -> Replay:
+        return Replay(self._live_tensors, self._keep, self._passed, self._refused, demanded=self.plan.compile == "on")
+
+    def _live_tensors(self) -> list[Tensor]:
+        """Weights, buffers, and what the optimizers and the average keep, on the device."""
+        buffers = [buffer for buffer in self.model.buffers() if buffer.layout == torch.strided]
+        beside = [player.optimizer.snapshot() for player in self.players]
+        beside += [] if self.average is None else [self.average.snapshot()]
+        tensors = [*self.model.parameters(), *buffers, *pytree.tree_leaves(beside)]
+        return [tensor for tensor in tensors if isinstance(tensor, Tensor) and tensor.device.type == self.device.type]
+
+    def _keep(self) -> None:
+        self.comparing = self.checkpoint()
+
+    def _passed(self) -> None:
+        """What came before is right; the next comparison is after twice as many steps."""
+        self.compared, self.comparing = self.comparing, None
+        self.next_comparison = max(_FIRST_COMPARISON, 2 * self.progress.step)
+
+    def _refused(self, reason: str) -> None:
+        self.mode, self.mode_reason = "eager", reason
+        self.at_once = 1
+        if self.plan.compile == "on":
+            raise TrainingError(
+                f"train.compile=on asks for a step that is replayed, but this one cannot be: {reason}. Leave "
+                "train.compile out: the eager step computes the same, more slowly."
+            )
+        if parallel.rank() == 0:
+            notice(f"device {self.device.type}, {mode_in_words(self.mode, reason)}")
+        for observer in self.observers:
+            observer.fallback(self)
+
+    def _go_back(self) -> None:
+        """Train again what was trained since the last comparison that passed."""
+        assert self.compared is not None, "the first replay is compared at once"
+        notice(f"Trained again from step {self.compared.step}, from which on replayed steps may have been wrong.")
+        self.pending.clear()
+        self.restore(self.compared)
+        for observer in self.observers:
+            observer.rewind(self)
+        self.step = self._make_step()
 
     def _batches(self) -> Iterator[Batch]:
         """From where the training stands to the end of the data, if they have one."""
@@ -229,13 +290,19 @@ class Training:
         self.progress.seconds = time.perf_counter() - self.began
         if before is not None:
             self._log(before)
-        if number % self.evaluate_every == 0 or number == self.total_steps:
+        evaluates = number % self.evaluate_every == 0 or number == self.total_steps
+        if evaluates:
             self._evaluate()
         if number == self.total_steps:
             self.progress.ended = "finished"
         for observer in self.observers:
             if observer.every and number % observer.every == 0:
                 observer.step(self)
+        if isinstance(self.step, GraphStep):
+            if evaluates or not all(is_ours(type(observer)) for observer in self.observers):
+                self.step.look()
+            if number >= self.next_comparison:
+                self.step.compare()
 
     def _check(self) -> None:
         """Before anything is logged or saved: has the device stopped updating, and are the weights numbers?"""

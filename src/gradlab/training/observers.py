@@ -2,7 +2,8 @@
 
 The loop calls, in this order: `start` once; after each step that is a multiple of an observer's `every`, its `step`;
 `log` with each line of the metrics log; `evaluation` with each evaluation's line (which `log` has seen too); `end`
-once, whatever the reason. At a step where several are due: log, evaluation, step.
+once, whatever the reason. At a step where several are due: log, evaluation, step. `fallback` and `rewind` come only
+where a step that was replayed is made eagerly instead.
 """
 
 from __future__ import annotations
@@ -51,6 +52,12 @@ class Observer:
     def request(self, training: Training, request: Request) -> None:
         """After the training has done what it was asked to (see `Training.request`), but for a stop."""
 
+    def fallback(self, training: Training) -> None:
+        """After the training has found that its step must be eager; `training.mode_reason` says why."""
+
+    def rewind(self, training: Training) -> None:
+        """After the training has gone back to an earlier step, from which it is repeated."""
+
     def end(self, training: Training) -> None:
         """After the last step; `training.progress.ended` says why it was the last."""
 
@@ -98,6 +105,10 @@ class MetricsLog(Observer):
         with write_errors(self.path, _go_on(self.path), TrainingError):
             while rest:
                 rest = rest[self.file.write(rest) :]
+
+    def rewind(self, training: Training) -> None:
+        self.end(training)
+        self.start(training)
 
     def request(self, training: Training, request: Request) -> None:
         self.step(training)  # a checkpoint may be written for it
@@ -158,6 +169,12 @@ class Checkpoints(Observer):
         self._wait()
         self.taken = time.monotonic()
         self.writing = self.writer.submit(self._write, training.checkpoint())
+
+    def rewind(self, training: Training) -> None:
+        self._wait()
+        if self.timer is not None:
+            self.timer.cancel()
+        self.start(training)
 
     def request(self, training: Training, request: Request) -> None:
         if request.what in ("save", "lr"):  # a resumed run must have the rate that was asked for

@@ -56,6 +56,9 @@ class SampleLog(Observer):
         self._draw(training)
         self._wait_for_next(training)
 
+    def rewind(self, training: Training) -> None:
+        self.start(training)
+
     def end(self, training: Training) -> None:
         if self.moments and training.progress.ended == "patience":  # else the last moment has been
             self._draw(training)

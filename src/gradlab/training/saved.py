@@ -31,6 +31,17 @@ Build = Callable[..., AbstractContextManager[Training]]
 """Gives a training in its settings, with the observers that it is called with."""
 
 
+class StepNote(Observer):
+    """Writes into the run that its step is eager, and why, so that resuming does the same at once."""
+
+    def __init__(self, run: Run):
+        self.run = run
+
+    def fallback(self, training: Training) -> None:
+        chosen = {"step": training.mode, "step_reason": training.mode_reason}
+        self.run.write_json("environment.json", {**self.run.environment, **chosen})
+
+
 def train_into(
     run: Run,
     build: Build,
@@ -50,6 +61,7 @@ def train_into(
     knobs = ["data", *run.recipe.flat()] if words is in_a_recipe else []
     checkup = Checkup(run.path / "metrics.jsonl", knobs, words, leaks) if plan.doctor and task.doctor else None
     keepers = [
+        StepNote(run),
         *([SampleLog(run.path / "samples", task, run.preprocessing)] if isinstance(task, Generative) else []),
         MetricsLog(run.path / "metrics.jsonl", plan.checkpoint_every),
         Checkpoints(run.checkpoints, plan.checkpoint_every, plan.checkpoints, plan.checkpoint_minutes),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -57,7 +57,8 @@ class GradientStep:
         number: int = 0,
     ):
         """`number` is that of the first step that it makes: parameters with a later start are left alone."""
-        self.loss, self.model, self.optimizer, self.name = loss, model, optimizer, name
+        self.loss = self.objective = loss
+        self.model, self.optimizer, self.name = model, optimizer, name
         self.guard, self.guards, self.after, self.plan = guard, [guard], after, plan
         moved = optimizer.parameters
         self.late = [start > number for start in moved.starts]
@@ -76,6 +77,11 @@ class GradientStep:
             self.loss = _in_bf16(loss, device.type)
         if plan.precision == "fp8":
             self.loss = _in_fp8(self.loss)
+
+    @property
+    def roots(self) -> dict[str, Any]:
+        """Everything in a step that need not be ours, by names."""
+        return {f"objective {self.name}": self.objective, "model": self.model, f"optimizer {self.name}": self.optimizer}
 
     def __call__(self, batch: Batch, lr: float | Tensor) -> Stepped:
         if self.backward is None:  # asked once, when observers have started: whoever listens is there by then

@@ -40,6 +40,10 @@ class TensorBoard(Observer):
                 self.writer.add_scalar(tag, value, line["step"])
             self.writer.flush()
 
+    def rewind(self, training: Training) -> None:
+        self.end(training)
+        self.start(training)
+
     def end(self, training: Training) -> None:
         if self.writer is not None:
             with self._errors():

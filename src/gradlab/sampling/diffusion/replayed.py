@@ -7,9 +7,9 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch.nn.modules import module as torch_modules
 
 from gradlab.nn.layout import channels_last
+from gradlab.nn.plain import is_replayable
 from gradlab.sampling.captured import recorded
 
 _recordings: WeakKeyDictionary[nn.Module, "tuple[Any, Recording]"] = WeakKeyDictionary()  # the last of each network
@@ -20,7 +20,7 @@ def network(model: Callable[..., Tensor], x: Tensor, labels: Tensor | None) -> C
 
     What a recorded one says is written over by its next call.
     """
-    if isinstance(model, nn.Module) and x.is_cuda and not torch.is_grad_enabled() and _repeats(model):
+    if isinstance(model, nn.Module) and x.is_cuda and not torch.is_grad_enabled() and is_replayable(model):
         channels_last(model)
         recording = _recording(model, x, labels)
         recording.start(labels)
@@ -70,14 +70,3 @@ def _recording(model: nn.Module, x: Tensor, labels: Tensor | None) -> Recording:
     if model not in _recordings or _recordings[model][0] != key:
         _recordings[model] = key, Recording(model, x, labels)
     return _recordings[model][1]
-
-
-def _repeats(model: nn.Module) -> bool:
-    """Whether a network is known to do the same on every call: all of it is ours or torch's, and nobody looks on."""
-    if torch_modules._global_forward_hooks or torch_modules._global_forward_pre_hooks:
-        return False
-    return all(
-        type(part).__module__.startswith(("gradlab.", "torch.nn."))
-        and not (part._forward_hooks or part._forward_pre_hooks or "forward" in vars(part))
-        for part in model.modules()
-    )

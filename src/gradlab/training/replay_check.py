@@ -1,0 +1,95 @@
+"""Replayed steps compared with eager ones from the same state, bit for bit."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from gradlab.process import free_memory
+from gradlab.run.checkpoint import rng_state, set_rng_state
+
+Tensors = Sequence[Tensor]
+Computed = Callable[[], Tensors]
+"""Makes steps; gives what they computed beside the state: losses, counts and norms of gradients."""
+
+Made = tuple[list[Tensor], dict[str, str]]
+"""The state and what was computed beside it, and where the generators stand."""
+
+_NOISE = 8.0  # times as far as two eager steps may be from each other
+
+
+class ReplayDiffers(Exception):
+    """A replay does not compute what the eager step does, or no longer does."""
+
+
+def compare_replay(state: Tensors, device: torch.device, replayed: Computed, eager: Computed) -> str:
+    """Make steps twice from one state; what differs, or "". The state is left as the eager steps make it.
+
+    Steps whose result is not the same twice, since sums are added in any order, are made eagerly once more: a replay
+    may then differ as they do among themselves.
+    """
+    state = list({_memory(tensor): tensor.detach() for tensor in state}.values())
+    place = _room(state, device)
+    if place is None:
+        return f"its state of {sum(t.nbytes for t in state) / 2**30:.1f} GB does not fit into memory a second time"
+    before, generators = _copied(state, place), rng_state(device)
+
+    def run(compute: Computed) -> Made:
+        for tensor, was in zip(state, before, strict=True):
+            tensor.copy_(was)
+        set_rng_state(generators, device)
+        computed = compute()
+        return _copied([*state, *computed], place), rng_state(device)
+
+    by_replay, by_eager = run(replayed), run(eager)
+    if _same(by_replay, by_eager):
+        return ""
+    once_more = run(eager)
+    if _same(by_eager, once_more):
+        return "a replayed step computes something else than the eager one"
+    noise, distances = _distances(by_eager[0], once_more[0]), _distances(by_replay[0], by_eager[0])
+    near = max(distances) <= _NOISE * max(noise) and by_replay[1] == by_eager[1]
+    return "" if near else "a replayed step is further from the eager one than another eager one is"
+
+
+def _memory(tensor: Tensor) -> tuple[object, ...]:
+    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+
+
+def _room(state: Tensors, device: torch.device) -> torch.device | None:
+    """Where there is memory for the state three times: on the device, on the host, or nowhere."""
+    needed = 3 * sum(tensor.nbytes for tensor in state)
+    if device.type == "cuda":
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        if 2 * needed <= torch.cuda.mem_get_info(device)[0] + unused:
+            return device
+    return torch.device("cpu") if 2 * needed <= free_memory() else None
+
+
+def _copied(tensors: Tensors, place: torch.device) -> list[Tensor]:
+    return [tensor.detach().to(place, copy=True) for tensor in tensors]
+
+
+def _same(one: Made, other: Made) -> bool:
+    """Every bit, so that NaN equals itself, and the generators."""
+    return one[1] == other[1] and all(map(torch.equal, map(_bits, one[0]), map(_bits, other[0])))
+
+
+def _bits(tensor: Tensor) -> Tensor:
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+
+def _distances(one: Tensors, other: Tensors) -> list[float]:
+    """The largest difference in each tensor, relative to its largest number."""
+    return [_distance(_real(a), _real(b)) for a, b in zip(one, other, strict=True)]
+
+
+def _real(tensor: Tensor) -> Tensor:
+    return (torch.view_as_real(tensor) if tensor.is_complex() else tensor).double()
+
+
+def _distance(a: Tensor, b: Tensor) -> float:
+    if not a.numel() or torch.equal(a, b):
+        return 0.0
+    distance = ((a - b).abs().max() / a.abs().max().clamp(min=torch.finfo(torch.float32).tiny)).item()
+    return distance if distance == distance else float("inf")
