@@ -89,7 +89,7 @@ def check_same(one, other):
 def together(monkeypatch):
     """Many steps in a replay, and comparisons, in short trainings too."""
     monkeypatch.setattr(capture, "_AT_ONCE_STEPS", 0)
-    monkeypatch.setattr(loop, "_FIRST_COMPARISON", 40)
+    monkeypatch.setattr(loop, "_FIRST_COMPARISON_OF_SMALL", 40)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -58,7 +58,7 @@ def test_a_replayed_network_draws_what_the_network_does(guidance, precision, off
     got = [task.from_noise(model, noise, request) for _ in range(2)]
     other = task.from_noise(model, noise, Request(labels=1 - labels, guidance=guidance))
     assert model in replayed._recordings
-    monkeypatch.setattr(replayed, "_repeats", lambda model: False)
+    monkeypatch.setattr(replayed, "is_replayable", lambda model: False)
     wanted = task.from_noise(model, noise, request)
     for samples in got:
         torch.testing.assert_close(samples, wanted, rtol=off, atol=off)

@@ -46,6 +46,11 @@ class OnTheCpu(GraphStep):
     """Steps that are made together, without a device to record them on."""
 
     watch = None
+    compares = False
+    replays = True
+
+    def can_replay(self, batches):
+        return True
 
     def __init__(self, step, device, at_once, **options):
         self.step, self.guards, self.gradient_norms = step, step.guards, step.gradient_norms

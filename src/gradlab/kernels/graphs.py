@@ -1,10 +1,23 @@
 """Recording a CUDA graph so that a recording that fails leaves nothing behind."""
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage collection meanwhile: a graph that it frees would end the recording of another."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextmanager
@@ -19,7 +32,7 @@ def recording(
     device = stream.device
     before, pool = torch.cuda.get_rng_state(device), pool or torch.cuda.graph_pool_handle()
     cause: BaseException | None = None
-    with torch.cuda.stream(torch.cuda.current_stream(device)):
+    with torch.cuda.stream(torch.cuda.current_stream(device)), _no_collection():
         try:
             with torch.cuda.graph(graph, pool=pool, stream=stream, **options):
                 try:

@@ -38,13 +38,7 @@ def is_itself(module: nn.Module, forward: Any) -> bool:
 
 
 # Modules of torch.nn whose work on a device depends on the values that they see, or on a state of the host.
-_DATA_DEPENDENT = {
-    "AdaptiveLogSoftmaxWithLoss",
-    "CTCLoss",
-    "EmbeddingBag",
-    "FractionalMaxPool2d",
-    "FractionalMaxPool3d",
-}
+_DATA_DEPENDENT = {"AdaptiveLogSoftmaxWithLoss", "CTCLoss", "EmbeddingBag"}
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _DEPTH = 8  # of functions that are made of functions
 

@@ -152,14 +152,14 @@ def unflatten(structure: Any, tensors: Weights) -> Any:
     return structure
 
 
-def copied(nested: Any) -> Any:
-    """The same nesting with every tensor copied to the CPU, apart from the live one."""
+def copied(nested: Any, place: torch.device | str = "cpu") -> Any:
+    """The same nesting with every tensor copied to a device, apart from the live one."""
     if isinstance(nested, Tensor):
-        return nested.detach().to("cpu", copy=True)
+        return nested.detach().to(place, copy=True)
     if isinstance(nested, dict):
-        return {k: copied(v) for k, v in nested.items()}
+        return {k: copied(v, place) for k, v in nested.items()}
     if isinstance(nested, (list, tuple)):
-        return [copied(v) for v in nested]
+        return [copied(v, place) for v in nested]
     return nested
 
 

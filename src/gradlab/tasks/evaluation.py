@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +19,7 @@ from gradlab.data.examples import Column, at_once
 from gradlab.data.text.windows import STRIPS
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.nn.modes import evaluating
+from gradlab.nn.plain import is_replayable
 from gradlab.tasks.metrics import Sums
 from gradlab.tasks.objective import Loss, in_words, is_pair, named, with_sum
 
@@ -38,8 +39,17 @@ _differentiating: WeakSet[nn.Module] = WeakSet()
 
 @contextmanager
 def inference(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode without gradients, unless the model cannot compute its outputs without them."""
-    with torch.enable_grad() if model in _differentiating else torch.inference_mode(), evaluating(model):
+    """Evaluation mode without gradients, unless the model cannot compute its outputs without them.
+
+    What a module of the user's computes here it may keep, and use again in training, which tensors of torch's
+    inference mode do not allow.
+    """
+    if model in _differentiating:
+        gradients: AbstractContextManager[Any] = torch.enable_grad()
+    else:
+        known = not isinstance(model, nn.Module) or is_replayable(model)
+        gradients = torch.inference_mode() if known else torch.no_grad()
+    with gradients, evaluating(model):
         yield
 
 
@@ -48,7 +58,8 @@ def with_gradients_if_needed(model: Any, compute: Callable[[], Result]) -> Resul
     try:
         return compute()
     except RuntimeError as error:
-        if not re.search(r"grad|[Ii]nference tensor", str(error)) or model in _differentiating:
+        about_gradients = re.search(r"grad|[Ii]nference tensor", str(error))
+        if not about_gradients or not isinstance(model, nn.Module) or model in _differentiating:
             raise
         _differentiating.add(model)
         try:

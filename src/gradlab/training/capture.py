@@ -1,8 +1,9 @@
 """Whether and how the step is compiled: decided by the recipe alone, so that a repeated run does the same."""
 
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ from gradlab.kernels.graphs import recording
 from gradlab.training.compiled import CompiledStep, fast_layers
 from gradlab.training.guard import Guard
 from gradlab.training.plan import Plan
-from gradlab.training.replay_check import ReplayDiffers, compare_replay
+from gradlab.training.replay_check import ReplayDiffers, compare_replay, distinct, find_room
 from gradlab.training.replayable import is_known, listener
 from gradlab.training.small_update import small_update
 from gradlab.training.step import GradientStep, Step, Stepped, TurnsStep
@@ -83,12 +84,12 @@ def in_mode(
     rows: int | None = None,
     at_once: int = 1,
     steps: int = 0,
-    replay: "Replay | None" = None,
+    owner: "ReplayOwner | None" = None,
 ) -> Step:
     """The step as the mode wants it: replayed, compiled, both, or as it is.
 
     `rows` are those of most batches, `at_once` the steps that may be replayed together, `steps` those of the run, and
-    `replay` what a step that is not known to replay is checked by.
+    `owner` the training, which a step that is not known to replay is compared in.
     """
     turns = step.steps if isinstance(step, TurnsStep) else [(step, 1.0)]
     if not all(isinstance(one, GradientStep) for one, _ in turns):
@@ -98,17 +99,17 @@ def in_mode(
         for one in ones:  # in an eager step too, so that both have the same bits
             one.small = small_update(one.optimizer, one.guard, one.plan, steps)
     watch = None
-    if mode in ("graph", "compiled-graph") and replay is not None and not all(map(is_known, ones)):
+    if mode in ("graph", "compiled-graph") and owner is not None and not all(map(is_known, ones)):
         roots = {name: root for one in ones for name, root in one.roots.items()}
         watch = StepWatch(roots, device, next(filter(None, map(listener, ones)), ""))
     # Faster forms of layers are for steps that are known: another one must end with the bits of the eager step.
-    layers = mode if watch is None or replay is None or replay.demanded else "eager"
+    layers = mode if watch is None or ones[0].plan.compile == "on" else "eager"
     parts = [(_faster(one, layers, rows), multiple) for one, (_, multiple) in zip(ones, turns, strict=True)]
     step = TurnsStep(parts) if isinstance(step, TurnsStep) else parts[0][0]
     if device.type != "cuda" and mode not in ("graph", "compiled-graph"):
         return step
     replays = mode in ("graph", "compiled-graph")
-    return GraphStep(step, device, at_once, replays=replays, watch=watch, replay=replay)
+    return GraphStep(step, device, at_once, replays=replays, watch=watch, owner=owner)
 
 
 def _faster(step: GradientStep, mode: Mode, rows: int | None) -> Step:
@@ -119,19 +120,20 @@ def _faster(step: GradientStep, mode: Mode, rows: int | None) -> Step:
     return CompiledStep(step, layers, rows) if layers else step
 
 
-@dataclass(frozen=True)
-class Replay:
-    """What a training does about replays: the state that they change, and what follows where there are none."""
+class ReplayOwner(Protocol):
+    """A training whose step may be replayed."""
 
-    state: Callable[[], list[Tensor]]
-    """Weights, buffers, and what the optimizers and the average keep, on the device."""
-    keep: Callable[[], None]
-    """Remember where the training stands: a comparison begins."""
-    passed: Callable[[], None]
-    """The replays since the one before were right."""
-    refused: Callable[[str], None]
-    """The step is eager from now on, for this reason; raises where a fast one was demanded."""
-    demanded: bool = False
+    def live_tensors(self) -> list[Tensor]:
+        """Weights, buffers, and what the optimizers and the average keep, on the device."""
+
+    def begin_comparison(self, place: torch.device) -> None:
+        """Remember where the training stands, in memory of the place."""
+
+    def pass_comparison(self) -> None:
+        """The replays since the comparison before were right."""
+
+    def fall_back(self, reason: str) -> None:
+        """The step is eager from now on; raises where a fast one was demanded."""
 
 
 class GraphStep:
@@ -153,10 +155,12 @@ class GraphStep:
         *,
         replays: bool = True,
         watch: StepWatch | None = None,
-        replay: Replay | None = None,
+        owner: ReplayOwner | None = None,
     ):
         self.step, self.guards, self.gradient_norms = step, step.guards, step.gradient_norms
-        self.device, self.replays, self.watch, self.replay = device, replays, watch, replay
+        self.device, self.replays, self.watch = device, replays, watch
+        # Weakly: a cycle would keep graphs and their memory until somebody collects garbage.
+        self.owner: ReplayOwner | None = None if owner is None else weakref.proxy(owner)
         self.at_once, self.lrs = at_once, torch.zeros(at_once, device=device)
         self.rates: list[float] = []  # those that are in `lrs`
         self.seen: dict[Any, int] = {}
@@ -177,14 +181,17 @@ class GraphStep:
                 return self._first(batch)
         return self._replayed((shape, 1), [batch])[0]
 
-    def several(self, batches: Sequence[Batch], lrs: Sequence[float]) -> list[Stepped]:
-        """Steps on some batches, one after the other: in one replay where they are `at_once` of a shape met before."""
+    def can_replay(self, batches: Sequence[Batch]) -> bool:
+        """Whether steps on these batches are one replay: as many as are recorded together, of a shape met before."""
+        if not self.replays or self.compares or len(batches) != self.at_once:
+            return False
         shape = key(batches[0])
-        ready = self.replays and self.seen.get(shape, 0) >= _WARMUP and len(batches) == self.at_once
-        if not ready or any(key(batch) != shape for batch in batches[1:]):
-            return [self(batch, lr) for batch, lr in zip(batches, lrs, strict=True)]
+        return self.seen.get(shape, 0) >= _WARMUP and all(key(batch) == shape for batch in batches[1:])
+
+    def several(self, batches: Sequence[Batch], lrs: Sequence[float]) -> list[Stepped]:
+        """Steps on batches that `can_replay`, one after the other."""
         self._set(lrs)
-        return self._replayed((shape, self.at_once), batches)
+        return self._replayed((key(batches[0]), self.at_once), batches)
 
     def compare(self) -> None:
         """Let the next replay of a step that is not known be compared with eager steps."""
@@ -223,23 +230,27 @@ class GraphStep:
         return steps
 
     def _replayed(self, which: tuple[Any, int], batches: Sequence[Batch]) -> list[Stepped]:
-        if which not in self.captured:
-            try:
-                self.captured[which] = self._capture(batches)
-            except Exception as error:
-                self._give_up(f"it cannot be recorded: {one_line(error)}")
-                return self._eager(batches)
-            self.compare()
-        if self.compares:
+        new = which not in self.captured
+        if new and (failure := self._try_capture(which, batches)):
+            self._give_up(failure)
+            return self._eager(batches)
+        if self.compares or (new and self.watch is not None):
             return self._compared(self.captured[which], batches)
         self.unchecked += 1
         return self.captured[which].replay(self.guards, batches)
 
     def _compared(self, captured: "_Captured", batches: Sequence[Batch]) -> list[Stepped]:
-        """Steps that are made by a replay and then eagerly, from the same state; the training goes on from the second."""
-        assert self.watch is not None and self.replay is not None
+        """Steps made by a replay and then eagerly, from the same state; the training goes on from the second."""
+        assert self.watch is not None
+        assert self.owner is not None
         self.compares = False
-        self.replay.keep()
+        guards = [tensor for guard in self.guards for tensor in guard.state]
+        state = distinct([*self.owner.live_tensors(), *self.watch.state.tensors.values(), *guards])
+        place = find_room(state, self.device)
+        if place is None:
+            self._give_up(f"its state of {sum(t.nbytes for t in state) / 2**30:.1f} GB does not fit into memory again")
+            return self._eager(batches)
+        self.owner.begin_comparison(place)
         made: list[Stepped] = []
         reasons: list[str] = []
 
@@ -253,15 +264,12 @@ class GraphStep:
             reasons.extend(filter(None, [self.watch.reason]))
             return self._results(made)
 
-        guards = [tensor for guard in self.guards for tensor in guard.state]
-        state = [*self.replay.state(), *self.watch.state.tensors.values(), *guards]
-        reason = compare_replay(state, self.device, replayed, eager)
-        reason = reasons[0] if reasons else reason
-        if reason:
-            self._give_up(reason)
-            return made or self._eager(batches)
-        self.unchecked = 0
-        self.replay.passed()
+        reason = compare_replay(state, place, self.device, replayed, eager)
+        if reasons or reason:
+            self._give_up(reasons[0] if reasons else reason)
+        else:
+            self.unchecked = 0
+            self.owner.pass_comparison()
         return made
 
     def _results(self, steps: Sequence[Stepped]) -> list[Tensor]:
@@ -279,8 +287,16 @@ class GraphStep:
     def _refuse(self, reason: str) -> None:
         self.replays, self.compares, self.unchecked = False, False, 0
         self.captured.clear()
-        if self.replay is not None:
-            self.replay.refused(reason)
+        if self.owner is not None:
+            self.owner.fall_back(reason)
+
+    def _try_capture(self, which: tuple[Any, int], batches: Sequence[Batch]) -> str:
+        """Record steps; why that is not possible, or "". The failure is gone by then, with what it held."""
+        try:
+            self.captured[which] = self._capture(batches)
+        except Exception as error:
+            return f"it cannot be recorded: {one_line(error)}"
+        return ""
 
     def _capture(self, batches: Sequence[Batch]) -> "_Captured":
         graph, mine = torch.cuda.CUDAGraph(), [copied(batch) for batch in batches]

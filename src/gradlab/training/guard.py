@@ -33,9 +33,8 @@ class Guard(Protocol):
 class HostGuard:
     """On the CPU each step looks at its norm, and stops at once."""
 
-    state: list[Tensor] = []
-
     def __init__(self) -> None:
+        self.state: list[Tensor] = []
         self.norm: float | Tensor = math.nan
         self.norms: list[float] | Tensor = []
 

@@ -25,7 +25,7 @@ from gradlab.tasks import Task, evaluate
 from gradlab.tasks.finite import check_losses, not_finite
 from gradlab.tasks.objective import with_sum
 from gradlab.training.average import Average
-from gradlab.training.capture import GraphStep, Mode, Replay, in_mode, mode_in_words, steps_at_once
+from gradlab.training.capture import GraphStep, Mode, in_mode, mode_in_words, steps_at_once
 from gradlab.training.divergence import explain_divergence
 from gradlab.training.frozen import frozen_parts, hold_statistics
 from gradlab.training.guard import NonFinite
@@ -40,7 +40,10 @@ from gradlab.training.step import Step, Stepped, frozen_at, gradient_norm, learn
 from gradlab.training.streams import make_stream, read
 from gradlab.training.together import drawn, part_of
 
-_FIRST_COMPARISON = 1000  # steps: from then on, comparisons take less than a hundredth of the time
+# Steps after which comparisons take less than a hundredth of the time; each takes some 5 ms more than its step.
+_FIRST_COMPARISON, _FIRST_COMPARISON_OF_SMALL = 1000, 4000
+
+_HOST = torch.device("cpu")
 
 Ended = Literal["", "finished", "patience", "interrupted", "diverged"]
 
@@ -173,10 +176,15 @@ class Training:
         return progress
 
     def _several(self, step: GraphStep, batches: list[Batch]) -> None:
-        """Steps between which nothing is due."""
-        first = self.progress.step
-        self.pending += step.several(batches, [self.lr(first + i) for i in range(len(batches))])
-        self.progress.step += len(batches)
+        """Steps between which nothing is due: in one replay where that is possible."""
+        progress = self.progress
+        if step.can_replay(batches):
+            self.pending += step.several(batches, [self.lr(progress.step + i) for i in range(len(batches))])
+            progress.step += len(batches)
+            return
+        for batch in batches:
+            self.pending.append(step(batch, self.lr(progress.step)))
+            progress.step += 1
 
     def lr(self, step: int) -> float:
         """The learning rate of a step (the first is 0), by what is known before the next evaluation or request."""
@@ -214,15 +222,12 @@ class Training:
         if type(self.stream) is Epochs:
             left = self.total_steps - self.progress.step
             self.at_once = steps_at_once(self.mode, self.parameters.tensors, left)
-        rows, replay = self.stream.batch_size or None, self._replay()
-        return in_mode(step, self.mode, self.device, rows, self.at_once, self.total_steps, replay)
+        rows = self.stream.batch_size or None
+        return in_mode(step, self.mode, self.device, rows, self.at_once, self.total_steps, self)
 
     # Replays of a step that is not known to replay are compared with eager steps; see `capture.GraphStep`.
 
-    def _replay(self) -> Replay:
-        return Replay(self._live_tensors, self._keep, self._passed, self._refused, demanded=self.plan.compile == "on")
-
-    def _live_tensors(self) -> list[Tensor]:
+    def live_tensors(self) -> list[Tensor]:
         """Weights, buffers, and what the optimizers and the average keep, on the device."""
         buffers = [buffer for buffer in self.model.buffers() if buffer.layout == torch.strided]
         beside = [player.optimizer.snapshot() for player in self.players]
@@ -230,15 +235,18 @@ class Training:
         tensors = [*self.model.parameters(), *buffers, *pytree.tree_leaves(beside)]
         return [tensor for tensor in tensors if isinstance(tensor, Tensor) and tensor.device.type == self.device.type]
 
-    def _keep(self) -> None:
-        self.comparing = self.checkpoint()
+    def begin_comparison(self, place: torch.device) -> None:
+        """Remember where the training stands."""
+        self.comparing = self.checkpoint(place)
 
-    def _passed(self) -> None:
+    def pass_comparison(self) -> None:
         """What came before is right; the next comparison is after twice as many steps."""
         self.compared, self.comparing = self.comparing, None
-        self.next_comparison = max(_FIRST_COMPARISON, 2 * self.progress.step)
+        first = _FIRST_COMPARISON_OF_SMALL if self.at_once > 1 else _FIRST_COMPARISON
+        self.next_comparison = max(first, 2 * self.progress.step)
 
-    def _refused(self, reason: str) -> None:
+    def fall_back(self, reason: str) -> None:
+        """Make eager steps from now on."""
         self.mode, self.mode_reason = "eager", reason
         self.at_once = 1
         if self.plan.compile == "on":
@@ -454,17 +462,17 @@ class Training:
 
     # Saving and restoring.
 
-    def checkpoint(self) -> Checkpoint:
+    def checkpoint(self, place: torch.device = _HOST) -> Checkpoint:
         """Everything a resumed training needs, copied, so that it may be written while training goes on."""
         self._fold()
         progress = self.progress
         progress.seconds = time.perf_counter() - self.began
         return Checkpoint(
             step=progress.step,
-            model=copied(self.model.state_dict()),
-            optimizer=copied(self._beside()),
+            model=copied(self.model.state_dict(), place),
+            optimizer=copied(self._beside(), place),
             state={"progress": asdict(progress), "rng": rng_state(self.device)},
-            best=self._other_weights(),
+            best=self._other_weights(place),
             masks=self.masks,
         )
 
@@ -478,12 +486,12 @@ class Training:
         kept = {"stream": self.stream.snapshot(), "observers": snapshots(self.observers)}
         return {**beside, **{name: state for name, state in kept.items() if state}}
 
-    def _other_weights(self) -> Weights | None:
+    def _other_weights(self, place: torch.device) -> Weights | None:
         """The weights that the run would end with here, unless they are those that its next step starts from."""
         if self.average is None:
-            return copied(self.best_weights) if self.progress.best_step != self.progress.step else None
+            return copied(self.best_weights, place) if self.progress.best_step != self.progress.step else None
         with self.average.in_use():
-            weights: Weights = copied(self.model.state_dict() if self.best_weights is None else self.best_weights)
+            weights: Weights = copied(self.best_weights or self.model.state_dict(), place)
         return weights
 
     def restore(self, checkpoint: Checkpoint) -> None:

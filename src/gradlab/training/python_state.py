@@ -2,7 +2,7 @@
 
 import random
 import types
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -11,7 +11,7 @@ from hashlib import blake2b
 from itertools import chain
 from logging import Logger
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,7 +22,8 @@ from gradlab.diagnosis.watching.sites import of_a_package, users_site
 _MOST = 200_000  # values that are compared: a walk over them takes a fifth of a second
 _MOST_BYTES = 2**28  # of the arrays on the host that are compared
 _ATOMS = (type(None), bool, int, float, complex, str, bytes, range, slice, Enum, torch.dtype, torch.device, torch.Size)
-_PLAIN = (bool, int, float, str, type(None))
+_PLAIN = frozenset((bool, int, str, type(None)))
+_CONTAINERS = frozenset((dict, OrderedDict, list, set))
 _FIXED = (types.BuiltinFunctionType, np.ufunc, Logger, Thread, torch.layout, torch.memory_format)
 
 
@@ -30,8 +31,7 @@ class Incomparable(Exception):
     """Some value has a state that cannot be seen, or there are too many values."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a value is stored: a name in a class or a function."""
 
     owner: Any
@@ -84,7 +84,15 @@ class _Reader:
         self.waiting: deque[tuple[str, Any, Place]] = deque()
 
     def add(self, path: str, value: Any, place: Place) -> None:
-        self.waiting.append((path, value, place))
+        kind = type(value)
+        if kind in _PLAIN:
+            self.state.values[path] = "value", kind, value
+            self.state.places[path] = place
+        elif kind in _CONTAINERS and not value:  # most of the attributes of a module are empty
+            self.state.values[path] = "items", kind, 0
+            self.state.places[path] = place
+        else:
+            self.waiting.append((path, value, place))
 
     def read(self) -> None:
         while self.waiting:
@@ -137,7 +145,7 @@ class _Reader:
         return blake2b(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"").digest()
 
     def _sequence(self, path: str, values: Sequence[Any], place: Place) -> Any:
-        if all(type(v) in _PLAIN for v in values):
+        if all(type(v) in _PLAIN or type(v) is float for v in values):
             return "items", type(values), tuple(map(repr, values))
         for i, item in enumerate(values):
             self.add(f"{path}[{i}]", item, place)
@@ -145,7 +153,7 @@ class _Reader:
 
     def _parts(self, path: str, value: Any, place: Place) -> None:
         """What an object is made of."""
-        if isinstance(value, _FIXED) or isinstance(value, types.ModuleType):
+        if isinstance(value, (*_FIXED, types.ModuleType)):
             return
         if isinstance(value, types.FunctionType):
             self._function(path, value)
@@ -242,9 +250,8 @@ def _slots(kind: type) -> list[str]:
 
 def _holds_code(part: Any) -> bool:
     """Whether an attribute of an object of ours may be the user's: a function, or some by their names."""
-    return callable(part) or (
-        isinstance(part, Mapping) and any(callable(v) or hasattr(v, "loss") for v in part.values())
-    )
+    parts = part.values() if isinstance(part, Mapping) else (part,)
+    return any(callable(one) or hasattr(one, "loss") for one in parts)
 
 
 def _generator_state(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """Replayed steps compared with eager ones from the same state, bit for bit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ Computed = Callable[[], Tensors]
 Made = tuple[list[Tensor], dict[str, str]]
 """The state and what was computed beside it, and where the generators stand."""
 
+_COPIES = 6  # of the state: before, after a replay, after one or two eager steps, and in two checkpoints
 _NOISE = 8.0  # times as far as two eager steps may be from each other
 
 
@@ -22,16 +23,16 @@ class ReplayDiffers(Exception):
     """A replay does not compute what the eager step does, or no longer does."""
 
 
-def compare_replay(state: Tensors, device: torch.device, replayed: Computed, eager: Computed) -> str:
+def compare_replay(
+    state: Tensors, place: torch.device, device: torch.device, replayed: Computed, eager: Computed
+) -> str:
     """Make steps twice from one state; what differs, or "". The state is left as the eager steps make it.
+
+    Copies of the state are in memory of the `place`, see `find_room`.
 
     Steps whose result is not the same twice, since sums are added in any order, are made eagerly once more: a replay
     may then differ as they do among themselves.
     """
-    state = list({_memory(tensor): tensor.detach() for tensor in state}.values())
-    place = _room(state, device)
-    if place is None:
-        return f"its state of {sum(t.nbytes for t in state) / 2**30:.1f} GB does not fit into memory a second time"
     before, generators = _copied(state, place), rng_state(device)
 
     def run(compute: Computed) -> Made:
@@ -52,18 +53,19 @@ def compare_replay(state: Tensors, device: torch.device, replayed: Computed, eag
     return "" if near else "a replayed step is further from the eager one than another eager one is"
 
 
-def _memory(tensor: Tensor) -> tuple[object, ...]:
-    return tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+def distinct(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """Each memory once, detached."""
+    return list({(t.data_ptr(), t.shape, t.stride(), t.dtype): t.detach() for t in tensors}.values())
 
 
-def _room(state: Tensors, device: torch.device) -> torch.device | None:
-    """Where there is memory for the state three times: on the device, on the host, or nowhere."""
-    needed = 3 * sum(tensor.nbytes for tensor in state)
+def find_room(state: Tensors, device: torch.device) -> torch.device | None:
+    """Where there is memory for copies of the state and a checkpoint: on the device, on the host, or nowhere."""
+    needed = _COPIES * sum(tensor.nbytes for tensor in state)
     if device.type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        if 2 * needed <= torch.cuda.mem_get_info(device)[0] + unused:
+        if needed <= torch.cuda.mem_get_info(device)[0] + unused:
             return device
-    return torch.device("cpu") if 2 * needed <= free_memory() else None
+    return torch.device("cpu") if needed <= free_memory() else None
 
 
 def _copied(tensors: Tensors, place: torch.device) -> list[Tensor]:

@@ -172,9 +172,8 @@ def _generator_states(device: torch.device) -> dict[str, bytes]:
 def _random_line(functions: Iterable[types.FunctionType]) -> str:
     """The first line of the user's that names a source of random numbers."""
     for function in functions:
-        if (
-            line := _line_with(function.__code__, ("LOAD_GLOBAL",), {"random", "randrange", "np", "numpy"})
-        ) is not None:
+        line = _line_with(function.__code__, ("LOAD_GLOBAL",), {"random", "np", "numpy"})
+        if line is not None:
             return f"{users_site(function.__code__.co_filename, line)} "
     return "it "
 
@@ -196,10 +195,8 @@ def describe_change(place: Place, before: tuple[Any, ...], after: tuple[Any, ...
 def _line_of_change(owner: Any, name: str) -> str:
     """Where a class or a function changes something that it calls by this name: where it stores or else loads it."""
     if isinstance(owner, type):
-        methods = [
-            part for base in owner.__mro__ for part in vars(base).values() if isinstance(part, types.FunctionType)
-        ]
-        functions = [part for part in methods if part.__name__ != "__init__"]
+        parts = [part for base in owner.__mro__ for part in vars(base).values()]
+        functions = [part for part in parts if isinstance(part, types.FunctionType) and part.__name__ != "__init__"]
     else:
         functions = [owner] if isinstance(owner, types.FunctionType) else []
     for operations in _STORES, _LOADS:
