@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 import gradlab as gl
+from gradlab.kernels.graphs import recording
 from gradlab.training import capture, loop
 from gradlab.training.observers import Observer
 
@@ -121,15 +122,31 @@ def test_a_failed_recording_leaves_the_process_usable(monkeypatch, capsys):
         fit, mode = train(case, "auto")
         check_same(plain, fit)
         assert "it cannot be recorded" in mode.reason
-    memory = torch.cuda.memory_allocated()
-    for _ in range(3):
-        del fit
-        fit, _ = train(case, "auto")
-    assert torch.cuda.memory_allocated() <= memory
     monkeypatch.undo()
     fit, mode = train(CASES["dropout"], "auto")
     assert mode.mode == "graph"
     check_same(train(CASES["dropout"], "off")[0], fit)
+
+
+def test_failed_recordings_leave_no_memory_and_no_capture_behind():
+    stream, x = torch.cuda.Stream(), torch.ones(2**22, device="cuda")
+    x.sum().item()
+    reserved, generator = [], torch.cuda.get_rng_state()
+    for _ in range(4):
+        with pytest.raises(RuntimeError), recording(torch.cuda.CUDAGraph(), stream):
+            (torch.rand_like(x) * 2).sum().item()
+        with pytest.raises(KeyError), recording(torch.cuda.CUDAGraph(), stream):
+            raise KeyError(torch.rand_like(x).shape)
+        torch.cuda.empty_cache()
+        reserved.append(torch.cuda.memory_reserved())
+    assert reserved[-1] == reserved[0]
+    assert torch.equal(torch.cuda.get_rng_state(), generator)
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+    graph = torch.cuda.CUDAGraph()
+    with recording(graph, stream):
+        y = torch.rand_like(x)
+    graph.replay()
+    assert float(y.sum()) > 0
 
 
 def test_a_step_whose_sums_have_no_order_is_replayed_within_its_own_rounding():

@@ -215,6 +215,8 @@ class GraphStep:
         """An eager step of a shape that is to be recorded; the first of all makes what modules make once."""
         if self.watch is None or (len(self.seen) == 1 and self.seen[key(batch)] == 1):
             return self._eager([batch])[0]
+        if not self.captured:
+            self.watch.forget()
         with self.watch.watching():
             stepped = self._eager([batch])[0]
         if self.watch.reason:

@@ -114,6 +114,7 @@ class Training:
         self.compared: Checkpoint | None = None  # where the training stood when a replay was last compared
         self.comparing: Checkpoint | None = None
         self.next_comparison = 0
+        self.evaluations = 0
         self.pending: list[Stepped] = []  # steps whose losses are not yet in the window
         self.requests: deque[Request] = deque()
         self.alone = parallel.count() == 1
@@ -307,7 +308,10 @@ class Training:
             if observer.every and number % observer.every == 0:
                 observer.step(self)
         if isinstance(self.step, GraphStep):
-            if evaluates or not all(is_ours(type(observer)) for observer in self.observers):
+            # After evaluations ever more seldom, since those do the same every time.
+            self.evaluations += evaluates and self.validation is not None
+            first = evaluates and self.evaluations.bit_count() == 1
+            if first or not all(is_ours(type(observer)) for observer in self.observers):
                 self.step.look()
             if number >= self.next_comparison:
                 self.step.compare()

@@ -46,10 +46,13 @@ class StepWatch:
             self.reason = self.reason or describe_change(*change)
         return not self.reason
 
+    def forget(self) -> None:
+        """Take the state that is read next as it is: nothing has been recorded yet that depends on the last one."""
+        self.state = PythonState()
+
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Look at what is done meanwhile, which is an eager step."""
-        self.state = PythonState()
         if not self.read():
             yield
             return
