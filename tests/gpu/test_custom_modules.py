@@ -172,6 +172,15 @@ def test_a_demanded_fast_step_is_an_error_where_there_is_none():
     assert train(CASES["plain"], "on")[1].mode == "graph"
 
 
+def test_the_doctor_reports_what_host_reads_cost():
+    fit, _ = train(CASES["branch on a value"], "auto", doctor=True)
+    note = next(finding for finding in fit.findings if finding.slug == "host_reads")
+    assert note.severity == "note"
+    assert note.measured["reads"] == 1
+    assert 0 < note.measured["milliseconds"] < 1e3
+    assert "z.mean().item()" in note.evidence
+
+
 def test_a_resumed_run_repeats_the_eager_step_and_its_reason(tmp_path, capsys):
     case = CASES["annealed module"]
     with pytest.raises(Killed):

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from torch import nn
 
+from gradlab import fit
 from gradlab.errors import GradlabError
 from gradlab.files import remove
 from gradlab.run.checkpoint import (
@@ -238,3 +239,12 @@ def test_the_generator_goes_on_where_it_stood():
 def test_every_file_may_be_read_by_whom_the_umask_allows(tmp_path):
     path = write(tmp_path, sample())
     assert len({file.stat().st_mode for file in path.iterdir()}) == 1
+
+
+def test_a_sparse_buffer_is_refused_before_anything_is_written(tmp_path):
+    model = nn.Linear(4, 3)
+    model.register_buffer("edges", torch.eye(3).to_sparse())
+    data = torch.randn(12, 4), torch.arange(12) % 3
+    with pytest.raises(GradlabError, match=r"edges is sparse \(sparse_coo\).*persistent=False"):
+        fit(model, data, out=tmp_path / "run", epochs=1)
+    assert not (tmp_path / "run").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gradlab.errors import GradlabError
 from gradlab.files import check_sums, interpreting, json_text, read_json, write_folder, write_sums
@@ -49,6 +49,16 @@ class Checkpoint:
     def chosen_file(self) -> str:
         """Where the weights to use are, within the folder of checkpoints."""
         return f"{self.folder}/{'model' if self.best is None else 'best'}.safetensors"
+
+
+def check_saveable(model: nn.Module) -> None:
+    """Refuse weights and buffers that no checkpoint can hold."""
+    for name, tensor in model.state_dict().items():
+        if tensor.layout != torch.strided:
+            raise GradlabError(
+                f"{name} is sparse ({str(tensor.layout).removeprefix('torch.')}), which a checkpoint cannot hold. Make "
+                "it part of the code: self.register_buffer(NAME, TENSOR, persistent=False)."
+            )
 
 
 def write(folder: Path, checkpoint: Checkpoint, **failing: Any) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from gradlab.models.embedded import EmbeddedTable
 from gradlab.run.log import read_lines
 from gradlab.training.observers import Line, Observer
 from gradlab.training.recognition import recognised
+from gradlab.training.step_watch import HostWaits
 from gradlab.training.vocabulary import Words, in_a_recipe
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Checkup(Observer):
         self.leaks = [record.Leak(**vars(leak)) for leak in leaks]
         self.source = self._new_source()
         self.saved: dict[str, Any] = {}
+        self.waits: HostWaits | None = None
         self.before: dict[str, Tensor] = {}
         self.logged = -1
         self.verdict: Verdict | None = None
@@ -78,14 +80,17 @@ class Checkup(Observer):
 
     def snapshot(self) -> dict[str, Any]:
         self._save()
-        return {"fault": self.fault} if self.fault else self.saved
+        waits = {"waits": asdict(self.waits)} if self.waits is not None else {}
+        return {"fault": self.fault} if self.fault else {**self.saved, **waits}
 
     @_harmless
     def _save(self) -> None:
         self.saved = self.source.snapshot()
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.saved = state
+        self.saved = {name: value for name, value in state.items() if name != "waits"}
+        if "waits" in state:
+            self.waits = HostWaits(**state["waits"])
 
     @_harmless
     def start(self, training: Training) -> None:
@@ -162,6 +167,9 @@ class Checkup(Observer):
         elif line["split"] != "request":
             self.source.line(line)
 
+    def fallback(self, training: Training) -> None:
+        self.waits = training.host_waits
+
     @_harmless
     def end(self, training: Training) -> None:
         progress, plan = training.progress, training.plan
@@ -179,6 +187,8 @@ class Checkup(Observer):
         knobs = [*self.knobs, *(f"train.{key}" for key in vars(plan) if key not in refused)]
         verdict = advise(self.source, knobs, keeps_best=plan.keep == "best" and bool(progress.best))
         findings = [replace(finding, fix=self.words(finding.fix)) for finding in verdict.findings]
+        if self.waits is not None:
+            findings.append(host_reads(self.waits, progress.seconds / progress.step))
         self.verdict = replace(verdict, findings=findings)
 
     @contextmanager
@@ -194,6 +204,25 @@ class Checkup(Observer):
         finally:
             for fault in [*([self.fault] if self.fault else []), *(self.verdict.faults if self.verdict else [])]:
                 notice(f"The doctor failed, which is a fault of gradlab and did not touch the training: {fault}")
+
+
+def host_reads(waits: HostWaits, step_seconds: float) -> Finding:
+    """What it costs that the host reads values of the device in every step."""
+    times = "once" if waits.count == 1 else f"{waits.count} times"
+    return Finding(
+        slug="host_reads",
+        severity="note",
+        confidence=1.0,
+        since_step=0,
+        measured={"reads": waits.count, "milliseconds": 1e3 * waits.seconds, "step_milliseconds": 1e3 * step_seconds},
+        evidence=(
+            f"In each step the host waits for the device {times}, for {1e3 * waits.seconds:.2g} ms of the "
+            f"{1e3 * step_seconds:.2g} ms that a step takes: {waits.first}."
+        ),
+        fix="Keep the decision on the device (torch.where, a mask, a fixed size), or read values every 100 steps.",
+        title="values are read back from the device in every step",
+        meaning="The device idles while the host reads, and a step that waits cannot be replayed as a CUDA graph.",
+    )
 
 
 def tell(findings: Sequence[Finding]) -> None:

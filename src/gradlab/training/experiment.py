@@ -24,6 +24,7 @@ from gradlab.owners import Code
 from gradlab.recipe import Recipe
 from gradlab.registry import Part
 from gradlab.run import Run
+from gradlab.run.checkpoint import check_saveable
 from gradlab.run.folder import BRING_BACK, new_path
 from gradlab.run.start import Start
 from gradlab.tasks import Task, evaluate, settled, tasks, wants
@@ -169,6 +170,7 @@ class Experiment:
         check_players(model, task, plan)
         cost = _first_pass(recipe, model, task, train)
         # What would fail in the training is refused before there is a run folder.
+        check_saveable(model)
         driver.check(model, train, encoded["validation"], plan)
         return cls(
             recipe=recipe,
@@ -240,7 +242,8 @@ def _first_pass(recipe: Recipe, model: nn.Module, task: Task, train: Any) -> Cos
 
         def forward() -> Tensor:
             with inference(model):
-                return task.forward(model, one)
+                outputs: Tensor = task.forward(model, one)
+            return outputs
 
         outputs = with_gradients_if_needed(model, forward)
     if tuple(outputs.shape[1:]) != needed:

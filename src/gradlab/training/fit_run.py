@@ -11,6 +11,7 @@ from gradlab.models.cost import parameter_count
 from gradlab.recipe import FIT, Recipe
 from gradlab.registry import Part
 from gradlab.run import Run, open_run
+from gradlab.run.checkpoint import check_saveable
 from gradlab.specs import Array, Spec
 from gradlab.tasks import Task
 from gradlab.training import driver
@@ -24,6 +25,7 @@ def fit_run(out: Path, model: nn.Module, task: Task, splits: dict[str, Any], pla
     train, held = splits["train"], splits["validation"]
     dataset = Dataset.of(train, held if held is not None else (), spec=_spec(train))
     recipe = _recipe(out.name, model, task, plan)
+    check_saveable(model)
     if out.exists():
         run = open_run(out)
         _check_same(run, recipe, dataset)

@@ -37,6 +37,7 @@ from gradlab.training.replay_check import ReplayDiffers
 from gradlab.training.requests import Request, What
 from gradlab.training.schedules import Trace, schedules
 from gradlab.training.step import Step, Stepped, frozen_at, gradient_norm, learns_without_gradients
+from gradlab.training.step_watch import HostWaits
 from gradlab.training.streams import make_stream, read
 from gradlab.training.together import drawn, part_of
 
@@ -93,6 +94,7 @@ class Training:
         self.model, self.task, self.plan = model, task, plan
         self.mode, self.rate, self.observers = mode, rate, observers
         self.mode_reason = ""  # why the step is eager, where it need not have been
+        self.host_waits: HostWaits | None = None
         self.train = read(train, plan)
         self.validation = read(validation, plan) if validation is not None and len(validation) else None
         self.stream, self.called = make_stream(self.train, plan, model)
@@ -163,6 +165,7 @@ class Training:
             else:
                 self._check_ended()
         except NonFinite:
+            assert batch is not None
             progress.ended = "diverged"
             raise self._divergence(batch) from None
         except NumericalError:
@@ -250,6 +253,8 @@ class Training:
         """Make eager steps from now on."""
         self.mode, self.mode_reason = "eager", reason
         self.at_once = 1
+        if isinstance(self.step, GraphStep) and self.step.watch is not None:
+            self.host_waits = self.step.watch.waits
         if self.plan.compile == "on":
             raise TrainingError(
                 f"train.compile=on asks for a step that is replayed, but this one cannot be: {reason}. Leave "

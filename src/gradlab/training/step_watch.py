@@ -6,21 +6,33 @@ import random
 import re
 import sys
 import threading
+import time
 import types
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TextIO
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 
 from gradlab.diagnosis.watching.sites import site_of, users_site
 from gradlab.printable import printable
 from gradlab.training.python_state import Incomparable, Place, PythonState, read_python_state
 
 _WAITS = "called a synchronizing CUDA operation"
+
+
+@dataclass(frozen=True)
+class HostWaits:
+    """How often the host waited for the device in a step, for how long, and where first."""
+
+    count: int
+    seconds: float
+    first: str
 
 
 class StepWatch:
@@ -33,6 +45,7 @@ class StepWatch:
     def __init__(self, roots: Mapping[str, Any], device: torch.device, reason: str = ""):
         self.roots, self.device, self.reason = roots, device, reason
         self.state = PythonState()  # after the last step
+        self.waits: HostWaits | None = None
 
     def read(self) -> bool:
         """Read the Python state; False where it cannot be compared, or differs from that after the last step."""
@@ -57,10 +70,10 @@ class StepWatch:
             yield
             return
         generators = _generator_states(self.device)
-        with _host_waits(self.device) as waits, _output() as output:
+        with _host_waits(self.device) as (waits, timer), _output() as output:
             yield
         if waits:
-            self.reason = waits[0]
+            self.reason, self.waits = waits[0], HostWaits(len(waits), timer.seconds, waits[0])
         elif self.read():
             later = _generator_states(self.device)
             moved = [name for name, state in generators.items() if state != later[name]]
@@ -71,11 +84,12 @@ class StepWatch:
 
 
 @contextmanager
-def _host_waits(device: torch.device) -> Iterator[list[str]]:
-    """What makes the host wait for the device, with its line."""
+def _host_waits(device: torch.device) -> "Iterator[tuple[list[str], _WaitTimer]]":
+    """What makes the host wait for the device, with its line, and how long that takes."""
     waits: list[str] = []
+    timer = _WaitTimer(waits)
     if device.type != "cuda":
-        yield waits
+        yield waits, timer
         return
     before, show = torch.cuda.get_sync_debug_mode(), warnings.showwarning
 
@@ -91,9 +105,27 @@ def _host_waits(device: torch.device) -> Iterator[list[str]]:
         warnings.showwarning = note
         torch.cuda.set_sync_debug_mode("warn")
         try:
-            yield waits
+            with timer:
+                yield waits, timer
         finally:
             torch.cuda.set_sync_debug_mode(before)
+
+
+class _WaitTimer(TorchFunctionMode):
+    """Adds up how long those calls took in which the host waited."""
+
+    def __init__(self, waits: list[str]):
+        super().__init__()
+        self.waits, self.seconds = waits, 0.0
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        before, began = len(self.waits), time.perf_counter()
+        result = function(*args, **(kwargs or {}))
+        if len(self.waits) > before:
+            self.seconds += time.perf_counter() - began
+        return result
 
 
 def _frame_in_step() -> types.FrameType | None:
@@ -137,7 +169,7 @@ def _output() -> Iterator[list[str]]:
     """Lines of the step that write to standard output or error."""
     lines: list[str] = []
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (_Counted(stream, lines) for stream in before)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = (_Counted(stream, lines) for stream in before)
     try:
         yield lines
     finally:
