@@ -13,7 +13,7 @@ from torch import nn
 
 import gradlab as gl
 from gradlab.kernels.graphs import recording
-from gradlab.training import capture, loop
+from gradlab.training import capture, comparisons
 from gradlab.training.observers import Observer
 
 pytestmark = [
@@ -90,7 +90,7 @@ def check_same(one, other):
 def together(monkeypatch):
     """Many steps in a replay, and comparisons, in short trainings too."""
     monkeypatch.setattr(capture, "_AT_ONCE_STEPS", 0)
-    monkeypatch.setattr(loop, "_FIRST_COMPARISON_OF_SMALL", 40)
+    monkeypatch.setattr(comparisons, "_FIRST_OF_SMALL", 40)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,7 +11,7 @@ from torch import nn
 
 from gradlab.errors import TrainingError
 from gradlab.tasks.own import OwnTask
-from gradlab.training import capture, loop
+from gradlab.training import capture, comparisons
 from gradlab.training.observers import Observer
 
 STEPS = {"epochs": 12, "lr": 2.0**-6, "log_every": 24, "evaluate_every": 36, "keep": "last"}
@@ -157,7 +157,7 @@ EAGER = {
     NumPyNoise: r"draws from NumPy's random numbers",
     OwnGenerator: r"draws from the generator OwnGenerator.generator",
     OwnNumPyGenerator: r"draws from the generator OwnNumPyGenerator.noise",
-    FromAnIterator: r"scales is a cycle, of which nobody can see where it stands",
+    FromAnIterator: r"scales is a cycle, whose position cannot be read",
     Printing: r"test_unknown_steps.py:\d+ prints",
     Hooked: r"there is a hook on first",
     KeepingATensor: r"test_unknown_steps.py:\d+ replaces the tensor KeepingATensor.hidden",
@@ -209,7 +209,7 @@ def test_an_unknown_step_that_only_computes_is_replayed(trained, make, at_once, 
     plain, other = trained(make, "eager"), trained(make, "graph")
     assert other.mode == "graph"
     assert {count for _, count in other.step.captured} == {1, at_once}
-    assert other.compared.step >= STEPS["log_every"]
+    assert other.comparisons.passed.step >= STEPS["log_every"]
     check_same(plain, other)
 
 
@@ -262,7 +262,7 @@ def hidden():
 
 
 def test_steps_since_the_last_comparison_are_trained_again(trained, make_training, run, monkeypatch, hidden, capsys):
-    monkeypatch.setattr(loop, "_FIRST_COMPARISON", 24)
+    monkeypatch.setattr(comparisons, "_FIRST", 24)
     monkeypatch.setattr(capture.GraphStep, "look", lambda self: None)  # which would see it at once
     training = trained(Forgetting, "graph", observers=[Change()], epochs=20)
     assert training.mode == "eager"

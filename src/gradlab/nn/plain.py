@@ -43,7 +43,7 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 _DEPTH = 8  # of functions that are made of functions
 
 
-def hooked(model: nn.Module) -> str:
+def find_hook(model: nn.Module) -> str:
     """The part of a model whose calls somebody listens to; "" if nobody does."""
     parts = ((name, part) for name, part in model.named_modules() if any(getattr(part, kind) for kind in _HOOKS))
     heard = next((name or type(part).__name__ for name, part in parts), "")
@@ -52,10 +52,10 @@ def hooked(model: nn.Module) -> str:
 
 def is_replayable(model: nn.Module) -> bool:
     """Whether a model is known to do the same work on a device at every call: ours and torch's, with no hooks."""
-    return not hooked(model) and all(map(_is_known, model.modules()))
+    return not find_hook(model) and all(map(_is_standard, model.modules()))
 
 
-def _is_known(module: nn.Module) -> bool:
+def _is_standard(module: nn.Module) -> bool:
     kind = type(module)
     standard = kind.__module__.startswith("torch.nn.modules.") and kind.__name__ not in _DATA_DEPENDENT
     counts = isinstance(module, nn.modules.batchnorm._NormBase) and module.momentum is None

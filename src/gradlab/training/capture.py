@@ -17,7 +17,7 @@ from gradlab.training.compiled import CompiledStep, fast_layers
 from gradlab.training.guard import Guard
 from gradlab.training.plan import Plan
 from gradlab.training.replay_check import ReplayDiffers, compare_replay, distinct, find_room
-from gradlab.training.replayable import is_known, listener
+from gradlab.training.replayable import find_listener, is_standard
 from gradlab.training.small_update import small_update
 from gradlab.training.step import GradientStep, Step, Stepped, TurnsStep
 from gradlab.training.step_watch import StepWatch
@@ -55,7 +55,7 @@ def choose_mode(plan: Plan, device: torch.device, steps: int, layer_flops: float
     return "compiled" if required else "eager"
 
 
-def demanded(plan: Plan, mode: Mode, reason: str) -> Mode:
+def require_fast(plan: Plan, mode: Mode, reason: str) -> Mode:
     """The mode; refused where the plan asks for a fast step and there is none, for this reason."""
     if plan.compile == "on" and mode == "eager":
         raise GradlabError(f"train.compile=on asks for a compiled or replayed step, but {reason}. Leave it out.")
@@ -99,9 +99,9 @@ def in_mode(
         for one in ones:  # in an eager step too, so that both have the same bits
             one.small = small_update(one.optimizer, one.guard, one.plan, steps)
     watch = None
-    if mode in ("graph", "compiled-graph") and owner is not None and not all(map(is_known, ones)):
+    if mode in ("graph", "compiled-graph") and owner is not None and not all(map(is_standard, ones)):
         roots = {name: root for one in ones for name, root in one.roots.items()}
-        watch = StepWatch(roots, device, next(filter(None, map(listener, ones)), ""))
+        watch = StepWatch(roots, device, next(filter(None, map(find_listener, ones)), ""))
     # Faster forms of layers are for steps that are known: another one must end with the bits of the eager step.
     layers = mode if watch is None or ones[0].plan.compile == "on" else "eager"
     parts = [(_faster(one, layers, rows), multiple) for one, (_, multiple) in zip(ones, turns, strict=True)]
@@ -121,15 +121,15 @@ def _faster(step: GradientStep, mode: Mode, rows: int | None) -> Step:
 
 
 class ReplayOwner(Protocol):
-    """A training whose step may be replayed."""
+    """Whoever trains with a step that may be replayed."""
 
     def live_tensors(self) -> list[Tensor]:
         """Weights, buffers, and what the optimizers and the average keep, on the device."""
 
-    def begin_comparison(self, place: torch.device) -> None:
+    def begin(self, place: torch.device) -> None:
         """Remember where the training stands, in memory of the place."""
 
-    def pass_comparison(self) -> None:
+    def succeed(self) -> None:
         """The replays since the comparison before were right."""
 
     def fall_back(self, reason: str) -> None:
@@ -179,7 +179,7 @@ class GraphStep:
             self.seen[shape] = self.seen.get(shape, 0) + 1
             if self.seen[shape] <= _WARMUP:
                 return self._first(batch)
-        return self._replayed((shape, 1), [batch])[0]
+        return self._replay((shape, 1), [batch])[0]
 
     def can_replay(self, batches: Sequence[Batch]) -> bool:
         """Whether steps on these batches are one replay: as many as are recorded together, of a shape met before."""
@@ -191,7 +191,7 @@ class GraphStep:
     def several(self, batches: Sequence[Batch], lrs: Sequence[float]) -> list[Stepped]:
         """Steps on batches that `can_replay`, one after the other."""
         self._set(lrs)
-        return self._replayed((key(batches[0]), self.at_once), batches)
+        return self._replay((key(batches[0]), self.at_once), batches)
 
     def compare(self) -> None:
         """Let the next replay of a step that is not known be compared with eager steps."""
@@ -231,17 +231,17 @@ class GraphStep:
         torch.cuda.current_stream().wait_stream(self.stream)
         return steps
 
-    def _replayed(self, which: tuple[Any, int], batches: Sequence[Batch]) -> list[Stepped]:
+    def _replay(self, which: tuple[Any, int], batches: Sequence[Batch]) -> list[Stepped]:
         new = which not in self.captured
         if new and (failure := self._try_capture(which, batches)):
             self._give_up(failure)
             return self._eager(batches)
         if self.compares or (new and self.watch is not None):
-            return self._compared(self.captured[which], batches)
+            return self._compare(self.captured[which], batches)
         self.unchecked += 1
         return self.captured[which].replay(self.guards, batches)
 
-    def _compared(self, captured: "_Captured", batches: Sequence[Batch]) -> list[Stepped]:
+    def _compare(self, captured: "_Captured", batches: Sequence[Batch]) -> list[Stepped]:
         """Steps made by a replay and then eagerly, from the same state; the training goes on from the second."""
         assert self.watch is not None
         assert self.owner is not None
@@ -252,26 +252,26 @@ class GraphStep:
         if place is None:
             self._give_up(f"its state of {sum(t.nbytes for t in state) / 2**30:.1f} GB does not fit into memory again")
             return self._eager(batches)
-        self.owner.begin_comparison(place)
+        self.owner.begin(place)
         made: list[Stepped] = []
         reasons: list[str] = []
 
-        def replayed() -> list[Tensor]:
+        def compute_replay() -> list[Tensor]:
             return self._results(captured.replay(self.guards, batches))
 
-        def eager() -> list[Tensor]:
+        def compute_eager() -> list[Tensor]:
             assert self.watch is not None
             with self.watch.watching():
                 made[:] = self._eager(batches)
             reasons.extend(filter(None, [self.watch.reason]))
             return self._results(made)
 
-        reason = compare_replay(state, place, self.device, replayed, eager)
+        reason = compare_replay(state, place, self.device, compute_replay, compute_eager)
         if reasons or reason:
             self._give_up(reasons[0] if reasons else reason)
         else:
             self.unchecked = 0
-            self.owner.pass_comparison()
+            self.owner.succeed()
         return made
 
     def _results(self, steps: Sequence[Stepped]) -> list[Tensor]:

@@ -168,7 +168,7 @@ class Checkup(Observer):
             self.source.line(line)
 
     def fallback(self, training: Training) -> None:
-        self.waits = training.host_waits
+        self.waits = training.comparisons.host_waits
 
     @_harmless
     def end(self, training: Training) -> None:

@@ -14,7 +14,7 @@ from gradlab.data.graphs.preparation import GraphExamples
 from gradlab.models.cost import Cost, parameter_cost, pass_cost
 from gradlab.nn.layout import channels_last
 from gradlab.tasks import Task
-from gradlab.training.capture import Mode, choose_mode, demanded
+from gradlab.training.capture import Mode, choose_mode, require_fast
 from gradlab.training.carry import check_carry
 from gradlab.training.checks import check_plan, check_precision, check_processes, settle_precision
 from gradlab.training.compiled import repeated_layers
@@ -122,9 +122,9 @@ def mode_of(
     `steps` and `device` are those of the training, where they are not the plan's and that of the data.
     """
     if isinstance(train, GraphExamples):  # each batch is a graph of its own, with edges of its own
-        return demanded(plan, "eager", "each batch of graphs has edges of its own")
+        return require_fast(plan, "eager", "each batch of graphs has edges of its own")
     if parallel.count() > 1:
-        return demanded(plan, "eager", "several processes train together")
+        return require_fast(plan, "eager", "several processes train together")
     steps = steps or total_steps(train, plan)
     # Forward and, twice as much, backward. Texts of many lengths would be compiled for each of them.
     fixed = isinstance(train, Examples) and train.together and repeated_layers(model)

@@ -14,18 +14,17 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.utils import _pytree as pytree
 
 from gradlab import parallel
 from gradlab.data import Batch, Epochs, Examples, Stream
-from gradlab.errors import NumericalError, TrainingError, notice
-from gradlab.nn.plain import is_ours
+from gradlab.errors import NumericalError, TrainingError
 from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
 from gradlab.tasks import Task, evaluate
 from gradlab.tasks.finite import check_losses, not_finite
 from gradlab.tasks.objective import with_sum
 from gradlab.training.average import Average
-from gradlab.training.capture import GraphStep, Mode, in_mode, mode_in_words, steps_at_once
+from gradlab.training.capture import GraphStep, Mode, in_mode, steps_at_once
+from gradlab.training.comparisons import Comparisons
 from gradlab.training.divergence import explain_divergence
 from gradlab.training.frozen import frozen_parts, hold_statistics
 from gradlab.training.guard import NonFinite
@@ -37,12 +36,8 @@ from gradlab.training.replay_check import ReplayDiffers
 from gradlab.training.requests import Request, What
 from gradlab.training.schedules import Trace, schedules
 from gradlab.training.step import Step, Stepped, frozen_at, gradient_norm, learns_without_gradients
-from gradlab.training.step_watch import HostWaits
 from gradlab.training.streams import make_stream, read
 from gradlab.training.together import drawn, part_of
-
-# Steps after which comparisons take less than a hundredth of the time; each takes some 5 ms more than its step.
-_FIRST_COMPARISON, _FIRST_COMPARISON_OF_SMALL = 1000, 4000
 
 _HOST = torch.device("cpu")
 
@@ -94,7 +89,6 @@ class Training:
         self.model, self.task, self.plan = model, task, plan
         self.mode, self.rate, self.observers = mode, rate, observers
         self.mode_reason = ""  # why the step is eager, where it need not have been
-        self.host_waits: HostWaits | None = None
         self.train = read(train, plan)
         self.validation = read(validation, plan) if validation is not None and len(validation) else None
         self.stream, self.called = make_stream(self.train, plan, model)
@@ -113,10 +107,7 @@ class Training:
         self.weight_norms: dict[str, float] = {}  # of the layers, before the last step that was logged
         self.progress = Progress()
         self.best_weights: Weights | None = None
-        self.compared: Checkpoint | None = None  # where the training stood when a replay was last compared
-        self.comparing: Checkpoint | None = None
-        self.next_comparison = 0
-        self.evaluations = 0
+        self.comparisons = Comparisons(self)
         self.pending: list[Stepped] = []  # steps whose losses are not yet in the window
         self.requests: deque[Request] = deque()
         self.alone = parallel.count() == 1
@@ -129,7 +120,7 @@ class Training:
         progress = self.progress
         self.began = time.perf_counter() - progress.seconds
         self.model.train()
-        step = self.step = self._make_step()
+        step = self.make_step()
         for observer in self.observers:
             observer.start(self)
         try:
@@ -149,14 +140,14 @@ class Training:
                         self.pending.append(step(batch, self.lr(progress.step)))
                         progress.step += 1
                 except ReplayDiffers:
-                    self._go_back()
+                    self.comparisons.go_back()
                     progress, step = self.progress, self.step  # both are new
                     batches, due = self._batches(), self._next_due()
                     continue
                 if watched:
                     self._look(before)
                     if progress.step == self.thaw:
-                        step = self.step = self._make_step()
+                        step = self.make_step()
                     due = self._next_due()
                 if self.requests if self.alone else parallel.rung() or self._logs(progress.step):
                     self._answer()
@@ -211,7 +202,8 @@ class Training:
         """The length of the last step's gradient, of each parameter that has one; waits for the device."""
         return self.step.gradient_norms()
 
-    def _make_step(self) -> Step:
+    def make_step(self) -> Step:
+        """The step from where the training stands, in its mode."""
         after = []
         if self.average is not None:
             updates, average = self.players[-1].optimizer.step, self.average
@@ -227,53 +219,8 @@ class Training:
             left = self.total_steps - self.progress.step
             self.at_once = steps_at_once(self.mode, self.parameters.tensors, left)
         rows = self.stream.batch_size or None
-        return in_mode(step, self.mode, self.device, rows, self.at_once, self.total_steps, self)
-
-    # Replays of a step that is not known to replay are compared with eager steps; see `capture.GraphStep`.
-
-    def live_tensors(self) -> list[Tensor]:
-        """Weights, buffers, and what the optimizers and the average keep, on the device."""
-        buffers = [buffer for buffer in self.model.buffers() if buffer.layout == torch.strided]
-        beside = [player.optimizer.snapshot() for player in self.players]
-        beside += [] if self.average is None else [self.average.snapshot()]
-        tensors = [*self.model.parameters(), *buffers, *pytree.tree_leaves(beside)]
-        return [tensor for tensor in tensors if isinstance(tensor, Tensor) and tensor.device.type == self.device.type]
-
-    def begin_comparison(self, place: torch.device) -> None:
-        """Remember where the training stands."""
-        self.comparing = self.checkpoint(place)
-
-    def pass_comparison(self) -> None:
-        """What came before is right; the next comparison is after twice as many steps."""
-        self.compared, self.comparing = self.comparing, None
-        first = _FIRST_COMPARISON_OF_SMALL if self.at_once > 1 else _FIRST_COMPARISON
-        self.next_comparison = max(first, 2 * self.progress.step)
-
-    def fall_back(self, reason: str) -> None:
-        """Make eager steps from now on."""
-        self.mode, self.mode_reason = "eager", reason
-        self.at_once = 1
-        if isinstance(self.step, GraphStep) and self.step.watch is not None:
-            self.host_waits = self.step.watch.waits
-        if self.plan.compile == "on":
-            raise TrainingError(
-                f"train.compile=on asks for a step that is replayed, but this one cannot be: {reason}. Leave "
-                "train.compile out: the eager step computes the same, more slowly."
-            )
-        if parallel.rank() == 0:
-            notice(f"device {self.device.type}, {mode_in_words(self.mode, reason)}")
-        for observer in self.observers:
-            observer.fallback(self)
-
-    def _go_back(self) -> None:
-        """Train again what was trained since the last comparison that passed."""
-        assert self.compared is not None, "the first replay is compared at once"
-        notice(f"Trained again from step {self.compared.step}, from which on replayed steps may have been wrong.")
-        self.pending.clear()
-        self.restore(self.compared)
-        for observer in self.observers:
-            observer.rewind(self)
-        self.step = self._make_step()
+        self.step = in_mode(step, self.mode, self.device, rows, self.at_once, self.total_steps, self.comparisons)
+        return self.step
 
     def _batches(self) -> Iterator[Batch]:
         """From where the training stands to the end of the data, if they have one."""
@@ -312,14 +259,7 @@ class Training:
         for observer in self.observers:
             if observer.every and number % observer.every == 0:
                 observer.step(self)
-        if isinstance(self.step, GraphStep):
-            # After evaluations ever more seldom, since those do the same every time.
-            self.evaluations += evaluates and self.validation is not None
-            first = evaluates and self.evaluations.bit_count() == 1
-            if first or not all(is_ours(type(observer)) for observer in self.observers):
-                self.step.look()
-            if number >= self.next_comparison:
-                self.step.compare()
+        self.comparisons.after_events(evaluates and self.validation is not None)
 
     def _check(self) -> None:
         """Before anything is logged or saved: has the device stopped updating, and are the weights numbers?"""

@@ -27,11 +27,11 @@ _CONTAINERS = frozenset((dict, OrderedDict, list, set))
 _FIXED = (types.BuiltinFunctionType, np.ufunc, Logger, Thread, torch.layout, torch.memory_format)
 
 
-class Incomparable(Exception):
+class UnreadableState(Exception):
     """Some value has a state that cannot be seen, or there are too many values."""
 
 
-class Place(NamedTuple):
+class ValuePlace(NamedTuple):
     """Where a value is stored: a name in a class or a function."""
 
     owner: Any
@@ -44,12 +44,12 @@ class PythonState:
     """Values by their paths, and the tensors on the device among them."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, ValuePlace] = field(default_factory=dict)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     functions: list[types.FunctionType] = field(default_factory=list)
     """The user's, from which everything else was reached."""
 
-    def change(self, later: "PythonState") -> tuple[Place, Any, Any] | None:
+    def change(self, later: "PythonState") -> tuple[ValuePlace, Any, Any] | None:
         """The first value that differs: where it is, and what it was and is; None if all are the same."""
         if self.values == later.values:
             return None
@@ -72,7 +72,7 @@ def read_python_state(roots: Mapping[str, Any], device: torch.device) -> PythonS
     """
     reader = _Reader(device)
     for name, root in roots.items():
-        reader.add(name, root, Place(root, name, name))
+        reader.add(name, root, ValuePlace(root, name, name))
     reader.read()
     return reader.state
 
@@ -80,10 +80,10 @@ def read_python_state(roots: Mapping[str, Any], device: torch.device) -> PythonS
 class _Reader:
     def __init__(self, device: torch.device):
         self.device, self.state, self.bytes = device, PythonState(), 0
-        self.seen: dict[int, Any] = {}  # which also keeps temporary objects, so that no number is used twice
-        self.waiting: deque[tuple[str, Any, Place]] = deque()
+        self.seen: dict[int, Any] = {}  # keeps temporary objects alive too, so that each id stays unique
+        self.waiting: deque[tuple[str, Any, ValuePlace]] = deque()
 
-    def add(self, path: str, value: Any, place: Place) -> None:
+    def add(self, path: str, value: Any, place: ValuePlace) -> None:
         kind = type(value)
         if kind in _PLAIN:
             self.state.values[path] = "value", kind, value
@@ -100,9 +100,9 @@ class _Reader:
             self.state.values[path] = self._summary(path, value, place)
             self.state.places[path] = place
             if len(self.state.values) > _MOST:
-                raise Incomparable(f"more than {_MOST:,} Python values are in reach of it")
+                raise UnreadableState(f"more than {_MOST:,} Python values are in reach of it")
 
-    def _summary(self, path: str, value: Any, place: Place) -> Any:
+    def _summary(self, path: str, value: Any, place: ValuePlace) -> Any:
         """What is compared of a value itself; its parts are added to those that are still to be read."""
         if isinstance(value, _ATOMS):
             return "value", type(value), repr(value) if isinstance(value, float) else value
@@ -141,17 +141,17 @@ class _Reader:
     def _digest(self, array: np.ndarray[Any, Any]) -> bytes:
         self.bytes += array.nbytes
         if self.bytes > _MOST_BYTES:
-            raise Incomparable(f"more than {_MOST_BYTES >> 20} MB of arrays on the host are in reach of it")
+            raise UnreadableState(f"more than {_MOST_BYTES >> 20} MB of arrays on the host are in reach of it")
         return blake2b(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"").digest()
 
-    def _sequence(self, path: str, values: Sequence[Any], place: Place) -> Any:
+    def _sequence(self, path: str, values: Sequence[Any], place: ValuePlace) -> Any:
         if all(type(v) in _PLAIN or type(v) is float for v in values):
             return "items", type(values), tuple(map(repr, values))
         for i, item in enumerate(values):
             self.add(f"{path}[{i}]", item, place)
         return "items", type(values), len(values)
 
-    def _parts(self, path: str, value: Any, place: Place) -> None:
+    def _parts(self, path: str, value: Any, place: ValuePlace) -> None:
         """What an object is made of."""
         if isinstance(value, (*_FIXED, types.ModuleType)):
             return
@@ -159,7 +159,7 @@ class _Reader:
             self._function(path, value)
         elif isinstance(value, types.MethodType):
             self.add(path, value.__func__, place)
-            self.add(f"{path}.__self__", value.__self__, Place(type(value.__self__), "", path))
+            self.add(f"{path}.__self__", value.__self__, ValuePlace(type(value.__self__), "", path))
         elif isinstance(value, partial):
             self.add(f"{path}.func", value.func, place)
             self.add(f"{path}.args", value.args, place)
@@ -169,11 +169,11 @@ class _Reader:
         elif isinstance(value, property):
             self.add(path, value.fget, place)
         elif isinstance(value, type):
-            self._class(path, value)
+            self._class(value)
         elif hasattr(value, "__wrapped__"):
             self.add(path, value.__wrapped__, place)
         elif hasattr(value, "__next__"):
-            raise Incomparable(f"{path} is a {type(value).__name__}, of which nobody can see where it stands")
+            raise UnreadableState(f"{path} is a {type(value).__name__}, whose position cannot be read")
         else:
             self._object(path, value)
 
@@ -188,39 +188,43 @@ class _Reader:
         for name, part in attributes.items():
             if name in ("_parameters", "_buffers", "_modules") and isinstance(part, dict):
                 for key, item in part.items():
-                    self.add(f"{path}.{key}", item, Place(kind, key, f"{path}.{key}"))
+                    self.add(f"{path}.{key}", item, ValuePlace(kind, key, f"{path}.{key}"))
                 self.state.values[f"{path}.{name}"] = tuple(part)
-                self.state.places[f"{path}.{name}"] = Place(kind, name, path)
+                self.state.places[f"{path}.{name}"] = ValuePlace(kind, name, path)
             else:
-                self.add(f"{path}.{name}", part, Place(kind, name, f"{path}.{name}"))
+                self.add(f"{path}.{name}", part, ValuePlace(kind, name, f"{path}.{name}"))
         if not of_a_package(kind):
-            self.add(f"type({path})", kind, Place(kind, "", path))
+            self.add(f"type({path})", kind, ValuePlace(kind, "", path))
 
-    def _class(self, path: str, kind: type) -> None:
+    def _class(self, kind: type) -> None:
         for base in kind.__mro__:
             if not of_a_package(base):
                 for name, part in vars(base).items():
                     if not name.startswith("__") or isinstance(part, types.FunctionType):
-                        self.add(f"{base.__qualname__}.{name}", part, Place(base, name, f"{base.__qualname__}.{name}"))
+                        self.add(
+                            f"{base.__qualname__}.{name}", part, ValuePlace(base, name, f"{base.__qualname__}.{name}")
+                        )
 
     def _function(self, path: str, function: types.FunctionType) -> None:
         code = function.__code__
         name = function.__qualname__
         for variable, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
-                self.add(f"{path}.{variable}", cell.cell_contents, Place(function, variable, f"{variable} of {name}"))
+                self.add(
+                    f"{path}.{variable}", cell.cell_contents, ValuePlace(function, variable, f"{variable} of {name}")
+                )
             except ValueError:  # not yet filled
                 continue
         for part in (function.__defaults__, function.__kwdefaults__, vars(function)):
             if part:
-                self.add(f"{path}.{name}", part, Place(function, "", f"a default of {name}"))
+                self.add(f"{path}.{name}", part, ValuePlace(function, "", f"a default of {name}"))
         if users_site(code.co_filename, code.co_firstlineno) is None:
             return
         self.state.functions.append(function)
         names = set(_names(code))
         for variable in sorted(names & function.__globals__.keys()):
             value = function.__globals__[variable]
-            place = Place(function, variable, f"the global {variable}")
+            place = ValuePlace(function, variable, f"the global {variable}")
             if isinstance(value, types.ModuleType):
                 self._module(variable, value, names, function)
             elif not (isinstance(value, type) and of_a_package(value)):
@@ -231,7 +235,7 @@ class _Reader:
         if users_site(getattr(module, "__file__", None) or "<frozen >", 1) is None:
             return
         for name in sorted(names & vars(module).keys()):
-            self.add(f"{path}.{name}", getattr(module, name), Place(function, name, f"{path}.{name}"))
+            self.add(f"{path}.{name}", getattr(module, name), ValuePlace(function, name, f"{path}.{name}"))
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

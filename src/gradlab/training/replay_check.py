@@ -10,10 +10,10 @@ from gradlab.run.checkpoint import rng_state, set_rng_state
 
 Tensors = Sequence[Tensor]
 Computed = Callable[[], Tensors]
-"""Makes steps; gives what they computed beside the state: losses, counts and norms of gradients."""
+"""Makes steps, and returns what they computed apart from the state: losses, counts and norms of gradients."""
 
-Made = tuple[list[Tensor], dict[str, str]]
-"""The state and what was computed beside it, and where the generators stand."""
+Outcomes = tuple[list[Tensor], dict[str, str]]
+"""The state with what was computed, and where the generators stand."""
 
 _COPIES = 6  # of the state: before, after a replay, after one or two eager steps, and in two checkpoints
 _NOISE = 8.0  # times as far as two eager steps may be from each other
@@ -33,14 +33,14 @@ def compare_replay(
     Steps whose result is not the same twice, since sums are added in any order, are made eagerly once more: a replay
     may then differ as they do among themselves.
     """
-    before, generators = _copied(state, place), rng_state(device)
+    before, generators = _copies(state, place), rng_state(device)
 
-    def run(compute: Computed) -> Made:
+    def run(compute: Computed) -> Outcomes:
         for tensor, was in zip(state, before, strict=True):
             tensor.copy_(was)
         set_rng_state(generators, device)
         computed = compute()
-        return _copied([*state, *computed], place), rng_state(device)
+        return _copies([*state, *computed], place), rng_state(device)
 
     by_replay, by_eager = run(replayed), run(eager)
     if _same(by_replay, by_eager):
@@ -68,11 +68,11 @@ def find_room(state: Tensors, device: torch.device) -> torch.device | None:
     return torch.device("cpu") if needed <= free_memory() else None
 
 
-def _copied(tensors: Tensors, place: torch.device) -> list[Tensor]:
+def _copies(tensors: Tensors, place: torch.device) -> list[Tensor]:
     return [tensor.detach().to(place, copy=True) for tensor in tensors]
 
 
-def _same(one: Made, other: Made) -> bool:
+def _same(one: Outcomes, other: Outcomes) -> bool:
     """Every bit, so that NaN equals itself, and the generators."""
     return one[1] == other[1] and all(map(torch.equal, map(_bits, one[0]), map(_bits, other[0])))
 

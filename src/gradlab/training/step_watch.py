@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 from gradlab.diagnosis.watching.sites import site_of, users_site
 from gradlab.printable import printable
-from gradlab.training.python_state import Incomparable, Place, PythonState, read_python_state
+from gradlab.training.python_state import PythonState, UnreadableState, ValuePlace, read_python_state
 
 _WAITS = "called a synchronizing CUDA operation"
 
@@ -51,7 +51,7 @@ class StepWatch:
         """Read the Python state; False where it cannot be compared, or differs from that after the last step."""
         try:
             state = read_python_state(self.roots, self.device)
-        except Incomparable as error:
+        except UnreadableState as error:
             self.reason = self.reason or str(error)
             return False
         change, self.state = self.state.change(state) if self.state.values else None, state
@@ -169,14 +169,14 @@ def _output() -> Iterator[list[str]]:
     """Lines of the step that write to standard output or error."""
     lines: list[str] = []
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (_Counted(stream, lines) for stream in before)
+    sys.stdout, sys.stderr = (_WriteCounter(stream, lines) for stream in before)
     try:
         yield lines
     finally:
         sys.stdout, sys.stderr = before
 
 
-class _Counted:
+class _WriteCounter:
     """A stream that notes who writes to it; a progress bar, which another thread draws, is none of the step's."""
 
     def __init__(self, stream: TextIO, lines: list[str]):
@@ -213,7 +213,7 @@ def _random_line(functions: Iterable[types.FunctionType]) -> str:
     return "it "
 
 
-def describe_change(place: Place, before: tuple[Any, ...], after: tuple[Any, ...]) -> str:
+def describe_change(place: ValuePlace, before: tuple[Any, ...], after: tuple[Any, ...]) -> str:
     """A change of Python state in a step, with the line that makes it."""
     owner, kinds = place.owner, (before[0], after[0])
     name = f"{owner.__name__}.{place.name}" if isinstance(owner, type) and place.name else place.path
