@@ -65,7 +65,7 @@ def probe(
             raise GradlabError("INPUTS and --file are two things to look at: give one of them.")
         inputs = read_text(file)
     result = look(opened, inputs, split=split, examples=examples)
-    page = result.to_html(html or opened.path / "probe.html")
+    page = result.to_html(html or opened.output("probe.html"))
     if as_json:
         print_json({"run": run, **result.plain(), "page": str(page)})
         return
