@@ -6,7 +6,6 @@ SHA256SUMS lists.
 """
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,9 +28,9 @@ class FolderSums:
     def __init__(self, folder: Path):
         self.folder = folder
 
-    def create(self) -> None:
-        """Write them for all files below a new folder."""
-        self._write({name: [sha256(self.folder / name)] for name in relative_files(self.folder)})
+    def create(self, names: Iterable[str], advice: str = MAKE_ROOM, kind: type[GradlabError] = GradlabError) -> None:
+        """Write them for these files of a new folder."""
+        self._write({name: [sha256(self.folder / name)] for name in names}, advice, kind)
 
     def read(self) -> Sums:
         """The digests by the names of the files, which are relative to the folder."""
@@ -95,17 +94,6 @@ class FolderSums:
     def _damaged(self, name: str, advice: str) -> Damaged:
         return Damaged(self.folder / name, f"its SHA-256 is not the one in {SUMS}", advice)
 
-    def _write(self, sums: Sums, advice: str = MAKE_ROOM, kind: type[GradlabError] = GradlabError) -> None:
+    def _write(self, sums: Sums, advice: str, kind: type[GradlabError]) -> None:
         lines = [(name, digest) for name, digests in sorted(sums.items()) for digest in dict.fromkeys(digests)]
         write_file(self.folder / SUMS, sums_text(lines), advice, kind)
-
-
-def relative_files(folder: Path) -> list[str]:
-    """The files below a folder by their names relative to it, but for those that stand beside sums of their own."""
-    names = []
-    for parent, folders, files in os.walk(folder):
-        if SUMS in files and Path(parent) != folder:
-            folders.clear()
-        else:
-            names += [str(Path(parent, file).relative_to(folder)) for file in files if file != SUMS]
-    return sorted(names)

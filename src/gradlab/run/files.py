@@ -96,7 +96,7 @@ class RunFiles:
                 (folder / "code" / code.path.name).write_bytes(code.content)
             if start is not None:
                 start.write(folder / "start")
-            FolderSums(folder).create()
+            FolderSums(folder).create([*texts, *(f"code/{code.path.name}" for code in codes)])
         return cls(path)
 
     def read_text(self, name: str) -> str:
@@ -154,7 +154,9 @@ class RunFiles:
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of the metrics log; a last line cut short by a kill is left out."""
-        if _METRICS in self.sums.read():
+        if not (self.path / _METRICS).exists():
+            return []
+        if {_METRICS, _RESULT} & {*self.sums.read()}:
             self.sums.check(_METRICS, "Bring back a copy of it.")
         return [line for line, _ in read_lines(self.path / _METRICS)]
 
@@ -165,8 +167,8 @@ class RunFiles:
         return {**self.sums.read_json(_RESULT, Result, advice)} if (self.path / _RESULT).exists() else None
 
     def begin(self) -> None:
-        """Before the metrics log grows: it has no sum until the run is finished."""
-        self.sums.remove([_METRICS], f"Make room, then: {self.resume_command}", TrainingError)
+        """Before the metrics log grows: it has no sum until the run is finished, nor have old figures."""
+        self.sums.remove([_METRICS, _RESULT], f"Make room, then: {self.resume_command}", TrainingError)
 
     def conclude(self, figures: Mapping[str, Any]) -> None:
         """Write the final figures: the run is finished."""
@@ -233,6 +235,7 @@ class RunFiles:
             )
         for name in self.code:
             if not owners.named(name):
+                self.sums.check(f"code/{name}", f"Bring back a copy of {name}.")
                 raise GradlabError(
                     f"{self.path} was trained with {name}, a Python file that is not gradlab's. It is run only if you "
                     f"name it: --code {name}. There is a copy, {self.path / 'code' / name}: look at it before you name "

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from gradlab.errors import TrainingError, notice
-from gradlab.files import Damaged, FolderSums, delete, write_folder
+from gradlab.files import SUMS, Damaged, FolderSums, delete, write_errors
 from gradlab.files.tensors import load_tensors, save_tensors
 from gradlab.run.samples import Drawn
 
@@ -23,10 +23,12 @@ def write_samples(folder: Path, step: int, drawn: Drawn) -> None:
     tensors = {"x": torch.from_numpy(drawn.x).float()}
     if drawn.y is not None:
         tensors["y"] = torch.from_numpy(drawn.y)
-    if not folder.exists():
-        with write_folder(folder, "keep", advice, TrainingError) as new:
-            FolderSums(new).create()
-    with FolderSums(folder).new_file(samples_file(folder, step).name, advice, TrainingError) as file:
+    sums = FolderSums(folder)
+    if not (folder / SUMS).exists():
+        with write_errors(folder, advice, TrainingError):
+            folder.mkdir(exist_ok=True)
+        sums.create([], advice, TrainingError)
+    with sums.new_file(samples_file(folder, step).name, advice, TrainingError) as file:
         save_tensors(file, tensors)
 
 
