@@ -93,6 +93,14 @@ def test_a_file_is_sound_wherever_its_replacement_ends(
     assert {len(digests) for digests in sums.read().values()} == {1}
 
 
+def test_the_sums_of_an_empty_folder_list_nothing(tmp_path: Path) -> None:
+    sums = FolderSums(tmp_path)
+    sums.create([])
+    assert sums.read() == {}
+    sums.remove([])
+    assert (tmp_path / "SHA256SUMS").read_bytes() == b""
+
+
 def test_a_removed_file_is_listed_no_longer(sums: Sums) -> None:
     sums.remove(["other"])
     assert [*sums.read()] == ["file"]

@@ -32,8 +32,7 @@ def run_isolated(function: Callable[..., Any], *arguments: Any, subject: str, li
     child = context.Process(target=_send_result, args=(sender, function, arguments))
     with receiver, _running(child):
         sender.close()
-        multiprocessing.connection.wait([receiver, child.sentinel], limit)
-        in_time = receiver.poll() or not child.is_alive()
+        in_time = bool(multiprocessing.connection.wait([receiver, child.sentinel], limit))
         answer = _receive(receiver)
         child.join(_GRACE if in_time else 0)
     if answer is not None:

@@ -42,7 +42,7 @@ def parse_sums(text: bytes) -> list[tuple[str, str]]:
     >>> parse_sums(b'0f  a.json\n\\1e  b\\n\n')
     [('a.json', '0f'), ('b\n', '1e')]
     """
-    lines = [line.partition("  ") for line in os.fsdecode(text).removesuffix("\n").split("\n")]
+    lines = [line.partition("  ") for line in os.fsdecode(text).split("\n") if line]
     return [(_unescape(name), digest[1:]) if digest.startswith("\\") else (name, digest) for digest, _, name in lines]
 
 
