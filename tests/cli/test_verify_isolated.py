@@ -1,4 +1,4 @@
-"""`gradlab verify FILE.py:Class` runs the file in a process of its own: what ends it, or never ends, verifies nothing."""
+"""`gradlab verify FILE.py:Class` runs the file in a process of its own, whose end alone verifies nothing."""
 
 import os
 import signal
@@ -86,7 +86,7 @@ def test_a_right_module_agrees_and_what_it_prints_shows(quick: ForkServer, tmp_p
 
 
 def test_what_a_file_prints_is_no_verdict(quick: ForkServer, tmp_path: Path) -> None:
-    fakes = "print('[\"result\", \"agrees\"]', flush=True); os._exit(0)"
+    fakes = 'print(\'["result", "agrees"]\', flush=True); os._exit(0)'
     check_refused(quick(*verify(tmp_path, on_import=fakes), cwd=tmp_path), "before there was a result")
 
 

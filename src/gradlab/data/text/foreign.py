@@ -8,7 +8,6 @@ Qwen, BERT, T5 and Marian consist of, within bounds that they are far from.
 import base64
 import math
 import re
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,7 @@ _EXTENDED = re.compile(r"\(\?[a-z-]*x")  # where blanks mean nothing
 
 def check_foreign(content: dict[str, Any], where: Path | str) -> None:
     """Refuse what a tokenizer.json has beyond these bounds."""
-    with interpreting(where, _ADVICE):
+    with interpreting(where, "It must be a tokenizer.json."):
         for role, known in _KNOWN.items():
             parts = [*_parts(content.get(role))]
             if len(parts) > _MOST_PARTS:
@@ -135,5 +134,5 @@ def _longest_replacement(charsmap: str) -> float:
     packed = base64.b64decode(charsmap or "")
     if not packed:
         return 1.0
-    (size,) = struct.unpack_from("<I", packed)
-    return float(max(1, max(map(len, packed[4 + size :].split(b"\0")))))
+    texts = packed[4 + int.from_bytes(packed[:4], "little") :]
+    return float(max(1, *map(len, texts.split(b"\0"))))

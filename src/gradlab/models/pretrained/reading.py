@@ -52,7 +52,7 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
         for count in {row.count for row in architecture.rows}:
             if values[count] > _MOST_LAYERS:
                 raise ValueError(f"{values[count]:,} layers")
-        model = _build(architecture, values)
+        model = _build(architecture, values, path / CONFIG)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     rows = [row for row in architecture.layered(values) if row.ours in shapes]
     wanted: Shapes = {}
@@ -69,11 +69,13 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
     return model.eval()
 
 
-def _build(architecture: Architecture, values: Values) -> nn.Module:
+def _build(architecture: Architecture, values: Values, source: Path) -> nn.Module:
     """The model without memory for its weights, so that sizes of any kind are compared with the file's first."""
     try:
         with torch.device("meta"), _Undrawn():
             return architecture.build(values)
+    except GradlabError as error:
+        raise GradlabError(f"{source}: {error}") from None
     except RuntimeError as error:  # of torch, whose sizes are limited too
         raise ValueError(one_line(error)) from None
 
