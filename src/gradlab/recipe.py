@@ -116,7 +116,7 @@ class Recipe:
         return cls.from_toml(read_text(path), str(path))
 
     @classmethod
-    def of_run(cls, folder: Path) -> "Recipe":
+    def read_run(cls, folder: Path) -> "Recipe":
         """The recipe that a run was trained with; refused if its file has been changed since."""
         path = folder / RUN_RECIPE
         advice = (

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from cli_helpers import ForkServer, check_refused, contents
 
+from gradlab.errors import GradlabError
+from gradlab.studies.folder import StudyFolder
+
 TINY = ["train.steps=6", "train.checkpoint_every=3", "train.log_every=1"]
 GENERATIVE = [
     "train", "ring-gan", "data.examples=200", "model.hidden=8", "model.discriminator=8", "train.batch_size=32",
@@ -123,3 +126,12 @@ def test_a_run_below_a_linked_folder_is_trained_and_resumed(quick: ForkServer, t
     (tmp_path / "b").symlink_to("disk/a")
     assert quick("resume", "b", cwd=tmp_path).code == 0
     assert quick("report", "b", cwd=tmp_path).code == 0
+
+
+def test_a_study_with_a_link_is_not_opened(tmp_path: Path) -> None:
+    """Whatever it would write first: study.json, the database of a sweep, or a page."""
+    StudyFolder.open(tmp_path / "study", {"study": "sweep"})
+    (tmp_path / "study" / "study.db").symlink_to(tmp_path / "victim")
+    with pytest.raises(GradlabError, match=r"study\.db is a link"):
+        StudyFolder.open(tmp_path / "study", {"study": "sweep"})
+    assert not (tmp_path / "victim").exists()

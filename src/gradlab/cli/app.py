@@ -114,7 +114,7 @@ def _run(arguments: list[str]) -> None:
         if message := owners.blame(error):
             fail(message, GradlabError.exit_code)
         what = f"{type(error).__name__}: {one_line(error).rstrip('.')}"
-        fail(f"{what}. This is a fault of gradlab, not yours. {_logged(error, arguments)}", FAULT)
+        fail(f"{what}. This is a fault of gradlab, not yours. {_write_log(error, arguments)}", FAULT)
 
 
 def _help(error: cyclopts.CycloptsError) -> str:
@@ -144,7 +144,7 @@ def fail(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def _logged(error: BaseException, arguments: Sequence[str]) -> str:
+def _write_log(error: BaseException, arguments: Sequence[str]) -> str:
     """Where the traceback is, which only whoever mends gradlab wants to see."""
     lines = traceback.format_exception(error)
     content = (

@@ -146,7 +146,7 @@ def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _files(path: Path) -> tuple[EnvironmentFile, Result | None, Recipe]:
-    recipe, sums = Recipe.of_run(path), FolderSums(path)
+    recipe, sums = Recipe.read_run(path), FolderSums(path)
     again = f"It is made again by: {recipe.resume_command(path)}"
     return (
         sums.read_json("environment.json", EnvironmentFile),

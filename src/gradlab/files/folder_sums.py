@@ -45,7 +45,7 @@ class FolderSums:
             content = read_bytes(self.folder / name, advice)
             if hashlib.sha256(content).hexdigest() in self._digests(name, advice):
                 return content
-        raise self._damaged(name, advice)
+        raise self._mismatch(name, advice)
 
     def read_text(self, name: str, advice: str = "") -> str:
         return decode(self.read_bytes(name, advice), self.folder / name, advice)
@@ -58,7 +58,7 @@ class FolderSums:
         for _ in range(_ATTEMPTS):
             if checked_digest(self.folder / name, advice) in self._digests(name, advice):
                 return
-        raise self._damaged(name, advice)
+        raise self._mismatch(name, advice)
 
     @contextmanager
     def new_file(self, name: str, advice: str = MAKE_ROOM, kind: type[GradlabError] = GradlabError) -> Iterator[Path]:
@@ -91,7 +91,7 @@ class FolderSums:
             raise Damaged(self.folder / SUMS, f"it does not list {name}", advice or _BRING_BACK)
         return sums[name]
 
-    def _damaged(self, name: str, advice: str) -> Damaged:
+    def _mismatch(self, name: str, advice: str) -> Damaged:
         return Damaged(self.folder / name, f"its SHA-256 is not the one in {SUMS}", advice)
 
     def _write(self, sums: Sums, advice: str, kind: type[GradlabError]) -> None:

@@ -10,8 +10,8 @@ from gradlab.printable import printable
 def refuse_links(folder: Path) -> None:
     """Refuse to write in a folder that has a link somewhere below it; the folder itself may be reached by one.
 
-    gradlab makes no links, so that none has to be told from a harmless one. Reading through links is allowed: large
-    files of a run may lie on another disk.
+    gradlab makes no links, so that all are refused, wherever they lead. Reading through links is allowed: large files
+    of a run may lie on another disk.
     """
     for parent, folders, files in os.walk(folder):
         for name in sorted([*folders, *files]):

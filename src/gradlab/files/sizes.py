@@ -14,7 +14,7 @@ _SLOW = 2**33  # bytes whose hashing takes so long that a word is due
 def check_size(file: Path, advice: str = "") -> None:
     """Refuse a file that is larger than what it holds, or than what this machine can hold."""
     size = file.stat().st_size
-    most = _declared(file, size, advice) if file.suffix == ".safetensors" else MOST_BYTES
+    most = _declared_size(file, size, advice) if file.suffix == ".safetensors" else MOST_BYTES
     if size > most:
         raise Damaged(file, f"its {size:,} bytes are more than the {most:,} that such a file can have", advice)
     if size > memory():
@@ -23,7 +23,7 @@ def check_size(file: Path, advice: str = "") -> None:
         notice(f"Reading {file} ({size / 1e9:,.1f} GB), which may take a while.")
 
 
-def _declared(file: Path, size: int, advice: str) -> int:
+def _declared_size(file: Path, size: int, advice: str) -> int:
     """The bytes of a file of safetensors, as its header says."""
     with file.open("rb") as content:
         length = int.from_bytes(content.read(8), "little")

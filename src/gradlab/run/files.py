@@ -120,7 +120,7 @@ class RunFiles:
 
     @cached_property
     def recipe(self) -> Recipe:
-        return Recipe.of_run(self.path)
+        return Recipe.read_run(self.path)
 
     @cached_property
     def environment(self) -> EnvironmentFile:
