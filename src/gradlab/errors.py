@@ -51,6 +51,11 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and refused)
 
 
+def is_panic(error: BaseException) -> bool:
+    """Whether a library in Rust met what it does not expect; Python does not count that as an Exception."""
+    return type(error).__name__ == "PanicException"
+
+
 def notice(text: str) -> None:
     """Warn the user of something that is wrong but did not stop the work."""
     print(f"gradlab: {printable(text, lines=True)}", file=sys.stderr)

@@ -120,7 +120,7 @@ def telling(kind: type[GradlabError] = GradlabError) -> Iterator[None]:
         raise kind(blamed) from error
 
 
-def blame(error: Exception) -> str:
+def blame(error: BaseException) -> str:
     """The file, the line and the words of an error that a user's file raised, or made something raise; else nothing.
 
     Of several lines of such files it is the one that was run last. Want of memory is nobody's mistake.

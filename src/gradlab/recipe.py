@@ -1,5 +1,6 @@
 """A recipe: data, model, task and training plan, each a name plus values. Knows neither torch nor the names."""
 
+import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,11 +10,13 @@ from typing import Any
 import tomli_w
 
 from gradlab.errors import GradlabError, unknown
-from gradlab.files import parse_toml, read_text
+from gradlab.files import FolderSums, parse_toml, read_text
 from gradlab.printable import printable
 from gradlab.registry import Part, plain_values
 
 SECTIONS = ("data", "model", "task", "train")
+RUN_RECIPE = "recipe.toml"
+"""The file of a run that holds its recipe."""
 FIT = "fit"
 """In place of the names of data, model and task in the recipe of a run that `gradlab.fit` made."""
 
@@ -111,6 +114,16 @@ class Recipe:
     def read(cls, path: Path) -> "Recipe":
         """The recipe in a TOML file."""
         return cls.from_toml(read_text(path), str(path))
+
+    @classmethod
+    def read_run(cls, folder: Path) -> "Recipe":
+        """The recipe that a run was trained with; refused if its file has been changed since."""
+        path = folder / RUN_RECIPE
+        advice = (
+            "A run keeps the recipe that it was trained with: bring that back. To train a changed one: "
+            f"gradlab train {shlex.quote(str(path))} --out FOLDER"
+        )
+        return cls.from_toml(FolderSums(folder).read_text(path.name, advice), str(path))
 
     @classmethod
     def from_toml(cls, text: str, source: str) -> "Recipe":

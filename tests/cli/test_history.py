@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_helpers import ForkServer, check_refused, gradlab
+from cli_helpers import ForkServer, accept_changes, check_refused, gradlab
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +74,7 @@ def test_compare_shows_a_difference_of_the_environment(quick: ForkServer, experi
     other = Path(shutil.copytree(experiments / "runs" / "b", tmp_path / "other"))
     environment = json.loads((other / "environment.json").read_text())
     (other / "environment.json").write_text(json.dumps(environment | {"torch": "1.0", "threads": 64}))
+    accept_changes(other)
     found = quick("compare", experiments / "runs" / "a", other, "--json", cwd=tmp_path).json
     assert found["environment"] == {"torch": [environment["torch"], "1.0"], "threads": [environment["threads"], 64]}
     assert "Environment" in quick("compare", experiments / "runs" / "a", other, cwd=tmp_path).out

@@ -7,7 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_helpers import ForkServer, check_refused, check_same, check_sound, checkpoints, contents, gradlab
+from cli_helpers import (
+    ForkServer,
+    accept_changes,
+    check_refused,
+    check_same,
+    check_sound,
+    checkpoints,
+    contents,
+    gradlab,
+)
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 
@@ -464,6 +473,7 @@ def test_a_run_that_says_nonsense_of_its_code_is_told(quick: ForkServer, tmp_pat
     assert quick("train", "mine.py", "--out", "run", "--json", cwd=tmp_path).code == 0
     environment = json.loads((tmp_path / "run" / "environment.json").read_text())
     (tmp_path / "run" / "environment.json").write_text(json.dumps({**environment, "code": ["mine.py"]}))
+    accept_changes(tmp_path / "run")
     check_refused(quick("evaluate", "run", "--code", "mine.py", cwd=tmp_path), "environment.json is damaged: code")
 
 

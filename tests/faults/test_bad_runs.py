@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cli_helpers import ForkServer, check_refused, contents, fresh
+from cli_helpers import ForkServer, accept_changes, check_refused, contents, fresh
 
 COMMANDS = {
     "resume": ["resume", "RUN"],
@@ -96,14 +96,26 @@ def test_figures_that_are_damaged_are_made_again(
     assert results[0]["test"] == results[1]["test"]
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_edited_recipe_is_refused_with_how_to_train_it(
+    quick: ForkServer, finished: Path, tmp_path: Path, name: str
+) -> None:
+    path = finished / "recipe.toml"
+    path.write_text(path.read_text().replace("lr = 0.1", "lr = 0.2"))
+    check_refused(quick(*command(name, finished), cwd=tmp_path), "recipe.toml", f"gradlab train {path} --out FOLDER")
+    again = quick("train", path, "--out", "again", cwd=tmp_path)
+    assert again.code == 0, again.err
+
+
 @pytest.mark.parametrize("name", ["resume", "predict"])
-def test_a_recipe_that_was_edited_no_longer_fits_its_checkpoints(
+def test_a_recipe_that_does_not_fit_its_checkpoints_is_refused(
     quick: ForkServer, unfinished: Path, tmp_path: Path, name: str
 ) -> None:
     recipe = (unfinished / "recipe.toml").read_text()
     edited = recipe.replace("    32,\n    32,\n", "    7,\n    32,\n")
     assert edited != recipe
     (unfinished / "recipe.toml").write_text(edited)
+    accept_changes(unfinished)
     before = contents(unfinished / "checkpoints")
     check_refused(quick(*command(name, unfinished), cwd=tmp_path), str(unfinished))
     assert contents(unfinished / "checkpoints") == before

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cli_helpers import accept_changes
 
 import gradlab as gl
 from gradlab.data import Tokenizer
@@ -69,17 +70,26 @@ def outcome(use: Callable[[], Any], what: str) -> str:
     return ""
 
 
-def check_everywhere(file: Path, use: Callable[[], Any], reseal: bool = False, least: int = 1) -> None:
-    """However the file is damaged, its use ends well or in one message; some damages must be refused."""
+def sum_up(folder: Path) -> None:
+    """Write the sums of a folder whose files are written together."""
+    (folder / "SHA256SUMS").unlink()
+    write_sums(folder)
+
+
+def check_everywhere(
+    file: Path, use: Callable[[], Any], accept: Callable[[Path], None] = lambda folder: None, least: int = 1
+) -> None:
+    """However the file is damaged, its use ends well or in one message; some damages must be refused.
+
+    `accept` writes the sums of its folder anew.
+    """
     sound = file.read_bytes()
     refused = 0
     changes = {**{name: change(sound) for name, change in WHOLE.items()}}
     changes |= {name: json.dumps(other).encode() for name, other in damaged(json.loads(sound))}
     for name, content in changes.items():
         file.write_bytes(content)
-        if reseal:
-            (file.parent / "SHA256SUMS").unlink()
-            write_sums(file.parent)
+        accept(file.parent)
         message = outcome(use, f"{file.name}, {name}")
         assert message or name not in WHOLE, name
         refused += bool(message)
@@ -102,7 +112,7 @@ def used(run: Path) -> None:
 
 @pytest.mark.parametrize(("file", "least"), [("data.json", 60), ("environment.json", 40), ("result.json", 80)])
 def test_files_of_a_run(finished: Path, file: str, least: int) -> None:
-    check_everywhere(finished / file, lambda: used(finished), least=least)
+    check_everywhere(finished / file, lambda: used(finished), accept_changes, least=least)
 
 
 def test_recipe_toml(finished: Path) -> None:
@@ -115,6 +125,7 @@ def test_recipe_toml(finished: Path) -> None:
         changes += ["\n".join([*lines[:i], other, *lines[i + 1 :]]).encode() for other in others]
     for content in changes:
         (finished / "recipe.toml").write_bytes(content)
+        accept_changes(finished)
         outcome(lambda: used(finished), content.decode(errors="replace")[:2000])
     (finished / "recipe.toml").unlink()
     (finished / "recipe.toml").symlink_to("nowhere")
@@ -126,7 +137,7 @@ def test_state_json_with_sums_that_are_right(unfinished: Path) -> None:
     for path in sorted((unfinished / "checkpoints").iterdir())[:-1]:
         shutil.rmtree(path)
     (last,) = (unfinished / "checkpoints").iterdir()
-    check_everywhere(last / "state.json", lambda: gl.load_run(unfinished).chosen_weights(), reseal=True)
+    check_everywhere(last / "state.json", lambda: gl.load_run(unfinished).chosen_weights(), accept=sum_up)
 
 
 def test_a_study(tmp_path: Path) -> None:
@@ -150,7 +161,7 @@ def test_an_estimator(tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(30, 2))
     gl.Classifier(epochs=1, hidden=(4,), random_state=0).fit(x, np.array(["a", "b"] * 15)).save(tmp_path / "kept")
     check_everywhere(
-        tmp_path / "kept" / "state.json", lambda: gl.load_estimator(tmp_path / "kept"), reseal=True, least=60
+        tmp_path / "kept" / "state.json", lambda: gl.load_estimator(tmp_path / "kept"), accept=sum_up, least=60
     )
 
 

@@ -113,6 +113,7 @@ def test_a_log_line_torn_at_any_byte_is_left_out(iris, tmp_path):
     path = tmp_path / "metrics.jsonl"
     lines = [line for line in (iris.path / "metrics.jsonl").read_bytes().splitlines(True) if b"update_ratio" in line]
     run = Run(tmp_path)
+    run.sums.create([])
     for length in range(len(lines[1]) - 1):
         path.write_bytes(lines[0] + lines[1][:length])
         assert run.metrics == [json.loads(lines[0])], lines[1][:length]
@@ -127,8 +128,10 @@ def test_a_run_without_a_log_has_no_lines(tmp_path):
 @pytest.mark.parametrize("content", [b"{", b"\xff"])
 def test_a_damaged_file_is_named(content, iris, tmp_path):
     (tmp_path / "environment.json").write_bytes(content)
+    run = Run(tmp_path)
+    run.sums.create(["environment.json"])
     with pytest.raises(GradlabError, match=r"environment\.json (is damaged|cannot be read)"):
-        _ = Run(tmp_path).environment
+        _ = run.environment
 
 
 def test_what_is_no_run_is_told(tmp_path):

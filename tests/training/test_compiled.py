@@ -7,6 +7,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 
 from gradlab.data import Targets
 from gradlab.data.text.windows import WindowExamples, Windows
+from gradlab.files import FolderSums
 from gradlab.models.language import TransformerLanguageModel
 from gradlab.nn import float8
 from gradlab.recipes import find
@@ -164,4 +165,5 @@ def test_a_resumed_run_repeats_the_kind_of_step_that_it_began_with(tmp_path, mon
     monkeypatch.setattr(experiment, "_train", lambda experiment, run, observers: experiment)
     for written, repeated in [("graph", "graph"), ("something of a later version", "eager")]:
         (out / "environment.json").write_text(json.dumps({**about, "step": written}))
+        FolderSums(out).add(["environment.json"])
         assert experiment.resume(open_run(out), CPU, []).mode == repeated

@@ -30,7 +30,7 @@ from gradlab.cli.training import resume, train
 from gradlab.cli.using import evaluate, predict
 from gradlab.cli.verifying import verify
 from gradlab.cli.watching import report
-from gradlab.errors import FAULT, GradlabError, is_out_of_memory, one_line
+from gradlab.errors import FAULT, GradlabError, is_out_of_memory, is_panic, one_line
 from gradlab.printable import printable, without_passwords
 from gradlab.version import __version__
 
@@ -102,7 +102,9 @@ def _run(arguments: list[str]) -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of a pipe has left: nobody is left to read it
         sys.exit(1)
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
         if process.interrupt.raised:
             fail("interrupted", 130)
         if isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP):  # wherever it is looked for
@@ -112,7 +114,7 @@ def _run(arguments: list[str]) -> None:
         if message := owners.blame(error):
             fail(message, GradlabError.exit_code)
         what = f"{type(error).__name__}: {one_line(error).rstrip('.')}"
-        fail(f"{what}. This is a fault of gradlab, not yours. {_logged(error, arguments)}", FAULT)
+        fail(f"{what}. This is a fault of gradlab, not yours. {_write_log(error, arguments)}", FAULT)
 
 
 def _help(error: cyclopts.CycloptsError) -> str:
@@ -142,7 +144,7 @@ def fail(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def _logged(error: Exception, arguments: Sequence[str]) -> str:
+def _write_log(error: BaseException, arguments: Sequence[str]) -> str:
     """Where the traceback is, which only whoever mends gradlab wants to see."""
     lines = traceback.format_exception(error)
     content = (

@@ -8,7 +8,7 @@ from typing import Any
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Flag, Json, Plain
 from gradlab.errors import GradlabError
-from gradlab.files import read_json
+from gradlab.files import FolderSums
 from gradlab.files.formats import EnvironmentFile, Result
 from gradlab.recipe import Recipe, flat
 from gradlab.wording import as_typed, duration, number
@@ -146,10 +146,10 @@ def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _files(path: Path) -> tuple[EnvironmentFile, Result | None, Recipe]:
-    finished, recipe = (path / "result.json").exists(), Recipe.read(path / "recipe.toml")
+    recipe, sums = Recipe.read_run(path), FolderSums(path)
     again = f"It is made again by: {recipe.resume_command(path)}"
     return (
-        read_json(path / "environment.json", EnvironmentFile),
-        read_json(path / "result.json", Result, again) if finished else None,
+        sums.read_json("environment.json", EnvironmentFile),
+        sums.read_json("result.json", Result, again) if (path / "result.json").exists() else None,
         recipe,
     )

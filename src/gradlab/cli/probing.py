@@ -64,8 +64,9 @@ def probe(
         if inputs is not None:
             raise GradlabError("INPUTS and --file are two things to look at: give one of them.")
         inputs = read_text(file)
+    place = html or opened.output("probe.html")
     result = look(opened, inputs, split=split, examples=examples)
-    page = result.to_html(html or opened.path / "probe.html")
+    page = result.to_html(place)
     if as_json:
         print_json({"run": run, **result.plain(), "page": str(page)})
         return

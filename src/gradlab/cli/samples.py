@@ -83,7 +83,7 @@ def draw_samples(run: Run, options: DrawingOptions, *, seed: int, plain: bool, a
     """Draw, write one file, and print a line about it."""
     if options.interpolate and options.trajectory:
         raise GradlabError("--interpolate and --trajectory are two pictures: ask for one of them.")
-    path = Path(options.out) if options.out else run.path / f"{options.kind}{'.png' if _is_drawn(run) else '.npz'}"
+    path = Path(options.out) if options.out else run.output(f"{options.kind}{'.png' if _is_drawn(run) else '.npz'}")
     count = _COUNTS[options.kind] if options.count is None else options.count
     _check(path, run, count, options)
     with run.drawing(**options.wish(seed)) as drawing:

@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
 from rich.text import Text
 
+from gradlab.cli.isolation import run_isolated
 from gradlab.cli.output import console, print_json, table
 from gradlab.cli.training import Json, Plain
 from gradlab.errors import GradlabError
@@ -33,6 +35,7 @@ def verify(
     cases: Annotated[int, Parameter(help="Random cases for each check.")] = 50,
     device: Annotated[Literal["cpu", "cuda"], Parameter(help="Where the blocks run.")] = "cpu",
     dtype: Annotated[Literal["float64", "float32", "bfloat16", "float16"], Parameter(help=_DTYPE)] = "float64",
+    time_limit: Annotated[float, Parameter(help="Seconds that your own class or function may take in all.")] = 600.0,
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
@@ -47,6 +50,7 @@ def verify(
     - `gradlab verify kernel --device cuda --dtype bfloat16`: the kernels, on a GPU and in half precision
     - `gradlab verify mine.py:Attention --like attention.multihead embed_dim=8 num_heads=2`: your own class, built with
       those values; what they do not fix is drawn at random. A check that breaks is shown with its smallest example.
+      Your file runs in a process of its own: if it ends that, or takes too long, nothing counts as verified.
 
     The last line is the verdict. The exit code is 0 when the checks hold, 3 when one is broken, and 4 when nothing is
     broken but no value could be compared: undecided.
@@ -58,62 +62,106 @@ def verify(
     """
     if cases < 1:
         raise GradlabError(f"--cases {cases} checks nothing. Give 1 or more.")
+    screen = console(plain)
+    if like is not None:
+        _verify_isolated(what, like, cases, device, dtype, time_limit, plain, as_json)
+    elif what[:1] == ("laws",):
+        _verify_laws(screen, what[1:], cases, plain, as_json)
+    else:
+        _verify_blocks(screen, what, cases, _place(device, dtype), plain, as_json)
+
+
+def _verify_isolated(
+    what: tuple[str, ...],
+    like: str,
+    cases: int,
+    device: str,
+    dtype: str,
+    time_limit: float,
+    plain: bool,
+    as_json: bool,
+) -> None:
+    """A user's class in a process of its own, from which the verdict alone is taken."""
+    if not what:
+        raise GradlabError("Nothing to check. Write: gradlab verify FILE.py:Class --like NAME key=value …")
+    if not 0 < time_limit < inf:
+        raise GradlabError(f"--time-limit {time_limit:g}: give a number of seconds above 0.")
+    arguments = what, like, cases, device, dtype, plain, as_json
+    verdict = run_isolated(_verify_like, *arguments, subject=what[0], limit=time_limit)
+    if code := {"agrees": 0, "broken": BROKEN, "undecided": UNDECIDED}[verdict]:
+        sys.exit(code)
+
+
+def _verify_like(
+    what: tuple[str, ...], like: str, cases: int, device: str, dtype: str, plain: bool, as_json: bool
+) -> str:
+    """Verify a user's class, print what came out, and return the verdict."""
+    import torch
+
+    from gradlab.verification import verify_like
+    from gradlab.verification.user_code import import_object, read_values
+
+    place = _place(device, dtype)
+    torch.set_num_threads(1)  # the cases are small: a second thread would only be waited for
+    with _progress(what[0], plain or as_json) as watch:
+        verification = verify_like(import_object(what[0]), like, read_values([*what[1:]]), what[0], cases, watch, place)
+    if as_json:
+        _print_json([verification])
+    else:
+        _print(console(plain), verification, is_own=True)
+    return verification.verdict
+
+
+def _place(device: str, dtype: str) -> Place:
     from gradlab.training.environment import find_device
     from gradlab.verification import Place
 
-    began = time.perf_counter()
-    screen = console(plain)
-    verifications = []
-    if what[:1] == ("laws",) and like is None:
-        _verify_laws(screen, what[1:], cases, plain, as_json)
-        return
-    place = Place.of(find_device(device).type, dtype)
-    for verification in _verifications(what, like, cases, place, quiet=plain or as_json):
+    return Place.of(find_device(device).type, dtype)
+
+
+def _verify_blocks(
+    screen: Console, names: tuple[str, ...], cases: int, place: Place, plain: bool, as_json: bool
+) -> None:
+    """Blocks of ours; the exit code is 3 where a check is broken."""
+    began, verifications = time.perf_counter(), []
+    for verification in _verifications(names, cases, place, quiet=plain or as_json):
         verifications.append(verification)
         if not as_json:
             _print(screen, verification)
-    passed = all(verification.passed for verification in verifications)
     if as_json:
-        verdict = min((v.verdict for v in verifications), key=("broken", "undecided", "agrees").index)
-        print_json(
-            {"passed": passed, "verdict": verdict, "blocks": [verification.plain() for verification in verifications]}
-        )
+        _print_json(verifications)
     elif len(verifications) > 1:
-        results = [result for verification in verifications for result in verification.results]
-        outcomes = [sum(result.passed is outcome for result in results) for outcome in (True, False, None)]
-        held, broken, skipped = (f"{count:,}" for count in outcomes)
-        tried = f"{sum(result.cases for result in results):,} random cases in {duration(time.perf_counter() - began)}"
-        screen.print(
-            f"{len(verifications)} blocks: {held} checks hold, {broken} are broken, {skipped} are not made; {tried}."
-        )
-    if not passed:
+        screen.print(_summary(verifications, time.perf_counter() - began))
+    if not all(verification.passed for verification in verifications):
         sys.exit(BROKEN)
-    if like and verifications[0].verdict == "undecided":
-        sys.exit(UNDECIDED)
 
 
-def _verifications(
-    what: tuple[str, ...], like: str | None, cases: int, place: Place, quiet: bool
-) -> Iterator[Verification]:
+def _print_json(verifications: list[Verification]) -> None:
+    passed = all(verification.passed for verification in verifications)
+    verdict = min((each.verdict for each in verifications), key=("broken", "undecided", "agrees").index)
+    print_json({"passed": passed, "verdict": verdict, "blocks": [each.plain() for each in verifications]})
+
+
+def _summary(verifications: list[Verification], seconds: float) -> str:
+    results = [result for verification in verifications for result in verification.results]
+    outcomes = [sum(result.passed is outcome for result in results) for outcome in (True, False, None)]
+    held, broken, skipped = (f"{count:,}" for count in outcomes)
+    tried = f"{sum(result.cases for result in results):,} random cases in {duration(seconds)}"
+    return f"{len(verifications)} blocks: {held} checks hold, {broken} are broken, {skipped} are not made; {tried}."
+
+
+def _verifications(names: tuple[str, ...], cases: int, place: Place, quiet: bool) -> Iterator[Verification]:
     import torch
 
-    from gradlab.verification import Subject, block_names, verify_block, verify_like
-    from gradlab.verification.user_code import import_object, read_values
+    from gradlab.verification import Subject, block_names, verify_block
 
     torch.set_num_threads(1)  # the cases are small: a second thread would only be waited for
-    if like is None:
-        if foreign := [word for word in what if ":" in word or "=" in word]:
-            raise GradlabError(f"{foreign[0]!r} is no block. To check your own class, say which block: --like NAME.")
-        for name in block_names(what):
-            with _progress(name, quiet) as watch:
-                verification = verify_block(Subject.block(name, place), name, cases, watch)
-            yield verification
-        return
-    if not what:
-        raise GradlabError("Nothing to check. Write: gradlab verify FILE.py:Class --like NAME key=value …")
-    with _progress(what[0], quiet) as watch:
-        verification = verify_like(import_object(what[0]), like, read_values([*what[1:]]), what[0], cases, watch, place)
-    yield verification
+    if foreign := [word for word in names if ":" in word or "=" in word]:
+        raise GradlabError(f"{foreign[0]!r} is no block. To check your own class, say which block: --like NAME.")
+    for name in block_names(names):
+        with _progress(name, quiet) as watch:
+            verification = verify_block(Subject.block(name, place), name, cases, watch)
+        yield verification
 
 
 def _verify_laws(screen: Console, names: tuple[str, ...], cases: int, plain: bool, as_json: bool) -> None:
@@ -164,7 +212,7 @@ def _progress(title: str, quiet: bool) -> Iterator[Callable[[Check], None]]:
         yield lambda check: status.update(f"{title}  [dim]{check.kind}[/dim] {check.name}")
 
 
-def _print(screen: Console, verification: Verification) -> None:
+def _print(screen: Console, verification: Verification, is_own: bool = False) -> None:
     rows = (result.row() for result in verification.results)
     like = f", like {verification.block}" if verification.subject != verification.block else ""
     screen.print(table("kind", "check", "cases", "worst error", "", rows=rows, title=f"{verification.subject}{like}"))
@@ -179,6 +227,6 @@ def _print(screen: Console, verification: Verification) -> None:
             screen.print(Text(f"  {drawn}"))
     if len(verification.broken) > 1:
         screen.print(Text("--json has the smallest case of each", "dim"))
-    if like or verification.verdict != "agrees":
+    if is_own or verification.verdict != "agrees":
         style = {"agrees": "bold green", "broken": "bold red", "undecided": "bold yellow"}[verification.verdict]
         screen.print(Text(verification.conclusion, style))

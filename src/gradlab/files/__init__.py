@@ -1,8 +1,11 @@
 """The one place that writes files and reads them again: whole or not at all, and never trusted."""
 
+from gradlab.files.folder_sums import FolderSums
+from gradlab.files.links import refuse_links
 from gradlab.files.reading import (
     Damaged,
     check_content,
+    decode,
     interpreting,
     parse_json,
     parse_toml,
@@ -13,6 +16,7 @@ from gradlab.files.reading import (
 )
 from gradlab.files.sums import SUMS, check_sums, sha256, write_sums
 from gradlab.files.writing import (
+    MAKE_ROOM,
     clear_leftovers,
     delete,
     flush,
@@ -27,11 +31,14 @@ from gradlab.files.writing import (
 )
 
 __all__ = [
+    "MAKE_ROOM",
     "SUMS",
     "Damaged",
+    "FolderSums",
     "check_content",
     "check_sums",
     "clear_leftovers",
+    "decode",
     "delete",
     "flush",
     "interpreting",
@@ -44,6 +51,7 @@ __all__ = [
     "read_json",
     "read_text",
     "read_toml",
+    "refuse_links",
     "remove",
     "sha256",
     "write_errors",

@@ -111,8 +111,13 @@ def read_bytes(path: Path, advice: str = "", most: int = MOST_BYTES) -> bytes:
 
 def read_text(path: Path, advice: str = "") -> str:
     """The same as text."""
+    return decode(read_bytes(path, advice), path, advice)
+
+
+def decode(content: bytes, path: Path, advice: str = "") -> str:
+    """The content of a file as text."""
     try:
-        return read_bytes(path, advice).decode()
+        return content.decode()
     except UnicodeDecodeError as error:
         raise Damaged(path, f"byte {error.start} is no UTF-8", advice) from None
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gradlab.errors import one_line
 from gradlab.files.reading import Damaged
+from gradlab.files.sizes import check_size
 from gradlab.printable import printable
 
 
@@ -28,8 +29,11 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, 
 
 def load_tensors(path: Path, advice: str = "") -> dict[str, Tensor]:
     try:
+        check_size(path, advice)
         if printable(path, 10_000) != str(path):  # the library opens no path that is no UTF-8
             return load(path.read_bytes())
         return load_file(path)
+    except Damaged:
+        raise
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise Damaged(path, one_line(error), advice) from None

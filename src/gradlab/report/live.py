@@ -28,8 +28,9 @@ def follow(run: "Run", notify: Callable[["Path"], None]) -> "RunStatus":
     """
     from gradlab.run.status import RunStatus
 
-    path, now = run.path / "live.html", RunStatus.of(run)
+    now = RunStatus.of(run)
     _check(run, now)
+    path = run.output("live.html")
     _write(path, run, now, str(round(EVERY)))
     notify(path)
     try:

@@ -102,7 +102,7 @@ def write_report(run: "Run") -> Path:
         closing.recipe_section(run),
         closing.next_section(run),
     ]
-    path = run.path / "report.html"
+    path = run.output("report.html")
     write_file(
         path, page(" · ".join(run.names), join(parts)), f"Make room, then: gradlab resume {run.path}", TrainingError
     )

@@ -11,9 +11,12 @@ samples/           of a model that draws: the same samples at moments of its tra
 features/          of a model that draws: by what its samples are judged
 checkpoints/       step-NNNNNNNN/: model, optimizer and best weights, state.json, SHA256SUMS
 result.json        final figures
+SHA256SUMS         of all files above: start/, samples/, features/ and each checkpoint have one of their own
 report.html        what happened, for people
 tensorboard/       the figures of metrics.jsonl as event files (train.log=tensorboard)
 live.html          what is happening, where somebody watched (`gradlab report RUN --watch`)
+
+metrics.jsonl grows, and is in SHA256SUMS only once the run is finished. What gradlab never reads again has no sum.
 """
 
 import os
@@ -31,12 +34,23 @@ from gradlab.data import Dataset, Targets
 from gradlab.data.dataset import split_size
 from gradlab.diagnosis.finding import Finding
 from gradlab.errors import GradlabError, TrainingError, notice
-from gradlab.files import Damaged, check_content, interpreting, json_text, read_json, write_folder, write_json
+from gradlab.files import (
+    MAKE_ROOM,
+    Damaged,
+    FolderSums,
+    check_content,
+    interpreting,
+    json_text,
+    refuse_links,
+    write_folder,
+)
 from gradlab.files.formats import Data, EnvironmentFile, Result
 from gradlab.owners import Code
-from gradlab.recipe import FIT, Recipe
+from gradlab.recipe import FIT, RUN_RECIPE, Recipe
 from gradlab.run.log import read_lines
 from gradlab.run.start import Start
+
+_METRICS, _RESULT = "metrics.jsonl", "result.json"
 
 
 class RunFiles:
@@ -46,6 +60,7 @@ class RunFiles:
         self.path = path
         self._data_path = data
         self._noticed: set[str] = set()
+        self.sums = FolderSums(path)
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -68,7 +83,7 @@ class RunFiles:
             raise GradlabError(f"{path} exists already. Name another folder, or go on with: gradlab resume {path}")
         own = {"code": {code.path.name: code.sha256 for code in codes}} if codes else {}
         texts = {
-            "recipe.toml": recipe.to_toml(),
+            RUN_RECIPE: recipe.to_toml(),
             "environment.json": json_text({**environment, **own}) + "\n",
             "data.json": json_text(describe(dataset)) + "\n",
             **dataset.preprocessing.files(),
@@ -81,19 +96,35 @@ class RunFiles:
                 (folder / "code" / code.path.name).write_bytes(code.content)
             if start is not None:
                 start.write(folder / "start")
+            FolderSums(folder).create([*texts, *(f"code/{code.path.name}" for code in codes)])
         return cls(path)
 
-    def write_json(self, name: str, content: Any) -> None:
-        """Put the content in place of what a file holds."""
-        write_json(self.path / name, content)
+    def read_text(self, name: str) -> str:
+        """The content of a file, if it is as gradlab wrote it."""
+        return self.sums.read_text(name, self._bring_back)
+
+    @property
+    def _bring_back(self) -> str:
+        recipe = shlex.quote(str(self.path / RUN_RECIPE))
+        return f"Bring back a copy of it, or train again: gradlab train {recipe} --out FOLDER"
+
+    def write_json(self, name: str, content: Any, advice: str = MAKE_ROOM) -> None:
+        """Put the content in place of what a file holds, and its sum in place of the old one."""
+        with self.sums.new_file(name, advice, TrainingError) as new:
+            new.write_text(json_text(content) + "\n")
+
+    def output(self, name: str) -> Path:
+        """Where a page or another output goes by default; refused in a folder with links."""
+        refuse_links(self.path)
+        return self.path / name
 
     @cached_property
     def recipe(self) -> Recipe:
-        return Recipe.read(self.path / "recipe.toml")
+        return Recipe.read_run(self.path)
 
     @cached_property
     def environment(self) -> EnvironmentFile:
-        return read_json(self.path / "environment.json", EnvironmentFile)
+        return self.sums.read_json("environment.json", EnvironmentFile, self._bring_back)
 
     @cached_property
     def start(self) -> Start | None:
@@ -113,7 +144,7 @@ class RunFiles:
 
     @cached_property
     def data(self) -> Data:
-        return read_json(self.path / "data.json", Data)
+        return self.sums.read_json("data.json", Data, self._bring_back)
 
     @cached_property
     def targets(self) -> Targets:
@@ -123,17 +154,27 @@ class RunFiles:
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of the metrics log; a last line cut short by a kill is left out."""
-        return [line for line, _ in read_lines(self.path / "metrics.jsonl")]
+        if not (self.path / _METRICS).exists():
+            return []
+        if {_METRICS, _RESULT} & {*self.sums.read()}:
+            self.sums.check(_METRICS, "Bring back a copy of it.")
+        return [line for line, _ in read_lines(self.path / _METRICS)]
 
     @property
     def result(self) -> dict[str, Any] | None:
         """The final figures, or None while the run is not finished."""
-        path = self.path / "result.json"
-        return {**read_json(path, Result, f"It is made again by: {self.resume_command}")} if path.exists() else None
+        advice = f"It is made again by: {self.resume_command}"
+        return {**self.sums.read_json(_RESULT, Result, advice)} if (self.path / _RESULT).exists() else None
+
+    def begin(self) -> None:
+        """Before the metrics log grows: it has no sum until the run is finished, nor have old figures."""
+        self.sums.remove([_METRICS, _RESULT], f"Make room, then: {self.resume_command}", TrainingError)
 
     def conclude(self, figures: Mapping[str, Any]) -> None:
         """Write the final figures: the run is finished."""
-        write_json(self.path / "result.json", figures, f"Make room, then: {self.resume_command}", TrainingError)
+        advice = f"Make room, then: {self.resume_command}"
+        self.sums.add([_METRICS], advice, TrainingError)
+        self.write_json(_RESULT, figures, advice)
 
     def to_be_continued(self) -> bool:
         """Whether there are no final figures yet; unreadable ones are reported, to be computed again."""
@@ -165,7 +206,7 @@ class RunFiles:
     def findings(self) -> list[Finding] | None:
         """What the doctor found, the gravest first; None where it was switched off."""
         findings = self.finished.get("findings")
-        with interpreting(self.path / "result.json"):
+        with interpreting(self.path / _RESULT):
             return None if findings is None else [Finding.from_json(shown) for shown in findings]
 
     @property
@@ -179,7 +220,8 @@ class RunFiles:
         return self.path / "checkpoints"
 
     def locked(self) -> AbstractContextManager[None]:
-        """Only one process may train a run."""
+        """Only one process may train a run, and none in a folder with links."""
+        refuse_links(self.path)
         return claimed(self.path / ".lock", f"{self.path} is being trained by another process.")
 
     # Code of the user's own.
@@ -193,6 +235,7 @@ class RunFiles:
             )
         for name in self.code:
             if not owners.named(name):
+                self.sums.check(f"code/{name}", f"Bring back a copy of {name}.")
                 raise GradlabError(
                     f"{self.path} was trained with {name}, a Python file that is not gradlab's. It is run only if you "
                     f"name it: --code {name}. There is a copy, {self.path / 'code' / name}: look at it before you name "

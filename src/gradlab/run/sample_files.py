@@ -2,6 +2,7 @@
 
 samples/step-NNNNNNNN.safetensors   the same samples after so many steps: `x` in raw units and, of a model that is told
                                     classes, `y`
+samples/SHA256SUMS                  of these
 """
 
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 import torch
 
 from gradlab.errors import TrainingError, notice
-from gradlab.files import Damaged, delete, new_file, write_errors
+from gradlab.files import SUMS, Damaged, FolderSums, delete, write_errors
 from gradlab.files.tensors import load_tensors, save_tensors
 from gradlab.run.samples import Drawn
 
@@ -22,9 +23,12 @@ def write_samples(folder: Path, step: int, drawn: Drawn) -> None:
     tensors = {"x": torch.from_numpy(drawn.x).float()}
     if drawn.y is not None:
         tensors["y"] = torch.from_numpy(drawn.y)
-    with write_errors(folder, advice, TrainingError):
-        folder.mkdir(exist_ok=True)
-    with new_file(samples_file(folder, step), advice, TrainingError) as file:
+    sums = FolderSums(folder)
+    if not (folder / SUMS).exists():
+        with write_errors(folder, advice, TrainingError):
+            folder.mkdir(exist_ok=True)
+        sums.create([], advice, TrainingError)
+    with sums.new_file(samples_file(folder, step).name, advice, TrainingError) as file:
         save_tensors(file, tensors)
 
 
@@ -41,9 +45,11 @@ def read_samples(folder: Path, shape: Sequence[int], classes: int = 0) -> dict[i
 
 def drop_samples(folder: Path, after: int) -> None:
     """Remove those of later steps."""
-    for step, path in _files(folder).items():
-        if step > after:
-            delete(path)
+    late = [path for step, path in _files(folder).items() if step > after]
+    for path in late:
+        delete(path)
+    if late:
+        FolderSums(folder).remove(path.name for path in late)
 
 
 def samples_file(folder: Path, step: int) -> Path:
@@ -56,6 +62,7 @@ def _files(folder: Path) -> dict[int, Path]:
 
 
 def _read(path: Path, shape: tuple[int, ...], classes: int) -> Drawn:
+    FolderSums(path.parent).check(path.name)
     tensors = load_tensors(path)
     x, y = tensors.get("x"), tensors.get("y")
     if x is None or not x.is_floating_point() or tuple(x.shape[1:]) != shape or not len(x):

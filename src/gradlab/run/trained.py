@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from gradlab.data import Context, Preparation, Reader, Tokenizer, preparation_of, reader_of
 from gradlab.data.examples import Column
 from gradlab.errors import GradlabError, notice, one_line
-from gradlab.files import interpreting, new_file, read_text
+from gradlab.files import interpreting, new_file
 from gradlab.files.tensors import save_tensors
 from gradlab.models import build_model
 from gradlab.run import checkpoint
@@ -33,7 +33,7 @@ class TrainedRun(RunFiles):
     @cached_property
     def preprocessing(self) -> Preparation:
         with interpreting(self.path / "data.json"):
-            return preparation_of(self.data["inputs"], self.data["targets"], lambda name: read_text(self.path / name))
+            return preparation_of(self.data["inputs"], self.data["targets"], self.read_text)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:

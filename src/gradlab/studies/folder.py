@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gradlab.errors import GradlabError, TrainingError
-from gradlab.files import clear_leftovers, json_text, read_json, write_file, write_folder, write_json
+from gradlab.files import clear_leftovers, json_text, read_json, refuse_links, write_file, write_folder, write_json
 from gradlab.files.formats import Study
 from gradlab.recipe import Recipe, flat
 from gradlab.report.markup import Html
@@ -37,6 +37,7 @@ class StudyFolder:
                 write_json(new / "study.json", {"asked": settings})
         elif not (path / "study.json").is_file():
             raise GradlabError(f"{path} exists already, and is no study. {_ELSEWHERE}")
+        refuse_links(path)
         folder = cls(path)
         _check_same(path, folder.content["asked"], json.loads(json_text(settings)))
         return folder

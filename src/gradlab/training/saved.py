@@ -71,6 +71,7 @@ def train_into(
     watching = [*observers, *([checkup] if checkup else []), *keepers] if first else []
     with owners.telling(), run.locked() if first else nullcontext(), build(observers=watching) as training:
         _restore(training, run)
+        parallel.first(run.begin)
         with _at_work(run):
             with _stopping_on_signals(training), checkup.at_work() if checkup else nullcontext():
                 progress = training.run()

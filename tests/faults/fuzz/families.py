@@ -13,6 +13,8 @@ import numpy as np
 from damage import TEXTS, broken_bytes, broken_json, number, text, value
 from PIL import Image
 
+from gradlab.files import FolderSums
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -190,6 +192,9 @@ def runs(rng: random.Random, home: Path, here: Path) -> Attempt:
     ]
     file = rng.choice(files)
     _break(rng, file)
+    listed = file.parent == here / "run" and file.name not in ("SHA256SUMS", "metrics.jsonl") and file.is_file()
+    if listed and rng.random() < 0.7:  # else it is refused unread
+        FolderSums(file.parent).add([file.name])
     command = rng.choice(
         [["resume", "run"], ["evaluate", "run"], ["predict", "run", "1,2,3,4"], ["compare", "run", str(home / "run")],
          ["runs", "."], ["probe", "run", "--out=p.html"]]
@@ -206,6 +211,9 @@ def caches(rng: random.Random, home: Path, here: Path) -> Attempt:
     files = [path for path in sorted((here / "cache").rglob("*")) if path.is_file() and path.stat().st_size]
     file = rng.choice(files)
     _break(rng, file)
+    listed = file.parent == here / "run" and file.name not in ("SHA256SUMS", "metrics.jsonl") and file.is_file()
+    if listed and rng.random() < 0.7:  # else it is refused unread
+        FolderSums(file.parent).add([file.name])
     name = file.relative_to(here / "cache").parts[0]
     kind = rng.choice(list(CACHED))
     return Attempt(f"{name}/{file.name} of the cache", (*cached(kind, home), "--out=r"), test=_sound(home, kind))

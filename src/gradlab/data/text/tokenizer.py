@@ -3,7 +3,8 @@
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -13,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.data.text.documents import cut
+from gradlab.data.text.foreign import check_foreign
 from gradlab.data.text.kinds import SPECIAL, UNKNOWN, build, byte_characters, codes, kind_of
-from gradlab.errors import GradlabError, one_line
+from gradlab.errors import GradlabError, is_panic, one_line
 from gradlab.files import Damaged, parse_json, read_bytes, write_file
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class Tokenizer:
     def __init__(self, inner: "tokenizers.Tokenizer"):
         self.inner = inner
         self.inner.encode_special_tokens = True
+        self.inner.no_truncation()  # a text is never cut short in silence, nor filled up
+        self.inner.no_padding()
         self.kind = kind_of(json.loads(inner.to_str()))
         self.lossless = self.kind in ("byte", "char", "bpe")
 
@@ -73,8 +77,10 @@ class Tokenizer:
     def from_json(cls, text: str, where: str = "The tokenizer") -> "Tokenizer":
         import tokenizers
 
-        if (number := _largest(parse_json(text, dict[str, Any], where, _ADVICE))) > _LARGEST:
+        content = parse_json(text, dict[str, Any], where, _ADVICE)
+        if (number := _largest(content)) > _LARGEST:
             raise Damaged(where, f"it has the number {number:,}", _ADVICE)
+        check_foreign(content, where)
         try:
             tokenizer = cls(tokenizers.Tokenizer.from_str(text))
             with contextlib.suppress(GradlabError):  # of a letter that it does not know
@@ -135,7 +141,9 @@ class Tokenizer:
 
     def _run(self, texts: Sequence[str]) -> list[Ids]:
         parts = [[text] if self.kind == "other" else [*cut(text, _PART)] for text in texts]
-        encodings = self.inner.encode_batch_fast([part for each in parts for part in each], add_special_tokens=False)
+        flat = [part for each in parts for part in each]
+        with _reporting_panics():
+            encodings = self.inner.encode_batch_fast(flat, add_special_tokens=False)
         ids = iter([np.array(encoding.ids, dtype=np.int64) for encoding in encodings])
         nothing = np.zeros(0, dtype=np.int64)
         return [np.concatenate([nothing, *islice(ids, len(each))]) for each in parts]
@@ -158,7 +166,8 @@ class Tokenizer:
         return table
 
     def _unknown(self, text: str) -> GradlabError:
-        encoded = self.inner.encode(text, add_special_tokens=False)
+        with _reporting_panics():
+            encoded = self.inner.encode(text, add_special_tokens=False)
         places = [p for i, p in zip(encoded.ids, encoded.offsets, strict=True) if i == self.special[UNKNOWN]]
         names = list(dict.fromkeys(text[start:stop] for start, stop in places))
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
@@ -177,7 +186,8 @@ class Tokenizer:
             raise GradlabError(
                 f"Token numbers must be from 0 to {len(self) - 1}, got {numbers.min()} to {numbers.max()}."
             )
-        return self.inner.decode(numbers.tolist(), skip_special_tokens=not special)
+        with _reporting_panics():
+            return self.inner.decode(numbers.tolist(), skip_special_tokens=not special)
 
     @cached_property
     def tokens(self) -> list[bytes]:
@@ -207,6 +217,17 @@ class Tokenizer:
         if UNKNOWN in self.special and (ids == self.special[UNKNOWN]).any():
             raise GradlabError("The bytes of unknown characters are not known. Use a larger vocabulary, or bytes.")
         return int(self.byte_counts[ids].sum())
+
+
+@contextmanager
+def _reporting_panics() -> Iterator[None]:
+    """What the library does not expect of its tokenizer.json or a text becomes one message."""
+    try:
+        yield
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        raise GradlabError(f"The tokenizer fails on this text: {one_line(error)}. Take another one.") from None
 
 
 def _check(text: str) -> None:

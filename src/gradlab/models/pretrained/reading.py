@@ -10,15 +10,16 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, one_line
 from gradlab.files import Damaged, interpreting, read_json
 from gradlab.files.formats import Index
 from gradlab.files.tensors import load_tensors
-from gradlab.models.pretrained.architecture import Architecture, Config
+from gradlab.models.pretrained.architecture import Architecture, Config, Values
 from gradlab.models.pretrained.decoders import GPT2, LLAMA
 from gradlab.models.pretrained.encoder_decoders import MARIAN, T5
 from gradlab.models.pretrained.encoders import CLASSIFIER, ENCODER, MASKED
 from gradlab.printable import listed, printable
+from gradlab.process import memory
 
 Shapes = dict[str, tuple[int, ...]]
 ARCHITECTURES = {each.name: each for each in (GPT2, LLAMA, MASKED, CLASSIFIER, ENCODER, MARIAN, T5)}
@@ -51,8 +52,7 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
         for count in {row.count for row in architecture.rows}:
             if values[count] > _MOST_LAYERS:
                 raise ValueError(f"{values[count]:,} layers")
-        with torch.device("meta"), _Undrawn():
-            model = architecture.build(values)
+        model = _build(architecture, values, path / CONFIG)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     rows = [row for row in architecture.layered(values) if row.ours in shapes]
     wanted: Shapes = {}
@@ -67,6 +67,17 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
             joined[row.theirs] = row.join([tensors.pop(n) for n in row.theirs]).to(dtype)
     model.load_state_dict({row.ours: joined[row.theirs] for row in rows}, assign=True)
     return model.eval()
+
+
+def _build(architecture: Architecture, values: Values, source: Path) -> nn.Module:
+    """The model without memory for its weights, so that sizes of any kind are compared with the file's first."""
+    try:
+        with torch.device("meta"), _Undrawn():
+            return architecture.build(values)
+    except GradlabError as error:
+        raise GradlabError(f"{source}: {error}") from None
+    except RuntimeError as error:  # of torch, whose sizes are limited too
+        raise ValueError(one_line(error)) from None
 
 
 class _Undrawn(TorchFunctionMode):
@@ -103,6 +114,8 @@ def _read(folder: Path) -> dict[str, Tensor]:
         if any(Path(name).name != name or not name for name in places):
             raise Damaged(folder / INDEX, "its weight_map must name files of its folder", _SAVE_AGAIN)
         files = [folder / name for name in sorted({*places})]
+    if (size := sum(file.stat().st_size for file in files if file.exists())) > memory():
+        raise GradlabError(f"The weights in {folder} take {size / 1e9:,.1f} GB, more than the memory of this machine.")
     tensors: dict[str, Tensor] = {}
     for file in files:
         if not file.exists():
