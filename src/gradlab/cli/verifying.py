@@ -31,6 +31,7 @@ def verify(
     *what: str,
     like: Annotated[str | None, Parameter(help="The block that your own class or function should be like.")] = None,
     cases: Annotated[int, Parameter(help="Random cases for each check.")] = 50,
+    seed: Annotated[int, Parameter(help="Of the random cases: another seed, other cases.")] = 0,
     device: Annotated[Literal["cpu", "cuda"], Parameter(help="Where the blocks run.")] = "cpu",
     dtype: Annotated[Literal["float64", "float32", "bfloat16", "float16"], Parameter(help=_DTYPE)] = "float64",
     plain: Plain = False,
@@ -65,10 +66,10 @@ def verify(
     screen = console(plain)
     verifications = []
     if what[:1] == ("laws",) and like is None:
-        _verify_laws(screen, what[1:], cases, plain, as_json)
+        _verify_laws(screen, what[1:], cases, seed, plain, as_json)
         return
     place = Place.of(find_device(device).type, dtype)
-    for verification in _verifications(what, like, cases, place, quiet=plain or as_json):
+    for verification in _verifications(what, like, cases, seed, place, quiet=plain or as_json):
         verifications.append(verification)
         if not as_json:
             _print(screen, verification)
@@ -93,7 +94,7 @@ def verify(
 
 
 def _verifications(
-    what: tuple[str, ...], like: str | None, cases: int, place: Place, quiet: bool
+    what: tuple[str, ...], like: str | None, cases: int, seed: int, place: Place, quiet: bool
 ) -> Iterator[Verification]:
     import torch
 
@@ -106,17 +107,18 @@ def _verifications(
             raise GradlabError(f"{foreign[0]!r} is no block. To check your own class, say which block: --like NAME.")
         for name in block_names(what):
             with _progress(name, quiet) as watch:
-                verification = verify_block(Subject.block(name, place), name, cases, watch)
+                verification = verify_block(Subject.block(name, place, seed), name, cases, watch)
             yield verification
         return
     if not what:
         raise GradlabError("Nothing to check. Write: gradlab verify FILE.py:Class --like NAME key=value …")
     with _progress(what[0], quiet) as watch:
-        verification = verify_like(import_object(what[0]), like, read_values([*what[1:]]), what[0], cases, watch, place)
+        values = read_values([*what[1:]])
+        verification = verify_like(import_object(what[0]), like, values, what[0], cases, watch, place, seed)
     yield verification
 
 
-def _verify_laws(screen: Console, names: tuple[str, ...], cases: int, plain: bool, as_json: bool) -> None:
+def _verify_laws(screen: Console, names: tuple[str, ...], cases: int, seed: int, plain: bool, as_json: bool) -> None:
     """One entry for each law; the exit code is 3 where one is broken, or rejects nothing."""
     import torch
 
@@ -129,7 +131,7 @@ def _verify_laws(screen: Console, names: tuple[str, ...], cases: int, plain: boo
         part = []
         for name in laws:
             with _progress(name, plain or as_json) as watch:
-                part.append(verify_law(name, cases, watch))
+                part.append(verify_law(name, cases, watch, seed))
         if not as_json:
             _print_laws(screen, group, part)
         results += part
