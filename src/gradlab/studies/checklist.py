@@ -29,6 +29,7 @@ from gradlab.wording import counted, number
 State = Literal["passed", "warning", "failed", "skipped"]
 
 _NEAR, _FAR = 2.0, 5.0  # times the expected initial loss, either way
+_CENTERED = 0.5  # standard deviations: the mean of inputs that are standardized is nearer to 0
 _FIRST_STEPS = 20  # whose updates are judged
 _SHORT = 200  # steps of a short training
 _SAMPLE = 500  # examples that it is judged by
@@ -96,12 +97,26 @@ def initial_loss(experiment: Experiment) -> Check:
     if 1 / _NEAR <= times <= _NEAR:
         return Check(name="initial loss", state="passed", measured=words)
     advice = (
-        "The first outputs are large: standardise the inputs (data.preprocess), or start from smaller weights."
+        f"The first outputs are large: {_smaller_outputs(experiment)}."
         if times > 1
         else "The fresh model knows too much: does an input hold the target?"
     )
     state: State = "warning" if 1 / _FAR <= times <= _FAR else "failed"
     return Check(name="initial loss", state=state, measured=words, advice=advice)
+
+
+def _smaller_outputs(experiment: Experiment) -> str:
+    """How the first outputs become smaller; inputs that are standardised already are not at fault."""
+    smaller = "start from smaller weights"
+    standardised = experiment.recipe.data.values.get("preprocess", "standardise") == "standardise"
+    if standardised or _is_standardised(experiment.splits["train"].sample(_SAMPLE).inputs[:]):
+        return smaller
+    return f"standardise the inputs (data.preprocess), or {smaller}"
+
+
+def _is_standardised(inputs: Tensor) -> bool:
+    """Whether their mean is near 0 and their standard deviation near 1, all numbers taken together."""
+    return abs(inputs.mean().item()) < _CENTERED and 1 / _NEAR < inputs.std(correction=0).item() < _NEAR
 
 
 def regularisation_raises_the_loss(experiment: Experiment) -> Check:

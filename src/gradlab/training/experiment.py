@@ -26,8 +26,9 @@ from gradlab.registry import Part
 from gradlab.run import Run
 from gradlab.run.folder import BRING_BACK, new_path
 from gradlab.run.start import Start
-from gradlab.tasks import Task, evaluate, settled, tasks, wants
+from gradlab.tasks import Task, settled, tasks, wants
 from gradlab.tasks.evaluation import inference
+from gradlab.tasks.first_loss import first_loss
 from gradlab.training import driver
 from gradlab.training.capture import Mode
 from gradlab.training.checks import check_precision, check_splits, check_task
@@ -206,14 +207,14 @@ class Experiment:
         return [*self.dataset.raw.notes, *(leak.note for leak in self.leaks)]
 
     def initial_loss(self) -> float:
-        """The loss of the fresh model on some training examples."""
+        """The loss of the fresh model on some training examples, in training mode."""
         train = self.splits["train"]
         if not isinstance(train, Examples):
             return math.nan
         targets = train.parts.get("targets")
         each = 1 if targets is None else max(1, math.prod(targets.shape[1:]))
         some = train.sample(max(1, min(_GLANCE, _GLANCED // each)))
-        return evaluate(self.model, self.task, some).get("loss", math.nan)
+        return first_loss(self.model, self.task, some)
 
 
 def drawn_model(recipe: Recipe, dataset: Dataset, task: Task, seed: int) -> nn.Module:
