@@ -14,7 +14,7 @@ from rich.console import Console
 from gradlab.cli.output import console, figures_table, print_json, say, table
 from gradlab.errors import GradlabError
 from gradlab.recipes import DEFAULT
-from gradlab.wording import as_typed, count, counted, duration, number
+from gradlab.wording import as_typed, baseline_verdict, count, counted, duration, number
 
 if TYPE_CHECKING:
     from gradlab.api import Observer, Run
@@ -321,7 +321,7 @@ def show_columns(screen: Console, experiment: Experiment) -> None:
 def result_object(run: Run) -> dict[str, Any]:
     """What `--json` prints of a finished run."""
     result = run.finished
-    more: dict[str, Any] = {key: result[key] for key in ("notes", "backtest") if key in result}
+    more: dict[str, Any] = {key: result[key] for key in ("notes", "backtest", "best_baseline") if key in result}
     return {**{key: result.get(key) for key in _RESULT_KEYS}, **more, "run": str(run.path)}
 
 
@@ -346,6 +346,8 @@ def show_result(screen: Console, run: Run, as_json: bool) -> None:
     show_findings(screen, run)
     say(screen, "run", str(run.path))
     say(screen, "report", str((run.path / "report.html").absolute()))
+    if verdict := baseline_verdict(result.get("best_baseline", {})):
+        say(screen, "verdict", verdict)
 
 
 def baseline_columns(baselines: Mapping[str, Mapping[str, float]], split: str) -> dict[str, Mapping[str, float]]:
@@ -373,7 +375,8 @@ def show_findings(screen: Console, run: Run) -> None:
         return
     grave = [finding for finding in run.findings if finding.severity != "note"]
     if not grave and run.finished["steps"] >= _JUDGED:
-        say(screen, "doctor", "looks healthy")
+        beaten = baseline_verdict(run.finished.get("best_baseline", {}))
+        say(screen, "doctor", "no fault in the training, but see the verdict" if beaten else "looks healthy")
     for finding in grave[:_FINDINGS]:
         say(screen, "doctor", f"{finding.severity}: {finding.title}")
         say(screen, "", finding.evidence)

@@ -7,12 +7,9 @@ import torch
 from torch import nn
 
 from gradlab.data import Examples, generators
-from gradlab.data.examples import at_once
-from gradlab.tasks.evaluation import device_of, evaluate, seeded
+from gradlab.tasks.evaluation import device_of, evaluate, outputs_of, seeded
 from gradlab.tasks.task import Supervised, Task
 
-_ROWS = 256
-_NUMBERS = 2**24  # outputs at a time
 _SEED = 0
 
 
@@ -34,12 +31,9 @@ def first_loss(model: nn.Module, task: Task, examples: Examples) -> float:
 
 
 def _mean_loss(model: nn.Module, task: Supervised, examples: Examples) -> float:
-    targets = examples.parts.get("targets")
-    each = 1 if targets is None else math.prod(targets.shape[1:])
-    rows = min(at_once(_ROWS, examples.inputs), max(1, _NUMBERS // max(1, task.outputs * each)))
     total, count = 0.0, 0.0
-    for batch in examples.batches(rows):
+    for output, batch in outputs_of(model, task, examples):
         weight = (batch["weights"],) if "weights" in batch else ()
-        loss, n = task.loss(task.forward(model, batch), batch["targets"], *weight)
+        loss, n = task.loss(output, batch["targets"], *weight)
         total, count = total + float(loss), count + float(n)
     return total / count
