@@ -119,6 +119,7 @@ _METRICS = {
     "balanced_accuracy": "balanced accuracy",
     "f1": "macro F1",
     "auroc": "AUROC",
+    "average_precision": "average precision",
     "ece": "ECE",
     "rmse": "RMSE",
     "mae": "MAE",

@@ -14,7 +14,7 @@ from rich.console import Console
 from gradlab.cli.output import console, figures_table, print_json, say, table
 from gradlab.errors import GradlabError
 from gradlab.recipes import DEFAULT
-from gradlab.wording import as_typed, baseline_verdict, count, counted, duration, number
+from gradlab.wording import as_typed, baseline_verdict, count, counted, duration, name_of, number
 
 if TYPE_CHECKING:
     from gradlab.api import Observer, Run
@@ -247,6 +247,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         "schedule": preview(plan, experiment.steps),
         "device": f"{experiment.device.type}{threads}, {experiment.mode} step",
         "processes": processes(experiment),
+        "best weights": _selection(experiment),
         "initial loss": _initial(experiment),
     }
     for key, text in rows.items():
@@ -292,6 +293,14 @@ def processes(experiment: Experiment) -> str:
     normalised = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in experiment.model.modules())
     over = "over all" if experiment.plan.sync_batch_norm else "by itself in each (see train.sync_batch_norm)"
     return f"{parallel.count()}, each with its part of every batch" + f"; batch normalisation {over}" * normalised
+
+
+def _selection(experiment: Experiment) -> str:
+    """The figure that selects weights, where a rare class makes it another one than the loss."""
+    from gradlab.tasks.rare_class import reason
+
+    why = reason(experiment.task) if len(experiment.dataset.validation) else ""
+    return f"by validation {name_of(experiment.task.criterion.figure)}: {why}" if why else ""
 
 
 def _initial(experiment: Experiment) -> str:

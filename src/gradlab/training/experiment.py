@@ -29,6 +29,7 @@ from gradlab.run.start import Start
 from gradlab.tasks import Task, settled, tasks, wants
 from gradlab.tasks.evaluation import inference
 from gradlab.tasks.first_loss import first_loss
+from gradlab.tasks.rare_class import with_best_metric
 from gradlab.training import driver
 from gradlab.training.capture import Mode
 from gradlab.training.checks import check_precision, check_splits, check_task
@@ -155,6 +156,8 @@ class Experiment:
         splits = {name: dataset.split(name) for name in SPLITS}
         # Encoding refuses what the task cannot learn.
         encoded = {name: s if name != "train" and not split_size(s) else task.encoded(s) for name, s in splits.items()}
+        recipe = replace(recipe, task=with_best_metric(recipe.task, dataset.targets, [*encoded.values()][1:]))
+        task = tasks.build(recipe.task, dataset.targets)
         if isinstance(encoded["train"], WindowExamples) and encoded["train"].inputs.shape[1] >= _LONG_TEXT:
             # Minutes on the CPU. Short examples stay there, where an index that is too large is an error and not fatal.
             model, encoded = model.to(device), {**encoded, "train": encoded["train"].to(device)}
