@@ -54,8 +54,8 @@ class Classify(Supervised):
     ] = "none"
     best_metric: Annotated[
         BestMetric,
-        "validation figure that selects weights and stops early, and that sweeps rank by; auto: the loss, or with a rare "
-        "class (under 10 % of the training examples) average precision of two classes, AUROC of more",
+        "validation figure that selects weights, stops early and ranks trials of a sweep; auto: the loss, or with a "
+        "rare class (under 10 % of the training examples) average precision of two classes, AUROC of more",
     ] = "auto"
     threshold: float | None = field(init=False, default=None)
     """The probability from which on the positive of two classes is predicted; else the more probable one is."""
