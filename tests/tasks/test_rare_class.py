@@ -97,6 +97,6 @@ def test_the_best_weights_are_those_of_the_best_ranking(rare, tmp_path):
 
 
 def test_with_a_figure_of_the_user_nothing_is_said(rare):
-    experiment = Experiment.of(find("npz").override({**rare, "task.best_metric": "loss"}), CPU)
+    experiment = Experiment.of(find("npz").override({**rare, "task": "classify", "task.best_metric": "loss"}), CPU)
     assert experiment.task.criterion == Criterion()
     assert reason(experiment.task) == ""

@@ -69,7 +69,7 @@ def twin_difference(got: Any, twin: Callable[..., Any], *arguments: Any, **optio
     size = max((torch.finfo(x.dtype).eps for x in numbers), default=0.0)
     size = max(size, _through.get())
     if size <= torch.finfo(torch.float64).eps:
-        return _error_beside_ties(results, wanted, run_twin, len(outputs))
+        return _error_except_ties(results, wanted, run_twin, len(outputs))
     moved = run_twin(rounding.independent_rounding(size))
     sizes = [SIZE] * len(outputs) + [_slope(outputs, leaf) for leaf in leaves]
     scales = [
@@ -78,7 +78,7 @@ def twin_difference(got: Any, twin: Callable[..., Any], *arguments: Any, **optio
     return max(_worst(*three) for three in zip(results, wanted, scales, strict=True))
 
 
-def _error_beside_ties(
+def _error_except_ties(
     results: Sequence[Tensor], wanted: Sequence[Tensor], run_twin: Callable[..., list[Tensor]], outputs: int
 ) -> float:
     """The worst error; where a few roundings decide what the twin itself has, it may have been rounded otherwise."""
@@ -87,7 +87,7 @@ def _error_beside_ties(
         return error
     size = ROUNDINGS * torch.finfo(torch.float64).eps
     tries = [run_twin(rounding.consistent_rounding(size, seed)) for seed in range(rounding.TRIES)]
-    nearest = [rounding.closest] * outputs + [rounding.between] * (len(results) - outputs)
+    nearest = [rounding.nearest_alternative] * outputs + [rounding.nearest_in_range] * (len(results) - outputs)
     alternatives = zip(wanted, *tries, strict=True)
     allowed = [choose(got, each) for choose, got, each in zip(nearest, results, alternatives, strict=True)]
     return _worst_of(results, allowed)
@@ -102,22 +102,22 @@ def _twin_results(
     twin: Callable[..., Any],
     arguments: Sequence[Any],
     options: Mapping[str, Any],
-    rounded: rounding.Rounding = rounding.exact,
+    apply_rounding: rounding.Rounding = rounding.exact,
 ) -> list[Tensor]:
     """What the twin has for outputs and gradients, with each number on its way rounded so."""
 
     def begin(self: scratch.Tensor, value: Any, name: str = "", *, constant: bool = False) -> None:
-        plain(self, value if constant else rounded(np.asarray(value, np.float64)), name, constant=constant)
+        plain(self, value if constant else apply_rounding(np.asarray(value, np.float64)), name, constant=constant)
 
     plain = scratch.Tensor.__init__  # which every gate makes its result with
     with patch.object(scratch.Tensor, "__init__", begin):
         leaves = {id(x): scratch.Tensor(array(x)) for x in arguments if isinstance(x, Tensor) and x.requires_grad}
-        values = (leaves[id(x)] if id(x) in leaves else rounded(array(x)) for x in arguments)
+        values = (leaves[id(x)] if id(x) in leaves else apply_rounding(array(x)) for x in arguments)
         wanted = _flat_twin(twin(*values, **options))
     for output, result in zip(outputs, wanted, strict=True):
         _check_shape(output, np.shape(getattr(result, "value", result)))
         if isinstance(result, scratch.Tensor):
-            result.backward(rounded(array(cotangent(output))))
+            result.backward(apply_rounding(array(cotangent(output))))
     values_of_twin = [getattr(result, "value", result) for result in wanted]
     nodes = [leaves[id(x)] for x in arguments if id(x) in leaves]
     slopes = [np.zeros(node.shape) if node.grad is None else node.grad for node in nodes]

@@ -1,7 +1,7 @@
 """Other ways to round the numbers of a computation, and the results that it has with them.
 
-A sum that is 0 up to rounding is on either side of a threshold, and both sides are right: a step, an argmax, the slope
-of a ReLU. So a result is compared with what the same computation has when its numbers are off by a few roundings.
+A sum that is 0 up to rounding is above a threshold or below it, and either is right: a step, an argmax, the slope of a
+ReLU. So a result is compared with what the same computation has when its numbers are off by a few roundings.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ def exact(value: Any) -> Any:
 def independent_rounding(size: float, seed: int = 0) -> Rounding:
     """Each entry is larger or smaller by this share of it, whatever the others are."""
     generator = np.random.default_rng(seed)
-    return _scaled(lambda value: 1 + size * generator.choice((-1, 1), value.shape))
+    return _scale_entries(lambda value: 1 + size * generator.choice((-1, 1), value.shape))
 
 
 def consistent_rounding(size: float, seed: int) -> Rounding:
@@ -42,17 +42,17 @@ def consistent_rounding(size: float, seed: int) -> Rounding:
             mixed = (bits ^ (bits >> np.uint64(32))) * factor  # its highest bit depends on all bits
         return np.where(mixed >> np.uint64(63), 1 + size, 1 - size)
 
-    return _scaled(factors)
+    return _scale_entries(factors)
 
 
-def _scaled(factors: Callable[[Any], Any]) -> Rounding:
-    def rounded(value: Any) -> Any:
+def _scale_entries(factors: Callable[[Any], Any]) -> Rounding:
+    def scale(value: Any) -> Any:
         return value * factors(value) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
 
-    return rounded
+    return scale
 
 
-def closest(value: Tensor, alternatives: Sequence[Tensor]) -> Tensor:
+def nearest_alternative(value: Tensor, alternatives: Sequence[Tensor]) -> Tensor:
     """For each entry, the one of the alternatives that is nearest to it."""
     stacked = torch.stack([alternative.to(torch.float64) for alternative in alternatives])
     distances = torch.where(stacked == value, 0.0, (stacked - value.to(torch.float64)).abs())
@@ -60,10 +60,10 @@ def closest(value: Tensor, alternatives: Sequence[Tensor]) -> Tensor:
     return stacked.gather(0, nearest)[0]
 
 
-def between(value: Tensor, alternatives: Sequence[Tensor]) -> Tensor:
+def nearest_in_range(value: Tensor, alternatives: Sequence[Tensor]) -> Tensor:
     """For each entry, the nearest number from the least of the alternatives to the largest.
 
-    A gradient adds up what comes through many kinks, of which each may be on either side.
+    A gradient is a sum over kinks, and each of them may be on either side.
     """
     stacked = torch.stack([alternative.to(torch.float64) for alternative in alternatives])
     return value.to(torch.float64).clamp(stacked.amin(0), stacked.amax(0))
