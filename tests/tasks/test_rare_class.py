@@ -11,7 +11,7 @@ from gradlab.recipes import find
 from gradlab.registry import Part
 from gradlab.report.curves import learning_section
 from gradlab.tasks import Classify, Criterion, tasks
-from gradlab.tasks.rare_class import reason, with_best_metric
+from gradlab.tasks.rare_class import selection_reason, with_best_metric
 from gradlab.training.experiment import Experiment, start
 
 CPU = torch.device("cpu")
@@ -93,10 +93,10 @@ def test_the_best_weights_are_those_of_the_best_ranking(rare, tmp_path):
     assert f"best, of step {best['step']}" in run.finished["weights"]
     assert run.finished["best_baseline"]["metric"] == "average_precision"
     assert "highest validation average precision, since only" in str(learning_section(run))
-    assert reason(run.task).endswith("of the training examples are of the class '1'")
+    assert selection_reason(run.task).endswith("of the training examples are of the class '1'")
 
 
 def test_with_a_figure_of_the_user_nothing_is_said(rare):
     experiment = Experiment.of(find("npz").override({**rare, "task": "classify", "task.best_metric": "loss"}), CPU)
     assert experiment.task.criterion == Criterion()
-    assert reason(experiment.task) == ""
+    assert selection_reason(experiment.task) == ""

@@ -297,9 +297,9 @@ def processes(experiment: Experiment) -> str:
 
 def _selection(experiment: Experiment) -> str:
     """The figure that selects weights, where a rare class makes it another one than the loss."""
-    from gradlab.tasks.rare_class import reason
+    from gradlab.tasks.rare_class import selection_reason
 
-    why = reason(experiment.task) if len(experiment.dataset.validation) else ""
+    why = selection_reason(experiment.task) if len(experiment.dataset.validation) else ""
     return f"by validation {name_of(experiment.task.criterion.figure)}: {why}" if why else ""
 
 

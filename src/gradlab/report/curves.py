@@ -22,10 +22,11 @@ _FROM_ZERO: dict[str, Any] = {"type": "linear", "rangemode": "tozero"}
 
 def learning_section(run: "Run") -> Html:
     """Loss and every metric, on training examples and on the validation split."""
-    from gradlab.tasks.rare_class import reason
+    from gradlab.tasks.rare_class import selection_reason
 
     log, criterion = _log(run), run.task.criterion
-    why = f", since {reason(run.task)}" if reason(run.task) else ""
+    rare = selection_reason(run.task)
+    why = f", since {rare}" if rare else ""
     words = [
         f"The best step is the one with the {_best(criterion)}{why}. The untrained model may lie outside of a chart."
     ]

@@ -108,7 +108,7 @@ def _smaller_outputs(experiment: Experiment) -> str:
     """How the first outputs become smaller; inputs that are standardised already are not at fault."""
     x = experiment.splits["train"].sample(_SAMPLE).inputs[:]
     standardised = experiment.recipe.data.values.get("preprocess", "standardise") == "standardise" or (
-        not isinstance(x, Tensor) or abs(x.mean().item()) < 0.5 and 0.5 < x.std(correction=0).item() < 2
+        not isinstance(x, Tensor) or (abs(x.mean().item()) < 0.5 and 0.5 < x.std(correction=0).item() < 2)
     )
     return ("" if standardised else "standardise the inputs (data.preprocess), or ") + "start from smaller weights"
 

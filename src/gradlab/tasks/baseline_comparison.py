@@ -124,7 +124,7 @@ def _figures_without_groups(
     with in_evaluation(model):
         for output, batch in outputs_of(task.at_test(model), task, examples):
             own = groups[start : start + len(batch["targets"])]
-            for group in own.unique().tolist():
+            for group in sorted({*own.tolist()}):
                 total = _sums(task, output, batch, (own == group).nonzero()[:, 0].to(output.device), metric).cpu()
                 totals[group] = merge(totals[group], total) if group in totals else total
             start += len(own)

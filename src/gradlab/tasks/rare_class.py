@@ -8,7 +8,7 @@ import torch
 
 from gradlab.data import Examples, Targets
 from gradlab.registry import Part
-from gradlab.tasks.task import has_targets, tasks
+from gradlab.tasks.task import Task, has_targets, tasks
 
 KNOB = "best_metric"
 _SHARE = 0.1  # of the training examples: a class with fewer is rare,
@@ -50,11 +50,12 @@ def _has_two_classes(split: Any) -> bool:
     return isinstance(split, Examples) and has_targets(split) and len(torch.unique(split.targets[:])) > 1
 
 
-def reason(task: Any) -> str:
+def selection_reason(task: Task) -> str:
     """Why a task selects by a ranking; "" where no class is rare."""
-    targets = getattr(task, "targets", None)
-    rare = rare_class(targets.counts) if isinstance(targets, Targets) and targets.classes else None
+    targets: Any = getattr(task, "targets", None)
+    classes = getattr(targets, "classes", None)
+    rare = rare_class(targets.counts) if classes else None
     if rare is None or task.criterion.figure == "loss":
         return ""
     share = targets.counts[rare] / sum(targets.counts)
-    return f"only {share:.1%} of the training examples are of the class {targets.classes[rare]!r}"
+    return f"only {share:.1%} of the training examples are of the class {classes[rare]!r}"
