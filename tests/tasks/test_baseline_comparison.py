@@ -110,3 +110,19 @@ def test_what_is_better_by_less_than_the_standard_error_is_not_better():
         assert beside.metric == "rmse"
         assert beside.value < beside.baseline_value
         assert beside.better is better
+
+
+def test_what_nobody_can_beat_is_no_baseline():
+    class Bounded(Classify):
+        optimal_references = ("the same",)
+
+    task = Bounded(Targets(classes=["a", "b"], counts=[50, 50]))
+    assert comparison(task, Columns(0), {"the same": Columns(0)}, examples(100)) is None
+
+
+def test_outputs_that_are_no_tensor_have_no_paired_error():
+    class Pair(Columns):
+        def forward(self, x):
+            return (super().forward(x),)
+
+    assert paired_error(TASK, Pair(0), Pair(2), examples(100), "accuracy") is None

@@ -53,7 +53,7 @@ def _has_two_classes(split: Any) -> bool:
 def selection_reason(task: Task) -> str:
     """Why a task selects by a ranking; "" where no class is rare."""
     targets: Any = getattr(task, "targets", None)
-    classes = getattr(targets, "classes", None)
+    classes: Any = getattr(targets, "classes", None)
     rare = rare_class(targets.counts) if classes else None
     if rare is None or task.criterion.figure == "loss":
         return ""
