@@ -10,6 +10,7 @@ from gradlab.errors import GradlabError
 from gradlab.recipes import find
 from gradlab.registry import Part
 from gradlab.report.curves import learning_section
+from gradlab.studies.sweep import plan_search
 from gradlab.tasks import Classify, Criterion, tasks
 from gradlab.tasks.rare_class import selection_reason, with_best_metric
 from gradlab.training.experiment import Experiment, start
@@ -100,3 +101,9 @@ def test_with_a_figure_of_the_user_nothing_is_said(rare):
     experiment = Experiment.of(find("npz").override({**rare, "task": "classify", "task.best_metric": "loss"}), CPU)
     assert experiment.task.criterion == Criterion()
     assert selection_reason(experiment.task) == ""
+
+
+@pytest.mark.parametrize(("asked", "metric"), [(None, "average_precision"), ("accuracy", "accuracy")])
+def test_a_sweep_ranks_by_it_unless_a_metric_is_named(rare, tmp_path, asked, metric):
+    recipe, space = find("npz").override(rare), {"train.lr": "1e-4:1:log"}
+    assert plan_search(recipe, space, 2, tmp_path, "cpu", jobs=1, storage=None, metric=asked).metric == metric

@@ -129,7 +129,7 @@ def evaluate_supervised(
 
 def outputs_of(
     model: nn.Module, task: "Supervised", examples: Examples, rows: int = _ROWS
-) -> Iterator[tuple[Tensor, Batch]]:
+) -> Iterator[tuple[Any, Batch]]:
     """The outputs for some rows after the other, with the batch that they are of; as many at a time as fit."""
     targets = examples.parts.get("targets")
     each = math.prod(targets.shape[1:]) if targets is not None else 1
