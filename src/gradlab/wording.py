@@ -1,6 +1,6 @@
 """Numbers as people read them, the same in the terminal and in the report."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, time, timedelta
 from typing import Any
 
@@ -119,6 +119,7 @@ _METRICS = {
     "balanced_accuracy": "balanced accuracy",
     "f1": "macro F1",
     "auroc": "AUROC",
+    "average_precision": "average precision",
     "ece": "ECE",
     "rmse": "RMSE",
     "mae": "MAE",
@@ -141,3 +142,20 @@ _METRICS = {
 def name_of(metric: str) -> str:
     """A metric's name in a sentence or a heading."""
     return _METRICS.get(metric, metric)
+
+
+def baseline_verdict(comparison: Mapping[str, Any]) -> str:
+    """Of a model that is not better than its best baseline, that and both figures; nothing of one that is.
+
+    >>> figures = {"split": "test", "metric": "accuracy", "value": 0.714, "baseline": "label propagation"}
+    >>> baseline_verdict({**figures, "baseline_value": 0.98, "standard_error": 0.02, "better": False})
+    'not better than label propagation: test accuracy 0.7140 against 0.9800, standard error of the difference 0.02'
+    """
+    if not comparison or comparison["better"]:
+        return ""
+    error = comparison["standard_error"]
+    return (
+        f"not better than {comparison['baseline']}: {comparison['split']} {name_of(comparison['metric'])} "
+        f"{number(comparison['value'])} against {number(comparison['baseline_value'])}"
+        + ("" if error is None else f", standard error of the difference {error:.2g}")
+    )

@@ -62,3 +62,17 @@ def test_figures_of_a_finding_are_those_of_the_result(churn: tuple[Path, str]) -
     told = f"the loss was {measured['lowest']:.4f} at step {measured['step']}"
     assert told in out
     assert told in (run / "report.html").read_text()
+
+
+def test_a_network_that_loses_to_a_baseline_is_not_healthy(quick: ForkServer, churn: tuple[Path, str]) -> None:
+    """Trained for two steps only, it loses to all of them."""
+    asked = ("train", "csv", "--data", "churn.csv", "data.target=churn", "train.lr=1e-6", "train.epochs=1", "--plain")
+    ended = quick(*asked, "--out", "short", cwd=churn[0].parent)
+    assert ended.code == 0, ended.err
+    last = ended.out.strip().splitlines()[-1]
+    best = json.loads((churn[0].parent / "short" / "result.json").read_text())["best_baseline"]
+    assert best["better"] is False
+    assert last.startswith(f"verdict      not better than {best['baseline']}: test ")
+    assert "standard error of the difference" in last
+    assert "looks healthy" not in ended.out
+    assert f"It is not better than {best['baseline']}: test" in (churn[0].parent / "short" / "report.html").read_text()

@@ -47,6 +47,15 @@ def folder(quick: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_the_best_baseline_of_a_graph_may_be_label_propagation(folder: Path) -> None:
+    result = json.loads((folder / "run" / "result.json").read_text())
+    best, baselines = result["best_baseline"], result["baselines"]["test"]
+    assert best["baseline"] == max(baselines, key=lambda name: baselines[name]["accuracy"])
+    gain = best["value"] - best["baseline_value"]
+    assert best["better"] == (gain > best["standard_error"])
+    assert ("verdict" in (folder / "stdout").read_text()) != best["better"]
+
+
 def test_the_karate_club_from_two_labels(quick: ForkServer, tmp_path: Path) -> None:
     ended = quick("train", "karate-gcn", "--out", "run", "--json", cwd=tmp_path)
     assert ended.code == 0, ended.err

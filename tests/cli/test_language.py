@@ -47,6 +47,13 @@ def test_the_figures_stand_beside_counted_trigrams(quick: ForkServer, run: Path,
     assert re.search(r"uniform</dt><dd>256\..{,60}counted trigrams", (run / "report.html").read_text(), re.DOTALL)
 
 
+def test_a_short_training_is_not_better_than_trigrams_and_says_so(run: Path) -> None:
+    best = json.loads((run / "result.json").read_text())["best_baseline"]
+    assert (best["metric"], best["baseline"], best["better"]) == ("perplexity", "counted trigrams", False)
+    assert best["standard_error"] > 0
+    assert "It is not better than counted trigrams: test perplexity" in (run / "report.html").read_text()
+
+
 def test_epochs_stand_instead_of_the_steps_of_a_recipe(quick: ForkServer, folder: Path) -> None:
     """Text recipes have steps: epochs that were asked for must not be passed over in silence."""
     asked = ("train", "text-gpt", "--data", "text.txt", *SMALL, "model.heads=2", "train.epochs=2", "--json")

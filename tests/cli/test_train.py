@@ -20,7 +20,7 @@ from cli_helpers import (
     losses,
 )
 
-RESULT_KEYS = ["run", "recipe", "steps", "seconds", "parameters", "validation", "test", "findings"]
+RESULT_KEYS = ["run", "recipe", "steps", "seconds", "parameters", "validation", "test", "findings", "best_baseline"]
 
 
 def recipe_of(run: Path) -> dict[str, dict[str, object]]:

@@ -35,6 +35,13 @@ def test_json_has_kind_name_cases_worst_error_and_outcome(quick: ForkServer, tmp
         assert check["name"]
 
 
+def test_a_seed_gives_its_own_cases_and_the_same_each_time(quick: ForkServer, tmp_path: Path) -> None:
+    ask = ("verify", f"{MODULES}:Leaky", "--like", "activation.softplus", "--json", "--seed")
+    first, again, other = (quick(*ask, seed, cwd=tmp_path).json["blocks"][0]["checks"] for seed in (1, 1, 2))
+    assert first == again
+    assert [check["worst_error"] for check in first] != [check["worst_error"] for check in other]
+
+
 def test_a_users_class_that_is_right_ends_with_0(quick: ForkServer, tmp_path: Path) -> None:
     ended = quick("verify", f"{MODULES}:Rectifier", "--like", "activation.relu", "--cases", "5", cwd=tmp_path)
     assert ended.code == 0

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from gradlab.studies.checklist import failures, run_checks
+from gradlab.studies.checklist import failures, initial_loss, run_checks
+from gradlab.tasks import evaluate
 from gradlab.training import experiment as training
 
 
@@ -66,11 +67,33 @@ def test_weights_that_are_too_large_show_in_the_initial_loss(prepare):
             parameter.mul_(20)
     found = run_checks(experiment)
     assert found[0].state == "failed"
-    assert "outputs are large" in found[0].advice
+    assert found[0].advice == "The first outputs are large: start from smaller weights."  # inputs are standardised
     error = failures(found)
     assert error is not None
     assert error.exit_code == 3
     assert "initial loss" in str(error)
+
+
+@pytest.mark.parametrize(("spread", "advised"), [(1, False), (1000, True)])
+def test_only_inputs_that_are_not_standardised_are_to_be_standardised(prepare, tmp_path, rng, spread, advised):
+    x, y = spread * rng.normal(size=(200, 5)), np.arange(200) % 2
+    experiment = prepare("npz", {**npz(tmp_path, x, y), "data.preprocess": "none"})
+    with torch.no_grad():
+        for parameter in experiment.model.parameters():
+            parameter.mul_(20)
+    check = initial_loss(experiment)
+    assert check.state == "failed"
+    assert ("standardise the inputs" in check.advice) == advised
+
+
+RESNET = {"data": "digits", "model": "resnet20", "model.width": 8, "train.steps": 6}
+
+
+def test_the_initial_loss_of_batch_normalization_is_that_of_a_training_batch(prepare):
+    experiment = prepare("mnist-resnet20", RESNET)
+    assert initial_loss(experiment).state == "passed"
+    evaluated = evaluate(experiment.model, experiment.task, experiment.splits["train"].sample(256))["loss"]
+    assert experiment.initial_loss() < 2 * math.log(10) < evaluated  # with running statistics of no batch
 
 
 def test_a_model_without_weights_is_not_regularised(prepare):

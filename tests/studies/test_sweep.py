@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import optuna
 import pytest
@@ -11,6 +12,7 @@ from optuna.trial import TrialState
 from gradlab.errors import GradlabError, Interrupted
 from gradlab.recipes import find
 from gradlab.run import open_run
+from gradlab.studies.pages import sweep as pages
 from gradlab.studies.search import claim_trial, open_search
 from gradlab.studies.sweep import plan_search, sweep
 from gradlab.studies.trial import best_trial
@@ -292,3 +294,17 @@ def test_importance_comes_with_enough_trials(small, out):
     many = sweep(small.override({"train.steps": 4, "train.evaluate_every": 4}), SPACE, 12, out, "cpu")
     assert set(many.importance) == set(SPACE)
     assert sum(many.importance.values()) == pytest.approx(1)
+
+
+def test_trials_that_are_equal_are_a_tie(small, out):
+    whole = sweep(small, SPACE, 3, out, "cpu")
+    values = lambda *values: replace(  # noqa: E731
+        whole, trials=[replace(t, ended="complete", value=v) for t, v in zip(whole.trials, values, strict=True)]
+    )
+    assert (values(0.9, 0.8, 0.7).tied, values(0.9, 0.8, 0.7).tie) == ([], "")
+    some, every = values(0.8, 0.9, 0.9), values(0.9, 0.9, 0.9)
+    assert [trial.number for trial in some.tied] == some.to_json()["tied"] == [1, 2]
+    assert some.tie.startswith("of the trials, 2 have the same validation accuracy, 0.9000")
+    assert every.tie.startswith("all 3 have the same validation accuracy")
+    assert "All 3 have the same" in pages.report(every, "gradlab train")
+    assert "have the same" not in pages.report(values(0.9, 0.8, 0.7), "gradlab train")

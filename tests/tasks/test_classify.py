@@ -145,7 +145,7 @@ def test_balanced_weights_without_counts_are_refused():
 
 def test_the_knobs_are_read_off_the_class():
     part = tasks.resolve(Part("classify", {"label_smoothing": "0.1", "class_weights": "balanced"}), "task")
-    assert part.values == {"label_smoothing": 0.1, "class_weights": "balanced", "tta": "none"}
+    assert part.values == {"label_smoothing": 0.1, "class_weights": "balanced", "tta": "none", "best_metric": "auto"}
     for bad in ({"label_smoothing": 1.0}, {"label_smoothing": -0.1}, {"class_weights": "even"}):
         with pytest.raises(GradlabError, match="is not valid"):
             tasks.resolve(Part("classify", bad), "task")

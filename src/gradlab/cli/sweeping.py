@@ -65,7 +65,7 @@ def sweep(
     jobs
         Processes that work at the same time.
     metric
-        What to judge by; default the first metric of the task.
+        What to judge by; default the first metric of the task, with a rare class a ranking (see task.best_metric).
     data
         File or folder of the data, for recipes that need one; the same as `data.path=…`.
     out
@@ -144,7 +144,13 @@ def show_sweep(screen: Console, result: Sweep, command: str) -> None:
         say(screen, "best", "none: no trial came to its end. Look at the ranges, or ask for more trials.")
         return
     place = result.best_run or "another folder"
-    say(screen, "best", f"validation {name_of(result.metric)} {number(result.best.value)}, trained in {place}")
+    if result.tie:
+        say(screen, "tie", result.tie)
+    say(
+        screen,
+        "first" if result.tie else "best",
+        f"validation {name_of(result.metric)} {number(result.best.value)}, trained in {place}",
+    )
     say(screen, "train", f"{command} {result.overrides}")
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from gradlab.cli.output import console, figures_table, print_json, say, table
 from gradlab.errors import GradlabError
 from gradlab.recipes import DEFAULT
-from gradlab.wording import as_typed, count, counted, duration, number
+from gradlab.wording import as_typed, baseline_verdict, count, counted, duration, name_of, number
 
 if TYPE_CHECKING:
     from gradlab.api import Observer, Run
@@ -248,6 +248,7 @@ def show_plan(screen: Console, experiment: Experiment) -> None:
         "schedule": preview(plan, experiment.steps),
         "device": f"{experiment.device.type}{threads}, {mode_in_words(experiment.mode, experiment.mode_reason)}",
         "processes": processes(experiment),
+        "best weights": _selection(experiment),
         "initial loss": _initial(experiment),
     }
     for key, text in rows.items():
@@ -295,6 +296,14 @@ def processes(experiment: Experiment) -> str:
     return f"{parallel.count()}, each with its part of every batch" + f"; batch normalisation {over}" * normalised
 
 
+def _selection(experiment: Experiment) -> str:
+    """The figure that selects weights, where a rare class makes it another one than the loss."""
+    from gradlab.tasks.rare_class import selection_reason
+
+    why = selection_reason(experiment.task) if len(experiment.dataset.validation) else ""
+    return f"by validation {name_of(experiment.task.criterion.figure)}: {why}" if why else ""
+
+
 def _initial(experiment: Experiment) -> str:
     """What the model costs at first, and beside it, if it is a fresh one, what one that knows nothing should."""
     loss, (value, formula) = experiment.initial_loss(), experiment.task.expected_initial_loss()
@@ -322,7 +331,7 @@ def show_columns(screen: Console, experiment: Experiment) -> None:
 def result_object(run: Run) -> dict[str, Any]:
     """What `--json` prints of a finished run."""
     result = run.finished
-    more: dict[str, Any] = {key: result[key] for key in ("notes", "backtest") if key in result}
+    more: dict[str, Any] = {key: result[key] for key in ("notes", "backtest", "best_baseline") if key in result}
     return {**{key: result.get(key) for key in _RESULT_KEYS}, **more, "run": str(run.path)}
 
 
@@ -347,6 +356,8 @@ def show_result(screen: Console, run: Run, as_json: bool) -> None:
     show_findings(screen, run)
     say(screen, "run", str(run.path))
     say(screen, "report", str((run.path / "report.html").absolute()))
+    if verdict := baseline_verdict(result.get("best_baseline", {})):
+        say(screen, "verdict", verdict)
 
 
 def baseline_columns(baselines: Mapping[str, Mapping[str, float]], split: str) -> dict[str, Mapping[str, float]]:
@@ -374,7 +385,8 @@ def show_findings(screen: Console, run: Run) -> None:
         return
     grave = [finding for finding in run.findings if finding.severity != "note"]
     if not grave and run.finished["steps"] >= _JUDGED:
-        say(screen, "doctor", "looks healthy")
+        beaten = baseline_verdict(run.finished.get("best_baseline", {}))
+        say(screen, "doctor", "no fault in the training, but see the verdict" if beaten else "looks healthy")
     for finding in grave[:_FINDINGS]:
         say(screen, "doctor", f"{finding.severity}: {finding.title}")
         say(screen, "", finding.evidence)

@@ -33,6 +33,7 @@ def verify(
     *what: str,
     like: Annotated[str | None, Parameter(help="The block that your own class or function should be like.")] = None,
     cases: Annotated[int, Parameter(help="Random cases for each check.")] = 50,
+    seed: Annotated[int, Parameter(help="Of the random cases: another seed, other cases.")] = 0,
     device: Annotated[Literal["cpu", "cuda"], Parameter(help="Where the blocks run.")] = "cpu",
     dtype: Annotated[Literal["float64", "float32", "bfloat16", "float16"], Parameter(help=_DTYPE)] = "float64",
     time_limit: Annotated[float, Parameter(help="Seconds that your own class or function may take in all.")] = 600.0,
@@ -64,17 +65,18 @@ def verify(
         raise GradlabError(f"--cases {cases} checks nothing. Give 1 or more.")
     screen = console(plain)
     if like is not None:
-        _verify_isolated(what, like, cases, device, dtype, time_limit, plain, as_json)
+        _verify_isolated(what, like, cases, seed, device, dtype, time_limit, plain, as_json)
     elif what[:1] == ("laws",):
-        _verify_laws(screen, what[1:], cases, plain, as_json)
+        _verify_laws(screen, what[1:], cases, seed, plain, as_json)
     else:
-        _verify_blocks(screen, what, cases, _place(device, dtype), plain, as_json)
+        _verify_blocks(screen, what, cases, seed, _place(device, dtype), plain, as_json)
 
 
 def _verify_isolated(
     what: tuple[str, ...],
     like: str,
     cases: int,
+    seed: int,
     device: str,
     dtype: str,
     time_limit: float,
@@ -86,14 +88,14 @@ def _verify_isolated(
         raise GradlabError("Nothing to check. Write: gradlab verify FILE.py:Class --like NAME key=value …")
     if not 0 < time_limit < inf:
         raise GradlabError(f"--time-limit {time_limit:g}: give a number of seconds above 0.")
-    arguments = what, like, cases, device, dtype, plain, as_json
+    arguments = what, like, cases, seed, device, dtype, plain, as_json
     verdict = run_isolated(_verify_like, *arguments, subject=what[0], limit=time_limit)
     if code := {"agrees": 0, "broken": BROKEN, "undecided": UNDECIDED}[verdict]:
         sys.exit(code)
 
 
 def _verify_like(
-    what: tuple[str, ...], like: str, cases: int, device: str, dtype: str, plain: bool, as_json: bool
+    what: tuple[str, ...], like: str, cases: int, seed: int, device: str, dtype: str, plain: bool, as_json: bool
 ) -> str:
     """Verify a user's class, print what came out, and return the verdict."""
     import torch
@@ -104,7 +106,8 @@ def _verify_like(
     place = _place(device, dtype)
     torch.set_num_threads(1)  # the cases are small: a second thread would only be waited for
     with _progress(what[0], plain or as_json) as watch:
-        verification = verify_like(import_object(what[0]), like, read_values([*what[1:]]), what[0], cases, watch, place)
+        values = read_values([*what[1:]])
+        verification = verify_like(import_object(what[0]), like, values, what[0], cases, watch, place, seed)
     if as_json:
         _print_json([verification])
     else:
@@ -120,11 +123,11 @@ def _place(device: str, dtype: str) -> Place:
 
 
 def _verify_blocks(
-    screen: Console, names: tuple[str, ...], cases: int, place: Place, plain: bool, as_json: bool
+    screen: Console, names: tuple[str, ...], cases: int, seed: int, place: Place, plain: bool, as_json: bool
 ) -> None:
     """Blocks of ours; the exit code is 3 where a check is broken."""
     began, verifications = time.perf_counter(), []
-    for verification in _verifications(names, cases, place, quiet=plain or as_json):
+    for verification in _verifications(names, cases, seed, place, quiet=plain or as_json):
         verifications.append(verification)
         if not as_json:
             _print(screen, verification)
@@ -150,7 +153,7 @@ def _summary(verifications: list[Verification], seconds: float) -> str:
     return f"{len(verifications)} blocks: {held} checks hold, {broken} are broken, {skipped} are not made; {tried}."
 
 
-def _verifications(names: tuple[str, ...], cases: int, place: Place, quiet: bool) -> Iterator[Verification]:
+def _verifications(names: tuple[str, ...], cases: int, seed: int, place: Place, quiet: bool) -> Iterator[Verification]:
     import torch
 
     from gradlab.verification import Subject, block_names, verify_block
@@ -160,11 +163,11 @@ def _verifications(names: tuple[str, ...], cases: int, place: Place, quiet: bool
         raise GradlabError(f"{foreign[0]!r} is no block. To check your own class, say which block: --like NAME.")
     for name in block_names(names):
         with _progress(name, quiet) as watch:
-            verification = verify_block(Subject.block(name, place), name, cases, watch)
+            verification = verify_block(Subject.block(name, place, seed), name, cases, watch)
         yield verification
 
 
-def _verify_laws(screen: Console, names: tuple[str, ...], cases: int, plain: bool, as_json: bool) -> None:
+def _verify_laws(screen: Console, names: tuple[str, ...], cases: int, seed: int, plain: bool, as_json: bool) -> None:
     """One entry for each law; the exit code is 3 where one is broken, or rejects nothing."""
     import torch
 
@@ -177,7 +180,7 @@ def _verify_laws(screen: Console, names: tuple[str, ...], cases: int, plain: boo
         part = []
         for name in laws:
             with _progress(name, plain or as_json) as watch:
-                part.append(verify_law(name, cases, watch))
+                part.append(verify_law(name, cases, watch, seed))
         if not as_json:
             _print_laws(screen, group, part)
         results += part

@@ -101,6 +101,22 @@ class Pruning(TypedDict):
     """For each parameter that is pruned: kept weights, and all."""
 
 
+class BestBaseline(TypedDict):
+    """The most telling figure of a finished model next to that of its best baseline."""
+
+    __pydantic_config__ = _OPEN  # type: ignore[misc]
+
+    split: str
+    metric: str
+    value: float | None
+    baseline: str
+    baseline_value: float | None
+    standard_error: float | None
+    """Of the difference; None where it is not known."""
+    better: bool
+    """By more than the standard error."""
+
+
 class Result(TypedDict):
     """result.json: what came out of a run. It is finished when this is there."""
 
@@ -117,6 +133,7 @@ class Result(TypedDict):
     test: Figures
     baseline: dict[str, Any]
     baselines: NotRequired[dict[str, dict[str, Figures]]]
+    best_baseline: NotRequired[BestBaseline]
     calibration: NotRequired[Calibration]
     notes: NotRequired[list[str]]
     """What a person should know of the figures."""

@@ -42,7 +42,7 @@ def _importance(run: "Run", importance: "Importance") -> Html:
         customdata=[label(column.name) for column in shown],
         error_x={**spread, "color": INK, "thickness": 1.5, "width": 4},
     )
-    worse = "lower" if run.task.criterion.higher_is_better else "higher"
+    worse = "lower" if run.task.higher_is_better(importance.figure) else "higher"
     figure = chart(
         "Permutation importance",
         [bar],

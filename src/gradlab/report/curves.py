@@ -22,8 +22,14 @@ _FROM_ZERO: dict[str, Any] = {"type": "linear", "rangemode": "tozero"}
 
 def learning_section(run: "Run") -> Html:
     """Loss and every metric, on training examples and on the validation split."""
+    from gradlab.tasks.rare_class import selection_reason
+
     log, criterion = _log(run), run.task.criterion
-    words = [f"The best step is the one with the {_best(criterion)}. The untrained model may lie outside of a chart."]
+    rare = selection_reason(run.task)
+    why = f", since {rare}" if rare else ""
+    words = [
+        f"The best step is the one with the {_best(criterion)}{why}. The untrained model may lie outside of a chart."
+    ]
     if log["train-sample"]:
         sample = "The train sample is as many training examples as the validation split has"
         words.insert(0, f"{sample}, judged at the same moments.")

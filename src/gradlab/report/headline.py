@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradlab.report.markup import Html, card, join, quiet, tag
 from gradlab.specs import Environment
-from gradlab.wording import counted, duration, name_of, number
+from gradlab.wording import baseline_verdict, counted, duration, name_of, number
 
 if TYPE_CHECKING:
     from gradlab.run import Run
@@ -33,6 +33,7 @@ def headline(run: "Run") -> Html:
         tag("p", " · ".join(["Run", *others, started]), class_="over"),
         tag("h1", folder),
         tag("p", _what(run, result), class_="lead"),
+        tag("p", verdict, class_="lead") if (verdict := _verdict(result)) else "",
         quiet(_how(run, result)),
         tag("div", *cards, class_="figures"),
     )
@@ -54,6 +55,12 @@ def _what(run: "Run", result: dict[str, Any]) -> Html:
             f"{duration(result['seconds'])} on {run.environment['device'].upper()}{f' ({device})' if device else ''}.",
         ]
     )
+
+
+def _verdict(result: dict[str, Any]) -> str:
+    """Where it is not better than its best baseline, that."""
+    verdict = baseline_verdict(result.get("best_baseline", {}))
+    return f"It is {verdict}." if verdict else ""
 
 
 def _source(run: "Run") -> str:

@@ -107,8 +107,9 @@ def importance_of(run: "Run", columns: Sequence[str] | None = None) -> Importanc
     def figures(inputs: Array) -> dict[str, float]:
         return evaluate(run.model, task, examples.but(inputs=run.preprocessing(inputs)))
 
-    before, figure = figures(sample.inputs), task.criterion.figure
-    sign = -1 if task.criterion.higher_is_better else 1
+    before = figures(sample.inputs)
+    figure = task.criterion.figure if task.criterion.figure in before else "loss"  # of one class nothing is ranked
+    sign = -1 if task.higher_is_better(figure) else 1
 
     def look(name: str) -> ColumnImportance:
         place = places[name]

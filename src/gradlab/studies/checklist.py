@@ -96,12 +96,21 @@ def initial_loss(experiment: Experiment) -> Check:
     if 1 / _NEAR <= times <= _NEAR:
         return Check(name="initial loss", state="passed", measured=words)
     advice = (
-        "The first outputs are large: standardise the inputs (data.preprocess), or start from smaller weights."
+        f"The first outputs are large: {_smaller_outputs(experiment)}."
         if times > 1
         else "The fresh model knows too much: does an input hold the target?"
     )
     state: State = "warning" if 1 / _FAR <= times <= _FAR else "failed"
     return Check(name="initial loss", state=state, measured=words, advice=advice)
+
+
+def _smaller_outputs(experiment: Experiment) -> str:
+    """How the first outputs become smaller; inputs that are standardised already are not at fault."""
+    x = experiment.splits["train"].sample(_SAMPLE).inputs[:]
+    standardised = experiment.recipe.data.values.get("preprocess", "standardise") == "standardise" or (
+        not isinstance(x, Tensor) or (abs(x.mean().item()) < 0.5 and 0.5 < x.std(correction=0).item() < 2)
+    )
+    return ("" if standardised else "standardise the inputs (data.preprocess), or ") + "start from smaller weights"
 
 
 def regularisation_raises_the_loss(experiment: Experiment) -> Check:

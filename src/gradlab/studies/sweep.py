@@ -27,6 +27,7 @@ from gradlab.studies.workers import NotifyTrial, work, work_together
 from gradlab.training.environment import find_device
 from gradlab.training.experiment import Experiment, resolve
 from gradlab.training.observers import Observer
+from gradlab.wording import name_of, number
 
 _ENOUGH = 10  # trials before it means anything to ask which knob matters
 
@@ -75,6 +76,23 @@ class Sweep:
         return next(iter(self.ranked), None)
 
     @property
+    def tied(self) -> list[SweepTrial]:
+        """The trials that are as good as the best; none where that is alone."""
+        best = [trial for trial in self.ranked if self.best is not None and trial.value == self.best.value]
+        return best if len(best) > 1 else []
+
+    @property
+    def tie(self) -> str:
+        """In words that the best trial is only the first of several, where it is."""
+        if not self.tied:
+            return ""
+        among = "all" if len(self.tied) == len(self.ranked) else "of the trials,"
+        return (
+            f"{among} {len(self.tied)} have the same validation {name_of(self.metric)}, {number(self.tied[0].value)}: "
+            "it does not tell them apart, and the first stands for them"
+        )
+
+    @property
     def overrides(self) -> str:
         """The best values as `gradlab train` takes them."""
         values = {key: typed(value) for key, value in (self.best.changes if self.best else {}).items()}
@@ -96,6 +114,7 @@ class Sweep:
             "recipe": self.recipe,
             "metric": self.metric,
             "space": self.space,
+            "tied": [trial.number for trial in self.tied],
             "best": asdict(self.best) if self.best else None,
             "run": str(self.best_run) if self.best_run else None,
             "overrides": self.overrides if self.best else None,

@@ -18,12 +18,14 @@ from gradlab.registry import Fraction
 from gradlab.tasks.calibration import calibrate
 from gradlab.tasks.constant import Constant
 from gradlab.tasks.graph_references import graph_references
-from gradlab.tasks.metrics import Metric, class_metrics, decided, viewed
+from gradlab.tasks.metrics import Metric, average_precision, class_metrics, decided, viewed
 from gradlab.tasks.objective import Loss
 from gradlab.tasks.ranking import positive_class
 from gradlab.tasks.references import references
-from gradlab.tasks.task import Supervised, has_targets, tasks
+from gradlab.tasks.task import Criterion, Supervised, has_targets, tasks
 from gradlab.tasks.views import Tta, Views, check_pictures
+
+BestMetric = Literal["auto", "loss", "accuracy", "f1", "balanced_accuracy", "auroc", "average_precision"]
 
 
 @tasks.register("classify")
@@ -50,6 +52,11 @@ class Classify(Supervised):
         Tta,
         "test-time augmentation: outputs are means over pictures and mirror images, and both moved by a pixel",
     ] = "none"
+    best_metric: Annotated[
+        BestMetric,
+        "validation figure that selects weights, stops early and ranks trials of a sweep; auto: the loss, or with a "
+        "rare class (under 10 % of the training examples) average precision of two classes, AUROC of more",
+    ] = "auto"
     threshold: float | None = field(init=False, default=None)
     """The probability from which on the positive of two classes is predicted; else the more probable one is."""
 
@@ -63,11 +70,21 @@ class Classify(Supervised):
             raise GradlabError(f"Classification needs at least two classes, got {len(self.targets.classes)}.")
         self.classes = self.targets.classes
         self.outputs = len(self.classes)
+        if self.best_metric == "average_precision" and len(self.classes) != 2:
+            raise GradlabError(
+                f"task.best_metric=average_precision is of two classes, but there are {len(self.classes)}. Use auroc."
+            )
         self.metrics = self._metrics()
+        if self.best_metric not in ("auto", "loss"):
+            self.criterion = Criterion(self.best_metric, higher_is_better=True)
         self.weights = _balanced(self.targets.counts) if self.class_weights == "balanced" else None
 
     def _metrics(self) -> Mapping[str, Metric]:
-        return viewed(class_metrics(len(self.classes), self.threshold, positive_class(self.targets)), self.class_logits)
+        positive = positive_class(self.targets)
+        metrics = class_metrics(len(self.classes), self.threshold, positive)
+        if self.best_metric == "average_precision":
+            metrics["average_precision"] = average_precision(positive)
+        return viewed(metrics, self.class_logits)
 
     def at_test(self, model: nn.Module) -> nn.Module:
         return model if self.tta == "none" else Views(model, self.tta)

@@ -148,16 +148,13 @@ def evaluate_supervised(
     seen.
     """
     model = task.at_test(model)
-    targets = examples.parts.get("targets")
-    each = math.prod(targets.shape[1:]) if targets is not None else 1
-    rows = min(rows, max(1, _NUMBERS // max(1, task.outputs * each)))
     merge = {metric.sums: metric.merge for metric in task.metrics.values()}  # each once, whoever shares it
     losses: list[Tensor] = []
     totals: dict[Sums, Tensor] = {}
     count: Any = 0
     share = examples if examples.carries else parallel.share(examples)
     with inference(model):
-        read = _in_order(model, examples) if examples.carries else _apart(model, task, share, rows)
+        read = _in_order(model, examples) if examples.carries else iterate_outputs(model, task, share, rows)
         for output, batch in read:
             y, weight = batch["targets"], (batch["weights"],) if "weights" in batch else ()
             loss, n = task.loss(output, y, *weight)
@@ -172,9 +169,13 @@ def evaluate_supervised(
         return _figures(task, total.item() / float(count), totals)
 
 
-def _apart(model: nn.Module, task: "Supervised", examples: Examples, rows: int) -> Iterator[tuple[Tensor, Batch]]:
-    """The outputs for some rows after the other, beside the batch they are of."""
-    for batch in examples.batches(rows):
+def iterate_outputs(
+    model: nn.Module, task: "Supervised", examples: Examples, rows: int = _ROWS
+) -> Iterator[tuple[Any, Batch]]:
+    """The outputs for some rows after the other, with the batch that they are of; as many at a time as fit."""
+    targets = examples.parts.get("targets")
+    each = math.prod(targets.shape[1:]) if targets is not None else 1
+    for batch in examples.batches(min(rows, max(1, _NUMBERS // max(1, task.outputs * each)))):
         output = task.forward(model, batch)
         yield output.detach() if isinstance(output, Tensor) else output, batch
 

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from gradlab.maths import language
+from gradlab.tasks.ranking import Ranking
 from gradlab.tasks.reliability import Reliability
 
 Total = Float[Tensor, "*total"]
@@ -152,6 +153,16 @@ def auroc() -> Metric:
         areas = [_area(scores[c][target == c], ordered[c]) for c in columns]
         defined = [area for area in areas if not math.isnan(area)]
         return sum(defined) / len(defined) if defined else math.nan
+
+    return Metric(probabilities, value, higher_is_better=True, merge=_append)
+
+
+def average_precision(positive: int = 1) -> Metric:
+    r"""The precision at each score of the positive class, weighted by the recall that it adds (see `Ranking`)."""
+
+    def value(total: Float[Tensor, "rows examples"]) -> float:
+        scores, members = total.numpy()[positive], total.numpy()[-1] == positive
+        return Ranking.of(scores, members).average_precision if 0 < members.sum() < len(members) else math.nan
 
     return Metric(probabilities, value, higher_is_better=True, merge=_append)
 

@@ -56,6 +56,9 @@ class Task:
     criterion: Criterion = Criterion()
     """Which figure of an evaluation is better."""
 
+    optimal_references: ClassVar[tuple[str, ...]] = ()
+    """Names of references that no model can beat."""
+
     sections: ClassVar[tuple[str, ...]] = ()
     """Of the report: names of `report.sections`."""
 

@@ -27,8 +27,10 @@ from gradlab.run import Run
 from gradlab.run.checkpoint import check_saveable
 from gradlab.run.folder import BRING_BACK, new_path
 from gradlab.run.start import Start
-from gradlab.tasks import Task, evaluate, settled, tasks, wants
+from gradlab.tasks import Task, settled, tasks, wants
 from gradlab.tasks.evaluation import inference, with_gradients_if_needed
+from gradlab.tasks.first_loss import first_loss
+from gradlab.tasks.rare_class import with_best_metric
 from gradlab.training import driver
 from gradlab.training.capture import Mode
 from gradlab.training.checks import check_precision, check_splits, check_task
@@ -157,6 +159,8 @@ class Experiment:
         splits = {name: dataset.split(name) for name in SPLITS}
         # Encoding refuses what the task cannot learn.
         encoded = {name: s if name != "train" and not split_size(s) else task.encoded(s) for name, s in splits.items()}
+        recipe = replace(recipe, task=with_best_metric(recipe.task, dataset.targets, [*encoded.values()][1:]))
+        task = tasks.build(recipe.task, dataset.targets)
         if isinstance(encoded["train"], WindowExamples) and encoded["train"].inputs.shape[1] >= _LONG_TEXT:
             # Minutes on the CPU. Short examples stay there, where an index that is too large is an error and not fatal.
             model, encoded = model.to(device), {**encoded, "train": encoded["train"].to(device)}
@@ -211,14 +215,14 @@ class Experiment:
         return [*self.dataset.raw.notes, *(leak.note for leak in self.leaks)]
 
     def initial_loss(self) -> float:
-        """The loss of the fresh model on some training examples."""
+        """The loss of the fresh model on some training examples, in training mode."""
         train = self.splits["train"]
         if not isinstance(train, Examples):
             return math.nan
         targets = train.parts.get("targets")
         each = 1 if targets is None else max(1, math.prod(targets.shape[1:]))
         some = train.sample(max(1, min(_GLANCE, _GLANCED // each)))
-        return evaluate(self.model, self.task, some).get("loss", math.nan)
+        return first_loss(self.model, self.task, some)
 
 
 def drawn_model(recipe: Recipe, dataset: Dataset, task: Task, seed: int) -> nn.Module:

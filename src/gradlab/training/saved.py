@@ -5,7 +5,10 @@ import threading
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict
 from typing import Any
+
+from torch import nn
 
 from gradlab import owners, parallel, process
 from gradlab.data.tables.leaks import Leak
@@ -15,6 +18,7 @@ from gradlab.models.cost import parameter_count
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound, steps
 from gradlab.tasks import Generative, Supervised, Task, compare, evaluate
+from gradlab.tasks.baseline_comparison import compare_with_baselines
 from gradlab.tasks.finite import check_losses
 from gradlab.tasks.task import has_targets
 from gradlab.training.checkup import Checkup
@@ -149,9 +153,10 @@ def _figures(
         check_losses(figures[name], model, task, split, f"{name} split, at the end")
     at_hand = not isinstance(task, Supervised) or has_targets(training.train)
     trivial = task.baselines(training.train, model) if held_out and at_hand else {}
-    others = {**trivial, **task.references(training.train)} if trivial else {}
+    others: dict[str, nn.Module] = {**trivial, **task.references(training.train)} if trivial else {}
     baselines = {name: compare(others, task, split) for name, split in held_out.items()} if trivial else {}
     to_beat = list(trivial)[-1] if trivial else ""
+    comparison = _best_baseline(task, model, others, held_out, figures, baselines) if trivial else {}
     beaten = {split: beside[to_beat] for split, beside in baselines.items() if to_beat in beside}
     signatures = task.signatures_of({name for row in figures.values() for name in row})
     kept = f"best, of step {progress.best_step}" if training.best_weights is not None else "last"
@@ -167,7 +172,22 @@ def _figures(
         "test": figures.get("test", {}),
         "baseline": {"name": to_beat, **beaten} if beaten else {},
         "baselines": baselines,
+        **({"best_baseline": comparison} if comparison else {}),
         **task.closing(model, held_out),
         **({"signatures": signatures} if signatures else {}),
         **({"findings": [finding.as_json() for finding in checkup.findings]} if checkup else {}),
     }
+
+
+def _best_baseline(
+    task: Task,
+    model: nn.Module,
+    others: Mapping[str, nn.Module],
+    held_out: Mapping[str, Any],
+    figures: Mapping[str, dict[str, float]],
+    baselines: Mapping[str, dict[str, dict[str, float]]],
+) -> dict[str, Any]:
+    """Whether the model is better than the best of them, on the test split if there is one."""
+    split = [*held_out][-1]
+    comparison = compare_with_baselines(task, model, others, held_out[split], figures[split], baselines[split])
+    return {"split": split, **asdict(comparison)} if comparison else {}

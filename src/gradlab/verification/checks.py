@@ -17,15 +17,13 @@ from typing import Any, Literal, get_args
 from torch import Tensor, nn
 
 from gradlab.verification.case import Case
-from gradlab.verification.comparing import difference, twin_difference
+from gradlab.verification.comparing import EXACT, difference, twin_difference
 from gradlab.verification.place import HOME, ROUNDINGS, Place
 from gradlab.verification.subject import find_subject
 
 Kind = Literal["twin", "law", "peer"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ErrorOf = Callable[[Case], float]
-
-EXACT = 1e-9  # of the largest entry, in float64
 
 
 @dataclass(frozen=True)

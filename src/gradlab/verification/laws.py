@@ -72,12 +72,14 @@ def law_names(words: Sequence[str]) -> list[str]:
     return [law for law in LAWS if not words or law in words]
 
 
-def verify_law(law: str, cases: int = CASES, watch: Callable[[Check], None] = lambda check: None) -> LawResult:
+def verify_law(
+    law: str, cases: int = CASES, watch: Callable[[Check], None] = lambda check: None, seed: int = 0
+) -> LawResult:
     """Run all checks that state a law, on what it is about and on each planted wrong version of that."""
     stated, results, rejects = checks_of(law), list[CheckResult](), True
     for check in stated:
         watch(check)
-        results.append(run_check(check, Subject.block(check.block), cases))
+        results.append(run_check(check, Subject.block(check.block, seed=seed), cases))
         for fault in check.faults:
             wrong = run_check(check, Subject(check.block, fault), CASES, smallest=False)
             rejects &= wrong.passed is False

@@ -21,8 +21,8 @@ from gradlab.nn.blocks import blocks
 from gradlab.printable import listed
 from gradlab.verification.calls import DoesNotFit, Ranks, Refused
 from gradlab.verification.case import Case
-from gradlab.verification.checks import EXACT, KINDS, Check, checks
-from gradlab.verification.comparing import through
+from gradlab.verification.checks import KINDS, Check, checks
+from gradlab.verification.comparing import EXACT, through
 from gradlab.verification.conditions import CONDITIONS, PLAIN
 from gradlab.verification.loose import NAME, loose_tensors
 from gradlab.verification.parameters import Source
@@ -63,9 +63,10 @@ def verify_like(
     cases: int = CASES,
     watch: Watch = lambda check: None,
     place: Place = HOME,
+    seed: int = 0,
 ) -> Verification:
     """Run all checks of a block on a user's class, function or module."""
-    subject = Subject.like(like, implementation, values, place)
+    subject = replace(Subject.like(like, implementation, values, place), seed=seed)
     verification = verify_block(subject, title, cases, watch)
     for other in _others(subject, values) if verification.broken else ():
         again = verify_block(other, title, cases, watch)
@@ -264,7 +265,9 @@ class _Trial:
             suppress_health_check=list(HealthCheck),
             report_multiple_bugs=False,
             print_blob=False,
-        )(seed(0)(given(st.data())(self._case)))  # the same cases each time, also after this file was edited
+        )(
+            seed(self.subject.seed)(given(st.data())(self._case))
+        )  # of one seed the same cases each time, also after this file was edited
         set_hypothesis_home_dir(_HOME_OF_HYPOTHESIS)  # which else leaves a folder where the user works
         try:
             with warnings.catch_warnings():

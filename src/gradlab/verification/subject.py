@@ -59,6 +59,9 @@ class Subject:
     """Settings of the block, and values that its constructor alone knows."""
 
     place: Place = HOME
+    seed: int = field(default=0, kw_only=True)
+    """Of the random cases."""
+
     pairs: Mapping[str, str] = field(default_factory=dict)
     """Parameters of ours, and which of its own they are, where the user has said so."""
 
@@ -94,8 +97,8 @@ class Subject:
     """The shapes of our parameters, by the settings."""
 
     @classmethod
-    def block(cls, name: str, place: Place = HOME) -> "Subject":
-        return cls(name, find_subject(name), place=place)
+    def block(cls, name: str, place: Place = HOME, seed: int = 0) -> "Subject":
+        return cls(name, find_subject(name), place=place, seed=seed)
 
     @classmethod
     def like(cls, name: str, implementation: Any, values: Mapping[str, Any], place: Place = HOME) -> "Subject":
@@ -186,7 +189,7 @@ class Subject:
     def control(self) -> "Subject":
         """Our own block, with what the user has fixed: a check that it does not pass says nothing of the user's."""
         fixed = {key: value for key, value in self.drawn_as.items() if key in self.ours}
-        return Subject(self.name, find_subject(self.name), fixed, self.place, condition=self.condition)
+        return Subject(self.name, find_subject(self.name), fixed, self.place, condition=self.condition, seed=self.seed)
 
     def shapes(self, settings: Mapping[str, Any]) -> Shapes:
         """Those of the parameters that our own block has with these settings."""

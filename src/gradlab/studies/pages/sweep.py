@@ -21,6 +21,7 @@ def report(result: "Sweep", command: str) -> Html:
         f"{counted(len(result.trials), 'trial')} over {' and '.join(result.space)}, judged by the "
         f"{name_of(result.metric)} on the validation split; {stopped} of them were stopped early."
     )
+    lead += f" {result.tie[0].upper()}{result.tie[1:]}." if result.tie else ""
     best = result.best
     if best is None:
         return frame(result.recipe, "Sweep", result.path, lead, tag("p", "No trial has come to its end."))
@@ -47,7 +48,9 @@ def _cards(result: "Sweep", best: "SweepTrial") -> list[Html]:
     beside = {"trial": str(best.number)}
     if result.metric in best.test:
         beside["on the test split"] = number(best.test[result.metric])
-    cards_ = [card(f"best validation {name_of(result.metric)}", number(best.value), beside, "better")]
+    cards_ = [
+        card(f"best validation {name_of(result.metric)}", number(best.value), beside, "" if result.tie else "better")
+    ]
     for key, value in best.changes.items():
         words = {"searched": result.space[key]}
         if key in result.importance:

@@ -23,6 +23,8 @@ Epsilon = Annotated[Probability, "how often the learner takes any action instead
 class Tabular(Play):
     """What all of them have in common."""
 
+    optimal_references = ("best policy",)
+
     def __init__(self, targets: Targets, discount: float):
         super().__init__(targets)
         self.discount = discount
@@ -38,7 +40,7 @@ class Tabular(Play):
         process = known_process(train.acting)
         if process is None:
             return {}
-        return {"best policy": best_policy(train.acting.spec, process, self.discount)}
+        return {self.optimal_references[0]: best_policy(train.acting.spec, process, self.discount)}
 
 
 def best_policy(inputs: Environment, process: DecisionProcess, discount: float) -> ValueTable:
