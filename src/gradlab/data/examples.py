@@ -86,7 +86,7 @@ class Streamed:
         return Streamed(self.source, self.rows, self.preprocessing, device)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Examples:
     """One split: named columns with a row for each example, and the rows of the source they came from.
 
@@ -95,7 +95,7 @@ class Examples:
     """
 
     parts: Mapping[str, Any]
-    rows: Rows = field(repr=False)
+    rows: Rows
     carries: bool = field(default=False, kw_only=True)
     """Whether each example is read from the state that the one before it left."""
 
@@ -127,6 +127,11 @@ class Examples:
 
     def __len__(self) -> int:
         return len(next(iter(self.parts.values())))
+
+    def __repr__(self) -> str:
+        """Names and shapes, and no numbers: a training split may have millions."""
+        shapes = ", ".join(f"{name} {tuple(getattr(part, 'shape', ()))}" for name, part in self.parts.items())
+        return f"{type(self).__name__}({len(self):,} examples: {shapes})"
 
     @property
     def inputs(self) -> Any:

@@ -18,7 +18,7 @@ Transform = Callable[[Batch, Int64[Tensor, " rows"]], Batch]
 """Of a batch and a random-looking number for each of its examples: the batch as the model should see it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Transformed(Examples):
     """Examples seen through a transformation that is a pure function of (seed, epoch, example).
 
@@ -68,7 +68,7 @@ class _Items:
         return _Items(self.dataset, self.rows, device)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ItemExamples(Examples):
     """The items of a torch Dataset, collated batch by batch.
 
