@@ -118,6 +118,8 @@ class Examples:
             if not hasattr(part, "to"):
                 kind = type(part).__name__
                 raise GradlabError(f"The part {name!r} of the data must be a tensor, got a {kind}: torch.as_tensor.")
+            if isinstance(part, Tensor) and not part.ndim:
+                raise GradlabError(f"The part {name!r} of the data must have a row for each example, got one number.")
         lengths = {name: len(part) for name, part in self.parts.items()}
         if len(set(lengths.values())) != 1:
             counts = ", ".join(f"{name} has {count:,}" for name, count in lengths.items())

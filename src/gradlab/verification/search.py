@@ -51,7 +51,7 @@ class Choices:
 
 @contextmanager
 def search(function: Callable[[Any], None], cases: int, shrink: bool) -> Iterator[Callable[[], None]]:
-    """A call that runs the function on this many cases, the same each time; with `shrink` on the smallest that fails."""
+    """A call that runs the function on this many cases, the same each time; `shrink` looks for the smallest failure."""
     from hypothesis import HealthCheck, Phase, given, seed, settings
     from hypothesis.configuration import set_hypothesis_home_dir
     from hypothesis.strategies import data
