@@ -83,6 +83,8 @@ def moved(batch: Any, device: torch.device) -> Any:
 def _moved(leaf: Any, device: torch.device) -> Any:
     if isinstance(leaf, Tensor) and leaf.is_inference() and not torch.is_inference_mode_enabled():
         leaf = leaf.clone()  # no gradient can be computed from a tensor of torch.inference_mode()
+    if isinstance(leaf, Tensor) and leaf.is_meta and device.type != "meta":
+        raise GradlabError("A batch has a tensor on the device meta, without values.")
     return leaf.to(device) if isinstance(leaf, (Tensor, Graphs)) else leaf
 
 

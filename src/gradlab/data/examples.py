@@ -111,7 +111,8 @@ class Examples:
     @classmethod
     def by_name(cls: type[Some], parts: Mapping[str, Any]) -> Some:
         """Examples of any kind: columns by name, a row for each example."""
-        return cls(parts, np.arange(len(next(iter(parts.values()), ()))))
+        first = next(iter(parts.values()), ())
+        return cls(parts, np.arange(0 if getattr(first, "shape", None) == () else len(first)))
 
     def __post_init__(self) -> None:
         for name, part in self.parts.items():

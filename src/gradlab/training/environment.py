@@ -34,7 +34,7 @@ def find_device(name: str = "auto") -> torch.device:
         "mps": torch.backends.mps.is_available,
         "cpu": lambda: True,
     }
-    if name == "auto":
+    if isinstance(name, str) and name == "auto":
         name = next(kind for kind, there in present.items() if there())
     if not isinstance(name, str) or name not in present:
         raise GradlabError(f"There is no device {shortly(name)}. Valid: auto, cpu, cuda, mps.")

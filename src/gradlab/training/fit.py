@@ -37,7 +37,7 @@ from gradlab.training.fit_task import LossLike, check_validation, make_task
 from gradlab.training.loop import Training
 from gradlab.training.observers import Line, Observer
 from gradlab.training.plan import Plan, plan_schema
-from gradlab.training.players import Groups, check_players
+from gradlab.training.players import Groups, check_groups, check_players
 from gradlab.training.saved import train_into
 from gradlab.training.transfer import check_own_start
 from gradlab.training.vocabulary import in_a_call, speaking
@@ -172,6 +172,7 @@ def prepared(
     check_model(model)
     check_metrics(metrics)
     check_criterion(criterion)
+    check_groups({} if groups is None else groups)
     with torch.inference_mode(False), torch.enable_grad(), exclusive(), parallel.joined():
         if is_torch_optimizer(plan.get("optimizer")):
             plan, groups = plan_of_optimizer(plan["optimizer"], model, plan, groups)

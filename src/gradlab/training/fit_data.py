@@ -140,6 +140,8 @@ def _tensor(values: Any, name: str) -> Tensor:
 def _from_array(values: Any, name: str) -> Tensor:
     if hasattr(values, "toarray"):
         raise GradlabError(f"The part {name} of the data is a sparse matrix: give X.toarray().")
+    if isinstance(values, torch.utils.data.Dataset):  # whose items may have no end
+        raise GradlabError(f"The part {name} of the data is a Dataset: give it as the data.")
     try:
         array = np.array(values)  # a copy, which torch may own
         if array.dtype.kind in "biufc":

@@ -57,7 +57,7 @@ def _words(metric: Any) -> set[str]:
         return set()
     first = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:2]
     types = (p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", "") for p in first)
-    return {*(p.name for p in first), *(text.partition("[")[0].rpartition(".")[2] for text in types)}
+    return {*(p.name for p in first), *(text.partition("[")[0].rpartition(".")[2] for text in types)} - {"_empty"}
 
 
 def _tried_form(name: str, metric: Any, model: nn.Module, task: Supervised, batch: Batch) -> Form:

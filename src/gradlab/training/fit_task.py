@@ -127,7 +127,7 @@ def _criterion(criterion: Criterion | str | None, higher_is_better: Mapping[str,
 def _supervised(output: Any, train: Split, batch: Batch, loss: LossLike) -> Supervised:
     if callable(loss):
         return CustomLoss(loss)
-    if loss not in ("cross_entropy", "mse"):
+    if not isinstance(loss, str) or loss not in ("cross_entropy", "mse"):
         raise GradlabError(
             f"There is no loss {shortly(loss)}. Valid: cross_entropy, mse, or a function of (output, target)."
         )
