@@ -71,7 +71,7 @@ def test_weights_of_any_type_count_as_floats(kind):
 
 @pytest.mark.parametrize("weight", [torch.ones(60, 1), -torch.ones(60), torch.full((60,), torch.nan)])
 def test_weights_that_are_none_are_refused(weight):
-    with pytest.raises(GradlabError, match="weights must be|hold nan in row 0"):
+    with pytest.raises(GradlabError, match=r"weights must be|hold nan in row 0"):
         fitted(data=(X, Y, weight))
 
 
