@@ -51,9 +51,8 @@ def size(batch: Batch) -> int:
     """
     lengths = {len(tensor) for tensor in tensors(batch) if tensor.ndim}
     if len(lengths) != 1:
-        raise GradlabError(
-            f"The parts of a batch must hold the same number of examples, got {in_shapes(batch) or 'no tensor at all'}."
-        )
+        shapes = describe_shapes(batch) or "no tensor at all"
+        raise GradlabError(f"The parts of a batch must hold the same number of examples, got {shapes}.")
     return lengths.pop()
 
 
@@ -77,10 +76,10 @@ def _has_rows(leaf: Any) -> bool:
 
 def moved(batch: Any, device: torch.device) -> Any:
     """The same on a device."""
-    return pytree.tree_map(lambda leaf: _moved(leaf, device), batch)
+    return pytree.tree_map(lambda leaf: _leaf_on_device(leaf, device), batch)
 
 
-def _moved(leaf: Any, device: torch.device) -> Any:
+def _leaf_on_device(leaf: Any, device: torch.device) -> Any:
     if isinstance(leaf, Tensor) and leaf.is_inference() and not torch.is_inference_mode_enabled():
         leaf = leaf.clone()  # no gradient can be computed from a tensor of torch.inference_mode()
     if isinstance(leaf, Tensor) and leaf.is_meta and device.type != "meta":
@@ -101,15 +100,15 @@ def copied(batch: Batch) -> Batch:
     return same
 
 
-def in_shapes(batch: Batch) -> str:
+def describe_shapes(batch: Batch) -> str:
     """The names, shapes and types of its parts.
 
-    >>> in_shapes({"inputs": torch.zeros(3, 2), "length": 2})
+    >>> describe_shapes({"inputs": torch.zeros(3, 2), "length": 2})
     'inputs (3, 2) float32, length 2'
     """
-    return ", ".join(f"{name} {_in_shapes(value)}" for name, value in batch.items())
+    return ", ".join(f"{name} {_leaf_shapes(value)}" for name, value in batch.items())
 
 
-def _in_shapes(value: Any) -> str:
+def _leaf_shapes(value: Any) -> str:
     some = [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, Tensor)]
     return " and ".join(f"{tuple(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in some) or repr(value)

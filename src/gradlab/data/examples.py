@@ -132,7 +132,7 @@ class Examples:
         return len(next(iter(self.parts.values())))
 
     def __repr__(self) -> str:
-        """Names and shapes, and no numbers: a training split may have millions."""
+        """Names and shapes without the values: a training split may have millions."""
         shapes = ", ".join(f"{name} {tuple(getattr(part, 'shape', ()))}" for name, part in self.parts.items())
         return f"{type(self).__name__}({len(self):,} examples: {shapes})"
 

@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 
 from gradlab import parallel
 from gradlab.data import generators
-from gradlab.data.batch import Batch, as_batch, in_shapes, moved, parted, size
+from gradlab.data.batch import Batch, as_batch, describe_shapes, moved, parted, size
 from gradlab.data.hashing import key
 from gradlab.data.streams import Stream
 from gradlab.errors import GradlabError
@@ -131,7 +131,7 @@ def difference_from_first(split: Any) -> str:
     first, latest = getattr(split, "first", None), getattr(split, "latest", None)
     if first is None or latest is None or _kind(first) == _kind(latest):
         return ""
-    return f"A batch has {in_shapes(latest)}, where the first one has {in_shapes(first)}."
+    return f"A batch has {describe_shapes(latest)}, where the first one has {describe_shapes(first)}."
 
 
 def _kind(batch: Batch) -> Any:

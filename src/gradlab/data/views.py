@@ -93,13 +93,13 @@ class ItemExamples(Examples):
         chosen = items.rows[rows.cpu().numpy() if isinstance(rows, Tensor) else rows].tolist()
         with generators.kept():
             read = [_drawn(items.dataset, row, self.epoch_key) for row in chosen]
-        return as_batch(moved(_collated(read), items.device))
+        return as_batch(moved(_collate(read), items.device))
 
     def select(self, rows: Int64[Tensor, " rows"], here: Int64[Tensor, " rows"]) -> Batch:
         return self.batch(here)
 
 
-def _collated(items: list[Any]) -> Any:
+def _collate(items: list[Any]) -> Any:
     try:
         return torch.utils.data.default_collate(items)
     except (RuntimeError, TypeError, KeyError, IndexError, AttributeError, ValueError) as error:

@@ -16,8 +16,8 @@ from gradlab.nn.modes import evaluating
 from gradlab.registry import shortly
 from gradlab.studies.range_test import HIGH, LOW, STEPS, RangeTest, measure_rates
 from gradlab.tasks.evaluation import device_of
-from gradlab.tasks.objective import named
-from gradlab.training.fit import FitSetup, prepared
+from gradlab.tasks.objective import named as named_losses
+from gradlab.training.fit import FitSetup, prepare_fit
 from gradlab.training.fit_data import first_batch
 from gradlab.training.observers import Observer
 from gradlab.training.plan import Plan
@@ -44,9 +44,10 @@ def find_lr(
             raise GradlabError(f"{key}={shortly(options[key])}: a range test keeps nothing. Leave it out.")
     if isinstance(data, Iterator):
         raise GradlabError("The range test would use up an iterator, which can be read once. Give a list of batches.")
-    arguments = {key: options.pop(key) for key in inspect.signature(prepared).parameters if key in options}
-    with _restored(model, data), prepared(model, data, plan=options, **arguments) as setup:
-        trained = replace(setup, model=_copied(setup.model), validation=None)
+    named = inspect.signature(prepare_fit).parameters.keys() - {"model", "data", "plan"}
+    arguments = {key: options.pop(key) for key in named if key in options}
+    with _preserve_state(model, data), prepare_fit(model, data, plan=options, **arguments) as setup:
+        trained = replace(setup, model=_copy_model(setup.model), validation=None)
         _check_own_gradient(trained)
 
         def train(plan: Plan, rate: Callable[[int], float], observers: Sequence[Observer]) -> None:
@@ -64,7 +65,7 @@ def _check_range(low: Any, high: Any, rates: Any) -> None:
         raise GradlabError(f"rates={shortly(rates)}: try 2 or more of them.")
 
 
-def _copied(model: nn.Module) -> nn.Module:
+def _copy_model(model: nn.Module) -> nn.Module:
     try:
         return copy.deepcopy(model)
     except Exception as error:
@@ -81,7 +82,7 @@ def _check_own_gradient(setup: FitSetup) -> None:
     moved = [p for p in setup.model.parameters() if p.requires_grad]
     with torch.random.fork_rng(), evaluating(setup.model):
         for name, objective in setup.task.objectives().items():
-            totals = [total for total, _ in named(objective.loss(setup.model, batch), name).values()]
+            totals = [total for total, _ in named_losses(objective.loss(setup.model, batch), name).values()]
             slopes = torch.autograd.grad([t for t in totals if t.requires_grad], moved, allow_unused=True)
             if all(slope is None for slope in slopes):
                 raise GradlabError(
@@ -91,7 +92,7 @@ def _check_own_gradient(setup: FitSetup) -> None:
 
 
 @contextmanager
-def _restored(model: Any, data: Any) -> Iterator[None]:
+def _preserve_state(model: Any, data: Any) -> Iterator[None]:
     """Afterwards the device of a model, the generators of the process and those of a DataLoader are as they were."""
     device = device_of(model) if isinstance(model, nn.Module) else None
     owners = (data, getattr(data, "sampler", None), getattr(getattr(data, "batch_sampler", None), "sampler", None))

@@ -11,7 +11,7 @@ from gradlab.tasks.objective import Loss, in_words, is_pair
 
 
 def sum_and_count(name: str, value: Any, examples: int) -> Loss:
-    """From (sum, count), a number for each example, or the mean over a batch of so many examples.
+    """From (sum, count), a number for each example, or the mean over a batch of this many examples.
 
     >>> sum_and_count("hits", torch.tensor([True, False, True]), 3), sum_and_count("hits", 0.5, 4)
     ((tensor(2., dtype=torch.float64), 3), (tensor(2., dtype=torch.float64), 4))

@@ -38,10 +38,12 @@ def explain_divergence(model: nn.Module, task: Task, called: Any, batch: Batch) 
     with seen.watching(model):
         computed = [named(one.loss(called, batch), name) for name, one in task.objectives().items()]
     totals = {name: total for losses in computed for name, (total, _) in losses.items()}
-    origins = [one for one in (_in_forward(model, batch, seen), _in_loss(batch, seen, totals)) if one is not None]
+    origins = [
+        one for one in (_forward_origin(model, batch, seen), _loss_origin(batch, seen, totals)) if one is not None
+    ]
     return (
-        _first_of_all(origins[:1])
-        or _first_of_all(_in_backward(model, totals))
+        _first_origin(origins[:1])
+        or _first_origin(_backward_origins(model, totals))
         or Divergence("the norm of the gradient is not finite")
     )
 
@@ -74,7 +76,7 @@ class _Forward:
         return hook
 
 
-def _in_forward(model: nn.Module, batch: Batch, seen: _Forward) -> Divergence | None:
+def _forward_origin(model: nn.Module, batch: Batch, seen: _Forward) -> Divergence | None:
     if seen.first is None:
         return None
     bad = [name for name, p in model.named_parameters() if not _is_finite(p)]
@@ -89,7 +91,7 @@ def _in_forward(model: nn.Module, batch: Batch, seen: _Forward) -> Divergence | 
     return Divergence(f"the output of {name} is the first that is not finite{where}", f"{_LOOK} in it.")
 
 
-def _in_loss(batch: Batch, seen: _Forward, totals: dict[str, Tensor]) -> Divergence | None:
+def _loss_origin(batch: Batch, seen: _Forward, totals: dict[str, Tensor]) -> Divergence | None:
     for name, total in totals.items():
         if total.isfinite():
             continue
@@ -106,7 +108,7 @@ def _in_loss(batch: Batch, seen: _Forward, totals: dict[str, Tensor]) -> Diverge
     return None
 
 
-def _in_backward(model: nn.Module, totals: dict[str, Tensor]) -> list[Divergence]:
+def _backward_origins(model: nn.Module, totals: dict[str, Tensor]) -> list[Divergence]:
     trained = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
     whole = torch.stack([total.double() for total in totals.values()]).sum()
     gradients = torch.autograd.grad(whole, [p for _, p in trained], allow_unused=True)
@@ -151,7 +153,7 @@ def _place(values: Any) -> str:
     return ""
 
 
-def _first_of_all(origins: list[Divergence]) -> Divergence | None:
+def _first_origin(origins: list[Divergence]) -> Divergence | None:
     """What was found first; of several processes, what the first of them that found something did."""
     found = parallel.every([list(astuple(one)) for one in origins])
     return next((Divergence(*several[0]) for several in found if several), None)

@@ -31,7 +31,7 @@ from gradlab.training.fit_arguments import (
 )
 from gradlab.training.fit_data import Split, read_data, read_validation
 from gradlab.training.fit_metrics import OutputMetric
-from gradlab.training.fit_optimizer import is_torch_optimizer, plan_of_optimizer
+from gradlab.training.fit_optimizer import is_torch_optimizer, translate_optimizer
 from gradlab.training.fit_run import fit_run
 from gradlab.training.fit_task import LossLike, check_validation, make_task
 from gradlab.training.loop import Training
@@ -113,9 +113,9 @@ def fit(
 
     With `out`, a folder keeps log, checkpoints, result and report; the same call goes on with it after a crash.
     `device` is where the module is, unless named. The other keywords are those of a recipe's `[train]`: epochs, steps,
-    batch_size, lr, optimizer, schedule, freeze, seed, ... `optimizer` may also be of `torch.optim`: a class, or an
-    instance with the parameters of the module, of which options, rates and decays are taken. If something seems wrong
-    with the training it is reported on stderr, and in `findings`; `doctor=False` leaves that out.
+    batch_size, lr, optimizer, schedule, freeze, seed, ... `optimizer` may also come from `torch.optim`: a class, or an
+    instance with the parameters of the module, whose options, rates and decays are taken. If something seems wrong with
+    the training it is reported on stderr, and in `findings`; `doctor=False` leaves that out.
 
     Several threads cannot train at once: they share torch's random generators. Of several processes that torchrun
     started, observers watch the first.
@@ -127,7 +127,7 @@ def fit(
     """
     check_folder(out)
     check_observers(observers)
-    with prepared(
+    with prepare_fit(
         model,
         data,
         loss=loss,
@@ -145,7 +145,7 @@ def fit(
             raise GradlabError(
                 f"{key}={plan[key]!r}: without a folder fit keeps no checkpoint. Give it one: out='run'."
             )
-        with _comparing_batches(setup):
+        with _compare_batches(setup):
             trained = _train(setup, observers) if out is None else _train_into(Path(out), setup, observers)
     model.eval()
     if parallel.rank() == 0:
@@ -154,7 +154,7 @@ def fit(
 
 
 @contextmanager
-def prepared(
+def prepare_fit(
     model: nn.Module,
     data: Any,
     *,
@@ -175,7 +175,7 @@ def prepared(
     check_groups({} if groups is None else groups)
     with torch.inference_mode(False), torch.enable_grad(), exclusive(), parallel.joined():
         if is_torch_optimizer(plan.get("optimizer")):
-            plan, groups = plan_of_optimizer(plan["optimizer"], model, plan, groups)
+            plan, groups = translate_optimizer(plan["optimizer"], model, plan, groups)
         settled = Plan(**plan_schema.resolve(plan, "fit"))
         check_own_start(settled)
         own = next((p.device for p in model.parameters()), torch.device("cpu"))
@@ -201,7 +201,7 @@ def prepared(
 
 
 @contextmanager
-def _comparing_batches(setup: FitSetup) -> Iterator[None]:
+def _compare_batches(setup: FitSetup) -> Iterator[None]:
     """What fails on a batch that is unlike the first one is reported with both."""
     try:
         yield

@@ -31,7 +31,7 @@ _WORDS: dict[Form, frozenset[str]] = {
 _SAY = "Name its parameters (output, target) or (model, batch)."
 
 
-def split_metrics(
+def sort_metrics(
     metrics: Mapping[str, Any], model: nn.Module, task: Supervised, batch: Batch
 ) -> tuple[dict[str, OutputMetric], dict[str, BatchMetric]]:
     """The metrics of (output, target), and those of (model, batch)."""

@@ -25,7 +25,7 @@ _INSTEAD = "Name one by optimizer='adamw', with lr=, weight_decay= and groups=, 
 
 
 @dataclass(frozen=True)
-class Rule:
+class TorchRule:
     """An update rule of ours: its name, and its values from the options of torch's."""
 
     name: str
@@ -39,27 +39,29 @@ def _adam(options: Mapping[str, Any]) -> dict[str, Any]:
     return {"beta1": float(beta1), "beta2": float(beta2), "eps": options["eps"]}
 
 
-def _rule(kind: str, options: Mapping[str, Any]) -> Rule | None:
+def _torch_rule(kind: str, options: Mapping[str, Any]) -> TorchRule | None:
     """The rule of ours that is the same as torch's of that name."""
     minimizes = {"maximize": False}
     match kind:
         case "Adam" | "AdamW":
             decoupled = kind == "AdamW" or options.get("decoupled_weight_decay", False)
-            return Rule("adamw" if decoupled else "adam", _adam, {**minimizes, "amsgrad": False})
+            return TorchRule("adamw" if decoupled else "adam", _adam, {**minimizes, "amsgrad": False})
         case "SGD" if options["momentum"]:
             name = "nesterov" if options["nesterov"] else "momentum"
-            return Rule(name, lambda o: {"momentum": o["momentum"]}, {**minimizes, "dampening": 0})
+            return TorchRule(name, lambda o: {"momentum": o["momentum"]}, {**minimizes, "dampening": 0})
         case "SGD":
-            return Rule("sgd", lambda o: {}, minimizes)
+            return TorchRule("sgd", lambda o: {}, minimizes)
         case "RMSprop":
-            return Rule(
+            return TorchRule(
                 "rmsprop", lambda o: {key: o[key] for key in ("alpha", "eps", "momentum", "centered")}, minimizes
             )
         case "Adagrad":
             initial = "initial_accumulator_value"
-            return Rule("adagrad", lambda o: {"initial": o[initial], "eps": o["eps"]}, {**minimizes, "lr_decay": 0})
+            return TorchRule(
+                "adagrad", lambda o: {"initial": o[initial], "eps": o["eps"]}, {**minimizes, "lr_decay": 0}
+            )
         case "Adadelta":
-            return Rule("adadelta", lambda o: {"rho": o["rho"], "eps": o["eps"]}, minimizes)
+            return TorchRule("adadelta", lambda o: {"rho": o["rho"], "eps": o["eps"]}, minimizes)
     return None
 
 
@@ -70,15 +72,17 @@ def is_torch_optimizer(value: Any) -> bool:
     return any(base.__module__ == "torch.optim.optimizer" and base.__name__ == "Optimizer" for base in bases)
 
 
-def plan_of_optimizer(value: Any, model: nn.Module, plan: Mapping[str, Any], groups: Any) -> tuple[dict[str, Any], Any]:
+def translate_optimizer(
+    value: Any, model: nn.Module, plan: Mapping[str, Any], groups: Any
+) -> tuple[dict[str, Any], Any]:
     """The keywords of a plan, and the groups, by which the same steps are made."""
     if isinstance(value, type | partial):
-        value = _built(value, model, plan)
+        value = _build_optimizer(value, model, plan)
     elif taken := [key for key in (*_BY_GROUP, "decay_all") if key in plan] + ["groups"] * (groups is not None):
         raise GradlabError(f"{' and '.join(taken)} and optimizer={type(value).__name__}(…) say two things: give one.")
     first = value.param_groups[0]
     kind = type(value).__name__ if type(value).__module__.startswith("torch.optim.") else ""
-    rule = _rule(kind, first)
+    rule = _torch_rule(kind, first)
     if rule is None:
         raise GradlabError(f"fit has no optimizer that is the same as {type(value).__name__}. {_INSTEAD}.")
     _check_options(value, rule)
@@ -89,7 +93,7 @@ def plan_of_optimizer(value: Any, model: nn.Module, plan: Mapping[str, Any], gro
     return {**plan, **words}, {**differing, **(groups or {})} or None
 
 
-def _built(kind: Any, model: nn.Module, plan: Mapping[str, Any]) -> "Optimizer":
+def _build_optimizer(kind: Any, model: nn.Module, plan: Mapping[str, Any]) -> "Optimizer":
     """An instance of a class for the parameters that are trained, at the rate and decay of the plan if it has some."""
     own = {key: plan[key] for key in _BY_GROUP if key in plan}
     try:
@@ -99,7 +103,7 @@ def _built(kind: Any, model: nn.Module, plan: Mapping[str, Any]) -> "Optimizer":
     return optimizer
 
 
-def _check_options(optimizer: "Optimizer", rule: Rule) -> None:
+def _check_options(optimizer: "Optimizer", rule: TorchRule) -> None:
     """Refuse a state, options that the rule does not have, and options that differ between groups."""
     name, groups = type(optimizer).__name__, optimizer.param_groups
     if any(float(state.get("step", 1)) > 0 for state in optimizer.state.values()):
@@ -130,11 +134,11 @@ def _rates(optimizer: "Optimizer", model: nn.Module) -> dict[str, dict[str, floa
             rates[names[id(parameter)]] = {key: float(group[key]) for key in _BY_GROUP}
     if left := sorted(trained - rates.keys()):
         raise GradlabError(
-            f"The optimizer does not have {_some(left)}, which would be trained: add "
+            f"The optimizer does not have {_list_names(left)}, which would be trained: add "
             "it, or requires_grad_(False) if it should stay."
         )
     return {name: rates[name] for name in rates if name in trained}
 
 
-def _some(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.data import Batch, Targets
-from gradlab.data.batch import in_shapes, size
+from gradlab.data.batch import describe_shapes, size
 from gradlab.errors import GradlabError, is_out_of_memory, one_line
 from gradlab.nn.modes import evaluating
 from gradlab.registry import shortly
@@ -17,7 +17,7 @@ from gradlab.tasks.objective import check_name
 from gradlab.tasks.own import ObjectiveLike, OwnTask
 from gradlab.training.checks import check_objectives, evaluation_figures
 from gradlab.training.fit_data import Split, all_targets, first_batch
-from gradlab.training.fit_metrics import named_form, output_metric, split_metrics
+from gradlab.training.fit_metrics import named_form, output_metric, sort_metrics
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 LossLike = Literal["cross_entropy", "mse"] | Loss
@@ -79,7 +79,7 @@ def make_task(
         )
     else:
         task = _supervised(_outputs(model, batch), train, batch, "cross_entropy" if loss is None else loss)
-        with _explained("The loss", batch):
+        with _explain_errors("The loss", batch):
             check_objectives(model, task, batch)
         _add_metrics(task, metrics, criterion, model, batch)
     if batch is not None:
@@ -105,14 +105,17 @@ def _add_metrics(
         check_name("metric", name)
         if name == "loss" or name in task.metrics:
             raise GradlabError(f"A metric cannot be named {name!r}: there is such a figure already. Rename it.")
-    with _explained("A metric", batch):
-        of_outputs, task.batch_metrics = split_metrics(metrics, model, task, batch)
+    with _explain_errors("A metric", batch):
+        output_metrics, task.batch_metrics = sort_metrics(metrics, model, task, batch)
     known = {name: metric.higher_is_better for name, metric in task.metrics.items()}
     task.criterion = _criterion(criterion, known)
     chosen = task.criterion
     task.metrics = {
         **task.metrics,
-        **{n: output_metric(n, m, task, n == chosen.figure and chosen.higher_is_better) for n, m in of_outputs.items()},
+        **{
+            n: output_metric(n, m, task, n == chosen.figure and chosen.higher_is_better)
+            for n, m in output_metrics.items()
+        },
     }
 
 
@@ -134,8 +137,9 @@ def _supervised(output: Any, train: Split, batch: Batch, loss: LossLike) -> Supe
     y = batch["targets"]
     if not isinstance(output, Tensor) or not isinstance(y, Tensor) or not output.ndim or not output.is_floating_point():
         raise GradlabError(
-            f"loss={loss!r} compares one tensor of outputs with one of targets, got {in_shapes({'outputs': output})} "
-            f"and {in_shapes({'targets': y})}. Give objective=, a function of (model, batch) that returns (sum, count)."
+            f"loss={loss!r} compares one tensor of outputs with one of targets, got "
+            f"{describe_shapes({'outputs': output, 'targets': y})}. Give objective=, a function of (model, batch) that "
+            "returns (sum, count)."
         )
     if loss == "cross_entropy":
         if y.is_floating_point() or y.is_complex() or y.ndim != 1 or output.ndim != 2:
@@ -158,22 +162,24 @@ def check_validation(model: nn.Module, task: Task, validation: Any) -> None:
     if batch is None:
         return
     if isinstance(task, Supervised) and not {"inputs", "targets"} <= batch.keys():
-        raise GradlabError(f"validation must have `inputs` and `targets`, as the data have, got {in_shapes(batch)}.")
+        raise GradlabError(
+            f"validation must have `inputs` and `targets`, as the data have, got {describe_shapes(batch)}."
+        )
     if isinstance(task, Supervised):
         _outputs(model, batch)
     if isinstance(task, Classify):
         targets = all_targets(validation, batch)
         if not isinstance(targets, Tensor) or targets.is_floating_point() or targets.ndim != 1:
-            raise GradlabError(f"validation must have class indices y, got {in_shapes({'targets': targets})}.")
+            raise GradlabError(f"validation must have class indices y, got {describe_shapes({'targets': targets})}.")
         _check_classes(targets, task.outputs)
     check_batch(model, task, batch, "validation")
 
 
 def check_batch(model: nn.Module, task: Task, batch: Batch, name: str) -> None:
     """Do losses and metrics give what they should on a batch, and is the criterion one of them?"""
-    with _explained("The objective" if isinstance(task, OwnTask) else "The loss", batch, name):
+    with _explain_errors("The objective" if isinstance(task, OwnTask) else "The loss", batch, name):
         losses = check_objectives(model, task, batch)
-    with _explained("A metric", batch, name):
+    with _explain_errors("A metric", batch, name):
         figures = evaluation_figures(model, task, batch, losses)
     if task.criterion.figure not in figures:
         raise GradlabError(
@@ -182,7 +188,7 @@ def check_batch(model: nn.Module, task: Task, batch: Batch, name: str) -> None:
 
 
 @contextmanager
-def _explained(what: str, batch: Batch, name: str = "data") -> Iterator[None]:
+def _explain_errors(what: str, batch: Batch, name: str = "data") -> Iterator[None]:
     """What a user's function raises meanwhile, in one message with what it was called with."""
     try:
         yield
@@ -190,7 +196,7 @@ def _explained(what: str, batch: Batch, name: str = "data") -> Iterator[None]:
         if isinstance(error, GradlabError) or is_out_of_memory(error):
             raise
         raise GradlabError(
-            f"{what} raised {type(error).__name__} on the first batch of {name}, which has {in_shapes(batch)}: "
+            f"{what} raised {type(error).__name__} on the first batch of {name}, which has {describe_shapes(batch)}: "
             f"{one_line(error)}"
         ) from error
 
@@ -205,7 +211,7 @@ def _outputs(model: nn.Module, batch: Batch) -> Any:
         if is_out_of_memory(error):
             raise
         inputs = batch["inputs"]
-        shape = f"shape {tuple(inputs.shape[1:])}" if isinstance(inputs, Tensor) else in_shapes(batch)
+        shape = f"shape {tuple(inputs.shape[1:])}" if isinstance(inputs, Tensor) else describe_shapes(batch)
         raise GradlabError(f"The model does not take inputs of {shape}: {one_line(error)}") from error
 
 
