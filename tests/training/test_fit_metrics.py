@@ -29,7 +29,7 @@ def hits(output, target):
 FORMS = {
     "named as a loss": lambda output, target: hits(output, target).mean(),
     "named as torchmetrics": lambda preds, target: hits(preds, target).mean().item(),
-    "named as scikit-learn": lambda y_true_not, y_pred: hits(y_true_not, y_pred).mean(),
+    "named as scikit-learn": lambda y_true, y_pred: hits(y_pred, y_true).mean(),
     "named as an objective": lambda model, batch: hits(model(batch["inputs"]), batch["targets"]).mean(),
     "by its second name": lambda m, batch: hits(m(batch["inputs"]), batch["targets"]).mean(),
     "of outputs, unnamed": lambda a, b: hits(a, b).mean(),
@@ -110,6 +110,8 @@ def test_a_metric_of_outputs_may_choose_the_weights(loss):
 
 
 REFUSED = {
+    "targets first": ({"m": lambda y, t: 1.0}, {}, r"order of the parameters \(y, t\) .* is unclear"),
+    "outputs second": ({"m": lambda a, logits: 1.0}, {}, r"order of the parameters \(a, logits\) .* is unclear"),
     "both forms": ({"m": lambda a, b: torch.tensor(1.0)}, {}, "with .output, target. and with .model, batch."),
     "names of both": ({"m": lambda model, target: 1.0}, {}, "parameters of both forms: model, target"),
     "no form": ({"m": lambda a, b: a.nosuch + b}, {}, "failed: with .output, target. AttributeError"),

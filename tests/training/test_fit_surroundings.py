@@ -184,3 +184,25 @@ def test_batches_of_several_lengths_are_trained_where_the_model_takes_them():
 class Mean(nn.Module):
     def forward(self, x):
         return x.mean(1)
+
+
+class Noise(gl.Stream):
+    """Batches without end that are no iterable."""
+
+    steps_per_epoch = 3
+
+    def batches(self, step):
+        while True:
+            generator = torch.Generator().manual_seed(step)
+            yield {"x": torch.randn(8, 4, generator=generator)}
+            step += 1
+
+
+def test_a_stream_is_trained_by_an_objective():
+    def length(model, batch):
+        return model(batch["x"]).square().sum(), len(batch["x"])
+
+    assert fitted(data=Noise(), objective=length).steps == 6
+    assert gl.find_lr(nn.Linear(4, 3), [{"x": X}], objective=length, rates=5).losses
+    with pytest.raises(GradlabError, match="a stream has none"):
+        gl.find_lr(nn.Linear(4, 3), Noise(), objective=length)

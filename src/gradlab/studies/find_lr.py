@@ -95,7 +95,11 @@ def _check_own_gradient(setup: FitSetup) -> None:
 def _preserve_state(model: Any, data: Any) -> Iterator[None]:
     """Afterwards the device of a model, the generators of the process and those of a DataLoader are as they were."""
     device = device_of(model) if isinstance(model, nn.Module) else None
-    owners = (data, getattr(data, "sampler", None), getattr(getattr(data, "batch_sampler", None), "sampler", None))
+    owners: tuple[Any, ...] = (
+        data,
+        getattr(data, "sampler", None),
+        getattr(getattr(data, "batch_sampler", None), "sampler", None),
+    )
     own = [one.generator for one in owners if isinstance(getattr(one, "generator", None), torch.Generator)]
     states = [generator.get_state() for generator in own]
     try:

@@ -24,10 +24,12 @@ _SAMPLE = 8  # examples on which losses and metrics are tried
 
 def read_data(data: Any, plan: Plan, device: torch.device) -> Split:
     """The training data as a split on the device."""
+    if isinstance(data, Stream):
+        return data.to(device)
     train = _examples(data, "data", device)
     if train is None:
-        train = data.to(device) if isinstance(data, Stream) else Iterated(data, plan.seed, plan.steps, device)
-    if isinstance(train, Examples) and not len(train):
+        return Iterated(data, plan.seed, plan.steps, device)
+    if not len(train):
         raise GradlabError("There is nothing to learn from: the data have no examples.")
     return train
 

@@ -19,12 +19,15 @@ from gradlab.tasks.own import BatchMetric
 OutputMetric = Callable[[Tensor, Tensor], Any]
 Form = Literal["output", "batch"]
 
+_MODEL = frozenset({"model", "module", "net", "network", "batch"})
+_OUTPUT = frozenset(
+    {"output", "outputs", "pred", "preds", "prediction", "predictions", "y_pred", "y_hat", "yhat", "logits"}
+    | {"input", "inputs"}
+)
+_TARGET = frozenset({"target", "targets", "y", "y_true", "true", "truth", "label", "labels"})
 _WORDS: dict[Form, frozenset[str]] = {
-    "batch": frozenset({"model", "module", "net", "network", "batch", "Module", "Batch", "dict", "Mapping"}),
-    "output": frozenset(
-        {"output", "outputs", "pred", "preds", "prediction", "predictions", "y_pred", "y_hat", "yhat", "logits"}
-        | {"input", "inputs", "target", "targets", "y", "y_true", "true", "truth", "label", "labels", "Tensor"}
-    ),
+    "batch": _MODEL | {"Module", "Batch", "dict", "Mapping"},
+    "output": _OUTPUT | _TARGET | {"Tensor"},
 }
 """Names and annotations of parameters that say which form a function has."""
 
@@ -37,27 +40,47 @@ def sort_metrics(
     """The metrics of (output, target), and those of (model, batch)."""
     forms = {n: named_form(n, m) or _tried_form(n, m, model, task, batch) for n, m in metrics.items()}
     output, whole = ({n: m for n, m in metrics.items() if forms[n] == form} for form in ("output", "batch"))
-    return output, whole
+    return {name: _output_first(name, metric) for name, metric in output.items()}, whole
 
 
 def named_form(name: str, metric: Any) -> Form | None:
     """The form that the names or annotations of a function's first two parameters say; None where they say nothing."""
-    words = _words(metric)
+    words = {word for pair in _parameters(metric) for word in pair if word}
     said = [form for form, known in _WORDS.items() if words & known]
     if len(said) > 1:
         raise GradlabError(f"The metric {name!r} has parameters of both forms: {', '.join(sorted(words))}. {_SAY}")
     return said[0] if said else None
 
 
-def _words(metric: Any) -> set[str]:
+def _parameters(metric: Any) -> list[tuple[str, str]]:
     """Names and annotations of the first two parameters."""
     try:
         signature = inspect.signature(metric.forward if isinstance(metric, nn.Module) else metric)
     except (TypeError, ValueError):  # of some functions of other languages
-        return set()
-    first = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:2]
-    types = (p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", "") for p in first)
-    return {*(p.name for p in first), *(text.partition("[")[0].rpartition(".")[2] for text in types)} - {"_empty"}
+        return []
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [(p.name, _type_name(p.annotation)) for p in signature.parameters.values() if p.kind in by_position][:2]
+
+
+def _type_name(annotation: Any) -> str:
+    """
+    >>> _type_name("dict[str, torch.Tensor]"), _type_name("torch.Tensor"), _type_name(Tensor)
+    ('dict', 'Tensor', 'Tensor')
+    """
+    if annotation is inspect.Parameter.empty:
+        return ""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    return text.partition("[")[0].rpartition(".")[2]
+
+
+def _output_first(name: str, metric: OutputMetric) -> OutputMetric:
+    """The function as one of (output, target); those of scikit-learn take (y_true, y_pred)."""
+    first, second = [*(parameter for parameter, _ in _parameters(metric)), "", ""][:2]
+    if first in _TARGET and second in _OUTPUT:
+        return lambda output, target: metric(target, output)
+    if first in _TARGET or second in _OUTPUT:
+        raise GradlabError(f"The order of the parameters ({first}, {second}) of the metric {name!r} is unclear. {_SAY}")
+    return metric
 
 
 def _tried_form(name: str, metric: Any, model: nn.Module, task: Supervised, batch: Batch) -> Form:
