@@ -113,6 +113,8 @@ PLACES = {
         lambda v: {"data": [v]},
         lambda v: {"data": [(X, v)]},
         lambda v: {"data": (X, v), "loss": "mse"},
+        lambda v: {"data": [(X, v)], "loss": "mse"},
+        lambda v: {"data": [(v, Y)], "loss": nn.CrossEntropyLoss()},
     ],
     "loss": [lambda v: {"loss": v}],
     "objective": [

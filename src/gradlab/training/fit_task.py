@@ -135,7 +135,8 @@ def _supervised(output: Any, train: Split, batch: Batch, loss: LossLike) -> Supe
             f"There is no loss {shortly(loss)}. Valid: cross_entropy, mse, or a function of (output, target)."
         )
     y = batch["targets"]
-    if not isinstance(output, Tensor) or not isinstance(y, Tensor) or not output.ndim or not output.is_floating_point():
+    sound = all(isinstance(tensor, Tensor) and tensor.ndim for tensor in (output, y))
+    if not sound or not output.is_floating_point():
         raise GradlabError(
             f"loss={loss!r} compares one tensor of outputs with one of targets, got "
             f"{describe_shapes({'outputs': output, 'targets': y})}. Give objective=, a function of (model, batch) that "
