@@ -40,7 +40,7 @@ def test_public_names_are_still_there_after_importing_every_room():
     for name in every_module():
         importlib.import_module(name)
     for name in gradlab.__all__:
-        assert inspect.ismodule(getattr(gradlab, name)) == (name == "register"), name
+        assert inspect.ismodule(getattr(gradlab, name)) == (name in ("maths", "nn", "register")), name
     for name in ("train", "resume", "fit", "load_run"):
         assert inspect.isfunction(getattr(gradlab, name)), name
 
@@ -50,10 +50,28 @@ def test_a_name_that_is_not_public_is_no_attribute():
         _ = gradlab.trian
 
 
+def test_dir_lists_the_public_names_alone():
+    assert dir(gradlab) == sorted(gradlab.__all__)
+
+
+def test_tab_completion_offers_names_that_are_not_loaded():
+    code = "import gradlab as gl, rlcompleter; print(rlcompleter.Completer({'gl': gl}).attr_matches('gl.fi'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "gl.find_lr(" in done.stdout
+    assert "gl.fit(" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["nn", "maths", "register"])
+def test_a_public_module_is_an_attribute_that_is_loaded_when_used(monkeypatch, name):
+    monkeypatch.delattr(gradlab, name, raising=False)  # as after `import gradlab` alone
+    assert getattr(gradlab, name) is sys.modules[f"gradlab.{name}"]
+
+
 @pytest.mark.parametrize(
     "code",
     [
         "import gradlab",
+        "import gradlab; dir(gradlab)",
         "from gradlab.cli import main; main(['--help'])",
         "from gradlab.cli import main; main(['--version'])",
         "from gradlab.cli import main; main(['train', '--help'])",

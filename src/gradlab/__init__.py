@@ -3,6 +3,7 @@
     import gradlab as gl
     run = gl.train("digits-mlp", {"model.hidden": [256, 256]})
     run.test["accuracy"]; run.predict(x)
+    gl.find_lr(my_module, (X, y)).suggestion
     gl.fit(my_module, (X, y), loss="cross_entropy", epochs=5)
     gl.Classifier(hidden=(64, 64)).fit(X, y).predict(X)
     with gl.doctor(): my_own_training_loop()
@@ -18,7 +19,7 @@ from gradlab.errors import GradlabError
 from gradlab.version import __version__
 
 if TYPE_CHECKING:
-    from gradlab import register
+    from gradlab import maths, nn, register
     from gradlab.api import (
         Classifier,
         Criterion,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         SupportVectorRegressor,
         Task,
         doctor,
+        find_lr,
         find_tickets,
         fit,
         from_pretrained,
@@ -74,12 +76,15 @@ __all__ = [
     "Run",
     "__version__",
     "doctor",
+    "find_lr",
     "find_tickets",
     "fit",
     "from_pretrained",
     "generate",
     "load_estimator",
     "load_run",
+    "maths",
+    "nn",
     "probe",
     "prune",
     "register",
@@ -90,12 +95,19 @@ __all__ = [
     "verify",
 ]
 
+_MODULES = ("maths", "nn", "register")
+
 
 def __getattr__(name: str) -> Any:
-    if name == "register":
-        return importlib.import_module("gradlab.register")
+    if name in _MODULES:
+        return importlib.import_module(f"gradlab.{name}")
     if name in __all__:
         from gradlab import api
 
         return getattr(api, name)
     raise AttributeError(f"module 'gradlab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What tab completion offers: the public names, loaded or not."""
+    return sorted(__all__)

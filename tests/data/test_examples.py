@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gradlab import api
-from gradlab.data import Examples, Preprocessing, load, sources
+from gradlab.data import Dataset, Examples, Preprocessing, load, sources
 from gradlab.data import dataset as module
 from gradlab.data.examples import Streamed
 from gradlab.registry import Part
+from gradlab.specs import Table
 
 CPU = torch.device("cpu")
 
@@ -138,3 +139,19 @@ def test_data_that_do_not_fit_are_streamed_and_others_are_not(streaming):
     assert isinstance(load(part).train.inputs, torch.Tensor)
     streaming()
     assert isinstance(load(part).train.inputs, Streamed)
+
+
+def subclasses(kind):
+    return [kind, *(one for child in kind.__subclasses__() for one in subclasses(child))]
+
+
+@pytest.mark.parametrize("kind", subclasses(Examples), ids=lambda kind: kind.__name__)
+def test_every_kind_of_examples_is_shown_without_its_numbers(kind):
+    assert kind.__repr__ is Examples.__repr__
+
+
+def test_examples_and_datasets_are_shown_by_names_and_shapes():
+    train = Examples.of(torch.randn(2000, 4), torch.zeros(2000, dtype=torch.int64))
+    assert repr(train) == "Examples(2,000 examples: inputs (2000, 4), targets (2000,))"
+    dataset = Dataset.of(train, spec=Table(4))
+    assert repr(dataset) == f"Dataset(train={train!r}, validation=(), test=())"

@@ -16,6 +16,13 @@ def test_the_kernels_sum_to_one_and_those_of_edges_to_zero():
     assert GaussianBlur().divisor == 273
 
 
+def test_a_tensor_is_taken_as_a_kernel_and_copied():
+    kernel = torch.tensor([[0, 1, 0], [1, -4, 1], [0, 1, 0]])
+    filter_ = Filter(kernel)
+    kernel.zero_()
+    assert filter_.kernel.tolist() == [[0, 1, 0], [1, -4, 1], [0, 1, 0]]
+
+
 def test_a_dot_becomes_the_kernel_itself():
     dot = torch.zeros(1, 1, 9, 9, dtype=torch.float64)
     dot[..., 4, 4] = 1

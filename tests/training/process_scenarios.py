@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import gradlab
 from gradlab import parallel
 from gradlab.data import Examples, Stream, Targets
 from gradlab.errors import GradlabError
@@ -370,6 +371,60 @@ def exchanges() -> Any:
     }
 
 
+class Counts(Observer):
+    """How often it is called, and the steps at which it is."""
+
+    every = 1
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+
+    def step(self, training: Any) -> None:
+        self.steps.append(training.progress.step)
+
+
+def fitted(data: Examples, folder: str | None = None, **options: Any) -> dict[str, Any]:
+    """What a call of `fit` leaves in this process."""
+    counts = Counts()
+    try:
+        fit = gradlab.fit(
+            network(),
+            data,
+            validation=flowers(20, seed=1),
+            out=folder,
+            observers=[counts],
+            **{"epochs": 2, "batch_size": 8, "doctor": False, **options},
+        )
+    except GradlabError as error:
+        return {"refused": str(error)}
+    content = b"".join(value.detach().numpy().tobytes() for value in fit.model.state_dict().values())
+    return {
+        "watched": counts.steps,
+        "losses": [line["loss"] for line in fit.history],
+        "validation": fit.validation,
+        "digest": hashlib.sha256(content).hexdigest(),
+        "training": fit.model.training,
+    }
+
+
+def fit_without_folder() -> Any:
+    return fitted(flowers(45))
+
+
+def fit_with_folder() -> Any:
+    """A new folder, the same call again, and calls that do not agree with it or with each other."""
+    folder = parallel.first(lambda: str(Path(tempfile.mkdtemp(), "run")))
+    differing = flowers(45, seed=parallel.rank())
+    return {
+        "new": fitted(flowers(45), folder),
+        "again": fitted(flowers(45), folder),
+        "other plan": fitted(flowers(45), folder, epochs=3),
+        "other data": fitted(flowers(45, seed=5), folder),
+        "each its own data": fitted(differing, f"{folder}-2"),
+        "folders": parallel.first(lambda: sorted(path.name for path in Path(folder).parent.iterdir())),
+    }
+
+
 SCENARIOS = {
     made.__name__: made
     for made in (
@@ -393,6 +448,8 @@ SCENARIOS = {
         diverged,
         refusals,
         exchanges,
+        fit_without_folder,
+        fit_with_folder,
     )
 }
 

@@ -381,6 +381,7 @@ def test_checkpoints_without_a_folder_are_refused(asked):
         (points, {"objective": gl.Objective(loss=cross_entropy, moves="zz")}, "moves no parameter.*'zz'"),
         (points, {"objective": gl.Objective(loss=cross_entropy, train={"epochs": 2})}, "cannot have a epochs"),
         (points, {"objective": cross_entropy, "metrics": {"loss": cross_entropy}}, "cannot be named 'loss'"),
+        (points, {"objective": cross_entropy, "criterion": "zz"}, "criterion='zz' names no figure.*There are: loss"),
         (points, {"freeze": ["zz"]}, "no parameter whose name begins so"),
         (points, {"freeze": [""]}, "no parameter to train"),
         (points, {"groups": {"0": {"momentum": 1.0}}}, "cannot have a momentum"),
@@ -397,11 +398,6 @@ def test_what_cannot_be_trained_is_told_before_the_first_step(data, options, say
     ("data", "options", "says"),
     [
         (lambda: iter(in_batches()), {"steps": 50}, "ended after 6 batches, but 50 steps"),
-        (
-            points,
-            {"objective": cross_entropy, "criterion": "zz", "validation": 0.2},
-            "judges weights by 'zz'.*gave loss",
-        ),
         (
             points,
             {"objective": cross_entropy, "metrics": {"m": lambda m, b: torch.tensor([torch.nan])}, "validation": 0.2},

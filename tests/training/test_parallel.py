@@ -265,3 +265,30 @@ def test_processes_tell_each_other_what_they_have(request: pytest.FixtureRequest
             assert got["said"][1][1:] == [True, 2]
             got["said"][1] = got["said"][1][0].partition(" Give")[0]
         assert got == expected(rank, count)
+
+
+def test_observers_of_fit_watch_the_first_process_with_and_without_a_folder(two: list[dict[str, Any]]) -> None:
+    for results in ([r["fit_without_folder"] for r in two], [r["fit_with_folder"]["new"] for r in two]):
+        assert [r["watched"] for r in results] == [list(range(1, 13)), []]
+        assert results[0]["digest"] == results[1]["digest"]
+        assert results[0]["validation"] == results[1]["validation"]
+        assert not any(r["training"] for r in results)
+
+
+def test_fit_makes_one_folder_for_all_processes_which_goes_on_in_all(two: list[dict[str, Any]]) -> None:
+    first, second = (r["fit_with_folder"] for r in two)
+    for key in ("losses", "validation", "digest"):
+        assert first["new"][key] == second["new"][key] == first["again"][key] == second["again"][key]
+    assert first["again"]["watched"] == []  # finished: nothing is trained
+
+
+def test_all_processes_refuse_a_folder_that_one_of_them_refuses(two: list[dict[str, Any]]) -> None:
+    first, second = (r["fit_with_folder"] for r in two)
+    for key, says in {
+        "other plan": "begun with epochs=2, and this call has 3",
+        "other data": "are not the ones it began with",
+        "each its own data": "The processes do not have the same data",
+    }.items():
+        assert says in first[key]["refused"]
+        assert first[key] == second[key]
+    assert first["folders"] == ["run"]

@@ -1,5 +1,6 @@
 """The public functions; the command line calls these."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from gradlab.api.looking import doctor, look_at_data, probe, verify
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         SupportVectorRegressor,
         load_estimator,
     )
+    from gradlab.studies.find_lr import find_lr
 
 __all__ = [
     "Task",
@@ -44,6 +46,7 @@ __all__ = [
     "SupportVectorRegressor",
     "check_fits",
     "doctor",
+    "find_lr",
     "find_tickets",
     "fit",
     "from_pretrained",
@@ -72,12 +75,11 @@ _ESTIMATORS = (
     "SupportVectorRegressor",
     "load_estimator",
 )
+_LOADED_LATER = {**dict.fromkeys(_ESTIMATORS, "gradlab.estimators"), "find_lr": "gradlab.studies.find_lr"}
 
 
 def __getattr__(name: str) -> Any:
-    """The estimators, whose base classes take scikit-learn a second to load: not before they are asked for."""
-    if name in _ESTIMATORS:
-        from gradlab import estimators
-
-        return getattr(estimators, name)
+    """What needs scikit-learn or plotly, which take a second to load: not before it is used."""
+    if name in _LOADED_LATER:
+        return getattr(importlib.import_module(_LOADED_LATER[name]), name)
     raise AttributeError(f"module 'gradlab.api' has no attribute {name!r}")

@@ -243,11 +243,12 @@ def find_rate(request: StudyRequest) -> dict[str, Any]:
     folder = request.folder("lr")
     request.heading("range test: the learning rate rises from step to step")
     command = request.command("train.lr")
-    result = run(request.experiment(), out=folder, command=command)
+    experiment = request.experiment()
+    result = run(experiment, out=folder, command=command)
     if not request.as_json:
         show_rate(request.screen, result, command)
         show_folder(request.screen, folder)
-    return {**result.to_json(), "out": str(folder)}
+    return {"recipe": experiment.recipe.name, **result.to_json(), "out": str(folder)}
 
 
 def show_rate(screen: Console, result: RangeTest, command: str) -> None:

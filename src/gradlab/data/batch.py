@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 from gradlab.errors import GradlabError
 from gradlab.nn.graphs.batch import Graphs
 
-_NAMES = ("inputs", "targets", "weights")
+NAMES = ("inputs", "targets", "weights")
 
 Batch = dict[str, Any]
 """Tensors by name, the first axis of each being the examples. A value may be a tuple, list or dictionary of tensors.
@@ -30,8 +30,8 @@ def as_batch(value: Any) -> Batch:
         return dict(value)
     if isinstance(value, Tensor):
         return {"inputs": value}
-    if isinstance(value, (tuple, list)) and 1 <= len(value) <= len(_NAMES):
-        return dict(zip(_NAMES, value, strict=False))
+    if isinstance(value, (tuple, list)) and 1 <= len(value) <= len(NAMES):
+        return dict(zip(NAMES, value, strict=False))
     raise GradlabError(
         f"A batch must be a dictionary of tensors, a tensor, or (inputs, targets), got {type(value).__name__}. Give a "
         "dictionary, whose names your objective knows."
@@ -51,10 +51,8 @@ def size(batch: Batch) -> int:
     """
     lengths = {len(tensor) for tensor in tensors(batch) if tensor.ndim}
     if len(lengths) != 1:
-        shapes = ", ".join(f"{name} {_shapes(value)}" for name, value in batch.items())
-        raise GradlabError(
-            f"The parts of a batch must hold the same number of examples, got {shapes or 'no tensor at all'}."
-        )
+        shapes = describe_shapes(batch) or "no tensor at all"
+        raise GradlabError(f"The parts of a batch must hold the same number of examples, got {shapes}.")
     return lengths.pop()
 
 
@@ -78,7 +76,15 @@ def _has_rows(leaf: Any) -> bool:
 
 def moved(batch: Any, device: torch.device) -> Any:
     """The same on a device."""
-    return pytree.tree_map(lambda leaf: leaf.to(device) if isinstance(leaf, (Tensor, Graphs)) else leaf, batch)
+    return pytree.tree_map(lambda leaf: _leaf_on_device(leaf, device), batch)
+
+
+def _leaf_on_device(leaf: Any, device: torch.device) -> Any:
+    if isinstance(leaf, Tensor) and leaf.is_inference() and not torch.is_inference_mode_enabled():
+        leaf = leaf.clone()  # no gradient can be computed from a tensor of torch.inference_mode()
+    if isinstance(leaf, Tensor) and leaf.is_meta and device.type != "meta":
+        raise GradlabError("A batch has a tensor on the device meta, without values.")
+    return leaf.to(device) if isinstance(leaf, (Tensor, Graphs)) else leaf
 
 
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
@@ -94,5 +100,15 @@ def copied(batch: Batch) -> Batch:
     return same
 
 
-def _shapes(value: Any) -> str:
-    return " and ".join(str(tuple(t.shape)) for t in pytree.tree_leaves(value) if isinstance(t, Tensor)) or repr(value)
+def describe_shapes(batch: Batch) -> str:
+    """The names, shapes and types of its parts.
+
+    >>> describe_shapes({"inputs": torch.zeros(3, 2), "length": 2})
+    'inputs (3, 2) float32, length 2'
+    """
+    return ", ".join(f"{name} {_leaf_shapes(value)}" for name, value in batch.items())
+
+
+def _leaf_shapes(value: Any) -> str:
+    some = [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, Tensor)]
+    return " and ".join(f"{tuple(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in some) or repr(value)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
@@ -45,9 +45,9 @@ class Dataset:
     train: Any
     validation: Any
     test: Any
-    raw: Any
-    preprocessing: Preparation
-    targets: Targets
+    raw: Any = field(repr=False)
+    preprocessing: Preparation = field(repr=False)
+    targets: Targets = field(repr=False)
 
     @staticmethod
     def of(

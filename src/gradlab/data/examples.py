@@ -86,7 +86,7 @@ class Streamed:
         return Streamed(self.source, self.rows, self.preprocessing, device)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Examples:
     """One split: named columns with a row for each example, and the rows of the source they came from.
 
@@ -95,7 +95,7 @@ class Examples:
     """
 
     parts: Mapping[str, Any]
-    rows: Rows = field(repr=False)
+    rows: Rows
     carries: bool = field(default=False, kw_only=True)
     """Whether each example is read from the state that the one before it left."""
 
@@ -111,13 +111,16 @@ class Examples:
     @classmethod
     def by_name(cls: type[Some], parts: Mapping[str, Any]) -> Some:
         """Examples of any kind: columns by name, a row for each example."""
-        return cls(parts, np.arange(len(next(iter(parts.values()), ()))))
+        first = next(iter(parts.values()), ())
+        return cls(parts, np.arange(0 if getattr(first, "shape", None) == () else len(first)))
 
     def __post_init__(self) -> None:
         for name, part in self.parts.items():
             if not hasattr(part, "to"):
                 kind = type(part).__name__
                 raise GradlabError(f"The part {name!r} of the data must be a tensor, got a {kind}: torch.as_tensor.")
+            if isinstance(part, Tensor) and not part.ndim:
+                raise GradlabError(f"The part {name!r} of the data must have a row for each example, got one number.")
         lengths = {name: len(part) for name, part in self.parts.items()}
         if len(set(lengths.values())) != 1:
             counts = ", ".join(f"{name} has {count:,}" for name, count in lengths.items())
@@ -127,6 +130,11 @@ class Examples:
 
     def __len__(self) -> int:
         return len(next(iter(self.parts.values())))
+
+    def __repr__(self) -> str:
+        """Names and shapes without the values: a training split may have millions."""
+        shapes = ", ".join(f"{name} {tuple(getattr(part, 'shape', ()))}" for name, part in self.parts.items())
+        return f"{type(self).__name__}({len(self):,} examples: {shapes})"
 
     @property
     def inputs(self) -> Any:

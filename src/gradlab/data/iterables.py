@@ -5,10 +5,12 @@ from itertools import chain, islice
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
 
 from gradlab import parallel
 from gradlab.data import generators
-from gradlab.data.batch import Batch, as_batch, moved, parted, size
+from gradlab.data.batch import Batch, as_batch, describe_shapes, moved, parted, size
 from gradlab.data.hashing import key
 from gradlab.data.streams import Stream
 from gradlab.errors import GradlabError
@@ -32,6 +34,8 @@ class Iterated(Stream):
         self.steps_per_epoch = self.length or steps or 1
         self.once = iter(batches) is batches
         self.batch_size = getattr(batches, "batch_size", None) or 0
+        self.first: Batch | None = None
+        self.latest: Batch | None = None
 
     def peek(self) -> Batch:
         """The first batch, which is not lost by that."""
@@ -44,6 +48,7 @@ class Iterated(Stream):
         if first is None:
             raise GradlabError("There are no batches in the data.")
         size(first)
+        self.first = first
         return first
 
     def batches(self, step: int) -> Iterator[Batch]:
@@ -71,7 +76,7 @@ class Iterated(Stream):
                 state = generators.states()
             if value is None:
                 return
-            batch = moved(as_batch(value), self.device)
+            batch = self.latest = moved(as_batch(value), self.device)
             size(batch)
             yield batch if parallel.count() == 1 else list(parted(batch, parallel.count()))[parallel.rank()]
 
@@ -90,13 +95,22 @@ class Batches:
     in_batches = True  # which its length counts
 
     def __init__(self, batches: Any, device: torch.device):
-        if _length(batches) is None or iter(batches) is batches:
+        if not _length(batches) or iter(batches) is batches:
             raise GradlabError(
-                "Validation data must have a length and be readable again and again: a DataLoader or a list of batches."
+                "Validation data must have a length, more than 0, and be readable again and again: a DataLoader or a "
+                "list of batches."
             )
         self.source, self.device = batches, device
         self.parts: dict[str, Any] = {}
         self.carries = False
+        self.first: Batch | None = None
+        self.latest: Batch | None = None
+
+    def peek(self) -> Batch:
+        """The first batch."""
+        self.first = next(self.batches(0))
+        size(self.first)
+        return self.first
 
     def __len__(self) -> int:
         return len(self.source)
@@ -105,4 +119,20 @@ class Batches:
         with generators.kept():
             generators.seed(0)
             for value in self.source:
-                yield moved(as_batch(value), self.device)
+                self.latest = moved(as_batch(value), self.device)
+                yield self.latest
+
+
+def difference_from_first(split: Any) -> str:
+    """How the batch that was read last differs from the first one in names, shapes or types; empty where it does not.
+
+    The number of examples may differ.
+    """
+    first, latest = getattr(split, "first", None), getattr(split, "latest", None)
+    if first is None or latest is None or _kind(first) == _kind(latest):
+        return ""
+    return f"A batch has {describe_shapes(latest)}, where the first one has {describe_shapes(first)}."
+
+
+def _kind(batch: Batch) -> Any:
+    return pytree.tree_map(lambda t: (t.shape[1:], t.dtype) if isinstance(t, Tensor) else type(t), batch)

@@ -13,12 +13,13 @@ from gradlab.data import generators
 from gradlab.data.batch import Batch, as_batch, moved, sent
 from gradlab.data.examples import Examples, Rows
 from gradlab.data.hashing import key, mixed
+from gradlab.errors import GradlabError, one_line
 
 Transform = Callable[[Batch, Int64[Tensor, " rows"]], Batch]
 """Of a batch and a random-looking number for each of its examples: the batch as the model should see it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Transformed(Examples):
     """Examples seen through a transformation that is a pure function of (seed, epoch, example).
 
@@ -68,7 +69,7 @@ class _Items:
         return _Items(self.dataset, self.rows, device)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ItemExamples(Examples):
     """The items of a torch Dataset, collated batch by batch.
 
@@ -92,10 +93,20 @@ class ItemExamples(Examples):
         chosen = items.rows[rows.cpu().numpy() if isinstance(rows, Tensor) else rows].tolist()
         with generators.kept():
             read = [_drawn(items.dataset, row, self.epoch_key) for row in chosen]
-        return as_batch(moved(torch.utils.data.default_collate(read), items.device))
+        return as_batch(moved(_collate(read), items.device))
 
     def select(self, rows: Int64[Tensor, " rows"], here: Int64[Tensor, " rows"]) -> Batch:
         return self.batch(here)
+
+
+def _collate(items: list[Any]) -> Any:
+    try:
+        return torch.utils.data.default_collate(items)
+    except (RuntimeError, TypeError, KeyError, IndexError, AttributeError, ValueError) as error:
+        raise GradlabError(
+            f"The items of the Dataset cannot be put into one batch: {one_line(error)} Give all of them the same names "
+            "and shapes, or a DataLoader with a collate_fn."
+        ) from None
 
 
 def _drawn(dataset: Any, row: int, epoch_key: int) -> Any:

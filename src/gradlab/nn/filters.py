@@ -27,11 +27,11 @@ class Filter(nn.Module):
 
     kernel: Tensor
 
-    def __init__(self, kernel: Rows, divisor: int = 1):
+    def __init__(self, kernel: Rows | Tensor, divisor: int = 1):
         super().__init__()
         self.divisor = divisor
         # Whole numbers stay exact when the model is converted to another dtype.
-        self.register_buffer("kernel", torch.tensor(kernel), persistent=False)
+        self.register_buffer("kernel", torch.as_tensor(kernel).detach().clone(), persistent=False)
 
     def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels height width"]:
         down, across = (size // 2 for size in self.kernel.shape)

@@ -4,14 +4,15 @@ Smith 2017, "Cyclical learning rates for training neural networks", arXiv:1506.0
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from gradlab.data import Examples
+from gradlab.data import Batch, Examples
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.studies.folder import StudyFolder, plain_recipe
 from gradlab.studies.pages import range_test as pages
@@ -20,6 +21,7 @@ from gradlab.tasks.objective import named
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
+from gradlab.training.plan import Plan
 
 LOW, HIGH, STEPS = 1e-7, 10.0, 200
 _MEMORY = 0.8  # share of the smoothed loss that a step keeps
@@ -32,12 +34,11 @@ RULE = "the middle of the tenfold range of rates over which the loss falls faste
 
 @dataclass(frozen=True, kw_only=True)
 class RangeTest:
-    """The loss of each step at its rate, up to where it exploded, and the rate to train with, if one was found."""
+    """The loss of each step at its rate, up to where it exploded, and the rate to train with, if there is one."""
 
-    recipe: str
-    rates: list[float]
-    losses: list[float]
-    smoothed: list[float]
+    rates: list[float] = field(repr=False)
+    losses: list[float] = field(repr=False)
+    smoothed: list[float] = field(repr=False)
     suggestion: float | None
     stopped: str
 
@@ -59,39 +60,42 @@ def find_rate(
     The experiment itself stays as it is, and no run is made. With `out`, the result and its picture are written there,
     and beside them the command that trains with the suggestion.
     """
-    if experiment.plan.searches:
-        raise GradlabError(
-            "The range test is for optimisers whose steps are as long as the learning rate says; "
-            f"{experiment.plan.optimizer.name} finds that length by itself. Leave train.lr=1."
-        )
-    if not isinstance(experiment.splits["train"], Examples):
-        raise GradlabError("The range test looks at the same training examples again and again, and a stream has none.")
     if out is not None and out.exists():
         raise GradlabError(f"{out} exists already. Name another folder: --out FOLDER.")
-    watch = _Watch(experiment.splits["train"].sample(_SAMPLE))
-    _run(experiment, watch, low, high, steps)
-    result = RangeTest(
-        recipe=experiment.recipe.name,
+    result = measure_rates(partial(practise, experiment), experiment.plan, experiment.splits["train"], low, high, steps)
+    if out is not None:
+        name = experiment.recipe.name
+        folder = StudyFolder.open(out, {"study": "find-lr", "recipe": plain_recipe(experiment.recipe)})
+        folder.finish({"recipe": name, **result.to_json()}, pages.report(result, name, out, command))
+    return result
+
+
+def measure_rates(train: Callable[..., Any], plan: Plan, split: Any, low: float, high: float, steps: int) -> RangeTest:
+    """What `train`, which trains a copy of a model by a plan, a rate and observers, comes to at each rate."""
+    if plan.searches:
+        raise GradlabError(
+            "The range test is for optimisers whose steps are as long as the learning rate says; "
+            f"{plan.optimizer.name} finds that length by itself. Leave train.lr=1."
+        )
+    sample = split.sample(_SAMPLE).batch(slice(None)) if isinstance(split, Examples) else split.peek()
+    if sample is None:
+        raise GradlabError("The range test looks at the same training examples again and again, and a stream has none.")
+    watch = _Watch(sample)
+
+    def rising(step: int) -> float:
+        return float(low * (high / low) ** (step / (steps - 1)))
+
+    try:
+        train(practice_plan(plan, steps), rate=rising, observers=[watch])
+    except TrainingError:
+        watch.stopped = "a gradient that is not finite"
+    return RangeTest(
         rates=watch.rates,
         losses=watch.losses,
         smoothed=watch.smoothed,
         suggestion=suggest(watch.rates, watch.losses),
         stopped=watch.stopped or "the end of the range",
     )
-    if out is not None:
-        folder = StudyFolder.open(out, {"study": "find-lr", "recipe": plain_recipe(experiment.recipe)})
-        folder.finish(result.to_json(), pages.report(result, out, command))
-    return result
-
-
-def _run(experiment: Experiment, watch: "_Watch", low: float, high: float, steps: int) -> None:
-    def rising(step: int) -> float:
-        return float(low * (high / low) ** (step / (steps - 1)))
-
-    try:
-        practise(experiment, practice_plan(experiment.plan, steps), rate=rising, observers=[watch])
-    except TrainingError:
-        watch.stopped = "a gradient that is not finite"
 
 
 class _Watch(Observer):
@@ -106,7 +110,7 @@ class _Watch(Observer):
 
     every = 1
 
-    def __init__(self, sample: Examples) -> None:
+    def __init__(self, sample: Batch) -> None:
         self.sample = sample
         self.rates: list[float] = []
         self.losses: list[float] = []
@@ -115,7 +119,7 @@ class _Watch(Observer):
 
     def step(self, training: Training) -> None:
         with torch.no_grad():
-            losses = training.players[0].loss(training.model)(self.sample.batch(slice(None)))
+            losses = training.players[0].loss(training.model)(self.sample)
         loss = sum(total.item() / float(count) for total, count in named(losses, "loss").values())
         if not math.isfinite(loss):
             self.stopped = "a loss that is not finite"

@@ -14,14 +14,15 @@ from torch import Tensor, nn
 
 from gradlab import parallel
 from gradlab.data import Batch, Examples
-from gradlab.data.batch import sent
+from gradlab.data.batch import sent, size
 from gradlab.data.examples import Column, at_once
 from gradlab.data.text.windows import STRIPS
-from gradlab.errors import GradlabError, TrainingError
+from gradlab.errors import TrainingError
 from gradlab.nn.modes import evaluating
 from gradlab.nn.plain import is_replayable
+from gradlab.tasks.metric_values import sum_and_count
 from gradlab.tasks.metrics import Sums
-from gradlab.tasks.objective import Loss, in_words, is_pair, named, with_sum
+from gradlab.tasks.objective import Loss, named, with_sum
 
 if TYPE_CHECKING:
     from gradlab.tasks.task import Supervised, Task
@@ -239,17 +240,9 @@ def _losses(task: "Task", model: nn.Module, batch: Batch) -> Iterator[tuple[str,
 
 
 def metrics_on(task: "Task", model: nn.Module, batch: Batch) -> Iterator[tuple[str, Loss]]:
-    """Sum and count of each metric on a batch; it may give a number for each example instead."""
+    """Sum and count of each metric on a batch."""
     for name, metric in task.batch_metrics.items():
-        value: Any = metric(model, batch)
-        if isinstance(value, Tensor) and value.ndim == 1:
-            value = value.double().sum(), len(value)
-        if not is_pair(value):
-            raise GradlabError(
-                f"The metric {name!r} must return a number for each example, as a tensor with one axis, or (sum, "
-                f"count). It returned {in_words(value)}."
-            )
-        yield name, value
+        yield name, sum_and_count(name, metric(model, batch), size(batch))
 
 
 def _finite(model: nn.Module) -> bool:

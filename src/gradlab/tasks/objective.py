@@ -40,6 +40,11 @@ class Objective:
     def __post_init__(self) -> None:
         if not callable(self.loss):
             raise GradlabError(f"The loss of an objective must be a function of (model, batch), got {self.loss!r}.")
+        parts = (self.moves,) if isinstance(self.moves, str) else self.moves
+        if not isinstance(parts, Sequence) or not all(isinstance(part, str) for part in parts):
+            raise GradlabError(f"moves must be a name, or a list of names, of parameters, got {shortly(self.moves)}.")
+        if not isinstance(self.train, Mapping):
+            raise GradlabError(f"train must be a dictionary of values of the plan, got {shortly(self.train)}.")
 
     def moved(self, name: str) -> bool:
         """Whether it moves the parameter of that name."""
@@ -59,8 +64,7 @@ def named(losses: Any, name: str) -> dict[str, Loss]:
     """What a loss function returned, by names; refused where it is no sum and count."""
     pairs = losses if isinstance(losses, Mapping) else {name: losses}
     for key, pair in pairs.items():
-        if key in _TAKEN:
-            raise GradlabError(f"A loss cannot be called {key!r}, as something else in a log line is. Rename it.")
+        check_name("loss", key)
         if not is_pair(pair) or not pair[0].is_floating_point():
             raise GradlabError(
                 "The objective must return (sum, count): the sum of the losses, a tensor with one number, and how many "
@@ -69,6 +73,14 @@ def named(losses: Any, name: str) -> dict[str, Loss]:
     if not pairs:
         raise GradlabError(f"The objective {name!r} returned no loss at all: {losses!r}.")
     return dict(pairs)
+
+
+def check_name(kind: str, name: Any) -> None:
+    """Refuse what cannot be the name of a figure in a log line."""
+    if not isinstance(name, str) or not name.strip():
+        raise GradlabError(f"The name of a {kind} must be text, got {shortly(name)}.")
+    if name in _TAKEN:
+        raise GradlabError(f"A {kind} cannot be called {name!r}, as something else in a log line is. Rename it.")
 
 
 def with_sum(means: Mapping[str, float]) -> dict[str, float]:

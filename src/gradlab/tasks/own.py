@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from gradlab.data import Batch
 from gradlab.errors import GradlabError
-from gradlab.tasks.objective import Loss, Losses, Objective
+from gradlab.tasks.objective import Loss, Losses, Objective, check_name
 from gradlab.tasks.task import Criterion, Task
 
 ObjectiveLike = Callable[[Any, Batch], Losses] | Objective
@@ -26,10 +26,13 @@ class OwnTask(Task):
         objectives = objective if isinstance(objective, Mapping) else {"loss": objective}
         if not objectives:
             raise GradlabError("There is no objective: give a function of (model, batch) that returns (sum, count).")
+        for name in objectives:
+            check_name("objective", name)
         self._objectives = {name: _objective(name, one) for name, one in objectives.items()}
         self.batch_metrics = dict(metrics or {})
         self.criterion = criterion or Criterion()
         for name in self.batch_metrics:
+            check_name("metric", name)
             if name in ("loss", *self._objectives):
                 raise GradlabError(f"A metric cannot be named {name!r}, which is the name of a loss.")
 

@@ -120,16 +120,20 @@ def check_task(model: nn.Module, task: Task, batch: Batch) -> None:
     if type(task).__module__.startswith("gradlab."):
         return  # its tests have seen to that
     losses = check_objectives(model, task, batch)
-    with torch.random.fork_rng(), torch.no_grad(), evaluating(model):
-        figures = _figures(model, task, batch, losses)
+    figures = evaluation_figures(model, task, batch, losses)
     if figures and task.criterion.figure not in figures:
         raise GradlabError(
             f"The task judges weights by {task.criterion.figure!r}, but its evaluation gives {', '.join(figures)}."
         )
 
 
+def evaluation_figures(model: nn.Module, task: Task, batch: Batch, losses: list[str]) -> list[str]:
+    """What an evaluation gives; nothing where the task evaluates in another way."""
+    with torch.random.fork_rng(), torch.no_grad(), evaluating(model):
+        return _figures(model, task, batch, losses)
+
+
 def _figures(model: nn.Module, task: Task, batch: Batch, losses: list[str]) -> list[str]:
-    """What an evaluation gives; nothing where the task has a way of its own to evaluate."""
     measured = [name for name, _ in metrics_on(task, model, batch)]
     if type(task).evaluate is Task.evaluate:
         for name in measured:
@@ -137,7 +141,10 @@ def _figures(model: nn.Module, task: Task, batch: Batch, losses: list[str]) -> l
                 raise GradlabError(f"A metric cannot be named {name!r}, which is the name of a loss.")
         return [*dict.fromkeys(["loss", *losses]), *measured]
     if isinstance(task, Supervised) and type(task).evaluate is Supervised.evaluate:
-        named(task.loss(model(batch["inputs"]), batch["targets"]), "loss")
+        output = task.forward(model, batch)
+        named(task.loss(output, batch["targets"]), "loss")
+        for metric in task.metrics.values():
+            metric.sums(output, batch["targets"])
         return ["loss", *task.metrics, *measured]
     return []
 

@@ -3,6 +3,7 @@
 import os
 import platform
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ import torch
 from gradlab import parallel
 from gradlab.errors import GradlabError
 from gradlab.printable import printable, without_passwords
+from gradlab.registry import shortly
 from gradlab.training.plan import Plan
 from gradlab.version import __version__
 
@@ -32,10 +34,10 @@ def find_device(name: str = "auto") -> torch.device:
         "mps": torch.backends.mps.is_available,
         "cpu": lambda: True,
     }
-    if name == "auto":
+    if isinstance(name, str) and name == "auto":
         name = next(kind for kind, there in present.items() if there())
-    if name not in present:
-        raise GradlabError(f"There is no device {name!r}. Valid: auto, cpu, cuda, mps.")
+    if not isinstance(name, str) or name not in present:
+        raise GradlabError(f"There is no device {shortly(name)}. Valid: auto, cpu, cuda, mps.")
     if not present[name]():
         raise GradlabError(
             f"--device {name} was asked for, but this machine has none that torch can use. Use --device cpu."
@@ -76,16 +78,36 @@ def _processor() -> str:
         return platform.processor() or platform.machine()
 
 
+_training = threading.RLock()
+
+
+@contextmanager
+def exclusive() -> Iterator[None]:
+    """Refuse other threads that train meanwhile: torch's generators and settings are those of the whole process.
+
+    One training inside another, in the same thread, is fine: it leaves them as they were.
+    """
+    if not _training.acquire(blocking=False):
+        raise GradlabError(
+            "Another thread of this process is training. All threads share torch's random generators and settings, so "
+            "neither training would give its own results. Train one after the other, or in several processes."
+        )
+    try:
+        yield
+    finally:
+        _training.release()
+
+
 @contextmanager
 def settings(device: torch.device, threads: int, plan: Plan) -> Iterator[None]:
     """torch's global settings for a run: seeds, threads, determinism. Afterwards they are as they were."""
-    before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     exact = plan.deterministic and device.type == "cuda"  # the CPU is exact anyway, and the call imports the compiler
-    if exact:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when cuBLAS makes its first handle
-        torch.use_deterministic_algorithms(True)
-    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if device.type == "cuda" else []):
+    with exclusive(), torch.random.fork_rng(devices=[torch.cuda.current_device()] if device.type == "cuda" else []):
+        before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
         try:
+            if exact:
+                os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when cuBLAS makes its first handle
+                torch.use_deterministic_algorithms(True)
             torch.set_num_threads(threads)
             torch.manual_seed(plan.seed)
             yield

@@ -34,7 +34,7 @@ from gradlab.tasks.rare_class import with_best_metric
 from gradlab.training import driver
 from gradlab.training.capture import Mode
 from gradlab.training.checks import check_precision, check_splits, check_task
-from gradlab.training.environment import choose_threads, describe_environment
+from gradlab.training.environment import choose_threads, describe_environment, exclusive
 from gradlab.training.observers import Observer
 from gradlab.training.optimizers import optimizers
 from gradlab.training.plan import Plan, plan_schema
@@ -127,7 +127,7 @@ class Experiment:
         start: Start | None = None,
     ) -> "Experiment":
         """Read the data and build the model. `threads` and `mode` repeat the choices of a run that has `begun`."""
-        with owners.telling():
+        with exclusive(), owners.telling():
             return cls._of(resolve(recipe), device, threads, mode, begun, start)
 
     @classmethod

@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import nn
 
+from gradlab import parallel
 from gradlab.data import Dataset, Examples
 from gradlab.errors import GradlabError, notice
 from gradlab.models.cost import parameter_count
@@ -21,21 +22,30 @@ from gradlab.wording import as_typed
 
 
 def fit_run(out: Path, model: nn.Module, task: Task, splits: dict[str, Any], plan: Plan) -> Run:
-    """A run folder for this training: a new one, or the one that the same call made."""
+    """A run folder for this training: a new one, or the one that the same call made.
+
+    Of several processes the first opens or makes it, and all are refused if it refuses.
+    """
     train, held = splits["train"], splits["validation"]
     dataset = Dataset.of(train, held if held is not None else (), spec=_spec(train))
     recipe = _recipe(out.name, model, task, plan)
     check_saveable(model)
-    if out.exists():
-        run = open_run(out)
-        _check_same(run, recipe, dataset)
-        if not isinstance(train, Examples) and not (out / "result.json").exists():
-            notice("The data are read again from their beginning, up to where the run stood.")
-    else:
+    parallel.check_same("call of fit", recipe.to_toml())
+    if parallel.count() > 1:
+        parallel.check_same("data", dataset.raw.fingerprint())
+
+    def open_or_create() -> str:
+        if out.exists():
+            _check_same(open_run(out), recipe, dataset)
+            if not isinstance(train, Examples) and not (out / "result.json").exists():
+                notice("The data are read again from their beginning, up to where the run stood.")
+            return str(out)
         cost = driver.example_cost(model, task, train)
         threads = choose_threads(plan, driver.product_flops(cost, train, plan))
         mode = driver.mode_of(model, train, plan, cost)
-        run = Run.create(out, recipe, describe_environment(train.device, threads, mode), dataset)
+        return str(Run.create(out, recipe, describe_environment(train.device, threads, mode), dataset).path)
+
+    run = Run(Path(parallel.first(open_or_create)))
     run.task, run.dataset, run.model = task, dataset, model  # which no name could build again
     return run
 

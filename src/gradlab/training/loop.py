@@ -401,10 +401,13 @@ class Training:
         batch = next(iter(self.stream.batches(self.progress.step)), last) if late else last
         closures = any(isinstance(player.optimizer, ClosureOptimizer) for player in self.players)
         clip = "" if closures else " or set train.clip=1"
+        cause = explain_divergence(self.model, self.task, self.called, batch)
+        # No update has come before the first step, unless of an objective before another.
+        untouched = self.progress.step == 0 and len(self.players) == 1
+        lower = f"Lower train.lr (now {self.plan.lr:g}){clip}."
         error = TrainingError(
-            f"Training diverged in step {self.progress.step + 1} (epoch {epoch + 1}): "
-            f"{explain_divergence(self.model, self.task, self.called, batch)}. The weights were not updated with it. "
-            f"Lower train.lr (now {self.plan.lr:g}){clip}."
+            f"Training diverged in step {self.progress.step + 1} (epoch {epoch + 1}): {cause.reason}. The weights were "
+            f"not updated with it. {cause.advice if cause.advice and (untouched or cause.by_data) else lower}"
         )
         error.everywhere = True  # the gradients of all processes are the same
         return error

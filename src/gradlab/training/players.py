@@ -64,7 +64,7 @@ class Player:
         )
 
 
-def check_players(model: nn.Module, task: Task, plan: Plan) -> None:
+def check_players(model: nn.Module, task: Task, plan: Plan, groups: Groups | None = None) -> None:
     """Refuse objectives that are none, move nothing or set what they cannot: before there is an optimiser."""
     objectives: Any = task.objectives()
     sound = isinstance(objectives, Mapping) and all(isinstance(one, Objective) for one in objectives.values())
@@ -75,7 +75,7 @@ def check_players(model: nn.Module, task: Task, plan: Plan) -> None:
         )
     check_frozen(model, plan, task.outputs)
     for name, objective in objectives.items():
-        _settled(name, objective, model, plan, {}, thaw=0)
+        _settled(name, objective, model, plan, groups or {}, thaw=0)
 
 
 def make_players(
@@ -126,16 +126,31 @@ def _settled(
             if objective.moves
             else "The model has no parameter to train."
         )
+    for several in (groups, objective.groups):
+        check_groups(several)
     for prefix, values in {**groups, **objective.groups}.items():
         _set_group(parameters, prefix, values, own.lr)
     return own, parameters
 
 
+def check_groups(groups: Any) -> None:
+    """Refuse what is no dictionary of dictionaries: by the beginnings of names, values by their keys."""
+    sound = isinstance(groups, Mapping) and all(
+        isinstance(prefix, str) and isinstance(values, Mapping) and all(isinstance(key, str) for key in values)
+        for prefix, values in groups.items()
+    )
+    if not sound:
+        raise GradlabError(
+            "groups must be dictionaries by the beginnings of names of parameters, as in "
+            f"{{'encoder': {{'lr': 1e-5, 'weight_decay': 0.0}}}}, got {shortly(groups)}."
+        )
+
+
 def _set_group(parameters: Parameters, prefix: str, values: Any, lr: float) -> None:
-    for key, value in values.items():
+    for key in values:
         if key not in ("lr", "weight_decay"):
             raise GradlabError(f"The group {prefix!r} cannot have a {key} of its own. Valid: lr, weight_decay.")
-        plan_schema.knobs[key].resolve(value, f"group {prefix}.{key}")
+    values = {key: plan_schema.knobs[key].resolve(value, f"group {prefix}.{key}") for key, value in values.items()}
     multiple = values["lr"] / lr if "lr" in values else None
     if not parameters.set(partial(begins, prefix=prefix), decay=values.get("weight_decay"), multiple=multiple):
         raise GradlabError(f"There is no parameter to train in the group {prefix!r}: no name begins so.")

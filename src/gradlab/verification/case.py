@@ -4,18 +4,21 @@ Hypothesis draws; what it draws first is the simplest. When a case fails, it loo
 """
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
-from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from gradlab.verification.calls import called_like, counts_keys, one_hot, signature_of, steps_first
 from gradlab.verification.conditions import SIZES_OF_BATCHES
 from gradlab.verification.parameters import Shapes, take
+from gradlab.verification.search import Choices
 from gradlab.verification.subject import CannotBuild, Incomparable, Subject, find_subject
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DataObject
 
 T = TypeVar("T")
 Sizes = list[int]
@@ -30,16 +33,16 @@ class Case:
     With `room`, whole numbers are at most so much larger than their least.
     """
 
-    def __init__(self, data: st.DataObject, subject: Subject, room: int | None = None):
+    def __init__(self, data: "DataObject", subject: Subject, room: int | None = None):
         self.subject, self.place = subject, subject.place
         self.room = room
         self.drawn: dict[str, Any] = {}
         self._settings: Mapping[str, Any] = {}
         self._leaves: dict[nn.Module, dict[str, nn.Parameter]] = {}
         self.counts_keys = False
-        self._data = data
-        self._digits = data.draw(st.sampled_from(DIGITS))
-        self._seed = data.draw(st.integers(0, 2**16))
+        self._choices = Choices(data)
+        self._digits = self._choices.option(DIGITS)
+        self._seed = self._choices.integer(0, 2**16)
 
     # Sizes and choices
 
@@ -47,11 +50,11 @@ class Case:
         """A whole number from low to high, both included; small ones are simpler."""
         least, most = -(-low // multiple_of), high // multiple_of
         most = most if self.room is None else min(most, least + self.room)
-        return self._draw(name, st.integers(least, most).map(lambda i: i * multiple_of))
+        return self._draw(name, lambda: self._choices.integer(least, most) * multiple_of)
 
     def choice(self, name: str, options: Sequence[T]) -> T:
         """One of the options, of which the first is the simplest."""
-        return self._draw(name, st.sampled_from(options))
+        return self._draw(name, lambda: self._choices.option(options))
 
     def sizes(self, high: int = 4, axes: tuple[int, int] = (1, 3), name: str = "size", count: str = "axes") -> Sizes:
         """The sizes of some axes, each at most so large."""
@@ -62,11 +65,11 @@ class Case:
 
     def real(self, name: str, low: float, high: float) -> float:
         """A number from low to high, rounded to hundredths."""
-        return self._draw(name, st.integers(round(100 * low), round(100 * high)).map(lambda i: i / 100))
+        return self._draw(name, lambda: self._choices.integer(round(100 * low), round(100 * high)) / 100)
 
-    def _draw(self, name: str, strategy: st.SearchStrategy[T]) -> T:
+    def _draw(self, name: str, draw: Callable[[], T]) -> T:
         fixed = self.subject.drawn_as
-        value: T = fixed[name] if name in fixed else self._data.draw(strategy)
+        value: T = fixed[name] if name in fixed else draw()
         if self.subject.condition.empty and name in SIZES_OF_BATCHES:
             value = 0  # type: ignore[assignment]
         self.drawn[name] = value

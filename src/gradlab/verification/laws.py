@@ -11,6 +11,7 @@ from gradlab.verification.checks import Check, checks
 from gradlab.verification.course import LAWS
 from gradlab.verification.results import CheckResult
 from gradlab.verification.running import CASES, run_check
+from gradlab.verification.search import check_installed
 from gradlab.verification.subject import Subject
 
 _NAMED = 3  # subjects of a law in a table
@@ -76,6 +77,7 @@ def verify_law(
     law: str, cases: int = CASES, watch: Callable[[Check], None] = lambda check: None, seed: int = 0
 ) -> LawResult:
     """Run all checks that state a law, on what it is about and on each planted wrong version of that."""
+    check_installed()
     stated, results, rejects = checks_of(law), list[CheckResult](), True
     for check in stated:
         watch(check)

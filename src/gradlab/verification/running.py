@@ -1,19 +1,13 @@
 """Running checks on many random cases, and finding the smallest one that fails."""
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from math import inf
-from pathlib import Path
 from statistics import median
-from tempfile import gettempdir
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis import strategies as st
-from hypothesis.configuration import set_hypothesis_home_dir
 from torch import nn
 
 from gradlab.errors import GradlabError, unknown
@@ -28,12 +22,15 @@ from gradlab.verification.loose import NAME, loose_tensors
 from gradlab.verification.parameters import Source
 from gradlab.verification.place import HOME, Place
 from gradlab.verification.results import ROUNDED, CheckResult, Verification
+from gradlab.verification.search import check_installed, is_installed, search
 from gradlab.verification.subject import CannotBuild, Incomparable, Subject, find_subject, subjects
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DataObject
 
 CASES = 50
 FLOAT32, AMPLIFIED = 5e-7, 1e-4  # what a law is off by for a module that goes through float32: mostly, and at worst
 SUSPECT = 0.1  # where numbers are small, rounding may be off by as much; what is further off is no rounding
-_HOME_OF_HYPOTHESIS = Path(gettempdir()) / "gradlab-hypothesis"
 _AGAIN = 6  # cases under each condition
 _CONTROLS = 15  # cases in which our own block shows whether a check can be passed
 RAISES = "it raises"
@@ -46,6 +43,7 @@ Watch = Callable[[Check], None]
 
 def verify_block(subject: Subject, title: str, cases: int = CASES, watch: Watch = lambda check: None) -> Verification:
     """Run all checks of a subject's block on it; elsewhere than at home only the twins, which know its numbers."""
+    check_installed()
     results: list[CheckResult] = []
     for check in sorted(checks[subject.name], key=lambda check: KINDS.index(check.kind)):
         if subject.place == HOME or check.kind == "twin":
@@ -146,6 +144,8 @@ def run_check(
     """
     if check.needs and find_spec(check.needs) is None:
         return _skipped(check, f"{check.needs} is not installed (pip install 'gradlab[judges]')")
+    if not is_installed():
+        return _skipped(check, "hypothesis is not installed (pip install 'gradlab[verify]')")
     check, note = check.at(subject.place), ""
     try:
         trial = _Trial(check, subject).run(min(cases, check.most_cases or cases))
@@ -256,25 +256,11 @@ class _Trial:
         self.refused: set[Ranks] = set()
 
     def run(self, cases: int, *, shrink: bool = False) -> Self:
-        every_case = settings(
-            max_examples=cases,
-            derandomize=True,
-            database=None,
-            deadline=None,
-            phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
-            suppress_health_check=list(HealthCheck),
-            report_multiple_bugs=False,
-            print_blob=False,
-        )(
-            seed(self.subject.seed)(given(st.data())(self._case))
-        )  # of one seed the same cases each time, also after this file was edited
-        set_hypothesis_home_dir(_HOME_OF_HYPOTHESIS)  # which else leaves a folder where the user works
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                every_case()
+            with search(self._case, cases, self.subject.seed, shrink) as run_cases:
+                run_cases()
                 if self.refused & self.subject.answered:  # it has answered to such tensors, but only later
-                    every_case()
+                    run_cases()
         except (CannotBuild, Incomparable):
             raise
         except (Broken, Refused) as broken:
@@ -285,11 +271,9 @@ class _Trial:
             if self.subject.foreign and isinstance(error, AttributeError):
                 raise Incomparable(f"it is made of other parts ({error})") from error
             self.reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        finally:
-            set_hypothesis_home_dir(None)
         return self
 
-    def _case(self, data: st.DataObject) -> None:
+    def _case(self, data: "DataObject") -> None:
         case = Case(data, self.subject, self.room)
         try:
             with case.seeded():

@@ -70,7 +70,7 @@ class Pairing(Preparation):
         return cls(source, target, bool(described["shared"]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PairedExamples(Examples):
     """Sources beside targets: batches are of pairs with similar lengths, which need little padding."""
 

@@ -91,7 +91,7 @@ class Drawn:
         return torch.cat([self[start : start + rows] for start in range(0, max(1, len(self)), rows)])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Binarised(Examples):
     """Training pictures whose pixels are drawn anew in each epoch, by (seed, epoch, row of the source).
 

@@ -140,7 +140,7 @@ class Windows:
         return Windows(**{**same, "rows": self.rows, "device": self.device, **changed})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WindowExamples(Examples):
     """Windows of a text and their targets, which begin at other places in each epoch."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gradlab.studies.range_test import RangeTest
 
 
-def report(result: "RangeTest", path: Path, command: str) -> Html:
+def report(result: "RangeTest", recipe: str, path: Path, command: str) -> Html:
     lead = (
         f"A copy of the fresh model, trained for {counted(len(result.rates), 'step')} while the learning rate rose "
         f"from {result.rates[0]:.1g} to {result.rates[-1]:.2g}, where {result.stopped} ended it."
@@ -22,7 +22,7 @@ def report(result: "RangeTest", path: Path, command: str) -> Html:
     best = min(range(len(result.smoothed)), key=result.smoothed.__getitem__)
     suggestion = "none" if result.suggestion is None else f"{result.suggestion:g}"
     return frame(
-        result.recipe,
+        recipe,
         "Learning-rate range test",
         path,
         lead,

@@ -24,7 +24,7 @@ Rows = Int64[Tensor, " rows"]
 _EPOCH, _FIRST, _PARTNER = 5, 6, 7
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Augmented(Examples):
     """Pictures that are drawn anew in each epoch, each by a key of (seed, epoch, its row in the source).
 
