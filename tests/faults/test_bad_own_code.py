@@ -3,14 +3,10 @@
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
 from cli_helpers import ForkServer, check_refused, check_same, check_sound, checkpoints, contents, gradlab
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
-
 from own_files import CLOUDS, PAIRS, STREAM
 
 LOSS = 'return F.cross_entropy(scores, torch.arange(len(scores)), reduction="sum"), len(scores)'
