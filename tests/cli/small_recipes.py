@@ -38,7 +38,7 @@ _SPECIAL: dict[str, dict[str, Any]] = {
     "pydoc": {"data.limit": 20_000},
     "recall": {"data.tokenizer": None, "data.context": None, "data.limit": None},
     "copy": {"data.tokenizer": None, "data.context": None},
-    "shapes": {"data.context": None},
+    "shapes": {"data.context": 160},
     "sine": {"data.examples": None},
     "stdlib": {"data.limit": 20_000},
     "pca": {"train.steps": 1},

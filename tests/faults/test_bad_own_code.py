@@ -388,7 +388,7 @@ def test_own_code_that_fails_while_it_trains_is_told_and_the_run_goes_on_when_it
     mended = re.sub(r"if (len|sum)\(CALLS\) > \d+", "if False", text)
     assert mended != text
     (tmp_path / "mine.py").write_text(mended)
-    command = shlex.split(ended.err.split("When that is mended: gradlab ")[1])
+    command = shlex.split(ended.err.split("When that is repaired: gradlab ")[1])
     assert command == ["resume", "run", "--code", "mine.py", "--changed-code"]
     assert quick(*command, cwd=tmp_path).code == 0
     assert quick("train", "mine.py", *EVERY, "--out", "whole", "--json", cwd=tmp_path).code == 0

@@ -108,6 +108,11 @@ def steps(folder: Path) -> list[Path]:
     return sorted((path for path in folder.glob("step-*") if re.fullmatch(r"step-\d{8,}", path.name)), reverse=True)
 
 
+def step_number(path: Path) -> int:
+    """The step of a checkpoint, by the name of its folder."""
+    return int(path.name.removeprefix("step-"))
+
+
 def newest_sound(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     """The newest checkpoint without damage, and what is wrong with the newer ones."""
     complaints: list[str] = []

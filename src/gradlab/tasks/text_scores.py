@@ -20,7 +20,9 @@ def text_scores(texts: Sequence[str], references: Sequence[str]) -> dict[str, fl
 
 def signatures() -> dict[str, str]:
     """How exactly sacrebleu computes each figure; empty before the first, since they state the number of references."""
-    return {name: str(metric.get_signature()) for name, metric in corpus_metrics().items() if hasattr(metric, "num_refs")}
+    return {
+        name: str(metric.get_signature()) for name, metric in corpus_metrics().items() if hasattr(metric, "num_refs")
+    }
 
 
 @cache

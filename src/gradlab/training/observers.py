@@ -132,7 +132,7 @@ class Checkpoints(Observer):
         clear_leftovers(self.folder)  # of a process that was killed while it saved
         # Newer checkpoints than the one resumed from are damaged, or their metrics would be written twice.
         for path in checkpoint.steps(self.folder):
-            if int(path.name.removeprefix("step-")) > training.progress.step:
+            if checkpoint.step_number(path) > training.progress.step:
                 remove(path)
         self._prune()
         self.saved = training.progress.step

@@ -13,7 +13,7 @@ from gradlab.errors import GradlabError, Interrupted, TrainingError, notice, one
 from gradlab.files import check_content
 from gradlab.models.cost import parameter_count
 from gradlab.run import Run
-from gradlab.run.checkpoint import newest_sound, steps
+from gradlab.run.checkpoint import newest_sound, step_number, steps
 from gradlab.tasks import Generative, Supervised, Task, compare, evaluate
 from gradlab.tasks.finite import check_losses
 from gradlab.tasks.task import has_targets
@@ -57,7 +57,8 @@ def train_into(
     ]
     first = parallel.rank() == 0
     watching = [*observers, *([checkup] if checkup else []), *keepers] if first else []
-    with owners.telling(), run.locked() if first else nullcontext(), build(observers=watching) as training:
+    locked = run.locked() if first else nullcontext()
+    with resumable(run), owners.telling(), locked, build(observers=watching) as training:
         _restore(training, run)
         with _at_work(run):
             with _stopping_on_signals(training), checkup.at_work() if checkup else nullcontext():
@@ -71,16 +72,34 @@ def train_into(
 
 
 @contextmanager
+def resumable(run: Run) -> Iterator[None]:
+    """An interrupt outside of the training loop says what of the run is saved, and how to go on with it."""
+    try:
+        yield
+    except (KeyboardInterrupt, Exception) as error:
+        # Some libraries turn an interrupt into an error of their own.
+        if isinstance(error, GradlabError) or not (isinstance(error, KeyboardInterrupt) or process.interrupt.raised):
+            raise
+        raise Interrupted(f"Interrupted. {describe_saved(run)} Go on with: {run.resume_command}") from None
+
+
+def describe_saved(run: Run) -> str:
+    """A sentence on what a run that ends early leaves."""
+    if (run.path / "result.json").exists():
+        return "The training is finished and its result is saved."
+    saved = steps(run.checkpoints)
+    return f"The checkpoint of step {step_number(saved[0])} is kept." if saved else "No checkpoint had been saved."
+
+
+@contextmanager
 def _at_work(run: Run) -> Iterator[None]:
     """What fails meanwhile fails in a training that has begun; for one's own code with its line, and how to go on."""
     try:
         yield
     except Exception as error:
         if message := owners.blame(error):
-            saved = [int(path.name.removeprefix("step-")) for path in steps(run.checkpoints)]
-            kept = f"The checkpoint of step {saved[0]} is kept" if saved else "No checkpoint had been saved"
             again = f"{run.resume_command} --changed-code"
-            raise TrainingError(f"{message} {kept}. When that is mended: {again}") from error
+            raise TrainingError(f"{message} {describe_saved(run)} When that is repaired: {again}") from error
         if isinstance(error, GradlabError) and error.exit_code == GradlabError.exit_code:
             raise TrainingError(str(error)) from error
         raise
