@@ -242,7 +242,7 @@ def mine():
     ("command", "word"),
     [
         (["train", "mine.py"], "no run folder was made"),
-        (["train", "mine.py", "--find-lr"], "Nothing was written"),
+        (["train", "mine.py", "--find-lr"], "did not finish"),
     ],
 )
 def test_signal_while_data_are_read_is_reported(

@@ -126,7 +126,7 @@ def _run(arguments: list[str]) -> None:
         fail(f"{what}. This is a fault of gradlab, not yours. {_logged(error, arguments)}", FAULT)
 
 
-_INTERRUPTED = "Interrupted: the command did not finish. Files that were complete before are as they were."
+_INTERRUPTED = "Interrupted: the command did not finish. What was complete before is unchanged."
 
 
 def _help(error: cyclopts.CycloptsError) -> str:
