@@ -179,6 +179,8 @@ def rng_state(device: torch.device) -> dict[str, str]:
 
 
 def set_rng_state(states: dict[str, str], device: torch.device) -> None:
+    if "cpu" not in states:
+        raise ValueError("It has no state of the random numbers of the CPU.")
     setters: dict[str, Callable[[Tensor], None]] = {
         "cpu": torch.set_rng_state,
         "cuda": lambda s: torch.cuda.set_rng_state(s, device),

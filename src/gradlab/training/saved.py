@@ -10,7 +10,6 @@ from typing import Any
 from gradlab import owners, parallel, process
 from gradlab.data.tables.leaks import Leak
 from gradlab.errors import GradlabError, Interrupted, TrainingError, notice, one_line
-from gradlab.files import check_content
 from gradlab.models.cost import parameter_count
 from gradlab.run import Run
 from gradlab.run.checkpoint import newest_sound, step_number, steps
@@ -19,9 +18,10 @@ from gradlab.tasks.finite import check_losses
 from gradlab.tasks.task import has_targets
 from gradlab.training.checkup import Checkup
 from gradlab.training.features import prepare_judge
-from gradlab.training.loop import Progress, Training
+from gradlab.training.loop import Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.plan import Plan
+from gradlab.training.progress import check_progress
 from gradlab.training.sample_log import SampleLog
 from gradlab.training.streams import read
 from gradlab.training.tensorboard import TensorBoard
@@ -113,10 +113,10 @@ def _restore(training: Training, run: Run) -> None:
         notice(f"{complaint} Going on from {f'step {checkpoint.step}' if checkpoint else 'the beginning'} instead.")
     if checkpoint is not None:
         where = run.checkpoints / checkpoint.folder
-        check_content(checkpoint.state.get("progress"), Progress, where / "state.json")
+        check_progress(checkpoint.state.get("progress"), checkpoint.step, where / "state.json")
         try:
             training.restore(checkpoint)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise GradlabError(f"{where} does not fit its recipe. {one_line(error)}") from None
 
 
