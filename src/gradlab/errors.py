@@ -1,6 +1,7 @@
 """What a user can cause, said in one or two lines."""
 
 import difflib
+import errno
 import sys
 from collections.abc import Iterable
 
@@ -49,6 +50,15 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether the machine, or torch's allocator on some device, had no memory left to give."""
     refused = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and refused)
+
+
+def remedy(error: OSError) -> str:
+    """What somebody can do whose file cannot be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "Make room"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "Permit writing there"
+    return "Make it writable"
 
 
 def notice(text: str) -> None:

@@ -13,6 +13,7 @@ from gradlab.files.reading import (
 )
 from gradlab.files.sums import SUMS, check_sums, sha256, write_sums
 from gradlab.files.writing import (
+    REMEDY,
     clear_leftovers,
     delete,
     flush,
@@ -27,6 +28,7 @@ from gradlab.files.writing import (
 )
 
 __all__ = [
+    "REMEDY",
     "SUMS",
     "Damaged",
     "check_content",

@@ -31,7 +31,7 @@ from gradlab.data import Dataset, Targets
 from gradlab.data.dataset import split_size
 from gradlab.diagnosis.finding import Finding
 from gradlab.errors import GradlabError, TrainingError, notice
-from gradlab.files import Damaged, check_content, interpreting, json_text, read_json, write_folder, write_json
+from gradlab.files import REMEDY, Damaged, check_content, interpreting, json_text, read_json, write_folder, write_json
 from gradlab.files.formats import Data, EnvironmentFile, Result
 from gradlab.owners import Code
 from gradlab.recipe import FIT, Recipe
@@ -73,7 +73,7 @@ class RunFiles:
             "data.json": json_text(describe(dataset)) + "\n",
             **dataset.preprocessing.files(),
         }
-        with write_folder(path, advice="Make room there, or name another folder: --out FOLDER.") as folder:
+        with write_folder(path, advice=f"{REMEDY}, or name another folder: --out FOLDER.") as folder:
             for name, text in texts.items():
                 (folder / name).write_bytes(text.encode())
             for code in codes:
@@ -129,7 +129,7 @@ class RunFiles:
 
     def conclude(self, figures: Mapping[str, Any]) -> None:
         """Write the final figures: the run is finished."""
-        write_json(self.path / "result.json", figures, f"Make room, then: {self.resume_command}", TrainingError)
+        write_json(self.path / "result.json", figures, f"{REMEDY}, then: {self.resume_command}", TrainingError)
 
     def to_be_continued(self) -> bool:
         """Whether there are no final figures yet; unreadable ones are reported, to be computed again."""

@@ -127,6 +127,9 @@ class Training:
         except NumericalError:
             progress.ended = "diverged"
             raise
+        except BaseException:
+            progress.ended = ""  # an observer that fails at the last step leaves it to be made again
+            raise
         finally:
             self._end()
         if self.best_weights is not None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradlab.errors import TrainingError
-from gradlab.files import clear_leftovers, json_text, remove, write_errors, write_file
+from gradlab.files import REMEDY, clear_leftovers, json_text, remove, write_errors, write_file
 from gradlab.run import checkpoint
 from gradlab.run.log import read_lines
 
@@ -193,7 +193,8 @@ class Checkpoints(Observer):
         advice = f"The checkpoint of step {taken.step} is lost; {last}. {_go_on(self.folder)}"
         with write_errors(self.folder, advice, TrainingError):
             checkpoint.write(self.folder, taken, advice=advice, kind=TrainingError)
-            self.saved = taken.step
+        self.saved = taken.step
+        with write_errors(self.folder, _go_on(self.folder), TrainingError):
             self._prune()
 
     def _prune(self) -> None:
@@ -202,7 +203,7 @@ class Checkpoints(Observer):
 
 
 def _go_on(path: Path) -> str:
-    return f"Make room, then: gradlab resume {path.parent}"
+    return f"{REMEDY}, then: gradlab resume {path.parent}"
 
 
 def keep_lines_until(path: Path, step: int) -> None:
