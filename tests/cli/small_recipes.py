@@ -174,7 +174,7 @@ _WRITERS: dict[str, Callable[[Path], dict[str, Any]]] = {
 _OWN_TEST = ("mnist", "fashion-mnist", "cifar10", "cifar100", "sine", "karate", "blocks")
 
 
-def without_held_out(name: str) -> list[str]:
+def keep_nothing_back(name: str) -> list[str]:
     """The values by which a recipe keeps back as little as its data allow; empty where they need held-out examples."""
     source = find(name, "cpu").data.name
     if source == "environment":
