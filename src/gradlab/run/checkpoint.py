@@ -157,14 +157,14 @@ def unflatten(structure: Any, tensors: Weights) -> Any:
     return structure
 
 
-def copied(nested: Any) -> Any:
+def copy_to_cpu(nested: Any) -> Any:
     """The same nesting with every tensor copied to the CPU, apart from the live one."""
     if isinstance(nested, Tensor):
         return nested.detach().to("cpu", copy=True)
     if isinstance(nested, dict):
-        return {k: copied(v) for k, v in nested.items()}
+        return {k: copy_to_cpu(v) for k, v in nested.items()}
     if isinstance(nested, (list, tuple)):
-        return [copied(v) for v in nested]
+        return [copy_to_cpu(v) for v in nested]
     return nested
 
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from gradlab import parallel
 from gradlab.data import Batch, Epochs, Examples, Stream
 from gradlab.errors import NumericalError, TrainingError
-from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
+from gradlab.run.checkpoint import Checkpoint, Weights, copy_to_cpu, rng_state, set_rng_state
 from gradlab.tasks import Task, evaluate
 from gradlab.tasks.finite import check_losses, not_finite
 from gradlab.tasks.objective import with_sum
@@ -377,10 +377,10 @@ class Training:
         progress.seconds = time.perf_counter() - self.began
         return Checkpoint(
             step=progress.step,
-            model=copied(self.model.state_dict()),
-            optimizer=copied(self._beside()),
+            model=copy_to_cpu(self.model.state_dict()),
+            optimizer=copy_to_cpu(self._beside()),
             state={"progress": asdict(progress), "rng": rng_state(self.device)},
-            best=self._other_weights(),
+            best=self._chosen_weights(),
             masks=self.masks,
         )
 
@@ -394,12 +394,12 @@ class Training:
         kept = {"stream": self.stream.snapshot(), "observers": snapshots(self.observers)}
         return {**beside, **{name: state for name, state in kept.items() if state}}
 
-    def _other_weights(self) -> Weights | None:
+    def _chosen_weights(self) -> Weights | None:
         """The weights that the run would end with here, unless they are those that its next step starts from."""
         if self.average is None:
-            return copied(self.best_weights) if self.progress.best_step != self.progress.step else None
+            return copy_to_cpu(self.best_weights) if self.progress.best_step != self.progress.step else None
         with self.average.in_use():
-            weights: Weights = copied(self.model.state_dict() if self.best_weights is None else self.best_weights)
+            weights: Weights = copy_to_cpu(self.model.state_dict() if self.best_weights is None else self.best_weights)
         return weights
 
     def restore(self, checkpoint: Checkpoint) -> None:

@@ -167,7 +167,7 @@ def test_columns_without_a_value_are_left_out_with_a_note(read_table):
     content = table(20, x=lambda i: i % 7, empty=lambda i: "", unknown=lambda i: ["NA", "?"][i % 2])
     raw = read_table(content)
     assert raw.features == ["x"]
-    assert raw.notes == [f"Left out {name!r}: it has no value in any row." for name in ("empty", "unknown")]
+    assert raw.notes == [f"Left out {name!r}: no value in any row." for name in ("empty", "unknown")]
     assert raw.reader.read("3").values.tolist() == [[3]]
 
 

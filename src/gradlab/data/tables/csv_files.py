@@ -221,10 +221,11 @@ class _Conversion:
         name, path = survey.name, str(self.path)
         if name in self.settings["drop"]:
             return survey.column(survey.kind(), "left out", "as asked for")
-        if survey.present == 0 and self._may_leave_out(name):
-            self.notes.append(f"Left out {name!r}: it has no value in any row.")
-            return survey.column(survey.kind(), "left out", "no value in any row")
         forced = name in self.settings["numbers"] or name in self.settings["categories"]
+        named = [*self.settings["keep"], self.settings["target"], self.settings["group"], self.settings.get("time")]
+        if survey.present == 0 and self.settings["missing"] == "fill" and not forced and name not in named:
+            self.notes.append(f"Left out {name!r}: no value in any row.")
+            return survey.column(survey.kind(), "left out", "no value in any row")
         kind: Kind = "number" if name in self.settings["numbers"] else survey.kind()
         if name in self.settings["categories"] or name == self.settings["group"]:
             kind = "category"
@@ -257,12 +258,6 @@ class _Conversion:
             how = "a category of their own" if kind == "category" else "filled with the training mean"
             self.notes.append(f"{counted(survey.missing, 'missing value')} of {name!r}: {how}.")
         return survey.column(kind, "input")
-
-    def _may_leave_out(self, name: str) -> bool:
-        """Whether nothing was requested of a column, and values may be missing."""
-        named = [value for knob in ("keep", "numbers", "categories") for value in self.settings[knob]]
-        named += [self.settings["target"], self.settings["group"], self.settings.get("time")]
-        return name not in named and self.settings["missing"] == "fill"
 
     def _target(self, survey: Survey, kind: Kind) -> Column:
         if kind == "date":
