@@ -38,7 +38,7 @@ _SPECIAL: dict[str, dict[str, Any]] = {
     "pydoc": {"data.limit": 20_000},
     "recall": {"data.tokenizer": None, "data.context": None, "data.limit": None},
     "copy": {"data.tokenizer": None, "data.context": None},
-    "shapes": {"data.context": 160},
+    "shapes": {"data.tokenizer": None, "data.context": None},
     "sine": {"data.examples": None},
     "stdlib": {"data.limit": 20_000},
     "pca": {"train.steps": 1},
@@ -170,13 +170,14 @@ _WRITERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     },
 }  # fmt: skip
 
-# Sources that say what is tested on.
-_OWN_TEST = ("mnist", "fashion-mnist", "cifar10", "cifar100", "sine", "karate", "blocks")
+# Sources that say what is tested on, and those that always hold out examples to validate on too.
+_OWN_TEST = ("mnist", "fashion-mnist", "cifar10", "cifar100", "karate", "blocks")
+_HOLDING_BACK = ("environment", "sine")
 
 
 def keep_nothing_back(name: str) -> list[str]:
     """The values by which a recipe keeps back as little as its data allow; empty where they need held-out examples."""
     source = find(name, "cpu").data.name
-    if source == "environment":
+    if source in _HOLDING_BACK:
         return []
     return ["data.validation=0", *(["data.test=0"] if source not in _OWN_TEST else [])]
