@@ -1,6 +1,7 @@
 """One thread and one seed for every test, whichever worker runs it and in whatever order."""
 
 import os
+import signal
 import sys
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when OpenMP is loaded, so before torch is
@@ -12,7 +13,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from gradlab import owners, register
+from gradlab import owners, process, register
 from gradlab.recipes import book
 
 if find_spec("triton") is not None and not torch.cuda.is_available():
@@ -56,6 +57,17 @@ def cache_of_the_tests(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADLAB_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def commands_can_be_stopped():
+    """Also where the tests run in the background or under nohup, whose signals are ignored.
+
+    A child inherits an ignored signal, and not a handler: here it does nothing, and in the child it is the default.
+    """
+    for number in process.STOPPING:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture

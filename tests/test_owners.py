@@ -4,14 +4,10 @@ import gc
 import importlib.metadata
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent / "cli"))
-
 from own_files import CLOUDS, PAIRS
 
 import gradlab as gl

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, remedy
+from gradlab.printable import printable
 
 
 class Claim:
@@ -42,6 +43,14 @@ class Claim:
             self.file = None
 
 
+def _take(claim: Claim, wait: bool = False) -> bool:
+    try:
+        return claim.take(wait)
+    except OSError as error:
+        folder = printable(claim.path.parent)
+        raise GradlabError(f"{folder} cannot be written: {error.strerror}. {remedy(error)}, and try again.") from None
+
+
 def held(path: Path) -> bool:
     """Whether some process holds a claim, which is not touched by asking."""
     try:
@@ -60,7 +69,7 @@ def held(path: Path) -> bool:
 def alone(path: Path) -> Iterator[None]:
     """One process at a time; the others wait."""
     claim = Claim(path)
-    claim.take(wait=True)
+    _take(claim, wait=True)
     try:
         yield
     finally:
@@ -71,7 +80,7 @@ def alone(path: Path) -> Iterator[None]:
 def claimed(path: Path, refusal: str) -> Iterator[None]:
     """One process at a time; others are refused with these words."""
     claim = Claim(path)
-    if not claim.take():
+    if not _take(claim):
         raise GradlabError(refusal)
     try:
         yield

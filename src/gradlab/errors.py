@@ -1,6 +1,7 @@
 """What a user can cause, said in one or two lines."""
 
 import difflib
+import errno
 import sys
 from collections.abc import Iterable
 
@@ -54,6 +55,15 @@ def is_out_of_memory(error: BaseException) -> bool:
 def is_panic(error: BaseException) -> bool:
     """Whether a library in Rust met what it does not expect; Python does not count that as an Exception."""
     return type(error).__name__ == "PanicException"
+
+
+def remedy(error: OSError) -> str:
+    """What somebody can do whose file cannot be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "Make room"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "Permit writing there"
+    return "Make it writable"
 
 
 def notice(text: str) -> None:

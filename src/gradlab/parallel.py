@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,30 +25,70 @@ _joined = False
 _ringing, _rung = False, False  # whether this process wants to be heard, and whether any of them did
 
 
+@dataclass(frozen=True)
+class Launch:
+    """What `torchrun` states in the environment of each process: how many there are, and which one this is."""
+
+    world_size: int = 1
+    rank: int = 0
+    local_rank: int = 0
+
+    @classmethod
+    def read(cls) -> "Launch":
+        """That of this process; variables that no torchrun would set are refused."""
+        world_size = _read_number("WORLD_SIZE", 1, least=1)
+        if world_size == 1:
+            return cls()
+        rank = _read_number("RANK", 0, least=0)
+        if rank >= world_size:
+            raise GradlabError(f"RANK={rank} must be less than WORLD_SIZE={world_size}. {_TORCHRUN}")
+        return cls(world_size, rank, _read_number("LOCAL_RANK", 0, least=0))
+
+    def check_complete(self) -> None:
+        """Refuse an environment that does not state where the processes find each other."""
+        missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if not os.environ.get(name)]
+        if missing:
+            variables = " and no ".join(missing)
+            raise GradlabError(f"WORLD_SIZE={self.world_size}, but the environment has no {variables}. {_TORCHRUN}")
+        _read_number("MASTER_PORT", 0, least=0)
+
+
+_TORCHRUN = "Start several processes with torchrun, which sets them all, or unset them: unset WORLD_SIZE RANK"
+
+
+def _read_number(name: str, default: int, least: int) -> int:
+    text = os.environ.get(name) or str(default)
+    if not text.isdecimal() or int(text) < least:
+        raise GradlabError(f"{name}={text!r} in the environment must be a whole number from {least}. {_TORCHRUN}")
+    return int(text)
+
+
 def count() -> int:
     """How many processes train together."""
-    return int(os.environ["WORLD_SIZE"]) if _joined else 1
+    return Launch.read().world_size if _joined else 1
 
 
 def rank() -> int:
     """Which of them this is; the first, 0, writes and prints."""
-    return int(os.environ["RANK"]) if _joined else 0
+    return Launch.read().rank if _joined else 0
 
 
 @contextmanager
 def joined() -> Iterator[None]:
     """Meanwhile the processes that `torchrun` started are one group: by NCCL on GPUs, by gloo elsewhere."""
     global _joined, _ringing, _rung
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or _joined:
+    launch = Launch.read()
+    if launch.world_size == 1 or _joined:
         yield
         return
+    launch.check_complete()
     import torch
     import torch.distributed.nn.functional  # later, its defaults would hold the group, whose threads must end first
     from torch import distributed
 
     cuda = torch.cuda.is_available()
     if cuda:
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+        torch.cuda.set_device(launch.local_rank % torch.cuda.device_count())
     own = not distributed.is_initialized()
     if own:
         distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=_PATIENCE)

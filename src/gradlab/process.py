@@ -27,12 +27,10 @@ def prepare() -> None:
     os.environ.setdefault("GOMP_SPINCOUNT", "30000")
     sys.unraisablehook = _report_or_interrupt_again
     # What is ignored, as under nohup, stays so. Several processes are ended together by torchrun, which need not wait.
-    alone = int(os.environ.get("WORLD_SIZE", "1")) == 1
+    alone = os.environ.get("WORLD_SIZE", "1") == "1"
     for number in STOPPING if alone else [signal.SIGINT]:
         if signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL):
             signal.signal(number, interrupt)
-    with contextlib.suppress(AttributeError, OSError):  # a stream of somebody else's
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         if hasattr(libc, "mallopt"):  # glibc; musl has no such call

@@ -1,14 +1,9 @@
 """Tables by default beside scikit-learn."""
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
-
 from cli_helpers import check_refused, gradlab
 
 from gradlab.bench.tables.generated import GENERATED, write_table

@@ -74,7 +74,12 @@ class ForkServer:
         return json.loads(self.process.stdout.readline())
 
     def start(
-        self, arguments: Sequence[object], cwd: Path, env: Mapping[str, str], file_size: int | None = None
+        self,
+        arguments: Sequence[object],
+        cwd: Path,
+        env: Mapping[str, str],
+        file_size: int | None = None,
+        stdout: str | None = None,
     ) -> "Forked":
         self.jobs += 1
         streams = [Path(self.folder.name, f"{self.jobs}.{stream}") for stream in ("out", "err")]
@@ -84,6 +89,7 @@ class ForkServer:
             "streams": [str(s) for s in streams],
             "environment": dict(env),
             "file_size": file_size,
+            "stdout": stdout,
         }
         return Forked(self, self.ask(job), streams)
 
@@ -144,9 +150,11 @@ def fork_server() -> ForkServer:
     return server
 
 
-def start(*arguments: object, cwd: Path, env: Mapping[str, str] | None = None, file_size: int | None = None) -> Forked:
-    """`gradlab ARGUMENTS`, running; with `file_size`, none of its files grows beyond so many bytes."""
-    return fork_server().start(arguments, cwd, environment() if env is None else env, file_size)
+def start(*arguments: object, cwd: Path, env: Mapping[str, str] | None = None, **options: Any) -> Forked:
+    """`gradlab ARGUMENTS`, running. With `file_size`, none of its files grows beyond that number of bytes; with
+    `stdout`, its output is written to that file.
+    """
+    return fork_server().start(arguments, cwd, environment() if env is None else env, **options)
 
 
 def start_fresh(*arguments: object, cwd: Path, **options: Any) -> subprocess.Popen[str]:

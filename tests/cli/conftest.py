@@ -1,12 +1,8 @@
 """Finished runs that the tests share: they look and copy, and never change these."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from cli_helpers import ForkServer, gradlab, quick, shared_folder
 
 

@@ -24,6 +24,8 @@ def child(job: dict[str, Any]) -> NoReturn:
     for descriptor, path in enumerate([os.devnull, *job["streams"]]):
         flags = os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         os.dup2(os.open(path, flags, 0o644), descriptor)
+    if job["stdout"] is not None:
+        os.dup2(os.open(job["stdout"], os.O_WRONLY), 1)
     if job["file_size"] is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["file_size"],) * 2)
     sys.argv = ["gradlab", *job["arguments"]]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from cli_helpers import ForkServer, check_refused, gradlab
 
+from gradlab.cli.cookbook import essential_knobs, list_knobs, recipes
 from gradlab.recipes import book, by_subject
 
 NAMES = [
@@ -70,8 +71,25 @@ def test_the_knobs_shown_are_those_that_scripts_set(quick: ForkServer, tmp_path:
     assert knobs["train.optimizer.beta2"]["value"] == 0.999
 
 
+@pytest.mark.parametrize("name", sorted(book))
+def test_essentials_of_every_recipe_fit_a_screen(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    recipes(name, plain=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines[1:-3])) <= 100
+    shown = "\n".join(lines)
+    for word in ("data", "model", "task", "train.lr", f"gradlab recipes {name} --all", f"gradlab train {name}"):
+        assert word in shown
+
+
+def test_values_that_a_recipe_sets_are_among_its_essentials() -> None:
+    keys = [knob["key"] for knob in essential_knobs(list_knobs("digits-dropout"))]
+    assert {"model.hidden", "model.dropout", "model.norm", "train.epochs"} <= set(keys)
+    assert "data.path" in [knob["key"] for knob in essential_knobs(list_knobs("csv"))]
+
+
 def test_one_recipe_is_shown_as_a_table_with_all_keys(quick: ForkServer, tmp_path: Path) -> None:
-    ended = quick("recipes", "digits-mlp", cwd=tmp_path)
+    ended = quick("recipes", "digits-mlp", "--all", cwd=tmp_path)
     for knob in quick("recipes", "digits-mlp", "--json", cwd=tmp_path).json["knobs"]:
         assert knob["key"] in ended.out
 

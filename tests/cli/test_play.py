@@ -1,11 +1,17 @@
 """`gradlab play`, and trainings on tables from the command line: killed and resumed, and what is refused."""
 
+import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cli_helpers import check_refused, check_same, gradlab, kill_after
 from PIL import Image
+from rich.console import Console
+
+from gradlab.cli.playing import _report_steps
+from gradlab.run.playing import Moment
 
 SMALL = ["data.steps=1600", "data.env.map=..G/S.X", "data.validation=5", "data.test=10", "train.evaluate_every=100"]
 
@@ -34,6 +40,27 @@ def test_the_test_split_is_what_is_played_first(folder):
     assert sum(played["lengths"]) / 10 == pytest.approx(result["test"]["episode_length"])
     others = json.loads(gradlab("play", "run", "-n", "10", "--seed", "10", "--json", cwd=folder).out)
     assert others["returns"] != played["returns"]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_of_long_episodes_is_shown(terminal):
+    screen = Console(file=io.StringIO(), force_terminal=terminal, width=80)
+    played = [Moment(1, np.zeros(1), [], 0.0, length, False) for length in range(1, 1002)]
+    assert list(_report_steps(played, screen, 3)) == played
+    shown = screen.file.getvalue()
+    if terminal:
+        assert "episode 2 of 3, step" in shown
+    else:
+        assert [line.split() for line in shown.splitlines()] == [
+            ["episode", "2", "step", "500"],
+            ["episode", "2", "step", "1,000"],
+        ]
+
+
+def test_writing_of_a_gif_is_announced(folder):
+    ended = gradlab("play", "run", "-n", "1", "--out", "announced.gif", cwd=folder)
+    assert ended.code == 0, ended.err
+    assert ended.out.index("episode 1") < ended.out.index("writing") < ended.out.index("written")
 
 
 def test_what_is_seen_is_written_as_a_gif(folder):

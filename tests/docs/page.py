@@ -2,14 +2,10 @@
 
 import re
 import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
-
 from cli_helpers import Finished, fresh, gradlab
 
 _NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")

@@ -1,15 +1,11 @@
 """Runs that the tests copy and then maltreat."""
 
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
-
 from cli_helpers import ForkServer, checkpoints, gradlab, quick, shared_folder
 
 # Ends at step 60 with its best weights behind it, so that the last checkpoint has every kind of file.

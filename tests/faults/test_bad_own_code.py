@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,6 @@ from cli_helpers import (
     contents,
     gradlab,
 )
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
-
 from own_files import CLOUDS, PAIRS, STREAM
 
 LOSS = 'return F.cross_entropy(scores, torch.arange(len(scores)), reduction="sum"), len(scores)'
@@ -401,7 +397,7 @@ def test_own_code_that_fails_while_it_trains_is_told_and_the_run_goes_on_when_it
     mended = re.sub(r"if (len|sum)\(CALLS\) > \d+", "if False", text)
     assert mended != text
     (tmp_path / "mine.py").write_text(mended)
-    command = shlex.split(ended.err.split("When that is mended: gradlab ")[1])
+    command = shlex.split(ended.err.split("When that is repaired: gradlab ")[1])
     assert command == ["resume", "run", "--code", "mine.py", "--changed-code"]
     assert quick(*command, cwd=tmp_path).code == 0
     assert quick("train", "mine.py", *EVERY, "--out", "whole", "--json", cwd=tmp_path).code == 0

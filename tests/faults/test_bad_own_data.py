@@ -57,7 +57,6 @@ TABLES: dict[str, tuple[bytes | str, list[str]]] = {
     "one class": (rows(kind=lambda i: "a"), ["data.csv, column 'kind'", "only one class, 'a'"]),
     "one whole number to predict": (rows(kind=lambda i: 1), ["column 'kind'", "only one class, '1'"]),
     "classes that differ by case": (rows(kind=one(4, "A", lambda i: "ab"[i % 2])), ["'A' and 'a'", "upper and lower"]),
-    "an empty column": (rows(age=lambda i: ""), ["column 'age'", "no value in any row", "data.drop=age"]),
     "an empty target": (rows(kind=lambda i: "NA"), ["column 'kind'", "no value in any row"]),
     "infinity": (rows(size=one(4, "inf")), ["data.csv, line 6, column 'size': inf", "finite"]),
     "negative infinity": (rows(size=one(4, "-Infinity")), ["line 6, column 'size': -Infinity", "finite"]),

@@ -1,12 +1,26 @@
 """A damaged checkpoint is named and passed over; what is left ends to the same bits."""
 
+import copy
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cli_helpers import ForkServer, check_refused, check_same, check_sound, checkpoints, contents, flip_byte, gradlab
+from cli_helpers import (
+    Finished,
+    ForkServer,
+    check_refused,
+    check_same,
+    check_sound,
+    checkpoints,
+    contents,
+    flip_byte,
+    gradlab,
+)
+
+from gradlab.files import write_sums
 
 FILES = ["model.safetensors", "best.safetensors", "optimizer.safetensors", "state.json", "SHA256SUMS"]
 
@@ -139,22 +153,93 @@ def test_a_finished_run_without_a_sound_checkpoint_names_the_damage(
     check_refused(quick("predict", finished, "1,2", cwd=tmp_path), "step-00000060", "model.safetensors")
 
 
-def test_state_of_another_version_is_not_a_traceback(
-    quick: ForkServer, unfinished: Path, reference: Path, tmp_path: Path
-) -> None:
-    """Sums that are right over content that is not: as a later version might write it."""
-    import hashlib
+def nested_keys(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where a nested content has dictionaries, key by key."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield (*path, key)
+            yield from nested_keys(value, (*path, key))
+    elif isinstance(content, list) and content:
+        yield from nested_keys(content[0], (*path, 0))
 
-    newest = checkpoints(unfinished)[-1]
-    state = json.loads((newest / "state.json").read_text())
-    state["progress"]["mood"] = "good"
-    (newest / "state.json").write_text(json.dumps(state))
-    names = sorted(path.name for path in newest.iterdir() if path.name != "SHA256SUMS")
-    sums = [f"{hashlib.sha256((newest / name).read_bytes()).hexdigest()}  {name}\n" for name in names]
-    (newest / "SHA256SUMS").write_text("".join(sums))
-    ended = quick("resume", unfinished, cwd=tmp_path)
-    assert "Traceback" not in ended.err
-    if ended.code == 0:
-        check_same(unfinished, reference)
-    else:
-        check_refused(ended, newest.name)
+
+def rename(content: Any, path: tuple[Any, ...]) -> Any:
+    """The content with another name for one of its keys."""
+    changed = copy.deepcopy(content)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[f"{path[-1]}x"] = place.pop(path[-1])
+    return changed
+
+
+def write_state(folder: Path, state: Any) -> None:
+    """Put a state into a checkpoint, under sums that are right: as a later version might write it."""
+    (folder / "state.json").write_text(json.dumps(state))
+    (folder / "SHA256SUMS").unlink()
+    write_sums(folder)
+
+
+@pytest.fixture(scope="module")
+def averaged(quick: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An unfinished run with an average, a schedule that follows evaluations, and one checkpoint in mid-window."""
+    folder = tmp_path_factory.mktemp("averaged")
+    options = ["data.examples=60", "model.hidden=4", "train.ema=0.9", "train.schedule=plateau", "train.steps=9"]
+    often = ["train.log_every=4", "train.evaluate_every=3", "train.checkpoint_every=6", "train.keep=last"]
+    assert quick("train", "moons-mlp", *options, *often, "--out", "run", "--json", cwd=folder).code == 0
+    for path in (folder / "run" / "result.json", folder / "run" / "report.html"):
+        path.unlink()
+    shutil.rmtree(checkpoints(folder / "run")[-1])
+    return folder / "run"
+
+
+def resume_with(quick: ForkServer, run: Path, state: Any, folder: Path) -> Finished:
+    copied = Path(shutil.copytree(run, folder / "run"))
+    write_state(checkpoints(copied)[-1], state)
+    ended = quick("resume", "run", "--json", cwd=folder)
+    shutil.rmtree(copied)
+    return ended
+
+
+# Names of losses and figures are the task's own, and others may watch than did then.
+FREE = [("progress", "window"), ("progress", "best"), ("optimizer", "observers")]
+
+
+@pytest.mark.slow
+def test_every_renamed_key_of_a_state_is_one_message(quick: ForkServer, averaged: Path, tmp_path: Path) -> None:
+    state = json.loads((checkpoints(averaged)[-1] / "state.json").read_text())
+    keys = [path for path in nested_keys(state) if path[:2] not in FREE]
+    assert len(keys) > 15
+    for path in keys:
+        ended = resume_with(quick, averaged, rename(state, path), tmp_path)
+        if ended.code == 0:  # another checkpoint, or the beginning, was taken
+            assert "is damaged" in ended.err, path
+        else:
+            check_refused(ended, "step-00000006")
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("progress", "trace"), {"factorx": 1.0, "loss": 0.5, "evaluations": 0}),
+        (("progress", "window"), {"loss": []}),
+        (("progress", "step"), -5),
+        (("progress", "step"), 10**9),
+        (("progress", "best_step"), 8),
+        (("progress", "lr"), -1.0),
+        (("progress", "mood"), "good"),
+        (("progress",), {}),
+        (("rng",), {}),
+        (("optimizer", "average"), {}),
+    ],
+    ids=str,
+)
+def test_state_that_no_training_has_is_refused(
+    quick: ForkServer, averaged: Path, tmp_path: Path, place: tuple[str, ...], value: Any
+) -> None:
+    state = json.loads((checkpoints(averaged)[-1] / "state.json").read_text())
+    inner = state
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    check_refused(resume_with(quick, averaged, state, tmp_path), "step-00000006")

@@ -24,6 +24,8 @@ from cli_helpers import (
     wait_until,
 )
 
+from gradlab.cli import main
+
 Exact = Callable[[str], Path]
 Commands = dict[str, list[str]]
 
@@ -174,3 +176,81 @@ def test_an_interrupted_run_is_listed_as_not_finished(quick: ForkServer, command
     assert "gradlab resume run" in listed[0]["state"]
     check_refused(quick("evaluate", "missing", cwd=tmp_path), "missing")
     assert quick("evaluate", "run", "--json", cwd=tmp_path).code == 0  # what has been learned so far
+
+
+# Signals outside of the training loop.
+
+STOPPED = {
+    "gradlab.training.saved._restore": "No checkpoint had been saved.",
+    "gradlab.training.saved._figures": "The checkpoint of step 8 is kept.",
+    "gradlab.run.folder.Run.conclude": "The checkpoint of step 8 is kept.",
+    "gradlab.report.write_report": "The training is finished and its result is saved.",
+}
+QUICK_RUN = ["train", "digits-softmax", "train.steps=8", "--out"]
+
+
+@pytest.mark.parametrize("place", STOPPED)
+@pytest.mark.parametrize("json", [[], ["--json"]], ids=["", "json"])
+def test_interrupt_outside_the_loop_says_what_is_saved_and_how_to_go_on(
+    quick: ForkServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    place: str,
+    json: list[str],
+) -> None:
+    def interrupt(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(place, interrupt)
+        with pytest.raises(SystemExit) as ended:
+            main([*QUICK_RUN, "run", *json])
+    message = f"Interrupted. {STOPPED[place]} Go on with: gradlab resume run"
+    captured = capsys.readouterr()
+    assert (ended.value.code, captured.err) == (130, f"gradlab: {message}\n")
+    assert (message in captured.out) == bool(json)
+    check_sound(tmp_path / "run")
+    assert quick("resume", "run", "--json", cwd=tmp_path).code == 0
+    assert quick(*QUICK_RUN, "other", cwd=tmp_path).code == 0
+    check_same(tmp_path / "run", tmp_path / "other")
+    assert (tmp_path / "run" / "report.html").exists()
+
+
+SLOW_SOURCE = """
+import time
+from pathlib import Path
+
+import gradlab as gl
+
+
+@gl.register.dataset("slow")
+def slow(seed):
+    Path("reading").touch()
+    time.sleep(60)
+
+
+@gl.register.recipe
+def mine():
+    return gl.Recipe("mine", "slow", "mlp", "classify", {"steps": 2})
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (["train", "mine.py"], "no run folder was made"),
+        (["train", "mine.py", "--find-lr"], "did not finish"),
+    ],
+)
+def test_signal_while_data_are_read_is_reported(
+    tmp_path: Path, number: signal.Signals, command: list[str], word: str
+) -> None:
+    (tmp_path / "mine.py").write_text(SLOW_SOURCE)
+    process = start(*command, cwd=tmp_path)
+    assert wait_until((tmp_path / "reading").exists, process)
+    process.send_signal(number)
+    check_refused(finish(process), "Interrupted", word, code=130)
+    assert not (tmp_path / "runs").exists()

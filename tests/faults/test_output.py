@@ -2,11 +2,14 @@
 
 import json
 import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import ForkServer, check_refused, fresh, gradlab
+from cli_helpers import Finished, ForkServer, check_refused, check_same, environment, finish, fresh, gradlab, start
 
 FAILING = {
     "train": ["train", "digits-mpl"],
@@ -131,3 +134,77 @@ def test_a_password_in_an_address_is_not_told(quick: ForkServer, tmp_path: Path)
     check_refused(ended, "postgresql://me:***@localhost:1/db")
     assert "s3cr" not in ended.out + ended.err
     assert "et@" not in ended.out + ended.err
+
+
+# Standard output that cannot be written.
+
+FULL = Path("/dev/full")
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
+TRAIN = ["train", "iris-softmax", "train.steps=40", "train.log_every=1", "--out"]
+COMMANDS = [
+    "train", "resume", "sweep", "evaluate", "predict", "generate", "play", "probe", "prune", "doctor", "recipes",
+    "runs", "compare", "report", "explain", "verify", "filter", "data", "data show", "bench", "bench train",
+]  # fmt: skip
+
+
+def check_output_lost(ended: Finished) -> None:
+    check_refused(ended, "standard output cannot be written", code=1)
+    assert ended.err.count("gradlab: ") == 1
+
+
+@needs_full
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_that_cannot_be_printed_is_one_message(command: str, tmp_path: Path) -> None:
+    check_output_lost(finish(start(*command.split(), "--help", cwd=tmp_path, stdout=str(FULL))))
+
+
+@needs_full
+@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["train", "iris-softmax", "train.steps=2", "--out", "new"],
+        ["resume", "run"],
+        ["evaluate", "run"],
+        ["predict", "run", "0.5,0.5"],
+        ["compare", "run", "run"],
+        ["runs", "."],
+        ["recipes"],
+        ["recipes", "digits-mlp"],
+        ["data", "show", "iris"],
+    ],
+    ids=" ".join,
+)
+def test_results_that_cannot_be_printed_are_one_message(
+    finished: Path, tmp_path: Path, command: list[str], options: list[str]
+) -> None:
+    check_output_lost(finish(start(*command, *options, cwd=tmp_path, stdout=str(FULL))))
+
+
+@needs_full
+def test_run_is_complete_though_its_progress_cannot_be_printed(quick: ForkServer, tmp_path: Path) -> None:
+    check_output_lost(finish(start(*TRAIN, "run", cwd=tmp_path, stdout=str(FULL))))
+    assert quick(*TRAIN, "other", cwd=tmp_path).code == 0
+    check_same(tmp_path / "run", tmp_path / "other")
+    assert (tmp_path / "run" / "report.html").exists()
+
+
+@needs_full
+def test_error_is_reported_though_output_fails(tmp_path: Path) -> None:
+    check_refused(finish(start("train", "digits-mpl", "--json", cwd=tmp_path, stdout=str(FULL))), "digits-mpl")
+
+
+@pytest.mark.parametrize(("closed", "message"), [(">&-", True), ("2>&-", False), (">&- 2>&-", False)])
+def test_closed_streams_do_not_stop_a_command(tmp_path: Path, closed: str, message: bool) -> None:
+    command = f"{shlex.join([sys.executable, '-m', 'gradlab', 'recipes'])} {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, env=environment())
+    assert done.returncode == (1 if ">&-" in closed.split() else 0)
+    assert ("standard output cannot be written" in done.stderr) == message
+    assert "Traceback" not in done.stderr + done.stdout
+
+
+def test_reader_that_leaves_early_ends_a_command_quietly(tmp_path: Path) -> None:
+    command = f"{shlex.join([sys.executable, '-m', 'gradlab', 'recipes'])} | head -1"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, env=environment())
+    assert done.stdout.startswith("Recipes")
+    assert done.stderr == ""

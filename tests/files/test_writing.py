@@ -56,7 +56,7 @@ def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path):
 
 def test_an_error_of_writing_has_one_form(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(GradlabError, match=r"file/below cannot be written: (Not a directory|File exists)\. Make room"):
+    with pytest.raises(GradlabError, match=r"file/below cannot be written: (Not a directory|File exists)\. Make it"):
         write_file(tmp_path / "file" / "below", "content")
     with pytest.raises(
         GradlabError, match=r"none/file cannot be written: there is no folder .*none\. Make it, or name"

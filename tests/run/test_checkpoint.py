@@ -16,7 +16,7 @@ from gradlab.errors import GradlabError
 from gradlab.files import remove
 from gradlab.run.checkpoint import (
     Checkpoint,
-    copied,
+    copy_tensors,
     flatten,
     newest_sound,
     read,
@@ -202,7 +202,7 @@ def test_tied_and_transposed_weights_are_saved(tmp_path):
     model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
     model[1].weight = model[0].weight
     model.register_buffer("turned", torch.randn(4, 2).T)
-    checkpoint = Checkpoint(step=1, model=copied(model.state_dict()), optimizer={}, state={})
+    checkpoint = Checkpoint(step=1, model=copy_tensors(model.state_dict()), optimizer={}, state={})
     assert same(read(write(tmp_path, checkpoint)).model, dict(model.state_dict()))
 
 
@@ -224,7 +224,7 @@ def test_any_nesting_goes_through_flat_tensors_and_json(nested):
 
 def test_a_copy_does_not_follow_the_live_tensor():
     live = torch.zeros(3)
-    taken = copied({"a": [live]})
+    taken = copy_tensors({"a": [live]})
     live += 1
     assert taken["a"][0].tolist() == [0, 0, 0]
 

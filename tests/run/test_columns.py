@@ -206,6 +206,41 @@ def test_missing_values_have_an_effect_of_their_own(tmp_path):
     assert found.missing["y"] > max(found.predictions["y"])
 
 
+KINDS = ["?", *np.typecodes["AllInteger"], *np.typecodes["Float"]]
+
+
+@pytest.fixture
+def numbers():
+    """`numbers(kind, columns)`: a few values of a type; of integers the largest, of which no float has all."""
+
+    def draw(kind, columns):
+        x = np.random.default_rng(0).integers(0, 2 if kind == "?" else 9, (80, columns)).astype(kind)
+        return (np.iinfo(kind).max - x).astype(kind) if x.dtype.kind in "iu" else x
+
+    return draw
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_effect_of_every_type_of_number_is_that_of_its_values(tmp_path, numbers, kind):
+    np.savez(tmp_path / "data.npz", x=numbers(kind, 2), y=np.arange(80) % 2)
+    run = gl.train("npz", {"train.steps": 2, "train.doctor": False}, data=tmp_path / "data.npz", out=tmp_path / "run")
+    effect = run.effect("x0")
+    raw = np.asarray(run.dataset.raw.inputs[run.dataset.test.rows])
+    assert effect.values == [float(value) for value in np.unique(raw[:, 0])]
+    raw[:, 0] = raw[:, 0].min()
+    ((name, means),) = effect.predictions.items()
+    expected = np.mean([one["probabilities"][name] for one in run.describe(raw)])
+    assert means[0] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_report_of_a_curve_takes_every_type_of_number(tmp_path, numbers, kind):
+    np.savez(tmp_path / "data.npz", x=numbers(kind, 1), y=np.arange(80) / 10)
+    run = gl.train("npz", {"train.steps": 2}, data=tmp_path / "data.npz", out=tmp_path / "run")
+    assert "Data and fitted curve" in (run.path / "report.html").read_text()
+    assert run.predict(numbers(kind, 1)).shape == (80,)
+
+
 # Thresholds.
 
 

@@ -141,6 +141,13 @@ def test_rash_steps_are_seen(prepare):
     assert states(prepare("digits-mlp", {"train.lr": 1e-4}))["update / weight"] == "passed"
 
 
+def test_training_on_zeros_that_diverges_skips_the_comparison(prepare):
+    tiny = prepare("moons-mlp", {"train.max_norm": 1e-300})
+    compared = next(check for check in run_checks(tiny) if check.name == "inputs matter")
+    assert compared.state == "skipped"
+    assert "on zeros diverged" in compared.measured
+
+
 def test_targets_that_do_not_belong_to_their_inputs_are_seen(prepare, tmp_path, rng):
     x = rng.normal(size=(400, 5))
     y = (x[:, 0] > 0).astype(int)

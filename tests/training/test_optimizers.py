@@ -11,7 +11,7 @@ from torch.testing import assert_close
 from gradlab.errors import GradlabError
 from gradlab.maths.optimisation.bfgs import bfgs as maths_bfgs
 from gradlab.registry import Part
-from gradlab.run.checkpoint import copied, flatten, unflatten
+from gradlab.run.checkpoint import copy_tensors, flatten, unflatten
 from gradlab.training.optimizers import SEARCHING, Parameters, optimizers
 
 X, Y = torch.randn(40, 4, generator=torch.Generator().manual_seed(1)), torch.arange(40) % 3
@@ -262,9 +262,9 @@ def test_a_flagged_gradient_that_is_not_a_number_leaves_no_trace(name):
     parameters = Parameters(model, DECAY)
     optimizer = build(JUDGES[name][0], parameters, **JUDGES[name][1])
     optimizer.update([torch.ones_like(p) for p in parameters.tensors], 0.1, torch.zeros(()))
-    before = copied([model.state_dict(), optimizer.snapshot()])
+    before = copy_tensors([model.state_dict(), optimizer.snapshot()])
     optimizer.update([torch.full_like(p, torch.nan) for p in parameters.tensors], 0.1, torch.ones(()))
-    assert_close(copied([model.state_dict(), optimizer.snapshot()]), before, rtol=0, atol=0)
+    assert_close(copy_tensors([model.state_dict(), optimizer.snapshot()]), before, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("name", sorted(JUDGES))
@@ -339,7 +339,7 @@ def test_frozen_parameters_are_not_among_the_trained_ones():
 
 
 def through_json(snapshot):
-    tensors, structure = flatten(copied(snapshot))
+    tensors, structure = flatten(copy_tensors(snapshot))
     return unflatten(json.loads(json.dumps(structure)), tensors)
 
 

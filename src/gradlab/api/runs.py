@@ -21,6 +21,7 @@ from gradlab.training.experiment import Experiment
 from gradlab.training.fit import Fit
 from gradlab.training.fit import fit as fit_module
 from gradlab.training.observers import Observer
+from gradlab.training.saved import resumable
 
 if TYPE_CHECKING:
     from gradlab.studies.pruning import Pruned
@@ -88,7 +89,8 @@ def prepare(
 def start(prepared: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:
     """Train what was prepared into a new run folder, and write its report."""
     run = experiment.start(prepared, out, observers)
-    _report(run)
+    with resumable(run):
+        _report(run)
     return run
 
 
@@ -106,7 +108,7 @@ def resume(
     `data` is where its data are now, if they have moved: their content must be the same.
     """
     opened = load_run(run, code=code, data=data)
-    with parallel.joined():
+    with resumable(opened), parallel.joined():
         if opened.to_be_continued():
             place = find_device(device or opened.environment["device"])
             experiment.resume(opened, place, observers, changed_code)

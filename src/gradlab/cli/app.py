@@ -25,6 +25,7 @@ from gradlab.cli.output import json_alone, print_json
 from gradlab.cli.playing import play
 from gradlab.cli.probing import probe
 from gradlab.cli.pruning import prune
+from gradlab.cli.streams import guard_streams
 from gradlab.cli.sweeping import sweep
 from gradlab.cli.training import resume, train
 from gradlab.cli.using import evaluate, predict
@@ -40,6 +41,7 @@ app = cyclopts.App(
     version=__version__,
     help_format="markdown",
     default_parameter=cyclopts.Parameter(negative=()),
+    suppress_keyboard_interrupt=False,  # main reports it
 )
 
 commands: list[Callable[..., None]] = [
@@ -73,14 +75,22 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     With --json the error is on stdout too, as `{"error": …}`.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    doctor = arguments[:1] == ["doctor"]  # its process is the script's, whose settings are none of ours
+    doctor = arguments[:1] == ["doctor"]
     if doctor:
         arguments[1:] = before_the_script(arguments[1:])
-    else:
+    output = None
+    if not (doctor and "--" in arguments):  # a process that runs a script is the script's, with its streams
+        output = guard_streams()
+    if not doctor:
         process.prepare()
     with json_alone() if "--json" in arguments and not doctor else nullcontext():
         _run(arguments)
+    if output is not None and output.failure is not None:
+        fail(f"standard output cannot be written: {output.failure.strerror}. {_COMPLETE}", 1)
     sys.exit(0)
+
+
+_COMPLETE = "The command itself is complete; only what it prints is lost."
 
 
 def _run(arguments: list[str]) -> None:
@@ -89,6 +99,7 @@ def _run(arguments: list[str]) -> None:
         # Under the doctor a script makes a group of its processes itself, or none.
         with nullcontext() if arguments[:1] == ["doctor"] else parallel.joined():
             app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
     except cyclopts.UnknownOptionError as error:
         fail(f"{error}\n{_as_knob(error.token.keyword or error.token.value, arguments) or _help(error)}", 2)
     except cyclopts.CycloptsError as error:
@@ -98,7 +109,7 @@ def _run(arguments: list[str]) -> None:
             sys.exit(error.exit_code)  # the first process reports it
         fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        fail("interrupted", 130)
+        fail(_INTERRUPTED, 130)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of a pipe has left: nobody is left to read it
         sys.exit(1)
@@ -106,7 +117,7 @@ def _run(arguments: list[str]) -> None:
         if not isinstance(error, Exception) and not is_panic(error):
             raise
         if process.interrupt.raised:
-            fail("interrupted", 130)
+            fail(_INTERRUPTED, 130)
         if isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP):  # wherever it is looked for
             fail(f"{printable(str(error.filename), 60)} cannot be the name of a file: {error.strerror}.", 2)
         if is_out_of_memory(error):
@@ -115,6 +126,9 @@ def _run(arguments: list[str]) -> None:
             fail(message, GradlabError.exit_code)
         what = f"{type(error).__name__}: {one_line(error).rstrip('.')}"
         fail(f"{what}. This is a fault of gradlab, not yours. {_write_log(error, arguments)}", FAULT)
+
+
+_INTERRUPTED = "Interrupted: the command did not finish. What was complete before is unchanged."
 
 
 def _help(error: cyclopts.CycloptsError) -> str:
@@ -161,7 +175,7 @@ def _write_log(error: BaseException, arguments: Sequence[str]) -> str:
 
 def _check_processes(arguments: Sequence[str]) -> None:
     """Under torchrun only one training at a time is shared, and only the first process prints."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or arguments[:1] == ["doctor"]:
+    if parallel.Launch.read().world_size == 1 or arguments[:1] == ["doctor"]:
         return
     if arguments[:1] not in (["train"], ["resume"]):
         raise GradlabError(
@@ -179,4 +193,7 @@ _STUDIES = ("--folds", "--seeds", "--find-lr", "--curve", "--vary", "--check")
 
 
 def _rank() -> int:
-    return int(os.environ.get("RANK", "0")) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else 0
+    try:
+        return parallel.Launch.read().rank
+    except GradlabError:  # which is being reported
+        return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from gradlab.run.playing import Moment
 
 _FRAME_SECONDS = 0.12
+_PLAIN_STEPS = 500  # of an episode between lines, where there is no terminal
 _MOST_FRAMES = 2000  # of a GIF: more take minutes to write and more memory than they are worth
 
 
@@ -68,10 +70,14 @@ def play(
     check_acts(opened)
     screen = console(plain)
     in_terminal = not as_json and out is None and _drawn_as_text(opened)
-    played = moments(opened, episodes, seed, render=in_terminal or out is not None)
+    played: Iterable[Moment] = moments(opened, episodes, seed, render=in_terminal or out is not None)
     ends: list[Moment] = []
     frames: list[Any] = []
-    for moment in _shown(played, screen) if in_terminal else played:
+    if in_terminal:
+        played = _show_frames(played, screen)
+    elif not as_json:
+        played = _report_steps(played, screen, episodes)
+    for moment in played:
         if out is not None and len(frames) < _MOST_FRAMES:
             frames += moment.frames
         if moment.over:
@@ -83,7 +89,8 @@ def play(
                     f"return {moment.total:.4g} in {counted(moment.length, 'step')}",
                 )
     if out is not None:
-        _save(Path(out), frames)
+        with nullcontext() if as_json else _stage(screen, f"{counted(len(frames), 'frame')} to {out}"):
+            _save(Path(out), frames)
     returns = [end.total for end in ends]
     if as_json:
         figures = {"returns": returns, "lengths": [end.length for end in ends], "return": statistics.fmean(returns)}
@@ -102,7 +109,26 @@ def _drawn_as_text(run: Any) -> bool:
     return isinstance(run.dataset.test.open(1), TableEnvironments)
 
 
-def _shown(played: Iterable[Moment], screen: Console) -> Iterator[Moment]:
+def _report_steps(played: Iterable[Moment], screen: Console, episodes: int) -> Iterator[Moment]:
+    """How far the episodes are: in a line that renews itself in a terminal, and elsewhere in a line now and then."""
+    with screen.status("") if screen.is_terminal else nullcontext() as status:
+        for moment in played:
+            if status is not None:
+                status.update(f"episode {moment.episode + 1} of {episodes}, step {moment.length:,}")
+            elif moment.length % _PLAIN_STEPS == 0:
+                say(screen, f"episode {moment.episode + 1}", f"step {moment.length:,}")
+            yield moment
+
+
+def _stage(screen: Console, text: str) -> AbstractContextManager[object]:
+    """A line about work that takes a while."""
+    if screen.is_terminal:
+        return screen.status(f"writing {text}")
+    say(screen, "writing", text)
+    return nullcontext()
+
+
+def _show_frames(played: Iterable[Moment], screen: Console) -> Iterator[Moment]:
     """Each frame in the place of the one before in a terminal, and below it elsewhere."""
     if not screen.is_terminal:
         for moment in played:

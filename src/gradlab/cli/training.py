@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from gradlab.cli.output import console, figures_table, print_json, say, table
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, Interrupted
 from gradlab.recipes import DEFAULT
 from gradlab.wording import as_typed, baseline_verdict, count, counted, duration, name_of, number
 
@@ -155,10 +155,13 @@ def train(
         return
     from gradlab import api
 
-    experiment = api.prepare(name, read_overrides(overrides), data=data, device=device)
-    if not as_json:
-        show_plan(screen, experiment)
-    run = api.start(experiment, out, [] if as_json else [progress(screen)])
+    try:
+        experiment = api.prepare(name, read_overrides(overrides), data=data, device=device)
+        if not as_json:
+            show_plan(screen, experiment)
+        run = api.start(experiment, out, [] if as_json else [progress(screen)])
+    except KeyboardInterrupt:
+        raise Interrupted("Interrupted before the training began: no run folder was made.") from None
     show_result(screen, run, as_json)
 
 

@@ -65,6 +65,7 @@ class Raw:
                 kind = type(getattr(self, name)).__name__
                 raise GradlabError(f"The {name} of a Raw must be a NumPy array, got a {kind}: np.asarray.")
         self._check_inputs()
+        object.__setattr__(self, "inputs", _plain_numbers(self.inputs))
         check_array("An array of targets", self.targets.shape, self.targets.dtype)
         object.__setattr__(self, "targets", native(self.targets))
         if len(self.inputs) != len(self.targets):
@@ -166,6 +167,13 @@ class Raw:
         if wants not in (None, "classes", "numbers"):
             raise UnsuitableData("holds no text by itself. Use a task of its own, or data=text.")
         return self
+
+
+def _plain_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Without the two types that have no arithmetic or no JSON; an array of another type may be larger than memory."""
+    if values.dtype == np.bool_:
+        return values.view(np.uint8)
+    return native(values) if values.dtype.kind == "f" and values.dtype.itemsize > 8 else values
 
 
 def _check_classes(targets: npt.NDArray[Any], classes: list[str]) -> None:

@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from gradlab.diagnosis.finding import Finding, Verdict, ranked
+from gradlab.parallel import Launch
 
 _CONNECT = timedelta(seconds=10)
 _OTHERS = timedelta(minutes=5)
@@ -25,11 +26,11 @@ with it, and the first may be waiting for it."""
 
 
 def count() -> int:
-    return int(os.environ.get("WORLD_SIZE", "1"))
+    return Launch.read().world_size
 
 
 def rank() -> int:
-    return int(os.environ.get("RANK", "0")) if count() > 1 else 0
+    return Launch.read().rank
 
 
 def together() -> bool:

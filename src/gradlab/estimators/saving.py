@@ -18,7 +18,7 @@ from gradlab.estimators.plain import plain, restored
 from gradlab.files import Damaged, check_content, clear_leftovers, read_json
 from gradlab.files.formats import EstimatorState, LearnerState, StateFile
 from gradlab.run import checkpoint
-from gradlab.run.checkpoint import Checkpoint, copied, unflatten
+from gradlab.run.checkpoint import Checkpoint, copy_tensors, unflatten
 from gradlab.version import __version__
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def save(estimator: "Estimator", folder: Path) -> None:
         raise GradlabError(f"{folder} exists already, and is no saved estimator. Name another folder.")
     learner = estimator._learner
     assert learner.standing is not None
-    weights, standing = copied(learner.model.state_dict()), learner.standing
+    weights, standing = copy_tensors(learner.model.state_dict()), learner.standing
     whole = replace(
         standing,
         model=standing.model or weights,

@@ -16,7 +16,8 @@ from gradlab.files.reading import (
 )
 from gradlab.files.sums import SUMS, check_sums, sha256, write_sums
 from gradlab.files.writing import (
-    MAKE_ROOM,
+    ANOTHER_PLACE,
+    REMEDY,
     clear_leftovers,
     delete,
     flush,
@@ -31,7 +32,8 @@ from gradlab.files.writing import (
 )
 
 __all__ = [
-    "MAKE_ROOM",
+    "ANOTHER_PLACE",
+    "REMEDY",
     "SUMS",
     "Damaged",
     "FolderSums",

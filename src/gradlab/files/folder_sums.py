@@ -13,9 +13,10 @@ from pathlib import Path
 from gradlab.errors import GradlabError
 from gradlab.files.reading import Damaged, T, decode, parse_json, read_bytes
 from gradlab.files.sums import SUMS, checked_digest, parse_sums, sha256, sums_text
-from gradlab.files.writing import MAKE_ROOM, new_file, write_file
+from gradlab.files.writing import ANOTHER_PLACE, new_file, write_file
 
 _BRING_BACK = "Every file of the folder has its sum there. Bring it back from a copy of the folder."
+_ADVICE = ANOTHER_PLACE
 _ATTEMPTS = 2  # the file and its sum may both be replaced between the two readings
 
 Sums = dict[str, list[str]]
@@ -28,7 +29,9 @@ class FolderSums:
     def __init__(self, folder: Path):
         self.folder = folder
 
-    def create(self, names: Iterable[str], advice: str = MAKE_ROOM, kind: type[GradlabError] = GradlabError) -> None:
+    def create(
+        self, names: Iterable[str], advice: str = _ADVICE, kind: type[GradlabError] = GradlabError
+    ) -> None:
         """Write them for these files of a new folder."""
         self._write({name: [sha256(self.folder / name)] for name in names}, advice, kind)
 
@@ -61,7 +64,9 @@ class FolderSums:
         raise self._mismatch(name, advice)
 
     @contextmanager
-    def new_file(self, name: str, advice: str = MAKE_ROOM, kind: type[GradlabError] = GradlabError) -> Iterator[Path]:
+    def new_file(
+        self, name: str, advice: str = _ADVICE, kind: type[GradlabError] = GradlabError
+    ) -> Iterator[Path]:
         """The name of a temporary file to write, which takes the place of the file when the block ends well."""
         with new_file(self.folder / name, advice, kind) as new:
             yield new
@@ -69,11 +74,13 @@ class FolderSums:
             self._write({**sums, name: [*sums.get(name, []), digest]}, advice, kind)
         self._write({**sums, name: [digest]}, advice, kind)
 
-    def add(self, names: Iterable[str], advice: str = MAKE_ROOM, kind: type[GradlabError] = GradlabError) -> None:
+    def add(self, names: Iterable[str], advice: str = _ADVICE, kind: type[GradlabError] = GradlabError) -> None:
         """List files as they are now."""
         self._write({**self.read(), **{name: [sha256(self.folder / name)] for name in names}}, advice, kind)
 
-    def remove(self, names: Iterable[str], advice: str = MAKE_ROOM, kind: type[GradlabError] = GradlabError) -> None:
+    def remove(
+        self, names: Iterable[str], advice: str = _ADVICE, kind: type[GradlabError] = GradlabError
+    ) -> None:
         """List files no longer, and of the others one digest each, if they have one of the two that are listed."""
         dropped = {*names}
         kept = {name: self._settle(name, digests) for name, digests in self.read().items() if name not in dropped}

@@ -21,17 +21,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gradlab.claims import Claim
-from gradlab.errors import GradlabError, one_line
+from gradlab.errors import GradlabError, one_line, remedy
 from gradlab.printable import printable
 
-MAKE_ROOM = "Make room there, or name another place."
+REMEDY = "{remedy}"
+"""In an advice, stands for what the error calls for."""
+ANOTHER_PLACE = f"{REMEDY}, or name another place."
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 _LOCK = re.compile(r"\.(?P<name>.+)-[0-9a-f]{8}\.writing")
 
 
 @contextmanager
 def write_errors(
-    path: Path, advice: str = MAKE_ROOM, kind: type[GradlabError] = GradlabError, within: Path | None = None
+    path: Path, advice: str = ANOTHER_PLACE, kind: type[GradlabError] = GradlabError, within: Path | None = None
 ) -> Iterator[None]:
     """What the system refuses meanwhile, in one form: what cannot be written, why, and what to do.
 
@@ -44,9 +46,10 @@ def write_errors(
         if within and error.errno not in _DISK and not str(error.filename).startswith(str(within)):
             raise
         folder = path.absolute().parent
-        if advice == MAKE_ROOM and error.errno == errno.ENOENT and not folder.exists():
+        if advice == ANOTHER_PLACE and error.errno == errno.ENOENT and not folder.exists():
             raise kind(no_folder(path)) from None
-        raise kind(f"{printable(path)} cannot be written: {error.strerror or one_line(error)}. {advice}") from None
+        what = f"{printable(path)} cannot be written: {error.strerror or one_line(error)}."
+        raise kind(f"{what} {advice.replace(REMEDY, remedy(error))}") from None
 
 
 def no_folder(path: Path) -> str:
@@ -56,7 +59,7 @@ def no_folder(path: Path) -> str:
 
 
 def write_file(
-    path: Path, content: str | bytes, advice: str = MAKE_ROOM, kind: type[GradlabError] = GradlabError
+    path: Path, content: str | bytes, advice: str = ANOTHER_PLACE, kind: type[GradlabError] = GradlabError
 ) -> None:
     """Put the content in place of what the file holds. Text is UTF-8, and line ends stay as they are."""
     # Names of files may hold halves of characters, which no encoding has.
@@ -71,7 +74,7 @@ def write_file(
 
 
 @contextmanager
-def new_file(path: Path, advice: str = MAKE_ROOM, kind: type[GradlabError] = GradlabError) -> Iterator[Path]:
+def new_file(path: Path, advice: str = ANOTHER_PLACE, kind: type[GradlabError] = GradlabError) -> Iterator[Path]:
     """The name of a temporary file to write, which becomes `path` by one rename when the block ends well."""
     with write_errors(path, advice, kind), _temporary(path) as new:
         yield new
@@ -96,7 +99,7 @@ _HALF = re.compile(r"\\ud[89a-f]|[\ud800-\udfff]")  # of a name of a file that i
 
 
 def write_json(
-    path: Path, content: Any, advice: str = MAKE_ROOM, kind: type[GradlabError] = GradlabError, indent: int = 1
+    path: Path, content: Any, advice: str = ANOTHER_PLACE, kind: type[GradlabError] = GradlabError, indent: int = 1
 ) -> None:
     write_file(path, json_text(content, indent) + "\n", advice, kind)
 
@@ -115,7 +118,7 @@ def _standard(value: Any) -> Any:
 def write_folder(
     path: Path,
     exists: Literal["refuse", "keep", "replace"] = "refuse",
-    advice: str = MAKE_ROOM,
+    advice: str = ANOTHER_PLACE,
     kind: type[GradlabError] = GradlabError,
 ) -> Iterator[Path]:
     """A temporary folder to fill, which becomes `path` by one rename when the block ends well, and else is removed.

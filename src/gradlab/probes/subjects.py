@@ -1,7 +1,9 @@
 """What is inspected: any module on a batch, or a run on the user's input or on examples that it held out."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
+from itertools import islice
 from os.path import isfile
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gradlab.data import Batch, Context, Examples, Pairing, Preprocessing, Reading, Tokenizer
+from gradlab.data import Batch, Context, Episodes, Examples, Pairing, Preprocessing, Reading, Tokenizer
 from gradlab.data.batch import size
 from gradlab.data.pictures.reader import is_picture
 from gradlab.errors import GradlabError, one_line, unknown
@@ -26,8 +28,10 @@ from gradlab.probes.recording import LossFunction, Recording, record
 from gradlab.probes.recurrence import recurrences
 from gradlab.probes.surprise import surprises
 from gradlab.run import Run
-from gradlab.tasks import Classify, Losses, Seq2Seq, Supervised, Task
+from gradlab.run.playing import check_acts, moments
+from gradlab.tasks import Classify, Language, Losses, MaskedLanguage, Seq2Seq, Supervised, Task
 from gradlab.tasks.objective import named
+from gradlab.tasks.playing.play import Play
 from gradlab.wording import counted
 
 _EXAMPLES, _TEXTS = 32, 8  # of a split, by default
@@ -60,25 +64,47 @@ def inspect_run(run: Run, inputs: Any = None, split: str | None = None, examples
         return _on_split(run, split, examples)
     if isinstance(run.preprocessing, Pairing):
         return _on_sources(run, inputs)
-    return _on_text(run, inputs) if isinstance(run.preprocessing, Context) else _on_inputs(run, inputs, examples)
+    is_language = isinstance(run.task, (Language, MaskedLanguage))
+    return _on_text(run, inputs) if is_language else _on_inputs(run, inputs, examples)
 
 
 def _on_split(run: Run, split: str | None, examples: int | None) -> Inspection:
     dataset, task = run.dataset, run.task
-    name = split or ("validation" if len(dataset.validation) else "test")
+    name = split or next((name for name in ("validation", "test") if len(dataset.split(name))), "train")
+    if isinstance(task, Play):
+        return _on_episodes(run, name, examples or _EXAMPLES)
     is_text = isinstance(run.preprocessing, Context)
     batch, rows = _some(dataset.split(name), examples or (_TEXTS if is_text else _EXAMPLES), task)
     if batch is None:
         raise GradlabError(f"{run.path} has no examples in its {name} split.")
     what = f"{counted(size(batch), 'text' if is_text else 'example')} of the {name} split"
     if not isinstance(task, Supervised):
-        seen = record(run.model, batch, loss=_mean_of, call=lambda: task.forward(run.model, batch))
+        losses = partial(_training_losses, task, run.model, batch)
+        seen = record(run.model, batch, loss=_mean_of, call=losses)
         return _inspection(seen, run.names[0], what, batch, [])
     if isinstance(task, Seq2Seq):
         return _on_pair(run, batch, what, [], None if rows is None else dataset.raw.inputs[rows[:1]])
     x, y = batch["inputs"], batch["targets"]
     pictures = np.asarray(dataset.raw.inputs[rows[:EXPLAINED]]) if rows is not None and are_pictures(x) else None
     return _of_run(run, record(run.model, x, y, _loss_of(run)), what, x, [], pictures, y)
+
+
+def _training_losses(task: Task, model: nn.Module, batch: Batch) -> list[Losses]:
+    """The loss of each objective of a task that does not compare outputs with targets."""
+    return [objective.loss(model, batch) for objective in task.objectives().values()]
+
+
+def _on_episodes(run: Run, name: str, count: int) -> Inspection:
+    """A policy on the observations of held-out episodes, which it plays."""
+    policy, episodes = check_acts(run), run.dataset.split(name)
+    if not isinstance(episodes, Episodes):
+        raise GradlabError(f"{run.path} acts in an environment: its {name} split has no examples. Use test instead.")
+    with closing(moments(run, len(episodes), render=False, split=episodes)) as played:
+        observations = [moment.observations for moment in islice(played, count)]
+    x = torch.as_tensor(np.concatenate(observations))
+    seen = record(policy, x, call=lambda: policy.act(x))
+    notes = ["The loss of a policy is that of episodes, not of observations: there is no loss, and so no gradient."]
+    return _inspection(seen, run.names[0], f"{counted(len(x), 'observation')} of the {name} episodes", x, notes)
 
 
 def _some(split: Any, count: int, task: Task) -> tuple[Batch | None, npt.NDArray[np.int64] | None]:
@@ -105,8 +131,10 @@ def _on_text(run: Run, text: Any) -> Inspection:
         notes.append(f"The text has {len(tokens):,} tokens; the model was shown the last {most}.")
     x = tokens[-most:][None]
     following = x[:, 1:]
-    loss = _loss_of(run) if following.numel() else None
-    if loss is None:
+    loss = _loss_of(run) if following.numel() and isinstance(run.task, Language) else None
+    if not isinstance(run.task, Language):
+        notes.append("No token of it is hidden: there is nothing to fill in, no loss, and so no gradient.")
+    elif loss is None:
         notes.append("One token foretells nothing that could be checked: there is no loss, and so no gradient.")
     seen = record(run.model, x, following, loss)
     return _of_run(run, seen, f"a text of {counted(x.shape[1], 'token')}", x, notes)
@@ -169,7 +197,7 @@ def _of_run(
 ) -> Inspection:
     """`pictures` are the inputs as they are in the world, where they are pictures."""
     more: dict[str, Any] = {}
-    if isinstance(run.preprocessing, Context):
+    if isinstance(run.task, Language):
         tokens, following = surprises(seen.output[0].detach(), x[0], partial(_token_text, run.tokenizer))
         more = {"tokens": tokens, "following": following}
     elif isinstance(run.task, Classify) and pictures is not None:
@@ -214,7 +242,7 @@ def _loss_of(run: Run) -> LossFunction | None:
         return None
 
     def loss(output: Tensor, y: Tensor) -> Tensor:
-        known = output[:, : y.shape[1]] if isinstance(run.preprocessing, Context) else output
+        known = output[:, : y.shape[1]] if isinstance(task, Language) else output
         total, count = task.loss(known, y)
         return total / count
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
-from gradlab.files import write_file
+from gradlab.files import REMEDY, write_file
 from gradlab.report import (
     classification,
     closing,
@@ -104,7 +104,7 @@ def write_report(run: "Run") -> Path:
     ]
     path = run.output("report.html")
     write_file(
-        path, page(" · ".join(run.names), join(parts)), f"Make room, then: gradlab resume {run.path}", TrainingError
+        path, page(" · ".join(run.names), join(parts)), f"{REMEDY}, then: gradlab resume {run.path}", TrainingError
     )
     return path
 

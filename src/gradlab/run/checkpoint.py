@@ -118,6 +118,11 @@ def steps(folder: Path) -> list[Path]:
     return sorted((path for path in folder.glob("step-*") if re.fullmatch(r"step-\d{8,}", path.name)), reverse=True)
 
 
+def step_number(path: Path) -> int:
+    """The step of a checkpoint, by the name of its folder."""
+    return int(path.name.removeprefix("step-"))
+
+
 def newest_sound(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     """The newest checkpoint without damage, and what is wrong with the newer ones."""
     complaints: list[str] = []
@@ -162,14 +167,14 @@ def unflatten(structure: Any, tensors: Weights) -> Any:
     return structure
 
 
-def copied(nested: Any, place: torch.device | str = "cpu") -> Any:
+def copy_tensors(nested: Any, place: torch.device | str = "cpu") -> Any:
     """The same nesting with every tensor copied to a device, apart from the live one."""
     if isinstance(nested, Tensor):
         return nested.detach().to(place, copy=True)
     if isinstance(nested, dict):
-        return {k: copied(v, place) for k, v in nested.items()}
+        return {k: copy_tensors(v, place) for k, v in nested.items()}
     if isinstance(nested, (list, tuple)):
-        return [copied(v, place) for v in nested]
+        return [copy_tensors(v, place) for v in nested]
     return nested
 
 
@@ -184,6 +189,8 @@ def rng_state(device: torch.device) -> dict[str, str]:
 
 
 def set_rng_state(states: dict[str, str], device: torch.device) -> None:
+    if "cpu" not in states:
+        raise ValueError("It has no state of the random numbers of the CPU.")
     setters: dict[str, Callable[[Tensor], None]] = {
         "cpu": torch.set_rng_state,
         "cuda": lambda s: torch.cuda.set_rng_state(s, device),

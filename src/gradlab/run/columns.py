@@ -146,7 +146,7 @@ def effect_of(run: "Run", column: str) -> Effect:
     return Effect(
         column=column,
         kind=described.kind,
-        values=[_shown(described, value) for value in values],
+        values=[_shown(described, float(value)) for value in values],
         predictions={name: [mean[name] for mean in means] for name in (means[0] if means else ())},
         missing=_mean_prediction(run, _replaced(sample.inputs, place, np.nan)) if gaps else {},
         seen=[_shown(described, value) for value in known.tolist()],
@@ -173,7 +173,7 @@ def _sample(run: "Run", most: int) -> _Sample:
         raise GradlabError(f"{run.path} has held out no examples to evaluate on (data.test, data.validation).")
     examples: Examples = run.dataset.split(split).sample(most)
     inputs = np.asarray(run.dataset.raw.inputs[examples.rows])
-    return _Sample(split, examples, inputs.astype(np.float64) if inputs.dtype == np.longdouble else inputs)
+    return _Sample(split, examples, inputs)
 
 
 def _affordable(run: "Run", columns: int) -> tuple[int, int]:
@@ -215,18 +215,21 @@ def _mean_prediction(run: "Run", inputs: Array) -> dict[str, float]:
     return {name: means[0]} if len(means) == 1 else {f"{name} {i}": mean for i, mean in enumerate(means)}
 
 
-def _quantiles(known: Array) -> list[float]:
-    """Values that occur, as many in each part of the column as it has examples; the rarest ends are left out."""
+def _quantiles(known: Array) -> list[np.generic]:
+    """Values that occur, as many in each part of the column as it has examples; the rarest ends are left out.
+
+    They keep the type of the column: no float has all 64-bit integers.
+    """
     distinct = np.unique(known)
     if len(distinct) > _GRID:
         distinct = np.unique(np.quantile(known, np.linspace(0.01, 0.99, _GRID), method="nearest"))
-    return [float(value) for value in distinct]
+    return list(distinct)
 
 
-def _common(codes: Array) -> list[float]:
+def _common(codes: Array) -> list[np.generic]:
     """The most frequent categories first."""
     distinct, counts = np.unique(codes, return_counts=True)
-    return [float(value) for value in distinct[np.argsort(-counts, kind="stable")][:_CATEGORIES]]
+    return list(distinct[np.argsort(-counts, kind="stable")][:_CATEGORIES])
 
 
 def _described(raw: Raw, name: str) -> Column:

@@ -35,7 +35,8 @@ from gradlab.data.dataset import split_size
 from gradlab.diagnosis.finding import Finding
 from gradlab.errors import GradlabError, TrainingError, notice
 from gradlab.files import (
-    MAKE_ROOM,
+    ANOTHER_PLACE,
+    REMEDY,
     Damaged,
     FolderSums,
     check_content,
@@ -88,7 +89,7 @@ class RunFiles:
             "data.json": json_text(describe(dataset)) + "\n",
             **dataset.preprocessing.files(),
         }
-        with write_folder(path, advice="Make room there, or name another folder: --out FOLDER.") as folder:
+        with write_folder(path, advice=f"{REMEDY}, or name another folder: --out FOLDER.") as folder:
             for name, text in texts.items():
                 (folder / name).write_bytes(text.encode())
             for code in codes:
@@ -108,7 +109,7 @@ class RunFiles:
         recipe = shlex.quote(str(self.path / RUN_RECIPE))
         return f"Bring back a copy of it, or train again: gradlab train {recipe} --out FOLDER"
 
-    def write_json(self, name: str, content: Any, advice: str = MAKE_ROOM) -> None:
+    def write_json(self, name: str, content: Any, advice: str = ANOTHER_PLACE) -> None:
         """Put the content in place of what a file holds, and its sum in place of the old one."""
         with self.sums.new_file(name, advice, TrainingError) as new:
             new.write_text(json_text(content) + "\n")
@@ -172,7 +173,7 @@ class RunFiles:
 
     def conclude(self, figures: Mapping[str, Any]) -> None:
         """Write the final figures: the run is finished."""
-        advice = f"Make room, then: {self.resume_command}"
+        advice = f"{REMEDY}, then: {self.resume_command}"
         self.sums.add([_METRICS], advice, TrainingError)
         self.write_json(_RESULT, figures, advice)
 

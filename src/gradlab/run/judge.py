@@ -8,11 +8,14 @@ features/SHA256SUMS             of these
 
 from pathlib import Path
 
+from torch import Tensor
+
 from gradlab.errors import GradlabError, TrainingError, one_line
-from gradlab.files import check_sums, json_text, read_json, write_folder, write_sums
+from gradlab.files import Damaged, check_sums, json_text, read_json, write_folder, write_sums
 from gradlab.files.formats import FeaturesFile
 from gradlab.files.tensors import load_tensors, save_tensors
 from gradlab.specs import Spec
+from gradlab.tasks.finite import not_finite
 from gradlab.tasks.generative import Judge
 from gradlab.tasks.generative.features import feature_network
 
@@ -34,10 +37,20 @@ def read_judge(folder: Path, spec: Spec, most: int) -> Judge | None:
     if not folder.exists():
         return None
     check_sums(folder, {_NETWORK, _TRAINING, _KIND})
-    kind = read_json(folder / _KIND, FeaturesFile)["kind"]
-    network = feature_network(kind, spec)
+    described = read_json(folder / _KIND, FeaturesFile)
+    network = feature_network(described["kind"], spec)
     try:
-        network.load_state_dict(load_tensors(folder / _NETWORK))
+        network.load_state_dict(_load_finite(folder / _NETWORK))
     except RuntimeError as error:
         raise GradlabError(f"{folder / _NETWORK} does not fit the data of its run. {one_line(error)}") from None
-    return Judge(kind, network, load_tensors(folder / _TRAINING)["features"], most)
+    features = _load_finite(folder / _TRAINING).get("features")
+    if features is None or features.shape[1:] != (described["dimension"],):
+        raise Damaged(folder / _TRAINING, f"it has no features of {described['dimension']} numbers")
+    return Judge(described["kind"], network, features, most)
+
+
+def _load_finite(path: Path) -> dict[str, Tensor]:
+    tensors = load_tensors(path)
+    for name in not_finite(tensors):
+        raise Damaged(path, f"{name} is not finite")
+    return tensors

@@ -1,6 +1,6 @@
 """A trained policy at play: episode after episode, with what is seen of it."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Moment:
-    """One step of an episode: what was seen before it, and the sum of rewards and the steps after it.
+    """One step of an episode: the observation and frame before it, and the sum of rewards and the steps after it.
 
     Where an episode is over, environments that are drawn as text show its end too.
     """
 
     episode: int
+    observations: Array
     frames: list[Array | str]
     total: float
     length: int
@@ -43,12 +44,14 @@ def check_acts(run: "Run") -> Policy:
 
 
 @torch.no_grad()
-def moments(run: "Run", episodes: int, seed: int, render: bool) -> Iterator[Moment]:
+def moments(
+    run: "Run", episodes: int, seed: int = 0, *, render: bool, split: Episodes | None = None
+) -> Generator[Moment, None, None]:
     """Greedy episodes, each from a seed of its own that no training has; by default those of the test split.
 
     With `render` each moment has a frame: a picture, or text.
     """
-    policy, split = check_acts(run), run.dataset.test
+    policy, split = check_acts(run), split or run.dataset.test
     assert isinstance(split, Episodes)
     device = next((p.device for p in policy.parameters()), torch.device("cpu"))
     copy: Any = split.open(1, render=render)
@@ -60,11 +63,11 @@ def moments(run: "Run", episodes: int, seed: int, render: bool) -> Iterator[Mome
                     frames = [copy.render()] if render else []
                     actions = in_bounds(policy.act(torch.as_tensor(observed, device=device)), copy.actions)
                     step = check_step(copy.step(actions), split.env.name)
-                    observed, total = step.observations, total + float(step.rewards[0])
+                    before, observed, total = observed, step.observations, total + float(step.rewards[0])
                     over = bool(step.over[0]) or length == LONGEST
                     if over and frames and isinstance(frames[0], str):
                         frames.append(copy.render())
-                    yield Moment(episode, frames, total, length, over)
+                    yield Moment(episode, before, frames, total, length, over)
                     if over:
                         break
     finally:

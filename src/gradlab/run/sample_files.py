@@ -12,14 +12,14 @@ from pathlib import Path
 import torch
 
 from gradlab.errors import TrainingError, notice
-from gradlab.files import SUMS, Damaged, FolderSums, delete, write_errors
+from gradlab.files import REMEDY, SUMS, Damaged, FolderSums, delete, write_errors
 from gradlab.files.tensors import load_tensors, save_tensors
 from gradlab.run.samples import Drawn
 
 
 def write_samples(folder: Path, step: int, drawn: Drawn) -> None:
     """Keep what was drawn after so many steps."""
-    advice = f"Make room, then: gradlab resume {folder.parent}"
+    advice = f"{REMEDY}, then: gradlab resume {folder.parent}"
     tensors = {"x": torch.from_numpy(drawn.x).float()}
     if drawn.y is not None:
         tensors["y"] = torch.from_numpy(drawn.y)

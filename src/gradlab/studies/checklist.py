@@ -190,6 +190,8 @@ def inputs_matter(experiment: Experiment, short: "_Short") -> Check:
     if short.diverged:
         return Check(name=name, state="skipped", measured="training diverged before it could be judged")
     blank = _Short.of(experiment, blank=True)
+    if blank.diverged:
+        return Check(name=name, state="skipped", measured="training on zeros diverged, and cannot be compared")
     gains = np.subtract(blank.losses, short.losses)
     error = gains.std(ddof=1) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
     measured = f"loss {number(short.loss)} after {counted(short.steps, 'step')}, {number(blank.loss)} when fed zeros"

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from gradlab.errors import GradlabError, TrainingError
-from gradlab.files import clear_leftovers, json_text, read_json, refuse_links, write_file, write_folder, write_json
+from gradlab.files import (
+    REMEDY,
+    clear_leftovers,
+    json_text,
+    read_json,
+    refuse_links,
+    write_file,
+    write_folder,
+    write_json,
+)
 from gradlab.files.formats import Study
 from gradlab.recipe import Recipe, flat
 from gradlab.report.markup import Html
@@ -19,7 +28,7 @@ from gradlab.wording import as_typed
 
 _MISSING = "nothing"
 _ELSEWHERE = "Name another folder: --out FOLDER."
-_AGAIN = "Make room, and start again."
+_AGAIN = f"{REMEDY}, and start again."
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from gradlab.registry import Part
 from gradlab.tasks import Task
 from gradlab.training import driver
 from gradlab.training.experiment import Experiment
-from gradlab.training.loop import Progress, Training
+from gradlab.training.loop import Training
 from gradlab.training.observers import Line, Observer
 from gradlab.training.plan import Plan
+from gradlab.training.progress import Progress
 
 
 class History(Observer):

@@ -19,8 +19,10 @@ def text_scores(texts: Sequence[str], references: Sequence[str]) -> dict[str, fl
 
 
 def signatures() -> dict[str, str]:
-    """How exactly sacrebleu computes each figure; they are there once a figure was computed."""
-    return {name: str(metric.get_signature()) for name, metric in corpus_metrics().items() if metric.num_refs > 0}
+    """How exactly sacrebleu computes each figure; empty before the first, since they state the number of references."""
+    return {
+        name: str(metric.get_signature()) for name, metric in corpus_metrics().items() if hasattr(metric, "num_refs")
+    }
 
 
 @cache

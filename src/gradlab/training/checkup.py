@@ -72,6 +72,7 @@ class Checkup(Observer):
         self.before: dict[str, Tensor] = {}
         self.logged = -1
         self.verdict: Verdict | None = None
+        self.concluded = False
         self.fault: str | None = None
 
     @property
@@ -79,7 +80,8 @@ class Checkup(Observer):
         return self.verdict.findings if self.verdict else []
 
     def snapshot(self) -> dict[str, Any]:
-        self._save()
+        if not self.concluded:  # a run that goes on from its end concludes again
+            self._save()
         waits = {"waits": asdict(self.waits)} if self.waits is not None else {}
         return {"fault": self.fault} if self.fault else {**self.saved, **waits}
 
@@ -178,6 +180,8 @@ class Checkup(Observer):
             return
         from gradlab.diagnosis.advising import advise  # after the training, which should not wait for the rules
 
+        self._save()
+        self.concluded = True
         self.source.last_weights(training.layers)
         if progress.ended != "diverged":
             self.source.record.classes = recognised(training)

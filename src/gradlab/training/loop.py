@@ -8,9 +8,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from gradlab import parallel
 from gradlab.data import Batch, Epochs, Examples, Stream
 from gradlab.errors import NumericalError, TrainingError
-from gradlab.run.checkpoint import Checkpoint, Weights, copied, rng_state, set_rng_state
+from gradlab.run.checkpoint import Checkpoint, Weights, copy_tensors, rng_state, set_rng_state
 from gradlab.tasks import Task, evaluate
 from gradlab.tasks.finite import check_losses, not_finite
 from gradlab.tasks.objective import with_sum
@@ -32,35 +32,15 @@ from gradlab.training.observers import Observer, restore_observers, snapshots
 from gradlab.training.optimizers import ClosureOptimizer, Parameters
 from gradlab.training.plan import Plan
 from gradlab.training.players import Groups, make_players, make_step
+from gradlab.training.progress import Progress
 from gradlab.training.replay_check import ReplayDiffers
 from gradlab.training.requests import Request, What
-from gradlab.training.schedules import Trace, schedules
+from gradlab.training.schedules import schedules
 from gradlab.training.step import Step, Stepped, frozen_at, gradient_norm, learns_without_gradients
 from gradlab.training.streams import make_stream, read
 from gradlab.training.together import drawn, part_of
 
 _HOST = torch.device("cpu")
-
-Ended = Literal["", "finished", "patience", "interrupted", "diverged"]
-
-
-@dataclass
-class Progress:
-    """Where a training stands: numbers alone, saved in every checkpoint."""
-
-    step: int = 0
-    seconds: float = 0.0
-    # Sum and count of each training loss since the last log line: added in the order of the steps whenever they are
-    # added, so that a checkpoint in mid-window changes no bit of the line.
-    window: dict[str, list[float]] = field(default_factory=dict)
-    best_step: int = 0
-    best: dict[str, float] = field(default_factory=dict)
-    evaluations_since_best: int = 0
-    trace: dict[str, float] = field(default_factory=dict)
-    """What the schedule has made of the evaluations."""
-    lr: float | None = None
-    """The learning rate that was asked for while it ran, in place of the plan's."""
-    ended: Ended = ""
 
 
 class Training:
@@ -162,6 +142,9 @@ class Training:
         except NumericalError:
             progress.ended = "diverged"
             raise
+        except BaseException:
+            progress.ended = ""  # an observer that fails at the last step leaves it to be made again
+            raise
         finally:
             self._end()
         if self.best_weights is not None:
@@ -186,7 +169,7 @@ class Training:
         if self.rate is not None:
             return self.rate(step)
         base = self.plan.lr if self.progress.lr is None else self.progress.lr
-        return base * self.schedule(step) * self.progress.trace.get("factor", 1.0)
+        return base * self.schedule(step) * self.progress.trace.factor
 
     def request(self, what: What, value: float | None = None) -> None:
         """Ask, from anywhere and at any time: `request("stop")`, `"evaluate"`, `"save"`, or `request("lr", 1e-4)`.
@@ -356,7 +339,7 @@ class Training:
                 with self.evaluated_weights():
                     self.best_weights = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
         cost = -value if criterion.higher_is_better else value
-        progress.trace = asdict(self.schedule.follow(cost, Trace(**progress.trace)))  # type: ignore[arg-type]
+        progress.trace = self.schedule.follow(cost, progress.trace)
         line = self._emit("validation", figures)
         if self.plan.patience is not None and progress.evaluations_since_best >= self.plan.patience:
             progress.ended = "patience"
@@ -421,10 +404,10 @@ class Training:
         progress.seconds = time.perf_counter() - self.began
         return Checkpoint(
             step=progress.step,
-            model=copied(self.model.state_dict(), place),
-            optimizer=copied(self._beside(), place),
+            model=copy_tensors(self.model.state_dict(), place),
+            optimizer=copy_tensors(self._beside(), place),
             state={"progress": asdict(progress), "rng": rng_state(self.device)},
-            best=self._other_weights(place),
+            best=self._chosen_weights(place),
             masks=self.masks,
         )
 
@@ -438,12 +421,12 @@ class Training:
         kept = {"stream": self.stream.snapshot(), "observers": snapshots(self.observers)}
         return {**beside, **{name: state for name, state in kept.items() if state}}
 
-    def _other_weights(self, place: torch.device) -> Weights | None:
+    def _chosen_weights(self, place: torch.device) -> Weights | None:
         """The weights that the run would end with here, unless they are those that its next step starts from."""
         if self.average is None:
-            return copied(self.best_weights, place) if self.progress.best_step != self.progress.step else None
+            return copy_tensors(self.best_weights, place) if self.progress.best_step != self.progress.step else None
         with self.average.in_use():
-            weights: Weights = copied(self.best_weights or self.model.state_dict(), place)
+            weights: Weights = copy_tensors(self.best_weights or self.model.state_dict(), place)
         return weights
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -459,7 +442,7 @@ class Training:
         self.stream.restore(beside.get("stream", {}))
         restore_observers(self.observers, beside.get("observers", {}))
         set_rng_state(checkpoint.state["rng"], self.device)
-        self.progress = Progress(**checkpoint.state["progress"])
+        self.progress = Progress.read(checkpoint.state["progress"])
         if self.progress.ended == "interrupted":
             self.progress.ended = ""
         if self.progress.best and self.plan.keep == "best":

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradlab.errors import TrainingError
-from gradlab.files import clear_leftovers, json_text, remove, write_errors, write_file
+from gradlab.files import REMEDY, clear_leftovers, json_text, remove, write_errors, write_file
 from gradlab.run import checkpoint
 from gradlab.run.log import read_lines
 
@@ -143,7 +143,7 @@ class Checkpoints(Observer):
         clear_leftovers(self.folder)  # of a process that was killed while it saved
         # Newer checkpoints than the one resumed from are damaged, or their metrics would be written twice.
         for path in checkpoint.steps(self.folder):
-            if int(path.name.removeprefix("step-")) > training.progress.step:
+            if checkpoint.step_number(path) > training.progress.step:
                 remove(path)
         self._prune()
         self.saved = training.progress.step
@@ -210,7 +210,8 @@ class Checkpoints(Observer):
         advice = f"The checkpoint of step {taken.step} is lost; {last}. {_go_on(self.folder)}"
         with write_errors(self.folder, advice, TrainingError):
             checkpoint.write(self.folder, taken, advice=advice, kind=TrainingError)
-            self.saved = taken.step
+        self.saved = taken.step
+        with write_errors(self.folder, _go_on(self.folder), TrainingError):
             self._prune()
 
     def _prune(self) -> None:
@@ -219,7 +220,7 @@ class Checkpoints(Observer):
 
 
 def _go_on(path: Path) -> str:
-    return f"Make room, then: gradlab resume {path.parent}"
+    return f"{REMEDY}, then: gradlab resume {path.parent}"
 
 
 def keep_lines_until(path: Path, step: int) -> None:

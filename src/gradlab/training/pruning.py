@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from gradlab.data.hashing import key
 from gradlab.errors import GradlabError, notice
 from gradlab.run import Run
-from gradlab.run.checkpoint import Weights, copied
+from gradlab.run.checkpoint import Weights, copy_tensors
 from gradlab.run.folder import BRING_BACK
 from gradlab.run.start import Start
 from gradlab.training.experiment import Experiment, drawn_model
@@ -88,13 +88,13 @@ class Pruner:
 
     def initial(self) -> Weights:
         """All weights of the run before its first step: as its recipe and seed draw them, or those it began with."""
-        weights: Weights = copied(self.experiment.model.state_dict())
+        weights: Weights = copy_tensors(self.experiment.model.state_dict())
         return weights
 
     def anew(self) -> Weights:
         """Weights before a first step as the recipe would draw them with another seed."""
         e = self.experiment
-        weights: Weights = copied(drawn_model(e.recipe, e.dataset, e.task, key(e.plan.seed, _ANEW)).state_dict())
+        weights: Weights = copy_tensors(drawn_model(e.recipe, e.dataset, e.task, key(e.plan.seed, _ANEW)).state_dict())
         return weights
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gradlab import parallel
 from gradlab.diagnosis.record import MISSED, Classes, Recognised
-from gradlab.run.checkpoint import copied
+from gradlab.run.checkpoint import copy_tensors
 from gradlab.tasks import evaluate, tasks
 from gradlab.tasks.classify import Classify
 from gradlab.tasks.metrics import auroc, by_class, viewed
@@ -57,7 +57,7 @@ def _kept_weights(training: Training) -> Iterator[None]:
         with nullcontext() if training.average is None else training.average.in_use():
             yield
         return
-    current = copied(training.model.state_dict())
+    current = copy_tensors(training.model.state_dict())
     training.model.load_state_dict(training.best_weights)
     try:
         yield

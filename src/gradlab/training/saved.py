@@ -13,19 +13,19 @@ from torch import nn
 from gradlab import owners, parallel, process
 from gradlab.data.tables.leaks import Leak
 from gradlab.errors import GradlabError, Interrupted, TrainingError, notice, one_line
-from gradlab.files import check_content
 from gradlab.models.cost import parameter_count
 from gradlab.run import Run
-from gradlab.run.checkpoint import newest_sound, steps
+from gradlab.run.checkpoint import newest_sound, step_number, steps
 from gradlab.tasks import Generative, Supervised, Task, compare, evaluate
 from gradlab.tasks.baseline_comparison import compare_with_baselines
 from gradlab.tasks.finite import check_losses
 from gradlab.tasks.task import has_targets
 from gradlab.training.checkup import Checkup
 from gradlab.training.features import prepare_judge
-from gradlab.training.loop import Progress, Training
+from gradlab.training.loop import Training
 from gradlab.training.observers import Checkpoints, MetricsLog, Observer
 from gradlab.training.plan import Plan
+from gradlab.training.progress import check_progress
 from gradlab.training.sample_log import SampleLog
 from gradlab.training.streams import read
 from gradlab.training.tensorboard import TensorBoard
@@ -73,7 +73,8 @@ def train_into(
     ]
     first = parallel.rank() == 0
     watching = [*observers, *([checkup] if checkup else []), *keepers] if first else []
-    with owners.telling(), run.locked() if first else nullcontext(), build(observers=watching) as training:
+    locked = run.locked() if first else nullcontext()
+    with resumable(run), owners.telling(), locked, build(observers=watching) as training:
         _restore(training, run)
         parallel.first(run.begin)
         with _at_work(run):
@@ -88,16 +89,34 @@ def train_into(
 
 
 @contextmanager
+def resumable(run: Run) -> Iterator[None]:
+    """An interrupt outside of the training loop says what of the run is saved, and how to go on with it."""
+    try:
+        yield
+    except (KeyboardInterrupt, Exception) as error:
+        # Some libraries turn an interrupt into an error of their own.
+        if isinstance(error, GradlabError) or not (isinstance(error, KeyboardInterrupt) or process.interrupt.raised):
+            raise
+        raise Interrupted(f"Interrupted. {describe_saved(run)} Go on with: {run.resume_command}") from None
+
+
+def describe_saved(run: Run) -> str:
+    """A sentence on what a run that ends early leaves."""
+    if (run.path / "result.json").exists():
+        return "The training is finished and its result is saved."
+    saved = steps(run.checkpoints)
+    return f"The checkpoint of step {step_number(saved[0])} is kept." if saved else "No checkpoint had been saved."
+
+
+@contextmanager
 def _at_work(run: Run) -> Iterator[None]:
     """What fails meanwhile fails in a training that has begun; for one's own code with its line, and how to go on."""
     try:
         yield
     except Exception as error:
         if message := owners.blame(error):
-            saved = [int(path.name.removeprefix("step-")) for path in steps(run.checkpoints)]
-            kept = f"The checkpoint of step {saved[0]} is kept" if saved else "No checkpoint had been saved"
             again = f"{run.resume_command} --changed-code"
-            raise TrainingError(f"{message} {kept}. When that is mended: {again}") from error
+            raise TrainingError(f"{message} {describe_saved(run)} When that is repaired: {again}") from error
         if isinstance(error, GradlabError) and error.exit_code == GradlabError.exit_code:
             raise TrainingError(str(error)) from error
         raise
@@ -111,10 +130,10 @@ def _restore(training: Training, run: Run) -> None:
         notice(f"{complaint} Going on from {f'step {checkpoint.step}' if checkpoint else 'the beginning'} instead.")
     if checkpoint is not None:
         where = run.checkpoints / checkpoint.folder
-        check_content(checkpoint.state.get("progress"), Progress, where / "state.json")
+        check_progress(checkpoint.state.get("progress"), checkpoint.step, where / "state.json")
         try:
             training.restore(checkpoint)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise GradlabError(f"{where} does not fit its recipe. {one_line(error)}") from None
 
 

@@ -3,7 +3,9 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
 
 from gradlab.errors import GradlabError
 from gradlab.registry import Count, Fraction, Natural, Positive, Registry
@@ -34,9 +36,11 @@ class Schedule:
 class Trace:
     """What a schedule has made of the evaluations: a factor of the rate, the loss to beat, and how many did not."""
 
-    factor: float = 1.0
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    factor: Annotated[float, Field(ge=0)] = 1.0
     loss: float = math.inf
-    evaluations: int = 0
+    evaluations: Natural = 0
 
 
 schedules: Registry[Schedule] = Registry("schedule", makes=Schedule)

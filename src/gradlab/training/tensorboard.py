@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradlab.errors import GradlabError, TrainingError
-from gradlab.files import write_errors
+from gradlab.files import REMEDY, write_errors
 from gradlab.training.loop import Training
 from gradlab.training.observers import Line, Observer
 
@@ -50,7 +50,7 @@ class TensorBoard(Observer):
                 self.writer.close()
 
     def _errors(self) -> Any:
-        return write_errors(self.folder, f"Make room, then: gradlab resume {self.folder.parent}", TrainingError)
+        return write_errors(self.folder, f"{REMEDY}, then: gradlab resume {self.folder.parent}", TrainingError)
 
 
 def scalars(line: Line) -> Iterator[tuple[str, float]]:

@@ -1,4 +1,5 @@
 import gzip
+import math
 import struct
 import tracemalloc
 
@@ -151,6 +152,14 @@ def test_a_missing_file_or_folder_is_named(folder, tmp_path):
         dataset(path)
     with pytest.raises(GradlabError, match="nowhere is not a folder"):
         dataset(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("label", [math.nan, math.inf, -math.inf, 0.5, -1.0, 10.0])
+def test_label_that_is_no_class_is_refused_without_a_warning(folder, label):
+    path = folder()
+    (path / "t10k-labels-idx1-ubyte").write_bytes(idx(np.array([label, 1, 2, 3, 4, 5]), ">f8"))
+    with pytest.raises(GradlabError, match=f"has a label {label:g}, but there are 10 classes"):
+        dataset(path)
 
 
 def test_a_label_beyond_the_classes_is_named(folder):

@@ -163,6 +163,28 @@ def test_a_target_may_be_said_to_be_numbers_or_categories(read_table):
     assert read_table(content, categories=["y"]).classes == ["1", "1.0", "2"]
 
 
+def test_columns_without_a_value_are_left_out_with_a_note(read_table):
+    content = table(20, x=lambda i: i % 7, empty=lambda i: "", unknown=lambda i: ["NA", "?"][i % 2])
+    raw = read_table(content)
+    assert raw.features == ["x"]
+    assert raw.notes == [f"Left out {name!r}: no value in any row." for name in ("empty", "unknown")]
+    assert raw.reader.read("3").values.tolist() == [[3]]
+
+
+@pytest.mark.parametrize(
+    "requested",
+    [
+        {"keep": ["x"]}, {"numbers": ["x"]}, {"categories": ["x"]}, {"group": "x"}, {"time": "x"},
+        {"missing": "refuse"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_column_without_a_value_is_refused_where_something_is_requested_of_it(read_table, requested):
+    content = table(20, x=lambda i: "", z=lambda i: i % 7)
+    with pytest.raises(GradlabError, match="column 'x' has no value in any row"):
+        read_table(content, **requested)
+
+
 @pytest.mark.parametrize("make", [lambda i: i / 2, lambda i: "ab"[i % 2], lambda i: i % 3])
 def test_rows_without_a_target_are_left_out_with_a_note(read_table, make):
     content = table(20, x=lambda i: i + 0.5, y=lambda i: ["", "NAN"][i % 2] if i in (3, 8) else make(i))

@@ -1,16 +1,12 @@
 """Money, percent and European numbers, through the file and through the command line."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cli_helpers import check_refused, gradlab
 from hypothesis import given
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "cli"))
-
-from cli_helpers import check_refused, gradlab
 
 import gradlab.data.tables.records as records
 from gradlab.data.tables.csv_files import csv

@@ -67,10 +67,11 @@ def _read(source: str, path: str | None, classes: list[str]) -> Raw:
     for x, y in zip(images, labels, strict=True):
         if x.ndim != 3 or 0 in x.shape or x.shape[1:] != images[0].shape[1:] or y.shape != x.shape[:1]:
             raise GradlabError(f"{folder}: images of shape {x.shape} and labels of shape {y.shape} do not go together.")
-    targets = np.concatenate(labels).astype(np.int64)
-    if not 0 <= targets.min() <= targets.max() < len(classes):
-        bad = targets.min() if targets.min() < 0 else targets.max()
-        raise GradlabError(f"{folder} has a label {bad}, but there are {len(classes)} classes (from 0).")
+    values = np.concatenate(labels)  # the format has real numbers too, NaN among them
+    bad = values[~np.isin(values, np.arange(len(classes)))]
+    if len(bad):
+        raise GradlabError(f"{folder} has a label {bad[0]:g}, but there are {len(classes)} classes (from 0).")
+    targets = values.astype(np.int64)
     inputs = np.concatenate(images)[:, None]
     # Bytes tell what white is; of other numbers nobody knows.
     reader = ArrayReader(inputs.shape[1:]) if inputs.dtype == np.uint8 else None

@@ -222,6 +222,10 @@ class _Conversion:
         if name in self.settings["drop"]:
             return survey.column(survey.kind(), "left out", "as asked for")
         forced = name in self.settings["numbers"] or name in self.settings["categories"]
+        named = [*self.settings["keep"], self.settings["target"], self.settings["group"], self.settings.get("time")]
+        if survey.present == 0 and self.settings["missing"] == "fill" and not forced and name not in named:
+            self.notes.append(f"Left out {name!r}: no value in any row.")
+            return survey.column(survey.kind(), "left out", "no value in any row")
         kind: Kind = "number" if name in self.settings["numbers"] else survey.kind()
         if name in self.settings["categories"] or name == self.settings["group"]:
             kind = "category"
