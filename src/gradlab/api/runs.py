@@ -11,7 +11,8 @@ from torch import nn
 from gradlab import owners, parallel
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
-from gradlab.recipes import find
+from gradlab.recipes.keys import complete_changes
+from gradlab.recipes.request import TrainingRequest
 from gradlab.run import Run, open_run
 from gradlab.run.folder import new_path
 from gradlab.training import experiment
@@ -31,10 +32,11 @@ Files = str | Path | Sequence[str | Path] | None
 
 
 def train(
-    recipe: str | Path | Recipe,
+    recipe: str | Path | Recipe | None = None,
     overrides: Mapping[str, Any] | None = None,
     *,
     data: str | Path | None = None,
+    target: str | None = None,
     code: Files = None,
     out: str | Path | None = None,
     device: str = "auto",
@@ -46,6 +48,10 @@ def train(
 
     run = gl.train("digits-mlp", {"model.hidden": [256, 256], "train.epochs": 10})
     run.test["accuracy"]
+    gl.train("houses.csv", target="price")
+
+    In place of a recipe there may be a file or folder of data: their kind says which recipe. A key may be short, such
+    as "epochs", where only one part of the recipe has it.
 
     With `from_run`, the model starts from the weights of a finished classifier, with a new last layer if its classes
     are others. `freeze` are parts of the model that stay as they are; "trunk" is all but the last layer.
@@ -55,7 +61,7 @@ def train(
     """
     _load_code(code)
     with parallel.joined():
-        prepared = prepare(recipe, overrides, data=data, device=device, from_run=from_run, freeze=freeze)
+        prepared = prepare(recipe, overrides, data=data, target=target, device=device, from_run=from_run, freeze=freeze)
         run = start(prepared, out, observers)
         if parallel.rank() == 0:
             tell(run.findings or [])
@@ -63,26 +69,31 @@ def train(
 
 
 def prepare(
-    recipe: str | Path | Recipe,
+    recipe: str | Path | Recipe | None = None,
     overrides: Mapping[str, Any] | None = None,
     *,
     data: str | Path | None = None,
+    target: str | None = None,
     device: str = "auto",
     from_run: str | Path | Run | None = None,
     freeze: str | Sequence[str] | None = None,
 ) -> Experiment:
     """Everything of a training but the training: data read, model built, all of it checked."""
     place = find_device(device)
-    chosen = recipe if isinstance(recipe, Recipe) else find(str(recipe), place.type)
     named = {
-        "data.path": None if data is None else str(data),
+        "data.target": target,
         "train.from_run": str(from_run.path if isinstance(from_run, Run) else from_run) if from_run else None,
         "train.freeze": freeze if freeze is None or isinstance(freeze, str) else list(freeze),
     }
     # Last, since another source or model that is named drops the values of the one it replaces.
     changes = dict(overrides or {})
     changes |= {key: value for key, value in named.items() if value is not None and key not in changes}
-    return Experiment.of(chosen.override(changes), place)
+    path = None if data is None else str(data)
+    if isinstance(recipe, Recipe):
+        changes = complete_changes(recipe, changes if path is None else {**changes, "data.path": path})
+        return Experiment.of(recipe.override(changes), place)
+    request = TrainingRequest.complete(None if recipe is None else str(recipe), changes, path)
+    return Experiment.of(request.recipe(place.type), place)
 
 
 def start(prepared: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:

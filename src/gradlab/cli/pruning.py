@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from gradlab.cli.output import console, figures_table, print_json, say, table
-from gradlab.cli.studies import going_on, show_folder, where
-from gradlab.cli.training import CodeFiles, Device, Flag, Json, MovedData, Plain, progress, show_findings
+from gradlab.cli.studies import going_on, show_folder
+from gradlab.cli.training import CodeFiles, Device, Flag, Json, MovedData, Plain, progress, show_findings, where
 from gradlab.errors import GradlabError
 from gradlab.wording import counted, duration, name_of, number, percent
 
