@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 from gradlab import owners, parallel
+from gradlab.data import sources
+from gradlab.data.frames import data_path, is_frame, typed_categories
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.recipes.keys import complete_changes
@@ -27,15 +29,17 @@ if TYPE_CHECKING:
     from gradlab.studies.pruning import Pruned
     from gradlab.studies.tickets import Tickets
 
+Data = Any
+"""A path, or a frame of pandas, polars or pyarrow, which is kept in the cache."""
 Files = str | Path | Sequence[str | Path] | None
 """Python files of one's own, which are run: what they register can then be named."""
 
 
 def train(
-    recipe: str | Path | Recipe | None = None,
+    recipe: str | Path | Recipe | Any = None,
     overrides: Mapping[str, Any] | None = None,
     *,
-    data: str | Path | None = None,
+    data: Data = None,
     target: str | None = None,
     code: Files = None,
     out: str | Path | None = None,
@@ -50,8 +54,8 @@ def train(
     run.test["accuracy"]
     gl.train("houses.csv", target="price")
 
-    In place of a recipe there may be a file or folder of data: their kind says which recipe. A key may be short, such
-    as "epochs", where only one part of the recipe has it.
+    In place of a recipe there may be a file or folder of data, or a frame of pandas, polars or pyarrow: their kind says
+    which recipe. A key may be short, such as "epochs", where only one part of the recipe has it.
 
     With `from_run`, the model starts from the weights of a finished classifier, with a new last layer if its classes
     are others. `freeze` are parts of the model that stay as they are; "trunk" is all but the last layer.
@@ -69,10 +73,10 @@ def train(
 
 
 def prepare(
-    recipe: str | Path | Recipe | None = None,
+    recipe: str | Path | Recipe | Any = None,
     overrides: Mapping[str, Any] | None = None,
     *,
-    data: str | Path | None = None,
+    data: Data = None,
     target: str | None = None,
     device: str = "auto",
     from_run: str | Path | Run | None = None,
@@ -85,15 +89,26 @@ def prepare(
         "train.from_run": str(from_run.path if isinstance(from_run, Run) else from_run) if from_run else None,
         "train.freeze": freeze if freeze is None or isinstance(freeze, str) else list(freeze),
     }
+    if is_frame(recipe):
+        recipe, data = None, recipe
     # Last, since another source or model that is named drops the values of the one it replaces.
     changes = dict(overrides or {})
     changes |= {key: value for key, value in named.items() if value is not None and key not in changes}
-    path = None if data is None else str(data)
+    changes = {key: data_path(value) if is_frame(value) else value for key, value in changes.items()}
+    path = data_path(data)
     if isinstance(recipe, Recipe):
-        changes = complete_changes(recipe, changes if path is None else {**changes, "data.path": path})
-        return Experiment.of(recipe.override(changes), place)
-    request = TrainingRequest.complete(None if recipe is None else str(recipe), changes, path)
-    return Experiment.of(request.recipe(place.type), place)
+        chosen = recipe.override(complete_changes(recipe, changes if path is None else {**changes, "data.path": path}))
+    else:
+        chosen = TrainingRequest.complete(None if recipe is None else str(recipe), changes, path).recipe(place.type)
+    return Experiment.of(_with_types(chosen, data), place)
+
+
+def _with_types(recipe: Recipe, data: Data) -> Recipe:
+    """A recipe that learns from a frame, with what only the types of its columns tell."""
+    if not is_frame(data) or "categories" not in sources.schema(recipe.data.name).knobs:
+        return recipe
+    categories = [*recipe.data.values.get("categories", []), *typed_categories(data, recipe.data.values)]
+    return recipe.override({"data.categories": list(dict.fromkeys(categories))} if categories else {})
 
 
 def start(prepared: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:
@@ -106,7 +121,7 @@ def start(prepared: Experiment, out: str | Path | None = None, observers: Sequen
 def resume(
     run: str | Path | Run,
     *,
-    data: str | Path | None = None,
+    data: Data = None,
     device: str | None = None,
     observers: Sequence[Observer] = (),
     code: Files = None,
@@ -132,7 +147,7 @@ def prune(
     *,
     rewind: bool = False,
     reinit: bool = False,
-    data: str | Path | None = None,
+    data: Data = None,
     code: Files = None,
     out: str | Path | None = None,
     device: str | None = None,
@@ -162,7 +177,7 @@ def find_tickets(
     run: str | Path | Run,
     keep: float,
     *,
-    data: str | Path | None = None,
+    data: Data = None,
     code: Files = None,
     out: str | Path | None = None,
     device: str | None = None,
@@ -204,7 +219,7 @@ def _report(run: Run) -> None:
             write_report(run)
 
 
-def load_run(path: str | Path | Run, *, code: Files = None, data: str | Path | None = None) -> Run:
+def load_run(path: str | Path | Run, *, code: Files = None, data: Data = None) -> Run:
     """The run in a folder: `load_run("runs/digits-mlp-3f2a").predict(x)`.
 
     `data` is where its data are now, if they have moved. `code` is the file of one's own from which its parts came, or

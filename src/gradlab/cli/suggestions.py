@@ -35,8 +35,10 @@ def lacks_target(kind: "PathKind | None", source: str, values: Mapping[str, str]
     """Whether it is a table of which nobody has said yet what is to be predicted."""
     from gradlab.data import sources
 
-    has_target = kind is not None and kind.table is not None and "target" in sources.schema(source).knobs
-    return has_target and "target" not in values and values.get("level") != "edge"
+    if kind is None or kind.table is None:
+        return False
+    knobs = sources.schema(source).knobs  # another key is refused by the source
+    return "target" in knobs.keys() - values.keys() and values.keys() <= knobs.keys() and values.get("level") != "edge"
 
 
 def show_table(screen: Console, name: str, summary: "TableSummary") -> None:

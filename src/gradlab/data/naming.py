@@ -13,6 +13,7 @@ _LISTED = 30  # columns
 
 def columns_to_name(values: Mapping[str, Any]) -> str:
     """The columns of the table of a source with these values, and the commands that name some of them."""
+    from gradlab.data.frames import is_frame_file
     from gradlab.data.recognition import recognize
     from gradlab.data.tables.summary import TableSummary
 
@@ -28,5 +29,10 @@ def columns_to_name(values: Mapping[str, Any]) -> str:
         return ""
     if not names:
         return ""
-    commands = "".join(f"\nTo {purpose}: {command}" for purpose, command in kind.commands(path).items())
-    return f"{kind.table} has the columns {listed(names, _LISTED)}.{commands}"
+    if is_frame_file(path):
+        return f"The frame has the columns {listed(names, _LISTED)}.{_lines(kind.calls())}"
+    return f"{kind.table} has the columns {listed(names, _LISTED)}.{_lines(kind.commands(path))}"
+
+
+def _lines(ways: Mapping[str, str]) -> str:
+    return "".join(f"\nTo {purpose}: {way}" for purpose, way in ways.items())

@@ -31,6 +31,16 @@ class SuggestedTraining:
     to_name: Mapping[str, str] = field(default_factory=dict)
     """Each with a likely value."""
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """All of these values, by short keys."""
+        return {key.removeprefix("data."): value for key, value in {**self.values, **self.to_name}.items()}
+
+    @property
+    def call(self) -> str:
+        """The training on a frame in Python."""
+        return f"gradlab.train({self.recipe!r}, {self.settings}, data=frame)"
+
 
 @dataclass(frozen=True)
 class PathKind:
@@ -45,14 +55,17 @@ class PathKind:
         """What could be done, and the command for it."""
         return {training.purpose: self._command(training, path) for training in self.trainings}
 
+    def calls(self) -> dict[str, str]:
+        """The same for a frame in Python."""
+        return {training.purpose: training.call for training in self.trainings}
+
     def _command(self, training: SuggestedTraining, path: Path) -> str:
         typed = f"{path}/" if path.is_dir() else str(path)  # a folder may have the name of a recipe
-        if training is self.trainings[0]:
-            first, settings = [typed], training.to_name
-        else:
-            first, settings = [training.recipe, "--data", typed], {**training.values, **training.to_name}
-        texts = (f"{key.removeprefix('data.')}={value}" for key, value in settings.items())
-        return shlex.join(["gradlab", "train", *first, *texts])
+        words, known = [training.recipe, "--data", typed], set[str]()
+        if training is self.trainings[0]:  # which the path alone stands for, with its values
+            words, known = [typed], {key.removeprefix("data.") for key in training.values}
+        texts = (f"{key}={value}" for key, value in training.settings.items() if key not in known)
+        return shlex.join(["gradlab", "train", *words, *texts])
 
 
 def recognize(path: Path) -> PathKind:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from gradlab.data.array_file import ArrayFile
 from gradlab.data.cache import cache_folder, changed_guard, converted, file_key
 from gradlab.data.dataset import sources
+from gradlab.data.frames import is_frame_file
 from gradlab.data.naming import columns_to_name
 from gradlab.data.progress import Notify, converting
 from gradlab.data.raw import Raw, parts
@@ -57,6 +58,11 @@ def csv(
     files = {split: Path(name) for split, name in named.items() if name is not None}
     for split, file in files.items():
         if not file.is_file():
+            if is_frame_file(file):
+                raise GradlabError(
+                    f"The frame that was kept in the cache, {file}, is gone. Pass the same frame again, as in "
+                    "gradlab.resume(RUN, data=frame)."
+                )
             how = "--data FILE" if split == "train" else f"data.{split}_file=FILE; of a run, beside --data FILE"
             raise GradlabError(f"{file} is not a file. Name a CSV file: {how}.")
     settings: dict[str, Any] = {
