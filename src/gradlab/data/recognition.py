@@ -1,5 +1,6 @@
 """What kind of data a path has, by a look at it, and which trainings it could be for."""
 
+import codecs
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -175,17 +176,23 @@ def _sentence_pairs(path: Path) -> PathKind | None:
 def _table(path: Path) -> PathKind | None:
     if path.suffix.lower() not in _TABLES:
         return None
-    summary = TableSummary.read(path, beginning=True)
+    try:
+        summary = TableSummary.read(path, beginning=True)
+    except GradlabError:  # which may be read with an encoding or a separator that is named
+        return PathKind("a table", (_predict_column(None),), path)
     if {"file", "caption"} <= set(summary.names):
         caption = SuggestedTraining("captions", "captions", "write captions for the images")
         return PathKind("images with captions", (caption,), path)
-    table = SuggestedTraining(
-        "csv", "csv", "predict a column from the others", {}, {"data.target": summary.likely_target or _COLUMN}
-    )
+    table = _predict_column(summary.likely_target)
     texts = _text_classes(summary)
-    inputs = [c for c in summary.columns if not c.is_text and not c.is_identifier and c.name != summary.likely_target]
+    others = [c for c in summary.columns if c.can_be_target and c.name != summary.likely_target]
+    inputs = others or summary.of_kind("date")
     trainings = (texts,) if texts and not inputs else (table, texts)
     return PathKind("a table", tuple(filter(None, (*trainings, _forecast(summary)))), path)
+
+
+def _predict_column(target: str | None) -> SuggestedTraining:
+    return SuggestedTraining("csv", "csv", "predict a column from the others", {}, {"data.target": target or _COLUMN})
 
 
 def _text_classes(summary: TableSummary) -> SuggestedTraining | None:
@@ -222,9 +229,11 @@ def _text(path: Path) -> str:
             content = file.read(_LOOK)
     except OSError as error:
         raise GradlabError(f"{path} cannot be read: {error.strerror}.") from None
-    text = content.decode("utf-8", "replace")
-    beginning = text[:-1] if len(content) == _LOOK else text  # which may end within a character
-    return "" if "\ufffd" in beginning[:-3] or "\0" in text else text
+    try:  # what is longer may end within a character here
+        text = codecs.getincrementaldecoder("utf-8")().decode(content, final=len(content) < _LOOK)
+    except UnicodeDecodeError:
+        return ""
+    return "" if "\0" in text else text
 
 
 _LANGUAGE = (
