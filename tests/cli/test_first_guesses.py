@@ -1,10 +1,14 @@
 """What a newcomer types first does what is meant, or says the command to type."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_helpers import ForkServer, check_refused
+
+from gradlab.cli.app import app
 
 _ROWS = [f"2025-01-{i:02},{30 + i},{'north' if i % 3 else 'south'},{1000.5 * i:.1f}" for i in range(1, 29)]
 _NODES = [f"n{i},{i % 5},{'xy'[i % 2]}" for i in range(20)]
@@ -31,8 +35,30 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+class Captured(Exception):
+    """What a command hands on, in place of the work."""
+
+
+def hand_on(*arguments: Any, **options: Any) -> None:
+    raise Captured(arguments, options)
+
+
+@pytest.fixture
+def asked(place: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, ...]]:
+    """`asked(function, *words)`: what a command with these words would hand to a function, in this process."""
+
+    def run(function: str, *words: str) -> tuple[Any, ...]:
+        monkeypatch.chdir(place)
+        monkeypatch.setattr(function, hand_on)
+        with pytest.raises(Captured) as captured:
+            app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        return captured.value.args
+
+    return run
+
+
 @pytest.mark.parametrize(
-    "arguments",
+    "words",
     [
         ["t.csv", "target=price"],
         ["t.csv", "--target", "price"],
@@ -42,14 +68,22 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["--data", "t.csv", "--target", "price"],
     ],
 )
-def test_a_first_guess_is_trained_and_the_full_command_printed(
-    quick: ForkServer, place: Path, tmp_path: Path, arguments: list[str]
-) -> None:
-    ended = quick("train", *arguments, "steps=1", "doctor=off", "--out", tmp_path / "run", cwd=place)
-    assert ended.code == 0, ended.err
-    command = ended.out.splitlines()[0].split()
-    assert command[:6] == ["command", "gradlab", "train", "csv", "--data", "t.csv"]
-    assert set(command[6:]) == {"data.target=price", "train.steps=1", "doctor=off"}
+def test_a_first_guess_is_the_training_that_is_meant(asked: Callable[..., tuple[Any, ...]], words: list[str]) -> None:
+    (recipe, changes), options = asked("gradlab.api.prepare", "train", *words, "lr=0.1")
+    assert (recipe, options["data"]) == ("csv", "t.csv")
+    assert changes == {"data.target": "price", "train.lr": "0.1"}
+
+
+def test_the_command_in_full_is_printed(quick: ForkServer, place: Path, tmp_path: Path) -> None:
+    arguments = ["t.csv", "--target", "price", "steps=1", "doctor=off", "--out", tmp_path / "run"]
+    ended = quick("train", *arguments, cwd=place)
+    command = "gradlab train csv --data t.csv data.target=price train.steps=1 doctor=off"
+    assert ended.out.splitlines()[0].split(None, 1) == ["command", command], ended.err
+
+
+def test_a_command_that_is_full_is_not_repeated(quick: ForkServer, place: Path, tmp_path: Path) -> None:
+    arguments = ["csv", "--data", "t.csv", "data.target=price", "train.steps=1", "--out", tmp_path / "run"]
+    assert quick("train", *arguments, cwd=place).out.startswith("recipe ")
 
 
 def test_json_of_a_first_guess_is_one_object(quick: ForkServer, place: Path, tmp_path: Path) -> None:
@@ -109,12 +143,16 @@ def test_json_of_a_table_has_columns_rows_and_commands(quick: ForkServer, place:
     assert "gradlab train t.csv target=price" in shown["commands"].values()
 
 
-def test_short_keys_are_searched_and_varied(quick: ForkServer, place: Path, tmp_path: Path) -> None:
-    arguments = ["t.csv", "target=price", "steps=1", "--vary", "lr=1e-3,1e-2", "--out", tmp_path / "study", "--json"]
-    study = quick("train", *arguments, cwd=place)
-    assert study.code == 0, study.err
-    assert "train.lr" in study.out
-    arguments = ["t.csv", "target=price", "steps=1", "lr=1e-3,1e-2", "--trials", 1, "--out", tmp_path / "sweep"]
-    sweep = quick("sweep", *arguments, cwd=place)
-    assert sweep.code == 0, sweep.err
-    assert "gradlab train csv --data t.csv" in sweep.out
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("gradlab.studies.vary.vary", ["train", "t.csv", "target=price", "--vary", "lr=1e-3,1e-2"]),
+        ("gradlab.studies.sweep.sweep", ["sweep", "t.csv", "lr=1e-3,1e-2"]),
+    ],
+)
+def test_short_keys_are_varied_and_searched(
+    asked: Callable[..., tuple[Any, ...]], function: str, words: list[str]
+) -> None:
+    (recipe, knobs, *_), options = asked(function, *words)
+    assert (recipe.name, recipe.data.values["path"], knobs) == ("csv", "t.csv", {"train.lr": "1e-3,1e-2"})
+    assert options["command"].startswith("gradlab train csv --data t.csv")
