@@ -75,7 +75,7 @@ def sweep(
         Where to train; auto takes a GPU where there is one.
     """
     if name is not None and "=" in name and not exists(name):  # the recipe's name was left out
-        name, knobs = None, (name, *knobs)
+        knobs, name = (name, *knobs), None
     load_code(code)
     try:
         import optuna  # noqa: F401

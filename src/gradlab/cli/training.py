@@ -142,7 +142,7 @@ def train(
         May be given twice, for every pair of values.
     """
     if name is not None and "=" in name and not exists(name):  # the recipe's name was left out
-        name, overrides = None, (name, *overrides)
+        overrides, name = (name, *overrides), None
     options = {"train.from_run": from_run, "train.freeze": freeze, "data.target": target}
     overrides = (*(f"{key}={value}" for key, value in options.items() if value is not None), *overrides)
     load_code(code)

@@ -204,15 +204,15 @@ def _text_classes(summary: TableSummary) -> SuggestedTraining | None:
 
 def _forecast(summary: TableSummary) -> SuggestedTraining | None:
     """Of a table with a number for each date, or for each date of each series."""
-    dates, numbers = summary.of_kind("date"), [c.name for c in summary.of_kind("number") if not c.is_identifier]
+    dates, numbers = summary.of_kind("date"), [c for c in summary.of_kind("number") if not c.is_identifier]
     if not dates or not numbers:
         return None
     names = [c.name for c in summary.of_kind("category") if summary.rows == c.distinct * dates[0].distinct]
     if dates[0].distinct < summary.rows and not names:
         return None
     series = {"data.series": names[0]} if dates[0].distinct < summary.rows else {}
-    target = next((name for name in numbers if name == summary.likely_target), numbers[0])
-    to_name = {"data.time": dates[0].name, "data.target": target, **series, "data.horizon": "14"}
+    target = max(numbers, key=lambda column: column.distinct)  # the others may be flags, such as holidays
+    to_name = {"data.time": dates[0].name, "data.target": target.name, **series, "data.horizon": "14"}
     return SuggestedTraining("forecast", "series", "forecast a column", {}, to_name)
 
 
