@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from gradlab.data.frames import data_path, frame_file, is_frame, like_frame, open_frame, texts, typed_categories
+from gradlab.data.frames import build_frame, data_path, frame_file, is_frame, open_frame, texts, typed_categories
 from gradlab.errors import GradlabError
 
 ZONE = datetime.timezone(datetime.timedelta(hours=2))
@@ -99,12 +99,12 @@ def test_numbers_of_a_type_for_categories_are_told():
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_results_are_a_frame_of_the_same_library(library):
     frame = LIBRARIES[library]({"a": [1, 2]})
-    result = like_frame(frame, {"b": np.array([3.5, 4.5])})
+    result = build_frame(frame, {"b": np.array([3.5, 4.5])})
     assert type(result) is type(frame)
     assert texts(open_frame(result)["b"]) == ["3.5", "4.5"]
 
 
 def test_results_keep_the_index_of_pandas():
     frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index([7, 9], name="row"))
-    pd.testing.assert_index_equal(like_frame(frame, {"b": [1, 2]}).index, frame.index)
-    assert list(like_frame(frame, {"b": [1, 2, 3]}, same_rows=False).index) == [0, 1, 2]
+    pd.testing.assert_index_equal(build_frame(frame, {"b": [1, 2]}).index, frame.index)
+    assert list(build_frame(frame, {"b": [1, 2, 3]}, same_rows=False).index) == [0, 1, 2]

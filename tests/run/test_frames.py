@@ -165,6 +165,17 @@ def test_numbers_in_order_or_by_name_suit_a_run_without_a_table(tmp_path):
         trained.predict(named.drop(columns=names[0]))
 
 
+@pytest.mark.parametrize("arguments", [("csv", FRAME), (FRAME, FRAME)])
+def test_a_frame_in_place_of_the_changes_is_refused(arguments):
+    with pytest.raises(GradlabError, match="data=frame"):
+        gl.train(*arguments, target="price")
+
+
+def test_two_frames_are_refused():
+    with pytest.raises(GradlabError, match="data already"):
+        gl.train(FRAME, data=FRAME)
+
+
 @pytest.mark.parametrize("call", [{"recipe": FRAME}, {"recipe": "csv", "data": FRAME}])
 def test_a_frame_without_a_target_has_its_columns_listed(call):
     with pytest.raises(GradlabError, match=r"The frame has the columns area, rooms.*\n.*'target': 'price'"):

@@ -89,7 +89,11 @@ def prepare(
         "train.from_run": str(from_run.path if isinstance(from_run, Run) else from_run) if from_run else None,
         "train.freeze": freeze if freeze is None or isinstance(freeze, str) else list(freeze),
     }
+    if is_frame(overrides):
+        raise GradlabError("The second argument has changes of the recipe. A frame is passed by name: data=frame.")
     if is_frame(recipe):
+        if data is not None:
+            raise GradlabError("The first argument is a frame, and so there are data already: leave out data=….")
         recipe, data = None, recipe
     # Last, since another source or model that is named drops the values of the one it replaces.
     changes = dict(overrides or {})

@@ -5,7 +5,7 @@ from typing import Any
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
 from gradlab.recipes import book, by_subject, cpu_changes, doc, find
-from gradlab.recipes.keys import Setting
+from gradlab.recipes.keys import RecipeSetting
 from gradlab.registry import Part, Registry
 from gradlab.wording import as_typed
 
@@ -79,7 +79,7 @@ def _part_entry(registry: Registry[Any], part: Part, section: str) -> dict[str, 
     return {"key": section, "value": part.name, "default": None, "type": choices, "doc": summary}
 
 
-def _knob_entry(setting: Setting) -> dict[str, Any]:
+def _knob_entry(setting: RecipeSetting) -> dict[str, Any]:
     knob, required = setting.knob, setting.knob.default is setting.knob.empty
     value, default = (
         None if v is None or v is knob.empty else knob.resolve(v, setting.key) for v in (setting.value, knob.default)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from gradlab.cli.output import console, print_json, say, table
-from gradlab.cli.suggestions import kind_at, lacks_target, show_commands, show_table
+from gradlab.cli.requests import read_overrides
+from gradlab.cli.suggestions import kind_at, lacks_target, show_commands, show_table, source_and_path
 from gradlab.cli.training import Json, Plain
 from gradlab.printable import printable
 from gradlab.wording import counted, quantity
@@ -155,7 +155,6 @@ def show(
         The page to write; default `NAME-data.html`. Of a table there is one as soon as its target is named.
     """
     from gradlab.api import look_at_data
-    from gradlab.cli.training import read_overrides
     from gradlab.data.graphs.overview import GraphOverview
     from gradlab.data.series.overview import SeriesOverview
     from gradlab.data.tables.summary import TableSummary
@@ -163,7 +162,7 @@ def show(
     from gradlab.registry import Part
 
     changes = {key.removeprefix("data."): value for key, value in read_overrides(overrides).items()}
-    name, path = _source_and_path(name, path or changes.get("path"))
+    name, path = source_and_path(name, path or changes.get("path"))
     kind = kind_at(path, name)
     name = name or (kind.trainings[0].source if kind else "")
     commands = kind.commands(Path(path)) if kind and path else {}
@@ -197,18 +196,6 @@ def show(
     say(screen, "page", str(page.absolute()))
     if "target" not in changes:
         show_commands(screen, commands)
-
-
-def _source_and_path(name: str | None, path: str | None) -> tuple[str | None, str | None]:
-    """A source and where its data are, of which the name may be either."""
-    from gradlab.data import sources
-    from gradlab.errors import GradlabError
-
-    if name is None and path is None:
-        raise GradlabError("Name a file or folder, or a source: gradlab data show FILE. `gradlab data list` has those.")
-    if name is None or name in sources or not exists(name):
-        return name, path
-    return None, name
 
 
 def show_overview(screen: Console, name: str, overview: "Overview") -> None:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from gradlab.cli import training
 from gradlab.cli.output import print_json, say, table
+from gradlab.cli.requests import read_overrides, shared_options
 from gradlab.errors import GradlabError, Interrupted
 from gradlab.printable import printable, without_passwords
 from gradlab.wording import counted, duration, name_of, number
@@ -50,7 +51,7 @@ class StudyRequest:
         from gradlab.recipes.request import TrainingRequest
         from gradlab.training.environment import find_device
 
-        request = TrainingRequest(self.name, self.data, training.read_overrides(self.overrides))
+        request = TrainingRequest(self.name, self.data, read_overrides(self.overrides))
         return request.recipe(find_device(self.device).type)
 
     def experiment(self) -> Experiment:
@@ -61,7 +62,7 @@ class StudyRequest:
     def command(self, *without: str) -> str:
         """`gradlab train …` as it was typed, without some of its overrides."""
         kept = [text for text in self.overrides if text.split("=", 1)[0] not in without]
-        return shlex.join(["gradlab", "train", self.name, *training.where(self.data, self.code, self.device), *kept])
+        return shlex.join(["gradlab", "train", self.name, *shared_options(self.data, self.code, self.device), *kept])
 
     def folder(self, kind: str) -> Path:
         from gradlab.run.folder import new_path
@@ -293,7 +294,7 @@ def vary_knobs(request: StudyRequest, knobs: Sequence[str], seeds: int | None) -
     from gradlab.training.environment import find_device
 
     recipe = request.recipe()
-    pairs = complete_keys(recipe, training.read_overrides(tuple(knobs)))
+    pairs = complete_keys(recipe, read_overrides(tuple(knobs)))
     if len(pairs) < len(knobs):
         raise GradlabError("--vary was given the same key twice. Name all its values at once: --vary KEY=V1,V2.")
     if seeds is not None:

@@ -1,6 +1,7 @@
 """What `gradlab data show` prints of data whose target is not named yet, and the trainings that it suggests."""
 
 from collections.abc import Mapping
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,17 @@ if TYPE_CHECKING:
     from gradlab.data.tables.summary import TableSummary
 
 _COLUMNS = 40  # that are shown
+
+
+def source_and_path(name: str | None, path: str | None) -> tuple[str | None, str | None]:
+    """A source and where its data are: the name may be either."""
+    from gradlab.data import sources
+
+    if name is None and path is None:
+        raise GradlabError("Name a file or folder, or a source: gradlab data show FILE. `gradlab data list` has those.")
+    if name is None or name in sources or not exists(name):
+        return name, path
+    return None, name
 
 
 def kind_at(path: str | None, source: str | None) -> "PathKind | None":
@@ -32,7 +44,7 @@ def kind_at(path: str | None, source: str | None) -> "PathKind | None":
 
 
 def lacks_target(kind: "PathKind | None", source: str, values: Mapping[str, str]) -> bool:
-    """Whether it is a table of which nobody has said yet what is to be predicted."""
+    """Whether it is a table whose target is still to be named."""
     from gradlab.data import sources
 
     if kind is None or kind.table is None:

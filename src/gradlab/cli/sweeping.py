@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from gradlab.cli.output import console, print_json, say, table
+from gradlab.cli.requests import read_overrides, shared_options
 from gradlab.cli.studies import going_on, show_folder
-from gradlab.cli.training import CodeFiles, Device, Json, Plain, load_code, progress, read_overrides, where
+from gradlab.cli.training import CodeFiles, Device, Json, Plain, load_code, progress
 from gradlab.errors import GradlabError
 from gradlab.wording import name_of, number
 
@@ -94,8 +95,10 @@ def sweep(
     folder = Path(out) if out else Path("runs", f"{recipe.name}-sweep") if storage else new_path(f"{recipe.name}-sweep")
     options = {"--trials": trials, "--jobs": jobs, "--metric": metric, "--storage": storage}
     arguments = [part for key, value in options.items() if value is not None for part in (key, str(value))]
-    command = shlex.join(["gradlab", "train", name, *where(data, code or [], device)])
-    with going_on(shlex.join(["gradlab", "sweep", name, *where(data, code or [], device), *knobs, *arguments]), folder):
+    command = shlex.join(["gradlab", "train", name, *shared_options(data, code or [], device)])
+    with going_on(
+        shlex.join(["gradlab", "sweep", name, *shared_options(data, code or [], device), *knobs, *arguments]), folder
+    ):
         result = run(
             recipe,
             complete_keys(recipe, read_overrides(knobs)),

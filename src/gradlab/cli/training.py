@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from os.path import exists
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,13 +13,12 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from gradlab.cli.output import console, figures_table, print_json, say, table
-from gradlab.errors import GradlabError
+from gradlab.cli.requests import read_request, shared_options
 from gradlab.recipes import DEFAULT
 from gradlab.wording import as_typed, count, counted, duration, number
 
 if TYPE_CHECKING:
     from gradlab.api import Observer, Run
-    from gradlab.recipes.request import TrainingRequest
     from gradlab.training.experiment import Experiment
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
@@ -126,12 +125,13 @@ def train(
         Parts of the model that stay as they are, by commas; `trunk` is all but the last layer. The same as
         `train.freeze=…`; `train.thaw=0.5` has them learn too, at a lower rate, from the middle of the run on.
     check
-        Before the training: is the initial loss right, can a few examples be learned by heart, do the inputs matter?
+        Before the training: is the initial loss right, can a few examples be memorized, do the inputs matter?
         If a check fails, nothing is trained, and the exit code is 3.
     folds
-        Train so many times, each time tested on another part of the data.
+        Train this many times, each time tested on another part of the data.
     seeds
-        Train so many times with another seed, from train.seed upwards: other weights, order and dropout, the same data.
+        Train this many times with another seed, from train.seed upwards: other weights, order and dropout, the same
+        data.
         With `--vary`, each of its values.
     find_lr
         Find a learning rate instead of training.
@@ -170,7 +170,7 @@ def train(
     experiment = api.prepare(name, request.changes, data=data, device=device)
     if not as_json:
         if (name, data, overrides) != typed:
-            words = [name, *where(data, code or [], device), *overrides]
+            words = [name, *shared_options(data, code or [], device), *overrides]
             say(screen, "command", shlex.join(["gradlab", "train", *words]))
         show_plan(screen, experiment)
     run = api.start(experiment, out, [] if as_json else [progress(screen)])
@@ -222,30 +222,6 @@ def load_code(code: list[str] | None) -> None:
 
     for file in code or []:
         owners.load(file)
-
-
-def read_request(name: str | None, texts: tuple[str, ...], data: str | None) -> TrainingRequest:
-    """What is to be trained, from the words of a command; the data may stand among its overrides."""
-    from gradlab.recipes.request import TrainingRequest
-
-    files = [text for text in texts if "=" not in text and exists(text)]
-    if data is None and len(files) == 1:
-        (data,), texts = files, tuple(text for text in texts if text != files[0])
-    return TrainingRequest.complete(name, read_overrides(texts), data)
-
-
-def read_overrides(overrides: tuple[str, ...]) -> dict[str, str]:
-    """`key=value` texts as a dictionary."""
-    for text in overrides:
-        if "=" not in text:
-            raise GradlabError(f"{text!r} is neither of the form key=value, such as train.lr=0.01, nor a file here.")
-    return dict(text.split("=", 1) for text in overrides)
-
-
-def where(data: str | None, code: Sequence[str], device: str) -> list[str]:
-    """The options of data, code and device, as they are typed."""
-    files = [part for file in code for part in ("--code", file)]
-    return [*(["--data", data] if data else []), *files, *(["--device", device] if device != "auto" else [])]
 
 
 def progress(screen: Console) -> Observer:

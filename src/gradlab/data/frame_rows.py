@@ -39,13 +39,13 @@ def _table_rows(reader: TableReader, frame: "DataFrame[Any]", beside: Sequence[s
     _check_names([*(column.name for column in reader.inputs), *beside], list(names))
     series = {column.name: (column, frame[names[column.name]]) for column in reader.inputs}
     numbers = {name: _encode(*pair) for name, pair in series.items() if pair[0].kind != "category"}
-    categories = {name: _known_spelling(*pair) for name, pair in series.items() if name not in numbers}
-    values = reader.encode(categories, _where, numbers)
-    kept = {name: _beside(reader, name, frame[names[name]]) for name in beside}
-    return Reading(values, None, kept, [_where(row) for row in range(len(frame))])
+    categories = {name: _category_texts(*pair) for name, pair in series.items() if name not in numbers}
+    values = reader.encode(categories, _row_place, numbers)
+    kept = {name: _target_texts(reader, name, frame[names[name]]) for name in beside}
+    return Reading(values, None, kept, [_row_place(row) for row in range(len(frame))])
 
 
-def _where(row: int) -> str:
+def _row_place(row: int) -> str:
     return f"row {row} of the frame"
 
 
@@ -66,10 +66,10 @@ def _encode(column: Column, series: "Series[Any]") -> npt.NDArray[np.float64]:
         return np.array([{"True": 1.0, "False": 0.0}.get(text, np.nan) for text in texts(series)])
     if not str(series.dtype).startswith(_TEXTS):
         column = replace(column, decimal=".", thousands="", unit="", format=ISO)
-    return column.encode([text.strip() for text in texts(series)], _where)
+    return column.encode([text.strip() for text in texts(series)], _row_place)
 
 
-def _known_spelling(column: Column, series: "Series[Any]") -> list[str]:
+def _category_texts(column: Column, series: "Series[Any]") -> list[str]:
     """The texts of categories; truth values as they were written in training, such as true or TRUE."""
     cells = [text.strip() for text in texts(series)]
     if str(series.dtype).startswith(_TEXTS):
@@ -78,12 +78,12 @@ def _known_spelling(column: Column, series: "Series[Any]") -> list[str]:
     return [known.get(cell.casefold(), cell) for cell in cells]
 
 
-def _beside(reader: TableReader, name: str, series: "Series[Any]") -> list[str]:
+def _target_texts(reader: TableReader, name: str, series: "Series[Any]") -> list[str]:
     column = next((column for column in reader.columns if column.name == name), None)
     if column is None or str(series.dtype).startswith(_TEXTS):
         return texts(series)
     if column.kind == "category":
-        return _known_spelling(column, series)
+        return _category_texts(column, series)
     return [cell.replace(".", column.decimal) for cell in texts(series)]
 
 

@@ -160,7 +160,7 @@ def typed_categories(frame: Any, values: Mapping[str, Any]) -> list[str]:
 # Results.
 
 
-def like_frame(frame: Any, columns: Mapping[str, Sequence[Any]], *, same_rows: bool = True) -> Any:
+def build_frame(frame: Any, columns: Mapping[str, Sequence[Any]], *, same_rows: bool = True) -> Any:
     """Columns as a frame of the same library; if of the same rows, with the index of one of pandas."""
     import narwhals.stable.v2 as nw
 

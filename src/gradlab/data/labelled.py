@@ -35,9 +35,9 @@ def read_labelled(reader: Reader, source: str, classes: list[str] | None, frame:
     if path.is_dir() and kind in ("pictures", "texts"):
         return _from_folders(reader, path, classes)
     if isinstance(reader, TableReader) and reader.target is not None and frame is not None:
-        return _of_rows(reader, read_frame(reader, frame, [reader.target]), "The frame", reader.target, classes)
+        return _split_targets(reader, read_frame(reader, frame, [reader.target]), "The frame", reader.target, classes)
     if reader.target is not None:
-        return _of_rows(reader, reader.read(source, [reader.target]), source, reader.target, classes)
+        return _split_targets(reader, reader.read(source, [reader.target]), source, reader.target, classes)
     if isinstance(reader, ArrayReader) and path.suffix.lower() == ".npz":
         values = reader.read(source).values
         targets = read_targets(path)
@@ -59,8 +59,8 @@ def _from_folders(reader: Reader, folder: Path, classes: list[str] | None) -> La
     return reading.values, _encoded(labels, classes, lambda row: str(folder / names[row]))
 
 
-def _of_rows(reader: Reader, reading: Reading, source: str, target: str, classes: list[str] | None) -> Labelled:
-    """Of a table that was read with its targets beside the inputs."""
+def _split_targets(reader: Reader, reading: Reading, source: str, target: str, classes: list[str] | None) -> Labelled:
+    """Inputs and targets of a table, whose targets were read as texts."""
     texts = np.array(reading.beside[target], dtype=object)
     known = np.flatnonzero([text not in MISSING for text in texts])
     if len(known) == 0:

@@ -103,17 +103,17 @@ def _graphs(path: Path) -> PathKind | None:
 def _idx(path: Path) -> PathKind | None:
     if not any(path.glob("train-images*idx3-ubyte*")):
         return None
-    return PathKind("images in the idx format of MNIST", _classified("mnist-lenet", "mnist"))
+    return PathKind("images in the idx format of MNIST", _classify_images("mnist-lenet", "mnist"))
 
 
 def _cifar(path: Path) -> PathKind | None:
     for layout, recipe in ((CIFAR10, "cifar10-lenet"), (CIFAR100, "cifar100-lenet")):
         if (path / layout.train[0]).is_file() or (path / layout.folder).is_dir() or (path / layout.archive).is_file():
-            return PathKind("images in the binary format of CIFAR", _classified(recipe, layout.source))
+            return PathKind("images in the binary format of CIFAR", _classify_images(recipe, layout.source))
     return None
 
 
-def _classified(recipe: str, source: str) -> tuple[SuggestedTraining, ...]:
+def _classify_images(recipe: str, source: str) -> tuple[SuggestedTraining, ...]:
     return (SuggestedTraining(recipe, source, "classify the images"),)
 
 
@@ -122,8 +122,8 @@ def _images(path: Path) -> PathKind | None:
     if not files:
         return None
     generate = SuggestedTraining("images-diffusion", "pictures", "generate more of them")
-    if _in_class_folders(path, files):
-        return PathKind("images, a folder for each class", (*_classified("images", "images"), generate))
+    if _has_class_folders(path, files):
+        return PathKind("images, a folder for each class", (*_classify_images("images", "images"), generate))
     return PathKind("images without classes", (generate,))
 
 
@@ -131,14 +131,14 @@ def _text_folder(path: Path) -> PathKind | None:
     files = [file for file in _some_files(path) if file.suffix == ".txt"]
     if not files:
         return None
-    if _in_class_folders(path, files):
+    if _has_class_folders(path, files):
         classify = SuggestedTraining("text-classifier", "texts", "classify the texts")
         return PathKind("texts, a folder for each class", (classify, *_LANGUAGE))
     return PathKind("text files", _LANGUAGE)
 
 
-def _in_class_folders(path: Path, files: list[Path]) -> bool:
-    """Whether files are in several folders, or in folders of splits, and none beside them."""
+def _has_class_folders(path: Path, files: list[Path]) -> bool:
+    """Whether all files are in one of several folders, or in folders of splits."""
     first = {file.relative_to(path).parts[0] for file in files}
     return all(file.parent != path for file in files) and (len(first) > 1 or first <= {"train", "training"})
 
@@ -160,7 +160,7 @@ def _arrays(path: Path) -> PathKind | None:
 
 
 def _sentence_pairs(path: Path) -> PathKind | None:
-    """Lines with a tab between two sentences, which differ from line to line on both sides."""
+    """Lines with a tab between two sentences, which differ from line to line."""
     lines = _text(path).splitlines()[:_LINES]
     rows = [line.split("\t") for line in lines if line.strip()]
     if path.suffix.lower() == ".csv" or not rows or any(len(row) != 2 for row in rows):
@@ -186,7 +186,7 @@ def _table(path: Path) -> PathKind | None:
     table = _predict_column(summary.likely_target)
     texts = _text_classes(summary)
     others = [c for c in summary.columns if c.can_be_target and c.name != summary.likely_target]
-    inputs = others or summary.of_kind("date")
+    inputs = others or summary.select_kind("date")
     trainings = (texts,) if texts and not inputs else (table, texts)
     return PathKind("a table", tuple(filter(None, (*trainings, _forecast(summary)))), path)
 
@@ -204,10 +204,10 @@ def _text_classes(summary: TableSummary) -> SuggestedTraining | None:
 
 def _forecast(summary: TableSummary) -> SuggestedTraining | None:
     """Of a table with a number for each date, or for each date of each series."""
-    dates, numbers = summary.of_kind("date"), [c for c in summary.of_kind("number") if not c.is_identifier]
+    dates, numbers = summary.select_kind("date"), [c for c in summary.select_kind("number") if not c.is_identifier]
     if not dates or not numbers:
         return None
-    names = [c.name for c in summary.of_kind("category") if summary.rows == c.distinct * dates[0].distinct]
+    names = [c.name for c in summary.select_kind("category") if summary.rows == c.distinct * dates[0].distinct]
     if dates[0].distinct < summary.rows and not names:
         return None
     series = {"data.series": names[0]} if dates[0].distinct < summary.rows else {}

@@ -1,4 +1,4 @@
-"""Every key of a recipe that can be set, and short keys written out."""
+"""Every key of a recipe that can be set, and the full keys of short ones."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from gradlab.registry import Knob, Part, Registry, Schema
 _SHORT = ("doctor",)  # keys without a section that a recipe itself knows
 
 
-class Setting(NamedTuple):
+class RecipeSetting(NamedTuple):
     """A knob, the key that sets it in a recipe, and the value that it has there; None where it has none yet."""
 
     key: str
@@ -19,17 +19,21 @@ class Setting(NamedTuple):
     value: Any
 
 
-def recipe_parts(recipe: Recipe) -> dict[str, tuple[Registry[Any], Part]]:
-    """Data, model and task, each with the registry that it is chosen from."""
+def registries() -> dict[str, Registry[Any]]:
+    """Where data, model and task are chosen from."""
     from gradlab.data import sources
     from gradlab.models import models
     from gradlab.tasks import tasks
 
-    registries: dict[str, Registry[Any]] = {"data": sources, "model": models, "task": tasks}
-    return {section: (registry, getattr(recipe, section)) for section, registry in registries.items()}
+    return {"data": sources, "model": models, "task": tasks}
 
 
-def recipe_settings(recipe: Recipe) -> Iterator[Setting]:
+def recipe_parts(recipe: Recipe) -> dict[str, tuple[Registry[Any], Part]]:
+    """Data, model and task, each with the registry that it is chosen from."""
+    return {section: (registry, getattr(recipe, section)) for section, registry in registries().items()}
+
+
+def recipe_settings(recipe: Recipe) -> Iterator[RecipeSetting]:
     """Every value that can be set, also those of the parts that it has chosen for its knobs."""
     from gradlab.training.plan import plan_schema
 
@@ -38,15 +42,23 @@ def recipe_settings(recipe: Recipe) -> Iterator[Setting]:
     yield from part_settings(plan_schema, recipe.train, "train")
 
 
-def part_settings(schema: Schema, values: Mapping[str, Any], where: str) -> Iterator[Setting]:
+def part_settings(schema: Schema, values: Mapping[str, Any], where: str) -> Iterator[RecipeSetting]:
     """Those of a part, whose section or knob is `where`."""
     for knob in schema.knobs.values():
         key, value = f"{where}.{knob.name}", values.get(knob.name, knob.default)
         value = None if value is knob.empty else value
         part = None if value is None or knob.choices is None else knob.resolve(value, key)
-        yield Setting(key, knob, value if part is None else part)
+        yield RecipeSetting(key, knob, value if part is None else part)
         if knob.choices is not None and isinstance(part, Part):
             yield from part_settings(knob.choices.schema(part.name), part.values, key)
+
+
+def knob_names() -> set[str]:
+    """The names of all knobs that a recipe can have."""
+    from gradlab.training.plan import plan_schema
+
+    schemas = [each.schema(name) for each in registries().values() for name in each]
+    return {knob for schema in (plan_schema, *schemas) for knob in schema.knobs}
 
 
 def complete_keys(recipe: Recipe, changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Run(TrainedRun):
         threshold: float | None = None,
         tta: Tta | None = None,
     ) -> dict[str, float]:
-        """Loss and metrics on a split, default test, or on all of other `data` (a path or a frame), computed anew.
+        """Loss and metrics on a split, default test, or on all of other `data` (a path or a frame), computed again.
 
         Data with the content of the run's own are those at another place. With a `threshold`, the rarer of two classes
         is predicted where its probability is at least that; with `tta`, outputs are means over views of a picture.

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from gradlab.data import Context, Preparation, Reader, Tokenizer, preparation_of, reader_of
 from gradlab.data.examples import Column
 from gradlab.data.frame_rows import read_frame
-from gradlab.data.frames import is_frame, like_frame
+from gradlab.data.frames import build_frame, is_frame
 from gradlab.errors import GradlabError, notice, one_line
 from gradlab.files import interpreting, new_file, read_text
 from gradlab.files.tensors import save_tensors
@@ -196,11 +196,11 @@ class TrainedRun(RunFiles):
             return np.array(values)
         if "times" in described[0]:
             rows, headings = list(forecast_rows(described)), self.reader.headings  # type: ignore[attr-defined]
-            return like_frame(raw, {headings[key]: [row[key] for row in rows] for key in rows[0]}, same_rows=False)
+            return build_frame(raw, {headings[key]: [row[key] for row in rows] for key in rows[0]}, same_rows=False)
         name = self.reader.target or "prediction"
         if not isinstance(values[0], list):
-            return like_frame(raw, {name: values})
-        return like_frame(raw, {f"{name} {i}": column for i, column in enumerate(zip(*values, strict=True))})
+            return build_frame(raw, {name: values})
+        return build_frame(raw, {f"{name} {i}": column for i, column in enumerate(zip(*values, strict=True))})
 
     def sample(self, count: int, **wish: Any) -> Drawn:
         """So many examples that the model of a generative run draws: `x` in raw units, and `y` their classes.

@@ -24,7 +24,7 @@ def test_every_column_is_described(tmp_path):
 
 def test_a_column_that_changes_its_mind_is_read_again(tmp_path):
     table = summary(tmp_path, "a,b", lambda i: f"{i if i < 29_000 else 'x'},1", rows=30_000)
-    assert table.of_kind("category")[0].name == "a"
+    assert table.select_kind("category")[0].name == "a"
 
 
 @pytest.mark.parametrize(

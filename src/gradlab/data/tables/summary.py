@@ -29,7 +29,7 @@ class ColumnSummary:
     """Whether it holds sentences rather than names."""
 
     @classmethod
-    def of(cls, survey: Survey) -> "ColumnSummary":
+    def summarize(cls, survey: Survey) -> "ColumnSummary":
         kind = survey.kind() if survey.present else "category"
         return cls(
             name=survey.name,
@@ -65,13 +65,13 @@ class TableSummary:
         while must_read_again(surveys):
             surveys = [survey.again() for survey in surveys]
             head, rows = _survey(surveys, records, _first(records, beginning))
-        return cls([ColumnSummary.of(survey) for survey in surveys], rows, head)
+        return cls([ColumnSummary.summarize(survey) for survey in surveys], rows, head)
 
     @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
-    def of_kind(self, kind: Kind) -> list[ColumnSummary]:
+    def select_kind(self, kind: Kind) -> list[ColumnSummary]:
         return [column for column in self.columns if column.kind == kind]
 
     @property
