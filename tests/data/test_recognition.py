@@ -81,6 +81,12 @@ def unlabelled_images(folder):
     return folder / "photos"
 
 
+def splits_without_classes(folder):
+    for name in ("train/1.png", "test/2.png"):
+        image(folder / "photos" / name)
+    return folder / "photos"
+
+
 def captioned(folder):
     return write(folder / "captions.csv", "file,caption", "1.png,a cat", "2.png,a dog")
 
@@ -132,6 +138,7 @@ KINDS = {
     "images with classes": (classes_of_images, "images", ["images-diffusion"]),
     "splits of images": (splits_of_images, "images", ["images-diffusion"]),
     "images without classes": (unlabelled_images, "images-diffusion", []),
+    "splits without classes": (splits_without_classes, "images-diffusion", []),
     "images with captions": (captioned, "captions", []),
     "a graph": (graph, "graph", ["graph"]),
     "graphs": (graphs, "graph", []),

@@ -83,28 +83,35 @@ def prepare(
     freeze: str | Sequence[str] | None = None,
 ) -> Experiment:
     """Everything of a training but the training: data read, model built, all of it checked."""
-    place = find_device(device)
-    named = {
-        "data.target": target,
-        "train.from_run": str(from_run.path if isinstance(from_run, Run) else from_run) if from_run else None,
-        "train.freeze": freeze if freeze is None or isinstance(freeze, str) else list(freeze),
-    }
     if is_frame(overrides):
         raise GradlabError("The second argument has changes of the recipe. A frame is passed by name: data=frame.")
     if is_frame(recipe):
         if data is not None:
             raise GradlabError("The first argument is a frame, and so there are data already: leave out data=….")
         recipe, data = None, recipe
-    # Last, since another source or model that is named drops the values of the one it replaces.
-    changes = dict(overrides or {})
-    changes |= {key: value for key, value in named.items() if value is not None and key not in changes}
-    changes = {key: data_path(value) if is_frame(value) else value for key, value in changes.items()}
-    path = data_path(data)
-    if isinstance(recipe, Recipe):
-        chosen = recipe.override(complete_changes(recipe, changes if path is None else {**changes, "data.path": path}))
-    else:
-        chosen = TrainingRequest.complete(None if recipe is None else str(recipe), changes, path).recipe(place.type)
+    named = {
+        "data.target": target,
+        "train.from_run": str(from_run.path if isinstance(from_run, Run) else from_run) if from_run else None,
+        "train.freeze": freeze if freeze is None or isinstance(freeze, str) else list(freeze),
+    }
+    place = find_device(device)
+    chosen = _chosen_recipe(recipe, _all_changes(overrides or {}, named), data_path(data), place)
     return Experiment.of(_with_types(chosen, data), place)
+
+
+def _all_changes(overrides: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Overrides, and after them, since another source drops the values of the one before, what arguments name."""
+    changes = {**overrides, **{k: v for k, v in named.items() if v is not None and k not in overrides}}
+    return {key: data_path(value) if is_frame(value) else value for key, value in changes.items()}
+
+
+def _chosen_recipe(
+    recipe: str | Path | Recipe | None, changes: Mapping[str, Any], path: str | None, place: torch.device
+) -> Recipe:
+    """A recipe with its changes and its data."""
+    if isinstance(recipe, Recipe):
+        return recipe.override(complete_changes(recipe, changes if path is None else {**changes, "data.path": path}))
+    return TrainingRequest.complete(None if recipe is None else str(recipe), changes, path).recipe(place.type)
 
 
 def _with_types(recipe: Recipe, data: Data) -> Recipe:

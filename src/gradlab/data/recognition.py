@@ -138,9 +138,12 @@ def _text_folder(path: Path) -> PathKind | None:
 
 
 def _has_class_folders(path: Path, files: list[Path]) -> bool:
-    """Whether all files are in one of several folders, or in folders of splits."""
-    first = {file.relative_to(path).parts[0] for file in files}
-    return all(file.parent != path for file in files) and (len(first) > 1 or first <= {"train", "training"})
+    """Whether all files are in one of several folders, or in folders of those for each split."""
+    parts = [file.relative_to(path).parts for file in files]
+    first = {folder for folder, *_ in parts}
+    if first & {"train", "training"}:
+        return any(len(each) > 2 for each in parts)
+    return len(first) > 1 and all(len(each) > 1 for each in parts)
 
 
 def _some_files(path: Path) -> list[Path]:
