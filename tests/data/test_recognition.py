@@ -53,6 +53,10 @@ def pairs(folder):
     return write(folder / "pairs.tsv", *(f"{sentence(i)}\t{sentence(i)[::-1]}" for i in range(30)))
 
 
+def labels(folder):
+    return write(folder / "t.tsv", "colour\tverdict", *(f"light {'red' if i % 2 else 'blue'}\tgood" for i in range(30)))
+
+
 def arrays(folder):
     np.savez(folder / "arrays.npz", x=np.zeros((9, 2)), y=np.arange(9) % 3)
     return folder / "arrays.npz"
@@ -133,6 +137,7 @@ KINDS = {
     "texts in a table": (reviews, "text-classifier", []),
     "texts and numbers in a table": (lambda folder: reviews(folder, lambda i: i % 5), "csv", ["text-classifier"]),
     "a table with a tab": (lambda folder: houses(folder).rename(folder / "houses.tsv"), "csv", []),
+    "a table of two columns": (labels, "csv", []),
     "pairs of texts": (pairs, "translate", []),
     "arrays": (arrays, "npz", []),
     "images with classes": (classes_of_images, "images", ["images-diffusion"]),
@@ -169,6 +174,7 @@ def test_every_suggested_command_is_a_training(tmp_path, kind):
         changes = dict(word.split("=", 1) for word in words if "=" in word)
         request = TrainingRequest.complete(words[0], changes, data)
         assert request.name == training.recipe
+        assert request.recipe().data.name == training.source
         assert str(request.data).rstrip("/") == str(path)
         values = flat(resolve(request.recipe()).data.plain())
         assert values.items() >= {key.removeprefix("data."): v for key, v in training.values.items()}.items()

@@ -20,7 +20,7 @@ def read_request(name: str | None, texts: tuple[str, ...], data: str | None) -> 
     if len(files) + (data is not None) > 1:
         raise GradlabError(f"{' and '.join(filter(None, (data, *files)))} are several data: name one of them.")
     texts = tuple(text for text in texts if text not in files)
-    return TrainingRequest.complete(name, read_overrides(texts), *files or [data])
+    return TrainingRequest.complete(name, read_overrides(texts), next(iter(files), data))
 
 
 def read_overrides(overrides: tuple[str, ...]) -> dict[str, str]:
