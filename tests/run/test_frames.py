@@ -114,6 +114,11 @@ def test_a_missing_column_is_named(run):
         run.predict(FRAME.drop(columns=["area", "new"]))
 
 
+def test_truth_values_are_no_dates(run):
+    with pytest.raises(GradlabError, match=r"row 0 of the frame, column 'built': 'True' is not a date"):
+        run.predict(FRAME.assign(built=True))
+
+
 def test_other_rows_are_evaluated_as_their_file_is(run, tmp_path):
     rows = FRAME.iloc[:30]
     rows.to_csv(tmp_path / "rows.csv", index=False)
@@ -153,7 +158,7 @@ def test_types_that_no_file_has_are_kept(tmp_path):
     assert trained.predict(floats)["price"].tolist() == trained.predict(frame)["price"].tolist()
 
 
-def test_numbers_in_order_or_by_name_suit_a_run_without_a_table(tmp_path):
+def test_numbers_in_order_or_by_name_suit_a_run_without_a_table(tmp_path, capsys):
     trained = gl.train("wine-mlp", {"epochs": 1, "doctor": "off"}, out=tmp_path / "run")
     names = trained.preprocessing.features
     values = np.random.default_rng(0).normal(size=(4, len(names)))
@@ -161,6 +166,7 @@ def test_numbers_in_order_or_by_name_suit_a_run_without_a_table(tmp_path):
     expected = trained.predict(values).tolist()
     assert trained.predict(named[names[::-1]].assign(target=1))["prediction"].tolist() == expected
     assert trained.predict(pd.DataFrame(values, columns=[f"f{n}" for n in names]))["prediction"].tolist() == expected
+    assert "taken in their order" in capsys.readouterr().err
     with pytest.raises(GradlabError, match=f"no column '{names[0]}'"):
         trained.predict(named.drop(columns=names[0]))
 

@@ -12,7 +12,7 @@ from gradlab.data.frames import open_frame, temporary_file, texts
 from gradlab.data.reading import ArrayReader, Reader, Reading
 from gradlab.data.tables.columns import ISO, Column
 from gradlab.data.tables.reader import TableReader
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, notice
 from gradlab.printable import listed, printable
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _check_names(needed: Sequence[str], names: Sequence[str]) -> None:
 
 def _encode(column: Column, series: "Series[Any]") -> npt.NDArray[np.float64]:
     """Numbers and dates by their type, which has no form; texts in the form that the column had in training."""
-    if str(series.dtype) == "Boolean":
+    if str(series.dtype) == "Boolean" and column.kind == "number":
         return np.array([{"True": 1.0, "False": 0.0}.get(text, np.nan) for text in texts(series)])
     if not str(series.dtype).startswith(_TEXTS):
         column = replace(column, decimal=".", thousands="", unit="", format=ISO)
@@ -94,5 +94,7 @@ def _number_rows(reader: ArrayReader, frame: "DataFrame[Any]", features: Sequenc
     if set(features) & set(names) or len(names) != size:
         _check_names(features or [f"x{i}" for i in range(size)], names)
         names = list(features)
+    elif features:
+        notice(f"The frame has none of the columns {listed(features, 5)}: its columns are taken in their order.")
     columns = [_encode(Column(name=name, kind="number"), frame[name]) for name in names]
     return np.stack(columns, axis=1).reshape(len(frame), *reader.shape)
