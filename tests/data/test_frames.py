@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from gradlab.data.frames import build_frame, data_path, frame_file, is_frame, open_frame, texts, typed_categories
+from gradlab.data.tables.records import Records
 from gradlab.errors import GradlabError
 
 ZONE = datetime.timezone(datetime.timedelta(hours=2))
@@ -65,8 +66,8 @@ def test_what_is_no_frame_is_none():
     ("frame", "says"),
     [
         (pd.DataFrame([[1, 2]], columns=["a", "a "]), "two columns named 'a'"),
-        (pd.DataFrame([[1, 2]]), "named 0, which is no text"),
-        (pd.DataFrame([[1, 2]], columns=["a", "3"]), "named '3', which is no text"),
+        (pd.DataFrame([[1, 2]]), "numbers for names, such as 0"),
+        (pd.DataFrame([[1, 2]], columns=["1", "3"]), "numbers for names, such as '1'"),
         (pd.DataFrame({"a": [[1], [2]]}), r"'a' of the frame holds \[1\]"),
         (pd.DataFrame({"a": []}), "0 rows"),
         (pd.DataFrame({"a": ["\ud800"]}, dtype=object), "no character"),
@@ -86,7 +87,11 @@ def test_data_that_are_neither_path_nor_frame_are_refused(thing):
 def test_frames_of_one_content_have_one_file():
     frames = [make({"a": [1, 2], "b": ["x", None]}) for make in LIBRARIES.values()]
     assert len({frame_file(frame) for frame in frames}) == 1
-    assert frame_file(frames[0]).read_text() == "a,b\n1,x\n2,\n"
+    assert frame_file(frames[0]).read_text() == '"a","b"\n1,x\n2,\n'
+
+
+def test_a_name_with_other_separators_is_one_column():
+    assert Records(frame_file(pd.DataFrame({"a;b;c|d": [1], "x": [2]}))).names == ["a;b;c|d", "x"]
 
 
 def test_numbers_of_a_type_for_categories_are_told():

@@ -83,17 +83,23 @@ def test_predictions_of_a_frame_are_those_of_its_file(request, kind, tmp_path):
     assert predicted["price"].tolist() == trained.predict(str(tmp_path / "new.csv")).tolist()
 
 
+def german_number(number):
+    return f"{number:,.2f}".translate(str.maketrans(",.", ".,"))
+
+
 @pytest.fixture
 def german(tmp_path):
     """A file with other forms of dates, truth values and numbers than a frame has, and the same rows as a frame."""
     days = pd.date_range("2024-03-01", periods=40)
-    frame = pd.DataFrame({"day": days, "open": days.day % 2 == 0, "sold": days.day * 1.5, "price": days.day * 1037.25})
+    frame = pd.DataFrame(
+        {"day": days, "open": days.day % 2 == 0, "sold": days.day * 1500.5, "price": days.day * 1037.25}
+    )
     texts = pd.DataFrame(
         {
             "day": frame["day"].dt.strftime("%d.%m.%Y"),
             "open": frame["open"].map({True: "TRUE", False: "FALSE"}),
-            "sold": frame["sold"].map("{:.2f}".format).str.replace(".", ","),
-            "price": frame["price"].map("{:.2f}".format).str.replace(".", ","),
+            "sold": frame["sold"].map(german_number),
+            "price": frame["price"].map(german_number),
         }
     )
     texts.to_csv(tmp_path / "all.csv", sep=";", index=False)
@@ -166,6 +172,7 @@ def test_numbers_in_order_or_by_name_suit_a_run_without_a_table(tmp_path, capsys
     expected = trained.predict(values).tolist()
     assert trained.predict(named[names[::-1]].assign(target=1))["prediction"].tolist() == expected
     assert trained.predict(pd.DataFrame(values, columns=[f"f{n}" for n in names]))["prediction"].tolist() == expected
+    assert trained.predict(pd.DataFrame(values))["prediction"].tolist() == expected
     assert "taken in their order" in capsys.readouterr().err
     with pytest.raises(GradlabError, match=f"no column '{names[0]}'"):
         trained.predict(named.drop(columns=names[0]))

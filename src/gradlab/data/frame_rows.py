@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.data.frames import open_frame, temporary_file, texts
+from gradlab.data.frames import has_names, open_frame, temporary_file, texts
 from gradlab.data.reading import ArrayReader, Reader, Reading
 from gradlab.data.tables.columns import ISO, Column
 from gradlab.data.tables.reader import TableReader
@@ -28,6 +28,8 @@ def read_frame(reader: Reader, frame: Any, beside: Sequence[str] = (), features:
     """
     if isinstance(reader, TableReader):
         return _table_rows(reader, open_frame(frame), beside)
+    if isinstance(reader, ArrayReader) and not has_names(frame):
+        return Reading(np.asarray(frame))
     if isinstance(reader, ArrayReader):
         return Reading(_number_rows(reader, open_frame(frame), features))
     with temporary_file(frame) as path:

@@ -41,15 +41,26 @@ def open_frame(frame: Any) -> "DataFrame[Any]":
     """A frame of any library in one form, whose columns have names."""
     import narwhals.stable.v2 as nw
 
-    labels = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
-    for label in labels:
-        if not isinstance(label, str) or parse_number(label) is not None:
-            raise GradlabError(
-                f"A column of the frame is named {printable(repr(label), 60)}, which is no text. Name the columns: "
-                "frame.columns = [...]"
-            )
+    labels = column_labels(frame)
+    if not has_names(frame):
+        raise GradlabError(
+            f"The columns of the frame have numbers for names, such as {printable(repr(labels[0]), 60)}. Name them: "
+            "frame.columns = [...]"
+        )
     check_unique(label.strip() for label in labels)
     return nw.from_native(frame, eager_only=True)
+
+
+def column_labels(frame: Any) -> list[Any]:
+    """What a frame calls its columns."""
+    return list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+
+
+def has_names(frame: Any) -> bool:
+    """Whether all columns have texts for names, which are not all numbers."""
+    labels = column_labels(frame)
+    are_texts = all(isinstance(label, str) for label in labels)
+    return are_texts and not (labels and all(parse_number(label) is not None for label in labels))
 
 
 def check_unique(labels: Iterable[Hashable]) -> None:
@@ -136,8 +147,9 @@ def _csv(frame: "DataFrame[Any]") -> bytes:
     if not frame.columns or not len(frame):
         raise GradlabError(f"The frame has {len(frame)} rows and {len(frame.columns)} columns: there is no data in it.")
     file = io.StringIO(newline="")
+    # In quotes, no name has a character that could be taken for the separator.
+    csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow(frame.columns)
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(frame.columns)
     writer.writerows(zip(*(texts(frame[name]) for name in frame.columns), strict=True))
     try:
         return file.getvalue().encode()
@@ -164,7 +176,7 @@ def build_frame(frame: Any, columns: Mapping[str, Sequence[Any]], *, same_rows: 
     """Columns as a frame of the same library; if of the same rows, with the index of one of pandas."""
     import narwhals.stable.v2 as nw
 
-    opened = open_frame(frame)
+    opened = nw.from_native(frame, eager_only=True)
     lists = {name: list(cells) for name, cells in columns.items()}
     made = nw.from_dict(lists, backend=opened.implementation)
     result = made.to_native()
