@@ -105,7 +105,6 @@ def test_json_of_a_first_guess_is_one_object(quick: ForkServer, place: Path, tmp
         (["u.csv"], ["no file or folder u.csv", "Did you mean t.csv"]),
         (["csv", "u.csv"], ["'u.csv' is neither", "nor a file here"]),
         (["t.csv", "target=price", "seed=3"], ["data.seed or train.seed"]),
-        (["t.csv", "--hidden", "64"], ["without dashes: hidden=64"]),
         (["t.csv", "reviews.csv"], ["t.csv and reviews.csv both say"]),
         (["csv", "t.csv", "reviews.csv"], ["t.csv and reviews.csv are several data"]),
         (["run"], ["gradlab resume run", "gradlab train run/recipe.toml"]),
