@@ -224,10 +224,11 @@ def test_a_compiled_run_reproduces_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "knob"),
     [
-        (["--epochs", "5"], "train.epochs=5"),
-        (["--batch-size=7"], "train.batch_size=7"),
-        (["--lr", "--plain"], "train.lr=VALUE"),
-        (["--hidden", "5"], "Try: gradlab train --help"),
+        (["--epochs", "5"], "without dashes: epochs=5"),
+        (["--batch-size=7"], "without dashes: batch_size=7"),
+        (["--lr", "--plain"], "without dashes: lr=VALUE"),
+        (["--hidden", "5"], "without dashes: hidden=5"),
+        (["--depths", "5"], "Try: gradlab train --help"),
     ],
 )
 def test_an_option_that_is_a_knob_is_answered_with_it(

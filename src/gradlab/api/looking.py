@@ -80,7 +80,7 @@ def probe(
     loss: Any = None,
     split: str | None = None,
     examples: int | None = None,
-    data: str | Path | None = None,
+    data: Any = None,
 ) -> "Probe":
     """Look inside a run, or inside any module on a batch: layers, attention, states over time, surprise by tokens, and
     what of pictures speaks for their classes.

@@ -9,9 +9,12 @@ import torch
 from torch import nn
 
 from gradlab import owners, parallel
+from gradlab.data import sources
+from gradlab.data.frames import data_path, is_frame, typed_categories
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
-from gradlab.recipes import find
+from gradlab.recipes.keys import complete_changes
+from gradlab.recipes.request import TrainingRequest
 from gradlab.run import Run, open_run
 from gradlab.run.folder import new_path
 from gradlab.training import experiment
@@ -27,15 +30,18 @@ if TYPE_CHECKING:
     from gradlab.studies.pruning import Pruned
     from gradlab.studies.tickets import Tickets
 
+Data = Any
+"""A path, or a frame of pandas, polars or pyarrow, which is kept in the cache."""
 Files = str | Path | Sequence[str | Path] | None
 """Python files of one's own, which are run: what they register can then be named."""
 
 
 def train(
-    recipe: str | Path | Recipe,
+    recipe: str | Path | Recipe | Any = None,
     overrides: Mapping[str, Any] | None = None,
     *,
-    data: str | Path | None = None,
+    data: Data = None,
+    target: str | None = None,
     code: Files = None,
     out: str | Path | None = None,
     device: str = "auto",
@@ -47,6 +53,10 @@ def train(
 
     run = gl.train("digits-mlp", {"model.hidden": [256, 256], "train.epochs": 10})
     run.test["accuracy"]
+    gl.train("houses.csv", target="price")
+
+    In place of a recipe there may be a file or folder of data, or a frame of pandas, polars or pyarrow: their kind says
+    which recipe. A key may be short, such as "epochs", where only one part of the recipe has it.
 
     With `from_run`, the model starts from the weights of a finished classifier, with a new last layer if its classes
     are others. `freeze` are parts of the model that stay as they are; "trunk" is all but the last layer.
@@ -56,7 +66,7 @@ def train(
     """
     _load_code(code)
     with parallel.joined():
-        prepared = prepare(recipe, overrides, data=data, device=device, from_run=from_run, freeze=freeze)
+        prepared = prepare(recipe, overrides, data=data, target=target, device=device, from_run=from_run, freeze=freeze)
         run = start(prepared, out, observers)
         if parallel.rank() == 0:
             tell(run.findings or [])
@@ -64,26 +74,53 @@ def train(
 
 
 def prepare(
-    recipe: str | Path | Recipe,
+    recipe: str | Path | Recipe | Any = None,
     overrides: Mapping[str, Any] | None = None,
     *,
-    data: str | Path | None = None,
+    data: Data = None,
+    target: str | None = None,
     device: str = "auto",
     from_run: str | Path | Run | None = None,
     freeze: str | Sequence[str] | None = None,
 ) -> Experiment:
     """Everything of a training but the training: data read, model built, all of it checked."""
-    place = find_device(device)
-    chosen = recipe if isinstance(recipe, Recipe) else find(str(recipe), place.type)
+    if is_frame(overrides):
+        raise GradlabError("The second argument has changes of the recipe. A frame is passed by name: data=frame.")
+    if is_frame(recipe):
+        if data is not None:
+            raise GradlabError("The first argument is a frame, and so there are data already: leave out data=….")
+        recipe, data = None, recipe
     named = {
-        "data.path": None if data is None else str(data),
+        "data.target": target,
         "train.from_run": str(from_run.path if isinstance(from_run, Run) else from_run) if from_run else None,
         "train.freeze": freeze if freeze is None or isinstance(freeze, str) else list(freeze),
     }
-    # Last, since another source or model that is named drops the values of the one it replaces.
-    changes = dict(overrides or {})
-    changes |= {key: value for key, value in named.items() if value is not None and key not in changes}
-    return Experiment.of(chosen.override(changes), place)
+    place = find_device(device)
+    chosen = _chosen_recipe(recipe, _all_changes(overrides or {}, named), data_path(data), place)
+    return Experiment.of(_with_types(chosen, data), place)
+
+
+def _all_changes(overrides: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Overrides, and after them, since another source drops the values of the one before, what arguments name."""
+    changes = {**overrides, **{k: v for k, v in named.items() if v is not None and k not in overrides}}
+    return {key: data_path(value) if is_frame(value) else value for key, value in changes.items()}
+
+
+def _chosen_recipe(
+    recipe: str | Path | Recipe | None, changes: Mapping[str, Any], path: str | None, place: torch.device
+) -> Recipe:
+    """A recipe with its changes and its data."""
+    if isinstance(recipe, Recipe):
+        return recipe.override(complete_changes(recipe, changes if path is None else {**changes, "data.path": path}))
+    return TrainingRequest.complete(None if recipe is None else str(recipe), changes, path).recipe(place.type)
+
+
+def _with_types(recipe: Recipe, data: Data) -> Recipe:
+    """A recipe that learns from a frame, with what only the types of its columns tell."""
+    if not is_frame(data) or "categories" not in sources.schema(recipe.data.name).knobs:
+        return recipe
+    categories = [*recipe.data.values.get("categories", []), *typed_categories(data, recipe.data.values)]
+    return recipe.override({"data.categories": list(dict.fromkeys(categories))} if categories else {})
 
 
 def start(prepared: Experiment, out: str | Path | None = None, observers: Sequence[Observer] = ()) -> Run:
@@ -97,7 +134,7 @@ def start(prepared: Experiment, out: str | Path | None = None, observers: Sequen
 def resume(
     run: str | Path | Run,
     *,
-    data: str | Path | None = None,
+    data: Data = None,
     device: str | None = None,
     observers: Sequence[Observer] = (),
     code: Files = None,
@@ -123,7 +160,7 @@ def prune(
     *,
     rewind: bool = False,
     reinit: bool = False,
-    data: str | Path | None = None,
+    data: Data = None,
     code: Files = None,
     out: str | Path | None = None,
     device: str | None = None,
@@ -153,7 +190,7 @@ def find_tickets(
     run: str | Path | Run,
     keep: float,
     *,
-    data: str | Path | None = None,
+    data: Data = None,
     code: Files = None,
     out: str | Path | None = None,
     device: str | None = None,
@@ -195,7 +232,7 @@ def _report(run: Run) -> None:
             write_report(run)
 
 
-def load_run(path: str | Path | Run, *, code: Files = None, data: str | Path | None = None) -> Run:
+def load_run(path: str | Path | Run, *, code: Files = None, data: Data = None) -> Run:
     """The run in a folder: `load_run("runs/digits-mlp-3f2a").predict(x)`.
 
     `data` is where its data are now, if they have moved. `code` is the file of one's own from which its parts came, or

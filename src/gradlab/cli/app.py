@@ -136,18 +136,18 @@ def _help(error: cyclopts.CycloptsError) -> str:
 
 
 def _as_knob(option: str, arguments: Sequence[str]) -> str:
-    """How an option that there is not would be set in a recipe, if it is a knob of the training."""
-    from dataclasses import fields
-
-    from gradlab.training.plan import Plan
+    """How an option that there is not would be set in a recipe, if some recipe has such a knob."""
+    if arguments[:1] not in (["train"], ["sweep"]):
+        return ""
+    from gradlab.recipes.keys import knob_names
 
     name, _, value = option.partition("=")
     key = name.lstrip("-").replace("-", "_")
-    if arguments[:1] not in (["train"], ["sweep"]) or key not in {field.name for field in fields(Plan)}:
+    if key not in knob_names():
         return ""
     after = arguments[arguments.index(option) + 1 :] if option in arguments else []
     value = value or next((text for text in after[:1] if not text.startswith("-")), "VALUE")
-    return f"It is a knob of the recipe, which is set without dashes: train.{key}={value}"
+    return f"It is a knob of a recipe, which is set without dashes: {key}={value}"
 
 
 def fail(message: str, code: int) -> NoReturn:

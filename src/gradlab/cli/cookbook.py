@@ -8,6 +8,8 @@ from rich.console import Console
 from gradlab.cli.output import console, print_json, say, table
 from gradlab.cli.training import Json, Plain
 from gradlab.recipes import book, by_subject, cpu_changes, doc, find
+from gradlab.recipes.keys import RecipeSetting
+from gradlab.registry import Part, Registry
 from gradlab.wording import as_typed
 
 _ESSENTIAL = ("data", "model", "task", "train.epochs", "train.steps", "train.batch_size", "train.lr", "train.optimizer")
@@ -105,45 +107,36 @@ def knob_row(knob: dict[str, Any]) -> list[str]:
 
 def list_knobs(name: str) -> list[dict[str, Any]]:
     """Every value of a recipe that can be set, with its type and documentation, read off the builders' signatures."""
-    from gradlab.data import sources
-    from gradlab.explanation.docstring import Docstring
-    from gradlab.explanation.equations import sentence
-    from gradlab.models import models
-    from gradlab.registry import Part, Registry, Schema
-    from gradlab.tasks import tasks
+    from gradlab.recipes.keys import part_settings, recipe_parts
     from gradlab.training.plan import plan_schema
 
     recipe = find(name)
-    entries: list[dict[str, Any]] = []
+    entries = []
+    for section, (registry, part) in recipe_parts(recipe).items():
+        entries += [_part_entry(registry, part, section)]
+        entries += map(_knob_entry, part_settings(registry.schema(part.name), part.values, section))
+    return [*entries, *map(_knob_entry, part_settings(plan_schema, recipe.train, "train"))]
 
-    def add(schema: Schema, values: Any, where: str) -> None:
-        for knob in schema.knobs.values():
-            key = f"{where}.{knob.name}"
-            value, default = (
-                None if v is None or v is knob.empty else knob.resolve(v, key)
-                for v in (values.get(knob.name, knob.default), knob.default)
-            )
-            entries.append(
-                {
-                    "key": key,
-                    "value": value.name if isinstance(value, Part) else value,
-                    "default": default.name if isinstance(default, Part) else default,
-                    "type": knob.type_name,
-                    "doc": knob.doc,
-                    "required": knob.default is knob.empty,
-                }
-            )
-            if knob.choices is not None and isinstance(value, Part):
-                add(knob.choices.schema(value.name), value.values, key)
 
-    def add_part(registry: Registry[Any], part: Part, where: str) -> None:
-        choices = " | ".join(registry.names())
-        summary = sentence(Docstring.of(registry[part.name]).summary)
-        entries.append({"key": where, "value": part.name, "default": None, "type": choices, "doc": summary})
-        add(registry.schema(part.name), part.values, where)
+def _part_entry(registry: Registry[Any], part: Part, section: str) -> dict[str, Any]:
+    from gradlab.explanation.docstring import Docstring
+    from gradlab.explanation.equations import sentence
 
-    add_part(sources, recipe.data, "data")
-    add_part(models, recipe.model, "model")
-    add_part(tasks, recipe.task, "task")
-    add(plan_schema, recipe.train, "train")
-    return entries
+    summary = sentence(Docstring.of(registry[part.name]).summary)
+    choices = " | ".join(registry.names())
+    return {"key": section, "value": part.name, "default": None, "type": choices, "doc": summary}
+
+
+def _knob_entry(setting: RecipeSetting) -> dict[str, Any]:
+    knob, required = setting.knob, setting.knob.default is setting.knob.empty
+    value, default = (
+        None if v is None or v is knob.empty else knob.resolve(v, setting.key) for v in (setting.value, knob.default)
+    )
+    return {
+        "key": setting.key,
+        "value": value.name if isinstance(value, Part) else value,
+        "default": default.name if isinstance(default, Part) else default,
+        "type": knob.type_name,
+        "doc": knob.doc,
+        "required": required,
+    }

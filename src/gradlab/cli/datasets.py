@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from gradlab.cli.output import console, print_json, say, table
+from gradlab.cli.requests import read_overrides
+from gradlab.cli.suggestions import kind_at, lacks_target, show_commands, show_table, source_and_path
 from gradlab.cli.training import Json, Plain
 from gradlab.printable import printable
 from gradlab.wording import counted, quantity
@@ -32,7 +34,7 @@ data = cyclopts.App(
 
     - `gradlab data list`: every source, and where its data are
     - `gradlab data fetch mnist`: then `gradlab train mnist-lenet` finds it
-    - `gradlab data show csv --data houses.csv target=price`: what is in it
+    - `gradlab data show houses.csv`: what is in a file, and the commands that train on it
     """,
 )
 
@@ -114,7 +116,7 @@ def fetch(name: str, /, *, to: str | None = None, plain: Plain = False, as_json:
 
 @data.command(sort_key=2)
 def show(
-    name: str,
+    name: str | None = None,
     /,
     *overrides: str,
     path: Annotated[str | None, cyclopts.Parameter(name="--data")] = None,
@@ -123,15 +125,17 @@ def show(
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
-    """Look at a source before training on it: sizes, classes, ranges, missing values, and a page with examples.
+    """Look at data before training on them: sizes, classes, ranges, missing values, and a page with examples.
 
-    Of a text: characters, words, tokens, the most common of them, the longest lines, and how it begins.
+    A file or folder of your own is enough: its kind is recognized, and the commands are shown that train on it. Of a
+    text: characters, words, tokens, the most common of them, the longest lines, and how it begins.
 
     Examples to copy:
 
+    - `gradlab data show houses.csv`: columns and first rows
+    - `gradlab data show houses.csv target=price`
+    - `gradlab data show photos/ --out photos.html`
     - `gradlab data show digits`
-    - `gradlab data show csv --data houses.csv target=price`
-    - `gradlab data show images --data FOLDER --out pictures.html`
     - `gradlab data show digits --augment rotate=15 cutout=3`: pictures before and after
     - `gradlab data show text --data book.txt tokenizer=word`
     - `gradlab data show graph --data nodes.csv edges=edges.csv target=team`
@@ -140,7 +144,7 @@ def show(
     Parameters
     ----------
     name
-        A source; `gradlab data list` has them.
+        A file or folder, or a source; `gradlab data list` has those.
     overrides
         Values of the source's knobs, as `key=value`.
     path
@@ -148,26 +152,39 @@ def show(
     augment
         How a training would change pictures from epoch to epoch, as `key=value` of `data.augment`.
     out
-        The page to write; default `NAME-data.html`.
+        The page to write; default `NAME-data.html`. Of a table there is one as soon as its target is named.
     """
     from gradlab.api import look_at_data
-    from gradlab.cli.training import read_overrides
     from gradlab.data.graphs.overview import GraphOverview
     from gradlab.data.series.overview import SeriesOverview
+    from gradlab.data.tables.summary import TableSummary
     from gradlab.data.text.overview import TextOverview
     from gradlab.registry import Part
 
     changes = {key.removeprefix("data."): value for key, value in read_overrides(overrides).items()}
-    values: dict[str, Any] = {**({"path": path} if path is not None else {}), **changes}
+    name, path = source_and_path(name, path or changes.get("path"))
+    kind = kind_at(path, name)
+    name = name or (kind.trainings[0].source if kind else "")
+    commands = kind.commands(Path(path)) if kind and path else {}
+    screen = console(plain)
+    if kind and kind.table and lacks_target(kind, name, changes):
+        summary = TableSummary.read(kind.table, changes.get("separator", "auto"), changes.get("encoding", "utf-8"))
+        if as_json:
+            print_json({"source": name, "path": path, **asdict(summary), "commands": commands})
+            return
+        show_table(screen, str(kind.table), summary)
+        show_commands(screen, commands)
+        return
+    known = {key.removeprefix("data."): value for key, value in (kind.trainings[0].values if kind else {}).items()}
+    values: dict[str, Any] = {**known, **({"path": path} if path is not None else {}), **changes}
     if augment:
         values["augment"] = Part("", read_overrides(augment))
     page = Path(out or f"{name}-data.html")
     title = Path(values["path"]).name if values.get("path") else name
     overview = look_at_data(name, values, page, title)
     if as_json:
-        print_json({"source": name, **asdict(overview), "page": str(page)})
+        print_json({"source": name, **asdict(overview), "page": str(page), "commands": commands})
         return
-    screen = console(plain)
     if isinstance(overview, TextOverview):
         show_text(screen, name, overview)
     elif isinstance(overview, GraphOverview):
@@ -177,6 +194,8 @@ def show(
     else:
         show_overview(screen, name, overview)
     say(screen, "page", str(page.absolute()))
+    if "target" not in changes:
+        show_commands(screen, commands)
 
 
 def show_overview(screen: Console, name: str, overview: "Overview") -> None:

@@ -2,13 +2,14 @@
 
 import csv
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from gradlab.cli.output import print_json, table
 from gradlab.errors import GradlabError
+from gradlab.run.forecast_rows import forecast_rows
 from gradlab.wording import number, percent
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def show_forecast(
     """A line for each step ahead of each series: its time, the median, and the interval."""
     if only is not None:
         raise GradlabError("--only chooses between labels and probabilities: a forecast has neither. Leave it out.")
-    lines = list(steps(predictions))
+    lines = list(forecast_rows(predictions))
     interval = run.task.interval  # type: ignore[attr-defined]
     if as_json:
         print_json({"run": str(run.path), "inputs": inputs, "interval": interval, "predictions": lines})
@@ -46,11 +47,3 @@ def show_forecast(
     screen.print(table(*headings, rows=rows))
     if len(lines) > _SHOWN:
         screen.print(f"… {len(lines) - _SHOWN:,} more; --json or --csv prints all of them.")
-
-
-def steps(predictions: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    """Forecasts of series as lines, a step ahead in each."""
-    for one in predictions:
-        name = {"series": one["series"]} if "series" in one else {}
-        for time, value, low, high in zip(one["times"], one["value"], one["low"], one["high"], strict=True):
-            yield {**name, "time": time, "value": value, "low": low, "high": high}

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from gradlab.cli.output import console, figures_table, print_json, say, table
-from gradlab.cli.studies import going_on, show_folder, where
+from gradlab.cli.requests import shared_options
+from gradlab.cli.studies import going_on, show_folder
 from gradlab.cli.training import CodeFiles, Device, Flag, Json, MovedData, Plain, progress, show_findings
 from gradlab.errors import GradlabError
 from gradlab.wording import counted, duration, name_of, number, percent
@@ -100,7 +101,11 @@ def prune(
     screen = console(plain)
     opened = api.load_run(run, code=code, data=data)
     folder = Path(out) if out else new_path(f"{opened.recipe.name}-{'tickets' if ticket else 'pruned'}")
-    typed = [*where(data, code or [], device or "auto"), *(part for pair in options.items() for part in pair), *flags]
+    typed = [
+        *shared_options(data, code or [], device or "auto"),
+        *(part for pair in options.items() for part in pair),
+        *flags,
+    ]
     same: dict[str, Any] = {"per_layer": per_layer, "out": folder, "device": device}
     with going_on(shlex.join(["gradlab", "prune", run, *typed]), folder):
         if ticket:

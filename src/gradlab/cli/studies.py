@@ -14,6 +14,7 @@ from rich.text import Text
 
 from gradlab.cli import training
 from gradlab.cli.output import print_json, say, table
+from gradlab.cli.requests import read_overrides, shared_options
 from gradlab.errors import GradlabError, Interrupted
 from gradlab.printable import printable, without_passwords
 from gradlab.wording import counted, duration, name_of, number
@@ -47,13 +48,11 @@ class StudyRequest:
     as_json: bool
 
     def recipe(self) -> Recipe:
-        from gradlab.recipes import find
+        from gradlab.recipes.request import TrainingRequest
         from gradlab.training.environment import find_device
 
-        changes = training.read_overrides(self.overrides)
-        if self.data is not None:  # last, since a source that is named drops what was set before
-            changes.setdefault("data.path", self.data)
-        return find(self.name, find_device(self.device).type).override(changes)
+        request = TrainingRequest(self.name, self.data, read_overrides(self.overrides))
+        return request.recipe(find_device(self.device).type)
 
     def experiment(self) -> Experiment:
         from gradlab import api
@@ -63,7 +62,7 @@ class StudyRequest:
     def command(self, *without: str) -> str:
         """`gradlab train …` as it was typed, without some of its overrides."""
         kept = [text for text in self.overrides if text.split("=", 1)[0] not in without]
-        return shlex.join(["gradlab", "train", self.name, *where(self.data, self.code, self.device), *kept])
+        return shlex.join(["gradlab", "train", self.name, *shared_options(self.data, self.code, self.device), *kept])
 
     def folder(self, kind: str) -> Path:
         from gradlab.run.folder import new_path
@@ -78,12 +77,6 @@ class StudyRequest:
     def observers(self) -> list[Observer]:
         """A live bar in a terminal; elsewhere a line for each training is enough."""
         return [training.progress(self.screen)] if self.screen.is_terminal and not self.as_json else []
-
-
-def where(data: str | None, code: Sequence[str], device: str) -> list[str]:
-    """The options of data, code and device, as they are typed."""
-    files = [part for file in code for part in ("--code", file)]
-    return [*(["--data", data] if data else []), *files, *(["--device", device] if device != "auto" else [])]
 
 
 def train(
@@ -296,11 +289,13 @@ def show_curve(screen: Console, result: LearningCurve) -> None:
 
 
 def vary_knobs(request: StudyRequest, knobs: Sequence[str], seeds: int | None) -> dict[str, Any]:
+    from gradlab.recipes.keys import complete_keys
     from gradlab.studies.seeds import check_seeds
     from gradlab.studies.vary import vary as run
     from gradlab.training.environment import find_device
 
-    pairs = training.read_overrides(tuple(knobs))
+    recipe = request.recipe()
+    pairs = complete_keys(recipe, read_overrides(tuple(knobs)))
     if len(pairs) < len(knobs):
         raise GradlabError("--vary was given the same key twice. Name all its values at once: --vary KEY=V1,V2.")
     if seeds is not None:
@@ -312,7 +307,7 @@ def vary_knobs(request: StudyRequest, knobs: Sequence[str], seeds: int | None) -
     again = [part for knob in knobs for part in ("--vary", knob)] + ([] if seeds is None else ["--seeds", str(seeds)])
     with going_on(f"{request.command()} {shlex.join(again)}", folder):
         result = run(
-            request.recipe(),
+            recipe,
             pairs,
             folder,
             find_device(request.device),

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from os.path import isfile
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from gradlab.cli.output import console, print_json, say, table
-from gradlab.cli.studies import going_on, show_folder, where
-from gradlab.cli.training import CodeFiles, Device, Json, Plain, load_code, progress, read_overrides
+from gradlab.cli.requests import read_overrides, shared_options
+from gradlab.cli.studies import going_on, show_folder
+from gradlab.cli.training import CodeFiles, Device, Json, Plain, load_code, progress
 from gradlab.errors import GradlabError
-from gradlab.recipes import DEFAULT
 from gradlab.wording import name_of, number
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _SHOWN = 10  # of the best trials
 
 
 def sweep(
-    name: str = DEFAULT,
+    name: str | None = None,
     /,
     *knobs: str,
     trials: int = 20,
@@ -57,7 +57,7 @@ def sweep(
     Parameters
     ----------
     name
-        A recipe's name, a TOML file, or a Python file that registers recipes.
+        A recipe's name, a TOML file, a Python file that registers recipes, or data, whose kind says which recipe.
     knobs
         What to search, as `key=RANGE` or `key=CHOICES`, and what to set, as `key=value`.
     trials
@@ -75,29 +75,33 @@ def sweep(
     device
         Where to train; auto takes a GPU where there is one.
     """
-    if "=" in name and not isfile(name):  # the default recipe's name was left out
-        name, knobs = DEFAULT, (name, *knobs)
+    if name is not None and "=" in name and not exists(name):  # the recipe's name was left out
+        knobs, name = (name, *knobs), None
     load_code(code)
     try:
         import optuna  # noqa: F401
     except ImportError:
         raise GradlabError('gradlab sweep needs Optuna, which is not installed: pip install "gradlab[sweep]"') from None
-    from gradlab.recipes import find
+    from gradlab.recipes.keys import complete_keys
+    from gradlab.recipes.request import TrainingRequest
     from gradlab.run.folder import new_path
     from gradlab.studies.sweep import sweep as run
     from gradlab.training.environment import find_device
 
     screen = console(plain)
-    recipe = find(name, find_device(device).type).override({"data.path": data} if data is not None else {})
+    request = TrainingRequest.complete(name, {}, data)
+    name, data, recipe = request.name, request.data, request.recipe(find_device(device).type)
     # Processes that share a storage find each other by the folder's name, which must then not be drawn.
     folder = Path(out) if out else Path("runs", f"{recipe.name}-sweep") if storage else new_path(f"{recipe.name}-sweep")
     options = {"--trials": trials, "--jobs": jobs, "--metric": metric, "--storage": storage}
     arguments = [part for key, value in options.items() if value is not None for part in (key, str(value))]
-    command = shlex.join(["gradlab", "train", name, *where(data, code or [], device)])
-    with going_on(shlex.join(["gradlab", "sweep", name, *where(data, code or [], device), *knobs, *arguments]), folder):
+    command = shlex.join(["gradlab", "train", name, *shared_options(data, code or [], device)])
+    with going_on(
+        shlex.join(["gradlab", "sweep", name, *shared_options(data, code or [], device), *knobs, *arguments]), folder
+    ):
         result = run(
             recipe,
-            read_overrides(knobs),
+            complete_keys(recipe, read_overrides(knobs)),
             trials,
             folder,
             device,

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Mapping
-from os.path import isfile
+from os.path import exists
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
 
 from gradlab.cli.output import console, figures_table, print_json, say, table
-from gradlab.errors import GradlabError, Interrupted
+from gradlab.cli.requests import read_request, shared_options
+from gradlab.errors import Interrupted
 from gradlab.recipes import DEFAULT
 from gradlab.wording import as_typed, baseline_verdict, count, counted, duration, name_of, number
 
@@ -50,10 +52,11 @@ _RESULT_KEYS = ("run", "recipe", "steps", "seconds", "parameters", "validation",
 
 
 def train(
-    name: str = DEFAULT,
+    name: str | None = None,
     /,
     *overrides: str,
     data: str | None = None,
+    target: str | None = None,
     code: CodeFiles = None,
     out: str | None = None,
     device: Device = "auto",
@@ -68,11 +71,13 @@ def train(
     plain: Plain = False,
     as_json: Json = False,
 ) -> None:
-    """Train a recipe: by name, or from a TOML file, with any of its values changed.
+    """Train on a file or folder, or train a recipe, by name or from a TOML file, with any of its values changed.
 
     Examples to copy:
 
     - `gradlab train`: the default recipe, digits-mlp
+    - `gradlab train houses.csv --target price`: a table of your own; the first line printed is the command in full
+    - `gradlab train photos/`: images, in a folder for each class
     - `gradlab train digits-mlp model.hidden=256,256 model.dropout=0.2 train.epochs=10`
     - `gradlab train moons-mlp model.activation=gelu train.optimizer=momentum train.optimizer.momentum=0.95`
     - `gradlab train mnist-lenet --data FOLDER --device cuda`
@@ -101,11 +106,15 @@ def train(
     Parameters
     ----------
     name
-        A recipe's name, a TOML file, or a Python file that registers recipes.
+        A recipe's name, a TOML file, a Python file that registers recipes, or data: then their kind says which recipe.
+        Default: digits-mlp, or what `--data` suggests.
     overrides
-        Values to change, as `key=value`; lists by commas: `model.hidden=256,256`.
+        Values to change, as `key=value`; lists by commas: `model.hidden=256,256`. A key may be short, as in `lr=0.01`,
+        where only one part of the recipe has it.
     data
         File or folder of the data, for recipes that need one; the same as `data.path=…`.
+    target
+        The column to predict, for tables; the same as `data.target=…`.
     out
         The run folder to make; it must not exist. Default: `runs/NAME-xxxx`.
     device
@@ -117,12 +126,13 @@ def train(
         Parts of the model that stay as they are, by commas; `trunk` is all but the last layer. The same as
         `train.freeze=…`; `train.thaw=0.5` has them learn too, at a lower rate, from the middle of the run on.
     check
-        Before the training: is the initial loss right, can a few examples be learned by heart, do the inputs matter?
+        Before the training: is the initial loss right, can a few examples be memorized, do the inputs matter?
         If a check fails, nothing is trained, and the exit code is 3.
     folds
-        Train so many times, each time tested on another part of the data.
+        Train this many times, each time tested on another part of the data.
     seeds
-        Train so many times with another seed, from train.seed upwards: other weights, order and dropout, the same data.
+        Train this many times with another seed, from train.seed upwards: other weights, order and dropout, the same
+        data.
         With `--vary`, each of its values.
     find_lr
         Find a learning rate instead of training.
@@ -132,16 +142,19 @@ def train(
         Train with each value of a knob: `KEY=V1,V2,…`, or `KEY=1:9` for whole numbers; lists are parted by slashes.
         May be given twice, for every pair of values.
     """
-    if "=" in name and not isfile(name):  # the default recipe's name was left out
-        name, overrides = DEFAULT, (name, *overrides)
-    short = {"train.from_run": from_run, "train.freeze": freeze}
-    overrides = (*(f"{key}={value}" for key, value in short.items() if value is not None), *overrides)
+    if name is not None and "=" in name and not exists(name):  # the recipe's name was left out
+        overrides, name = (name, *overrides), None
+    options = {"train.from_run": from_run, "train.freeze": freeze, "data.target": target}
+    overrides = (*(f"{key}={value}" for key, value in options.items() if value is not None), *overrides)
     load_code(code)
     screen = console(plain)
+    typed = name or DEFAULT, data, overrides
+    request = read_request(name, overrides, data)
+    name, data, overrides = request.name, request.data, request.texts
     if check or folds is not None or seeds is not None or find_lr or curve or vary:
         from gradlab.cli import studies
 
-        request = studies.StudyRequest(
+        study = studies.StudyRequest(
             name=name,
             overrides=overrides,
             data=data,
@@ -151,13 +164,16 @@ def train(
             screen=screen,
             as_json=as_json,
         )
-        studies.train(request, folds=folds, seeds=seeds, find_lr=find_lr, curve=curve, vary=vary or [], check=check)
+        studies.train(study, folds=folds, seeds=seeds, find_lr=find_lr, curve=curve, vary=vary or [], check=check)
         return
     from gradlab import api
 
     try:
-        experiment = api.prepare(name, read_overrides(overrides), data=data, device=device)
+        experiment = api.prepare(name, request.changes, data=data, device=device)
         if not as_json:
+            if (name, data, overrides) != typed:
+                words = [name, *shared_options(data, code or [], device), *overrides]
+                say(screen, "command", shlex.join(["gradlab", "train", *words]))
             show_plan(screen, experiment)
         run = api.start(experiment, out, [] if as_json else [progress(screen)])
     except KeyboardInterrupt:
@@ -210,14 +226,6 @@ def load_code(code: list[str] | None) -> None:
 
     for file in code or []:
         owners.load(file)
-
-
-def read_overrides(overrides: tuple[str, ...]) -> dict[str, str]:
-    """`key=value` texts as a dictionary."""
-    for text in overrides:
-        if "=" not in text:
-            raise GradlabError(f"{text!r} is not of the form key=value, such as train.lr=0.01.")
-    return dict(text.split("=", 1) for text in overrides)
 
 
 def progress(screen: Console) -> Observer:

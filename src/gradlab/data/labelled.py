@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.data.arrays import read_targets
+from gradlab.data.frame_rows import read_frame
 from gradlab.data.raw import check_finite
-from gradlab.data.reading import ArrayReader, Reader
+from gradlab.data.reading import ArrayReader, Reader, Reading
 from gradlab.data.tables.columns import MISSING, Column, parse_number
 from gradlab.data.tables.reader import TableReader
 from gradlab.errors import GradlabError, notice
@@ -28,13 +29,15 @@ _FORMS = {
 }
 
 
-def read_labelled(reader: Reader, source: str, classes: list[str] | None) -> Labelled:
+def read_labelled(reader: Reader, source: str, classes: list[str] | None, frame: Any = None) -> Labelled:
     """Inputs as `predict` reads them, beside the targets that a run with these classes, or none, learned from."""
     path, kind = Path(source), str(reader.describe()["kind"])
     if path.is_dir() and kind in ("pictures", "texts"):
         return _from_folders(reader, path, classes)
+    if isinstance(reader, TableReader) and reader.target is not None and frame is not None:
+        return _split_targets(reader, read_frame(reader, frame, [reader.target]), "The frame", reader.target, classes)
     if reader.target is not None:
-        return _from_table(reader, source, reader.target, classes)
+        return _split_targets(reader, reader.read(source, [reader.target]), source, reader.target, classes)
     if isinstance(reader, ArrayReader) and path.suffix.lower() == ".npz":
         values = reader.read(source).values
         targets = read_targets(path)
@@ -56,8 +59,8 @@ def _from_folders(reader: Reader, folder: Path, classes: list[str] | None) -> La
     return reading.values, _encoded(labels, classes, lambda row: str(folder / names[row]))
 
 
-def _from_table(reader: Reader, source: str, target: str, classes: list[str] | None) -> Labelled:
-    reading = reader.read(source, [target])
+def _split_targets(reader: Reader, reading: Reading, source: str, target: str, classes: list[str] | None) -> Labelled:
+    """Inputs and targets of a table, whose targets were read as texts."""
     texts = np.array(reading.beside[target], dtype=object)
     known = np.flatnonzero([text not in MISSING for text in texts])
     if len(known) == 0:

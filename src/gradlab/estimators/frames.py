@@ -3,7 +3,6 @@
 pandas itself is not imported: a frame that is handed in brings its own methods.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.data.frames import cell_text, check_unique
 from gradlab.data.raw import check_finite
 from gradlab.data.tables.columns import MISSING_CODE, Column, Kind
 from gradlab.errors import GradlabError
@@ -24,16 +24,14 @@ _DAY = 86_400e6  # microseconds
 _WORDS: dict[Kind, str] = {"number": "numbers", "category": "categories", "date": "dates"}
 
 
-def is_frame(X: object) -> bool:
+def is_pandas_frame(X: object) -> bool:
     return hasattr(X, "iloc") and hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
 def columns_of(frame: Any) -> list[Column]:
     """What each column of a frame is, and which categories it has."""
     labels = list(frame.columns)
-    twice = [label for label, times in Counter(labels).items() if times > 1]
-    if twice:
-        raise GradlabError(f"The frame has two columns named {twice[0]!r}. Rename one of them.")
+    check_unique(labels)
     names = labels if all(isinstance(label, str) for label in labels) else [f"x{i}" for i in range(len(labels))]
     return [_column(name, frame.iloc[:, i]) for i, name in enumerate(names)]
 
@@ -57,7 +55,7 @@ def as_numbers(frame: Any, columns: Sequence[Column]) -> Table:
 
 def _column(name: str, series: Any) -> Column:
     kind = _kind(name, series)
-    values = sorted({_text(value) for value in _distinct(name, series)}) if kind == "category" else []
+    values = sorted({cell_text(value) for value in _distinct(name, series)}) if kind == "category" else []
     return Column(name=name, kind=kind, values=values)
 
 
@@ -90,11 +88,6 @@ def _distinct(name: str, series: Any) -> list[Any]:
         raise GradlabError(f"The values of column {name!r} cannot be compared: {error}.") from None
 
 
-def _text(value: Any) -> str:
-    """A category's name. Whole numbers are named the same whether a gap in the column has made them floats or not."""
-    return str(int(value)) if isinstance(value, (float, np.floating)) and value.is_integer() else str(value)
-
-
 def _numbers(series: Any, column: Column) -> Table:
     values: Table = series.to_numpy(dtype=np.float64, na_value=np.nan)
     return values
@@ -102,7 +95,7 @@ def _numbers(series: Any, column: Column) -> Table:
 
 def _codes(series: Any, column: Column) -> Table:
     places, distinct = series.factorize()
-    codes = column.encode([_text(value) for value in distinct], lambda index: "")
+    codes = column.encode([cell_text(value) for value in distinct], lambda index: "")
     matched: Table = np.append(codes, MISSING_CODE)[places]  # the place of a missing value is -1: the last
     return matched
 

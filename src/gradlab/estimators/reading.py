@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from gradlab.data.tables.columns import Column
 from gradlab.errors import GradlabError
-from gradlab.estimators.frames import as_numbers, columns_of, is_frame
+from gradlab.estimators.frames import as_numbers, columns_of, is_pandas_frame
 
 Array = npt.NDArray[Any]
 Columns = list[Column] | None
@@ -22,7 +22,7 @@ _FRAMES: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}  # a gap i
 
 def read_first(estimator: BaseEstimator, X: Any, y: Any, targets: Mapping[str, Any]) -> tuple[Array, Array, Columns]:
     """Inputs, targets, and what the inputs are. The estimator takes note of their number and names."""
-    if not is_frame(X):
+    if not is_pandas_frame(X):
         X, y = validate_data(estimator, X, y, **_ARRAYS, **targets)
         return _dense(X), y, None
     columns = columns_of(X)
@@ -35,7 +35,7 @@ def read_again(
     estimator: BaseEstimator, X: Any, y: Any, targets: Mapping[str, Any], columns: Columns
 ) -> tuple[Array, Array]:
     """More of what the estimator has seen before."""
-    if is_frame(X) and columns is not None:
+    if is_pandas_frame(X) and columns is not None:
         validate_data(estimator, X, y, reset=False, skip_check_array=True)
         X, y = check_X_y(as_numbers(X, columns), y, estimator=estimator, **_FRAMES, **targets)
         return X, y
@@ -46,7 +46,7 @@ def read_again(
 
 def read_inputs(estimator: BaseEstimator, X: Any, columns: Columns) -> Array:
     """Inputs alone."""
-    if is_frame(X) and columns is not None:
+    if is_pandas_frame(X) and columns is not None:
         validate_data(estimator, X, reset=False, skip_check_array=True)
         numbers: Array = check_array(as_numbers(X, columns), estimator=estimator, **_FRAMES)
         return numbers

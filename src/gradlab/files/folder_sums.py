@@ -29,9 +29,7 @@ class FolderSums:
     def __init__(self, folder: Path):
         self.folder = folder
 
-    def create(
-        self, names: Iterable[str], advice: str = _ADVICE, kind: type[GradlabError] = GradlabError
-    ) -> None:
+    def create(self, names: Iterable[str], advice: str = _ADVICE, kind: type[GradlabError] = GradlabError) -> None:
         """Write them for these files of a new folder."""
         self._write({name: [sha256(self.folder / name)] for name in names}, advice, kind)
 
@@ -64,9 +62,7 @@ class FolderSums:
         raise self._mismatch(name, advice)
 
     @contextmanager
-    def new_file(
-        self, name: str, advice: str = _ADVICE, kind: type[GradlabError] = GradlabError
-    ) -> Iterator[Path]:
+    def new_file(self, name: str, advice: str = _ADVICE, kind: type[GradlabError] = GradlabError) -> Iterator[Path]:
         """The name of a temporary file to write, which takes the place of the file when the block ends well."""
         with new_file(self.folder / name, advice, kind) as new:
             yield new
@@ -78,9 +74,7 @@ class FolderSums:
         """List files as they are now."""
         self._write({**self.read(), **{name: [sha256(self.folder / name)] for name in names}}, advice, kind)
 
-    def remove(
-        self, names: Iterable[str], advice: str = _ADVICE, kind: type[GradlabError] = GradlabError
-    ) -> None:
+    def remove(self, names: Iterable[str], advice: str = _ADVICE, kind: type[GradlabError] = GradlabError) -> None:
         """List files no longer, and of the others one digest each, if they have one of the two that are listed."""
         dropped = {*names}
         kept = {name: self._settle(name, digests) for name, digests in self.read().items() if name not in dropped}

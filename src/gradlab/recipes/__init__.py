@@ -1,5 +1,6 @@
 """Named experiments. Importing this room loads neither torch nor scikit-learn."""
 
+import difflib
 import inspect
 import os
 from pathlib import Path
@@ -35,10 +36,22 @@ def find(name: str, device: str = "") -> Recipe:
         return _of_code(file, chosen)
     if name in book:
         return _recipe(name).override(cpu_changes.get(name, {}) if device == "cpu" else {})
-    path = Path(name)
-    if path.suffix == ".toml" or os.path.isfile(path):
-        return Recipe.read(path)
-    raise unknown("recipe", name, book.names())
+    if name.endswith(".toml"):
+        return Recipe.read(Path(name))
+    raise _no_such_file(Path(name)) if _is_path(name) else unknown("recipe", name, book.names())
+
+
+def _is_path(name: str) -> bool:
+    """Whether it looks like the name of a file or folder."""
+    return os.sep in name or bool(Path(name).suffix)
+
+
+def _no_such_file(path: Path) -> GradlabError:
+    """An error for a path that is none, with the files there whose names are close to it."""
+    names = os.listdir(path.parent) if path.parent.is_dir() else []
+    close = [str(path.with_name(name)) for name in difflib.get_close_matches(path.name, names)]
+    hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    return GradlabError(f"There is no file or folder {path}, and no recipe of that name.{hint}")
 
 
 def _of_code(file: str, chosen: str) -> Recipe:

@@ -8,7 +8,7 @@ from gradlab.errors import GradlabError
 from gradlab.registry.knobs import Knob, shortly
 from gradlab.registry.names import Named
 from gradlab.registry.parts import Part
-from gradlab.registry.schema import Schema, Settings
+from gradlab.registry.schema import MissingValue, Schema, Settings
 
 T = TypeVar("T")
 
@@ -22,13 +22,19 @@ class Registry(Named[Callable[..., T]]):
         self._shared, self._makes, self._default = shared, makes, default
         self._shared_of: dict[str, Callable[..., Any]] = {}
         self._old_of: dict[str, Callable[..., Settings]] = {}
+        self._advice: dict[str, Callable[[Settings], str]] = {}
 
     def register(
-        self, name: str, shared: Callable[..., Any] | None = None, old: Callable[..., Settings] | None = None
+        self,
+        name: str,
+        shared: Callable[..., Any] | None = None,
+        old: Callable[..., Settings] | None = None,
+        advice: Callable[[Settings], str] | None = None,
     ) -> Callable[[Callable[..., T]], Callable[..., T]]:
         """Enter the decorated builder under `name`; with knobs of its own `shared` in place of the registry's.
 
-        `old` reads the knobs that it had in earlier versions: see `Schema`.
+        `old` reads the knobs that it had in earlier versions: see `Schema`. `advice` says, from the values that there
+        are, what a knob without a value could be set to.
         """
 
         def enter(builder: Callable[..., T]) -> Callable[..., T]:
@@ -37,6 +43,8 @@ class Registry(Named[Callable[..., T]]):
                 self._shared_of[name] = shared
             if old is not None:
                 self._old_of[name] = old
+            if advice is not None:
+                self._advice[name] = advice
             return builder
 
         return enter
@@ -65,7 +73,12 @@ class Registry(Named[Callable[..., T]]):
     def resolve(self, part: Part, where: str) -> Part:
         """The part with every knob filled in and checked."""
         name = self.spelled(part.name or self._default)
-        return Part(name, self.schema(name).resolve(part.values, where))
+        try:
+            return Part(name, self.schema(name).resolve(part.values, where))
+        except MissingValue as error:
+            if name not in self._advice:
+                raise
+            raise GradlabError(f"{error} {self._advice[name](part.values)}".rstrip()) from None
 
     def build(self, part: Part, *args: Any) -> T:
         """Call the builder with positional arguments and the part's own values (not the shared ones)."""

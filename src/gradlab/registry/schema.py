@@ -14,6 +14,10 @@ _BY_PLACE_OR_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD
 Settings = Mapping[str, Any]
 
 
+class MissingValue(GradlabError):
+    """A knob without a default has no value."""
+
+
 class Schema:
     """The knobs of a callable: its keyword-only parameters, and in place of a dataclass its fields.
 
@@ -55,7 +59,7 @@ class Schema:
         for knob in self.knobs.values():
             value = values.get(knob.name, knob.default)
             if value is Knob.empty:
-                raise GradlabError(f"{where}.{knob.name} must be given{': ' * bool(knob.doc)}{knob.doc}.")
+                raise MissingValue(f"{where}.{knob.name} must be given{': ' * bool(knob.doc)}{knob.doc}.")
             is_default = value is None and knob.default is None
             resolved[knob.name] = None if is_default else knob.resolve(value, f"{where}.{knob.name}")
         return resolved

@@ -4,9 +4,11 @@ import secrets
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from gradlab.data import Dataset, Examples, load
 from gradlab.data.dataset import split_size
+from gradlab.data.frames import data_path, is_frame
 from gradlab.data.moved import is_same, moved
 from gradlab.errors import GradlabError, notice
 from gradlab.registry import Part
@@ -27,9 +29,11 @@ class Run(TrainedRun):
     `data` is where its data are now, if that is not where they were.
     """
 
-    def __init__(self, path: Path, data: str | Path | None = None):
-        super().__init__(path, data)
+    def __init__(self, path: Path, data: Any = None):
+        super().__init__(path, data_path(data))
         self._new: dict[str, Examples] = {}
+        self._frames: dict[str, Any] = {}
+        """New data that are frames, by the files of the cache that have their content."""
 
     @property
     def source(self) -> Part:
@@ -51,15 +55,16 @@ class Run(TrainedRun):
         self,
         split: str | None = None,
         *,
-        data: str | Path | None = None,
+        data: Any = None,
         threshold: float | None = None,
         tta: Tta | None = None,
     ) -> dict[str, float]:
-        """Loss and metrics on a split, default test, or on all of other `data`, computed anew.
+        """Loss and metrics on a split, default test, or on all of other `data` (a path or a frame), computed again.
 
         Data with the content of the run's own are those at another place. With a `threshold`, the rarer of two classes
         is predicted where its probability is at least that; with `tta`, outputs are means over views of a picture.
         """
+        data = self._path_of_new(data)
         task, examples = self._task_at(threshold), self.as_read(self.examples(split, data))
         if tta is not None:
             task = task.with_tta(tta)
@@ -69,11 +74,12 @@ class Run(TrainedRun):
         check_losses(figures, self.model, task, examples, where)
         return figures
 
-    def baselines(self, split: str | None = None, *, data: str | Path | None = None) -> dict[str, dict[str, float]]:
+    def baselines(self, split: str | None = None, *, data: Any = None) -> dict[str, dict[str, float]]:
         """The figures of trivial predictors, and of other methods on a table, by name, the strongest last.
 
         They are made of the training examples; where only new data are left, there are none.
         """
+        data = self._path_of_new(data)
         examples = self.examples(split, data)
         try:
             train = self.task.encoded(self.dataset.train)
@@ -85,11 +91,12 @@ class Run(TrainedRun):
         others = {**self.task.baselines(train, self.model), **self.task.references(train)}
         return compare(others, self.with_judge(self.task), examples)
 
-    def is_new(self, data: str | Path | None) -> bool:
+    def is_new(self, data: Any) -> bool:
         """Whether these are other examples than the run's own; its own, at another place, are read from there then."""
+        data = self._path_of_new(data)
         if data is None or data == self._data_path:
             return False
-        if str(data) in self._new:
+        if data in self._new:
             return True
         self._tell_of_code()
         if is_same(self.recipe.data, data, self.data["fingerprint"], wants(self.recipe.task)):
@@ -97,17 +104,25 @@ class Run(TrainedRun):
             return False
         return True
 
-    def examples(self, split: str | None = None, data: str | Path | None = None) -> Examples:
+    def examples(self, split: str | None = None, data: Any = None) -> Examples:
         """A split, or all of new data, with targets as the loss takes them."""
+        data = self._path_of_new(data)
         if data is None or not self.is_new(data):
             return self._encoded(split or "test")
         if split is not None:
             raise GradlabError(
                 f"{data} has other examples than {self.path} was made of: all of them are evaluated. Leave out --split."
             )
-        if str(data) not in self._new:
-            self._new[str(data)] = self.task.encoded(new_examples(self, str(data)))
-        return self._new[str(data)]
+        if data not in self._new:
+            self._new[data] = self.task.encoded(new_examples(self, data, self._frames.get(data)))
+        return self._new[data]
+
+    def _path_of_new(self, data: Any) -> str | None:
+        """Where new data are: for a frame, the file of the cache with its content."""
+        path = data_path(data)
+        if path is not None and is_frame(data):
+            self._frames[path] = data
+        return path
 
     def importance(self, columns: Sequence[str] | None = None) -> Importance:
         """How much worse the model is on held-out rows where a column of its table is permuted, of each or of some."""
@@ -139,7 +154,7 @@ class Run(TrainedRun):
         return examples.carried() if self.recipe.train.get("carry", False) else examples
 
 
-def open_run(path: str | Path, data: str | Path | None = None) -> Run:
+def open_run(path: str | Path, data: Any = None) -> Run:
     """The run in a folder, and where its data are if they have moved."""
     folder = Path(path)
     if not folder.is_dir():

@@ -1,6 +1,6 @@
 """New data for a trained run, beside its own splits."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from gradlab.run.folder import Run
 
 
-def new_examples(run: "Run", data: str) -> Examples:
-    """Examples with their targets, read and prepared as those that the run was trained on."""
+def new_examples(run: "Run", data: str, frame: Any = None) -> Examples:
+    """Examples with their targets, read and prepared as those that the run was trained on.
+
+    They are in a file or folder; of a `frame`, which that is a file of, a table is read by the types of its columns.
+    """
     preparation, classes = run.preprocessing, run.targets.classes
     if isinstance(preparation, Context) and not isinstance(preparation, LeadingTokens):
         return new_text(data, preparation, run.targets.masked, run.recipe.data.values.get("suffixes", [".txt"]))
@@ -31,7 +34,7 @@ def new_examples(run: "Run", data: str) -> Examples:
         raise GradlabError(f"{run.path} is evaluated on its own data alone, and {data} has other content.")
     if isinstance(preparation, Lookback):
         return preparation.new_examples(run.reader.read(data).values)
-    values, targets = read_labelled(run.reader, data, classes)
+    values, targets = read_labelled(run.reader, data, classes, frame)
     inputs = run.prepared(values)
     kind = PaddedExamples if isinstance(inputs, Padded) else Examples
     return kind.of(inputs, torch.from_numpy(targets).to(torch.float32 if classes is None else torch.int64))

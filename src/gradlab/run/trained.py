@@ -13,12 +13,15 @@ from torch import Tensor, nn
 
 from gradlab.data import Context, Preparation, Reader, Tokenizer, preparation_of, reader_of
 from gradlab.data.examples import Column
+from gradlab.data.frame_rows import read_frame
+from gradlab.data.frames import build_frame, is_frame
 from gradlab.errors import GradlabError, notice, one_line
 from gradlab.files import interpreting, new_file
 from gradlab.files.tensors import save_tensors
 from gradlab.models import build_model
 from gradlab.run import checkpoint
 from gradlab.run.files import RunFiles
+from gradlab.run.forecast_rows import forecast_rows
 from gradlab.run.judge import read_judge
 from gradlab.run.samples import Drawing, Drawn, Wish
 from gradlab.specs import Array
@@ -101,12 +104,15 @@ class TrainedRun(RunFiles):
             save_tensors(file, self.chosen_weights())
         return Path(path)
 
-    def outputs(self, raw: npt.ArrayLike | str | Path) -> Tensor:
-        """What the model gives for raw inputs (one row per example, or a file): logits, or standardised numbers."""
+    def outputs(self, raw: Any) -> Tensor:
+        """What the model gives for raw inputs (one row per example, a frame, or a file): logits, or standardised
+        numbers."""
         return check_outputs(self.evaluated(self.prepared(self._read(raw))))
 
-    def _read(self, raw: npt.ArrayLike | str | Path) -> npt.NDArray[Any]:
+    def _read(self, raw: Any) -> npt.NDArray[Any]:
         reader = self.reader
+        if is_frame(raw):
+            return read_frame(reader, raw, features=getattr(self.preprocessing, "features", [])).values
         return reader.read(str(raw)).values if isinstance(raw, (str, Path)) else np.asarray(raw)
 
     def evaluated(self, inputs: Column) -> Tensor:
@@ -153,7 +159,7 @@ class TrainedRun(RunFiles):
 
     def describe(
         self,
-        raw: npt.ArrayLike,
+        raw: Any,
         calibrated: bool = False,
         threshold: float | None = None,
         *,
@@ -161,6 +167,8 @@ class TrainedRun(RunFiles):
         prefix: str | None = None,
     ) -> list[dict[str, Any]]:
         """Predictions in full: label and probabilities, value, or text, one dictionary per example.
+
+        `raw` has one row per example, and is a path, an array, or a frame, whose columns are taken by their names.
 
         With a `threshold`, the label is the rarer of two classes where its probability is at least that. Texts are
         searched with `beam` hypotheses, and begin with `prefix`.
@@ -170,17 +178,29 @@ class TrainedRun(RunFiles):
             task = task.writing(beam, prefix)
         return self.answers(task, raw, self.temperature if calibrated else 1.0)
 
-    def answers(self, task: Task, raw: npt.ArrayLike | str | Path, temperature: float = 1.0) -> list[dict[str, Any]]:
+    def answers(self, task: Task, raw: Any, temperature: float = 1.0) -> list[dict[str, Any]]:
         """What a task says of raw inputs by the model, one dictionary per example."""
         values = self._read(raw)
         inputs = self.prepared(values)
         with self._model_at_work() as model:
             return self.preprocessing.in_units(values, task.answers(model, inputs, temperature))
 
-    def predict(self, raw: npt.ArrayLike, calibrated: bool = False, threshold: float | None = None) -> npt.NDArray[Any]:
-        """Predicted labels, values or texts for raw inputs, one per row."""
+    def predict(self, raw: Any, calibrated: bool = False, threshold: float | None = None) -> Any:
+        """Predicted labels, values or texts for raw inputs, one per row: an array, or of a frame a frame like it.
+
+        A frame's columns are taken by their names; others than the inputs, such as the target, may be there.
+        """
         described = self.describe(raw, calibrated, threshold)
-        return np.array([next(p[key] for key in ("label", "value", "text") if key in p) for p in described])
+        values = [next(p[key] for key in ("label", "value", "text") if key in p) for p in described]
+        if not is_frame(raw):
+            return np.array(values)
+        if "times" in described[0]:
+            rows, headings = list(forecast_rows(described)), self.reader.headings  # type: ignore[attr-defined]
+            return build_frame(raw, {headings[key]: [row[key] for row in rows] for key in rows[0]}, same_rows=False)
+        name = self.reader.target or "prediction"
+        if not isinstance(values[0], list):
+            return build_frame(raw, {name: values})
+        return build_frame(raw, {f"{name} {i}": column for i, column in enumerate(zip(*values, strict=True))})
 
     def sample(self, count: int, **wish: Any) -> Drawn:
         """So many examples that the model of a generative run draws: `x` in raw units, and `y` their classes.

@@ -5,16 +5,13 @@ import typing
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from gradlab.data import sources
 from gradlab.errors import GradlabError, unknown
-from gradlab.models import models
 from gradlab.recipe import SECTIONS, Recipe
-from gradlab.registry import Knob, Part, Registry, Schema
-from gradlab.tasks import tasks
+from gradlab.recipes.keys import registries
+from gradlab.registry import Knob, Part, Schema
 from gradlab.training.plan import plan_schema
 
 _MOST = 1000  # values of a range: more is a slip of the keyboard
-_REGISTRIES: dict[str, Registry[Any]] = {"data": sources, "model": models, "task": tasks}
 
 
 def find_knob(recipe: Recipe, key: str) -> Knob:
@@ -26,7 +23,7 @@ def find_knob(recipe: Recipe, key: str) -> Knob:
         if not path:
             raise GradlabError("train is not a name: take one of its keys, as in train.lr.")
         return _below(plan_schema, recipe.train, path, "train")
-    registry, part = _REGISTRIES[section], getattr(recipe, section)
+    registry, part = registries()[section], getattr(recipe, section)
     if not path:
         return Knob(section, Annotated[Part, registry, f"which {registry.kind}"], part)
     return _below(registry.schema(part.name), part.values, path, section)

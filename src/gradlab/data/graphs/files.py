@@ -16,6 +16,7 @@ from gradlab.data.graphs.listing import FOLDER, Listing
 from gradlab.data.graphs.preparation import prepare_graphs
 from gradlab.data.graphs.raw import Level, RawGraphs
 from gradlab.data.graphs.reader import EDGES, NODES, GraphReader, NodeTable, folders_of_graphs
+from gradlab.data.naming import columns_to_name
 from gradlab.data.tables.columns import MISSING, Column
 from gradlab.data.tables.csv_files import check_classes
 from gradlab.errors import GradlabError
@@ -85,7 +86,10 @@ def graph(
 ) -> RawGraphs:
     """Graphs of one's own: nodes and edges in CSV files. Nodes without a target are there, but not learned from."""
     if target is None and level != "edge":
-        raise GradlabError("data.target is missing: the column of the nodes to predict. Or data.level=edge.")
+        advice = columns_to_name({"path": path})
+        raise GradlabError(
+            f"data.target must be given: the column of the nodes to predict. Or data.level=edge. {advice}".rstrip()
+        )
     files = _Files.of(path, edges, graph)
     if level == "graph" and graph is None and not files.many:
         raise GradlabError(

@@ -28,7 +28,7 @@ class Listing(Block):
         empty = not any(len(block) for block in records)
         block = Block([[] for _ in records.names], []) if empty else whole(records, records.names)
         listing = cls(path, records.names, block.columns, block.lines)
-        listing.decimal = "," if records.separator == ";" else "."
+        listing.decimal = records.decimal
         return listing
 
     @classmethod

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from gradlab.data.cache import changed_guard
 from gradlab.data.dataset import sources
+from gradlab.data.naming import columns_to_name
 from gradlab.data.series.panel import Panel
 from gradlab.data.series.preparation import prepare_series
 from gradlab.data.series.reader import SeriesReader, records_with, surveyed
@@ -13,7 +14,7 @@ from gradlab.data.tables.columns import Use
 from gradlab.errors import GradlabError
 
 
-@sources.register("series", shared=prepare_series)
+@sources.register("series", shared=prepare_series, advice=columns_to_name)
 def series(
     seed: int,
     *,

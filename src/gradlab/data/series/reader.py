@@ -198,7 +198,7 @@ def whole(records: Records, names: Sequence[str]) -> Block:
 def surveyed(records: Records, uses: Mapping[str, Use]) -> list[Column]:
     """What the columns of a file hold, each for its use: times are numbers or dates, all else but names numbers."""
     block = whole(records, list(uses))
-    decimal = "," if records.separator == ";" else "."
+    decimal = records.decimal
     columns = []
     for i, (name, use) in enumerate(uses.items()):
         survey = Survey(name, decimal)

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from gradlab.data.array_file import ArrayFile
 from gradlab.data.cache import cache_folder, changed_guard, converted, file_key
 from gradlab.data.dataset import sources
+from gradlab.data.frames import is_frame_file
+from gradlab.data.naming import columns_to_name
 from gradlab.data.progress import Notify, converting
 from gradlab.data.raw import Raw, parts
 from gradlab.data.tables.aligned import Aligned
@@ -21,7 +23,7 @@ from gradlab.data.tables.blocks import Block
 from gradlab.data.tables.columns import MISSING, MISSING_CODE, Column, Kind
 from gradlab.data.tables.reader import TableReader
 from gradlab.data.tables.records import Records
-from gradlab.data.tables.survey import Survey
+from gradlab.data.tables.survey import Survey, add_block, must_read_again
 from gradlab.errors import GradlabError, unknown
 from gradlab.files import json_text, read_json
 from gradlab.wording import counted
@@ -31,7 +33,7 @@ _VALUES = "values.npy"  # of all columns, until it is known which are used
 _LARGE = 2**26  # bytes above which progress is shown
 
 
-@sources.register("csv")
+@sources.register("csv", advice=columns_to_name)
 def csv(
     seed: int,
     *,
@@ -56,6 +58,11 @@ def csv(
     files = {split: Path(name) for split, name in named.items() if name is not None}
     for split, file in files.items():
         if not file.is_file():
+            if is_frame_file(file):
+                raise GradlabError(
+                    f"The frame that was kept in the cache, {file}, is gone. Pass the same frame again, as in "
+                    "gradlab.resume(RUN, data=frame)."
+                )
             how = "--data FILE" if split == "train" else f"data.{split}_file=FILE; of a run, beside --data FILE"
             raise GradlabError(f"{file} is not a file. Name a CSV file: {how}.")
     settings: dict[str, Any] = {
@@ -133,15 +140,15 @@ class _Conversion:
             if name not in self.records.names:
                 raise unknown(f"column in {path},", name, self.records.names)
         self._check_settings()
-        # Files of much of Europe have semicolons between values, so that a comma can be the decimal point.
-        self.decimal = "," if self.records.separator == ";" else "."
+        self.group = None if settings["group"] is None else self.records.names.index(settings["group"])
+        self.decimal = self.records.decimal
         texts = {*settings["categories"], settings["group"]}
         self.surveys = [
             Survey(name, self.decimal, True, {}, []) if name in texts else Survey(name, self.decimal)
             for name in self.records.names
         ]
         self._read()
-        while any(len(each.forms) > 1 for each in self.surveys):  # at most twice: what fits not all becomes categories
+        while must_read_again(self.surveys):  # at most twice: what fits not all becomes categories
             self.surveys = [each.again() for each in self.surveys]
             self._read()
         for split, rows in self.rows.items():
@@ -162,21 +169,12 @@ class _Conversion:
         with ArrayFile(self.folder / _VALUES, np.float64, (len(self.surveys),)) as file:
             for block in self._blocks():
                 self.notify(sum(records.position for records in self.files.values()))
-                values = np.empty((len(block), len(self.surveys)))
-                plain = [i for i, each in enumerate(self.surveys) if not each.as_text]
-                numbers, good = block.numbers(plain, self.decimal)
-                for i, column, is_good in zip(plain, numbers, good, strict=True):
-                    self.surveys[i].as_text = not is_good
-                    if is_good:
-                        self.surveys[i].add_numbers(column, block, i)
-                        values[:, i] = column
-                texts = [i for i, each in enumerate(self.surveys) if each.as_text]
-                for i, column in zip(texts, block.texts(texts), strict=True):
-                    values[:, i] = self.surveys[i].add_texts(column, block, i)
-                    if self.surveys[i].name == self.settings["group"]:
-                        # Rows whose group is not known are one group: they may belong to any.
-                        named = ["" if text in MISSING else text for text in column]
-                        values[:, i] = [groups.setdefault(name, len(groups)) for name in named]
+                values = add_block(self.surveys, block, self.decimal)
+                if self.group is not None:
+                    (column,) = block.texts([self.group])
+                    # Rows whose group is not known are one group: they may belong to any.
+                    named = ["" if text in MISSING else text for text in column]
+                    values[:, self.group] = [groups.setdefault(name, len(groups)) for name in named]
                 file.write(values)
 
     def _blocks(self) -> Iterator[Block]:

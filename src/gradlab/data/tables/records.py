@@ -42,6 +42,11 @@ class Records:
         self.names = [name.strip() or f"column {i + 1}" for i, name in enumerate(first[1])]
         self._check_names()
 
+    @property
+    def decimal(self) -> str:
+        """Files of much of Europe have semicolons between values, so that a comma can be the decimal point."""
+        return "," if self.separator == ";" else "."
+
     def _guess(self) -> str:
         """The separator that the line of names has most of outside quotes."""
         first = ""

@@ -250,10 +250,11 @@ class Survey:
             decimal=self.form.decimal,
             thousands=self.form.thousands if self.as_text and kind == "number" else "",
             unit=next(iter(self.units), "") if kind == "number" else "",
-            note=note or self._range(kind) + gaps,
+            note=note or self.values_in_words(kind) + gaps,
         )
 
-    def _range(self, kind: Kind) -> str:
+    def values_in_words(self, kind: Kind) -> str:
+        """Least and most, or the most frequent texts."""
         if kind == "number":
             written = f", written as {self.written_as}" if self.as_text else ""
             return f"{quantity(self.low)} to {quantity(self.high)}{written}"
@@ -263,3 +264,24 @@ class Survey:
         common = [text for text, _ in self.counts.most_common(_SHOWN)]
         more = f", … ({self.distinct} in all)" if self.distinct > _SHOWN else ""
         return ", ".join(common) + more
+
+
+def add_block(surveys: Sequence[Survey], block: Block, decimal: str) -> npt.NDArray[np.float64]:
+    """Survey some rows of a table, and return their values as numbers."""
+    values = np.empty((len(block), len(surveys)))
+    plain = [i for i, each in enumerate(surveys) if not each.as_text]
+    numbers, good = block.numbers(plain, decimal)
+    for i, column, is_good in zip(plain, numbers, good, strict=True):
+        surveys[i].as_text = not is_good
+        if is_good:
+            surveys[i].add_numbers(column, block, i)
+            values[:, i] = column
+    texts = [i for i, each in enumerate(surveys) if each.as_text]
+    for i, column in zip(texts, block.texts(texts), strict=True):
+        values[:, i] = surveys[i].add_texts(column, block, i)
+    return values
+
+
+def must_read_again(surveys: Iterable[Survey]) -> bool:
+    """Whether a column turned out to be something else than its first rows seemed to be."""
+    return any(len(each.forms) > 1 for each in surveys)

@@ -13,6 +13,7 @@ import numpy as np
 
 from gradlab.data.dataset import sources
 from gradlab.data.folders import ClassFolders
+from gradlab.data.naming import columns_to_name
 from gradlab.data.tables.columns import MISSING
 from gradlab.data.tables.csv_files import check_classes
 from gradlab.data.tables.records import Records
@@ -21,7 +22,6 @@ from gradlab.data.text.documents import Document
 from gradlab.data.text.reader import TextReader
 from gradlab.data.text.texts import Texts, as_array, prepare_texts
 from gradlab.errors import GradlabError, unknown
-from gradlab.printable import listed
 from gradlab.wording import counted
 
 _PACKAGES = (
@@ -55,9 +55,7 @@ def texts(
     records = Records(place, separator, encoding)
     for knob, name, what in (("text", text, "holds the texts"), ("target", target, "is to be predicted")):
         if name is None:
-            raise GradlabError(
-                f"data.{knob} must be given: which column {what}. {path} has: {listed(records.names, 30)}."
-            )
+            raise GradlabError(f"data.{knob} must be given: which column {what}. {columns_to_name({'path': path})}")
         if name not in records.names:
             raise unknown(f"column in {path},", name, records.names)
     assert text is not None
