@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from gradlab.errors import GradlabError
+from gradlab.markup import Html, quiet, section, tag
 from gradlab.report.charts import ACCENT, PALETTE, SOFT, axis, chart, charts, dots
 from gradlab.report.drawn import columns_for, grid, shades
-from gradlab.report.markup import Html, quiet, section, tag
 from gradlab.report.over_training import frames, over_training
 from gradlab.report.pictures import Pixels, address, is_picture
 from gradlab.run.samples import in_raw_units

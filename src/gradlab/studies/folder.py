@@ -13,8 +13,8 @@ from typing import Any
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.files import clear_leftovers, json_text, read_json, write_file, write_folder, write_json
 from gradlab.files.formats import Study
+from gradlab.markup import Html
 from gradlab.recipe import Recipe, flat
-from gradlab.report.markup import Html
 from gradlab.wording import as_typed
 
 _MISSING = "nothing"

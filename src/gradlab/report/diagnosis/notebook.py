@@ -8,8 +8,8 @@ from typing import Any
 from gradlab.diagnosis.doctor import Doctor
 from gradlab.errors import notice, one_line
 from gradlab.files import write_file
+from gradlab.markup import Html, tag
 from gradlab.report.diagnosis.page import page_of
-from gradlab.report.markup import Html, tag
 
 _HEIGHT = "680"  # pixels: the first finding in full; one scrolls to the rest
 

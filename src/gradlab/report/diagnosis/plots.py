@@ -8,9 +8,9 @@ from gradlab.diagnosis.finding import Finding, Verdict
 from gradlab.diagnosis.progress import constant_loss
 from gradlab.diagnosis.record import Loss, Record
 from gradlab.diagnosis.series import Series
+from gradlab.markup import Html, join, section
 from gradlab.report import charts as draw
 from gradlab.report.charts import LOGARITHMIC, PALETTE, POOR, TRAIN, VALIDATION, Trace, axis, chart, charts, label
-from gradlab.report.markup import Html, join, section
 
 _POINTS = 400  # of a line: more are not seen apart
 _LINES = 40  # of a chart
