@@ -18,7 +18,7 @@ from gradlab.training.experiment import Experiment, resolve
 from gradlab.training.observers import Observer
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CrossValidation(Repeated):
     """What the folds gave, each on its own test split.
 

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 
 from gradlab.errors import GradlabError
+from gradlab.inline import InlineResult, first_rows
+from gradlab.markup import Html
 from gradlab.report import write_report
 from gradlab.run import Run, open_run
 from gradlab.run.start import Start
@@ -17,17 +19,33 @@ from gradlab.studies.members import MOST, Notify, Planned, train_members, traine
 from gradlab.studies.pages import pruning as pages
 from gradlab.training.observers import Observer
 from gradlab.training.pruning import Beginning, Pruner
+from gradlab.wording import name_of, number, percent
 
 _ASKED = ("of", "keep", "by", "start")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pruned:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Pruned(InlineResult):
     """A run before pruning, and those after each round of it."""
 
     of: Run
     path: Path
     rounds: list[Run]
+
+    @property
+    def _name(self) -> str:
+        return str(self.path)
+
+    def _facts(self) -> list[str]:
+        before, after = (number(self.figures(run).get(self.metric)) for run in (self.of, self.run))
+        return [f"{percent(self.kept)} of the weights", f"{self.split} {name_of(self.metric)} {before} → {after}"]
+
+    def _content(self) -> list[Html]:
+        rows = [["100%", *self._row(self.of)], *([percent(self.share(run)), *self._row(run)] for run in self.rounds)]
+        return [first_rows(["share of the weights", f"{self.split} {name_of(self.metric)}", "run"], rows)]
+
+    def _row(self, run: Run) -> list[str]:
+        return [number(self.figures(run).get(self.metric)), str(run.path)]
 
     @property
     def run(self) -> Run:

@@ -13,6 +13,8 @@ import torch
 
 from gradlab.data import Examples
 from gradlab.errors import GradlabError, TrainingError
+from gradlab.inline import InlineResult, charts, line_chart
+from gradlab.markup import Html
 from gradlab.studies.folder import StudyFolder, plain_recipe
 from gradlab.studies.pages import range_test as pages
 from gradlab.studies.practice import practice_plan, practise
@@ -20,6 +22,7 @@ from gradlab.tasks.objective import named
 from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
+from gradlab.wording import counted
 
 LOW, HIGH, STEPS = 1e-7, 10.0, 200
 _MEMORY = 0.8  # share of the smoothed loss that a step keeps
@@ -30,8 +33,8 @@ _LEAST_FALL = 0.02  # of the first loss: less is noise
 RULE = "the middle of the tenfold range of rates over which the loss falls fastest"
 
 
-@dataclass(frozen=True, kw_only=True)
-class RangeTest:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RangeTest(InlineResult):
     """The loss of each step at its rate, up to where it exploded, and the rate to train with, if one was found."""
 
     recipe: str
@@ -40,6 +43,14 @@ class RangeTest:
     smoothed: list[float]
     suggestion: float | None
     stopped: str
+
+    def _facts(self) -> list[str]:
+        suggestion = "no suggestion" if self.suggestion is None else f"suggestion {self.suggestion:.3g}"
+        return [self.recipe, counted(len(self.rates), "rate"), suggestion]
+
+    def _content(self) -> list[Html]:
+        exponents = [math.log10(rate) for rate in self.rates]
+        return [charts(line_chart("loss", {"smoothed": (exponents, self.smoothed)}, x="log₁₀ of the rate"))]
 
     def to_json(self) -> dict[str, Any]:
         return {"study": "find-lr", "rule": RULE, **asdict(self)}

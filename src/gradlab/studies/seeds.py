@@ -20,7 +20,7 @@ from gradlab.training.observers import Observer
 from gradlab.wording import counted
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Seeds(Repeated):
     """What each seed gave, on the same examples. The spread is that of the training alone: not of the data."""
 

@@ -13,9 +13,13 @@ from torch import Tensor, nn
 
 from gradlab import parallel
 from gradlab.data import Examples, Targets
-from gradlab.diagnosis.finding import Finding
+from gradlab.diagnosis.finding import Findings
+from gradlab.diagnosis.inline import findings_list
 from gradlab.errors import GradlabError
+from gradlab.inline import InlineResult, figures_table
+from gradlab.markup import Html
 from gradlab.run import Run
+from gradlab.run.results import Metrics, TrainingLog, short_figures
 from gradlab.tasks import Classify, Criterion, Metric, Regress, Supervised, Task, predict
 from gradlab.tasks.own import BatchMetric, ObjectiveLike, OwnTask
 from gradlab.training import driver
@@ -31,23 +35,37 @@ from gradlab.training.players import Groups
 from gradlab.training.saved import train_into
 from gradlab.training.transfer import check_own_start
 from gradlab.training.vocabulary import in_a_call, speaking
+from gradlab.wording import counted, duration
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 _KEPT = {"checkpoint_every", "checkpoint_minutes", "checkpoints"}  # what needs a run folder
 
 
-@dataclass(frozen=True)
-class Fit:
+@dataclass(frozen=True, repr=False)
+class Fit(InlineResult):
     """What `fit` returns: the trained module, every line that was logged, what the doctor found, and its run if any."""
 
     model: nn.Module
-    history: Sequence[Line]
+    history: TrainingLog
     steps: int
     seconds: float
-    validation: dict[str, float]
-    findings: list[Finding] = field(default_factory=list)
+    validation: Metrics
+    findings: Findings = field(default_factory=Findings)
     run: Run | None = None
+
+    @property
+    def _name(self) -> str:
+        return str(self.run.path) if self.run else type(self.model).__name__
+
+    def _facts(self) -> list[str]:
+        slugs = f"findings {', '.join(f.slug for f in self.findings)}" if self.findings else ""
+        time = f"{counted(self.steps, 'step')} in {duration(self.seconds)}"
+        return [time, *short_figures(self.validation, "validation"), slugs]
+
+    def _content(self) -> list[Html]:
+        figures = figures_table({"validation": self.validation})
+        return [figures, self.history.charts(), findings_list(self.findings)]
 
 
 @speaking(in_a_call)
@@ -118,9 +136,10 @@ def fit(
             progress = training.run()
     if progress.ended == "interrupted":
         raise KeyboardInterrupt
-    findings = checkup.findings if checkup else []
+    findings = checkup.findings if checkup else Findings()
     tell(findings)
-    return Fit(model, history.lines, progress.step, progress.seconds, _last_figures(training, history.lines), findings)
+    figures = Metrics(_last_figures(training, history.lines))
+    return Fit(model, history.lines, progress.step, progress.seconds, figures, findings)
 
 
 def _fit_into(
@@ -140,12 +159,12 @@ def _fit_into(
     else:
         model.load_state_dict(run.chosen_weights())
     result = run.finished
-    findings = run.findings or []
+    findings = run.findings or Findings()
     tell(findings)
-    return Fit(model, run.metrics, result["steps"], result["seconds"], result["validation"], findings, run)
+    return Fit(model, run.metrics, result["steps"], result["seconds"], run.validation, findings, run)
 
 
-def _last_figures(training: Training, lines: list[Line]) -> dict[str, float]:
+def _last_figures(training: Training, lines: Sequence[Line]) -> dict[str, float]:
     """The figures of the weights that the model was left with."""
     progress = training.progress
     evaluations = [line for line in lines if line["split"] == "validation"]
@@ -155,7 +174,7 @@ def _last_figures(training: Training, lines: list[Line]) -> dict[str, float]:
 
 class _History(Observer):
     def __init__(self) -> None:
-        self.lines: list[Line] = []
+        self.lines = TrainingLog()
 
     def log(self, training: Training, line: Line) -> None:
         self.lines.append(copy.copy(line))
