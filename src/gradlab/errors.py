@@ -28,11 +28,22 @@ class NumericalError(TrainingError):
     """A weight, a loss or a prediction is NaN or infinite."""
 
 
-class Interrupted(GradlabError):
+class _WithoutTraceback:
+    """An exception that a notebook shows by its message alone: the user caused it, and knows where."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__name__}: {self}"]
+
+
+class Interrupted(_WithoutTraceback, GradlabError):
     """The user stopped a run; it was saved, and the message says how to go on."""
 
     exit_code = 130
     everywhere = True
+
+
+class Stopped(_WithoutTraceback, KeyboardInterrupt):
+    """The user stopped a training that has no folder: nothing was saved."""
 
 
 FAULT = 70

@@ -1,8 +1,9 @@
 """Results as a notebook shows them below a cell: small HTML that needs no script, no network and no theme."""
 
 import math
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,18 @@ class InlineResult(ABC):
             return inline(title, lead, *self._content())
         except (GradlabError, OSError):
             return None
+
+
+def notebook_display() -> Callable[..., Any] | None:
+    """IPython's `display`, where a kernel sends it to a notebook; a terminal cannot show HTML."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if getattr(shell, "kernel", None) is None:
+        return None
+    from IPython.display import display
+
+    shown: Callable[..., Any] = display
+    return shown
 
 
 def inline(title: str, lead: str = "", *content: str) -> Html:

@@ -15,7 +15,7 @@ from gradlab import parallel
 from gradlab.data import Examples, Targets
 from gradlab.diagnosis.finding import Findings
 from gradlab.diagnosis.inline import findings_list
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, Stopped
 from gradlab.inline import InlineResult, figures_table
 from gradlab.markup import Html
 from gradlab.run import Run
@@ -25,6 +25,7 @@ from gradlab.tasks.own import BatchMetric, ObjectiveLike, OwnTask
 from gradlab.training import driver
 from gradlab.training.checks import check_objectives, check_precision
 from gradlab.training.checkup import Checkup, tell
+from gradlab.training.display import default_progress
 from gradlab.training.environment import find_device
 from gradlab.training.fit_data import Split, first_batch, read_data, read_validation, targets_of
 from gradlab.training.fit_run import fit_run
@@ -82,6 +83,7 @@ def fit(
     out: str | Path | None = None,
     device: str | None = None,
     observers: Sequence[Observer] = (),
+    progress: bool = True,
     **plan: Any,
 ) -> Fit:
     """Train any module, in place.
@@ -101,12 +103,14 @@ def fit(
     With `out`, a folder keeps log, checkpoints, result and report; the same call goes on with it after a crash.
     `device` is where the module is, unless named. The other keywords are those of a recipe's `[train]`: epochs, steps,
     batch_size, lr, optimizer, schedule, freeze, seed, ... If something seems wrong with the training it is reported on
-    stderr, and in `findings`; `doctor=False` leaves that out.
+    stderr, and in `findings`; `doctor=False` leaves that out. A notebook or a terminal shows how far the training is;
+    `progress=False` leaves that out too.
 
     >>> X, y = torch.randn(200, 4), torch.randint(0, 3, (200,))
     >>> fit(nn.Linear(4, 3), (X, y), epochs=2).steps
     14
     """
+    observers = [*(default_progress() if progress else []), *observers]
     settled = Plan(**plan_schema.resolve(plan, "fit"))
     check_own_start(settled)
     if settled.log != "none" and out is None:
@@ -133,13 +137,13 @@ def fit(
             build(observers=[history, *observers, *([checkup] if checkup else [])]) as training,
             checkup.at_work() if checkup else nullcontext(),
         ):
-            progress = training.run()
-    if progress.ended == "interrupted":
-        raise KeyboardInterrupt
+            ended = training.run()
+    if ended.ended == "interrupted":
+        raise Stopped(f"Stopped at step {ended.step}. Nothing was saved: with out=FOLDER, the same call resumes.")
     findings = checkup.findings if checkup else Findings()
     tell(findings)
     figures = Metrics(_last_figures(training, history.lines))
-    return Fit(model, history.lines, progress.step, progress.seconds, figures, findings)
+    return Fit(model, history.lines, ended.step, ended.seconds, figures, findings)
 
 
 def _fit_into(
