@@ -5,15 +5,16 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from gradlab.errors import GradlabError
 from gradlab.markup import Html, join, table, tag
-from gradlab.wording import is_wide, number
+from gradlab.wording import is_wide, number, quantity
 
 TRAIN, VALIDATION = "#d0803a", "#4f8fd6"  # legible on white and on black
-_COLORS = (VALIDATION, TRAIN, "#3f9a6d", "#b6607f", "#8a80c9", "#999999")
+COLORS = (VALIDATION, TRAIN, "#3f9a6d", "#b6607f", "#8a80c9", "#999999")
 _WIDTH, _HEIGHT = 340, 130
 _LEFT, _BELOW, _MARGIN = 52, 18, 6  # room for the labels of the axes
 _MOST_POINTS = 300  # of a curve: more are not distinguished at this width
@@ -52,8 +53,8 @@ class InlineResult(ABC):
 
     def _repr_html_(self) -> str | None:
         try:
-            title, lead = self._name or type(self).__name__, " · ".join(filter(None, self._facts()))
-            return inline(title, lead, *self._content())
+            title, lead = f"{type(self).__name__} {self._name}", " · ".join(filter(None, self._facts()))
+            return inline(title.strip(), lead, *self._content())
         except (GradlabError, OSError):
             return None
 
@@ -114,39 +115,33 @@ def charts(*figures: str) -> Html:
     return tag("div", *shown, class_="charts") if shown else Html()
 
 
-def line_chart(title: str, curves: Mapping[str, Points], x: str = "step", colors: Sequence[str] = _COLORS) -> Html:
-    """Curves over the same axes, with a legend; nothing where no curve has two finite points."""
-    finite = {name: _finite(points) for name, points in curves.items()}
-    drawable = {name: points for name, points in finite.items() if len(points[0]) > 1}
+def line_chart(title: str, curves: Mapping[str, Points], x: str = "step", colors: Sequence[str] = COLORS) -> Html:
+    """Curves over the same axes, of several with a legend; nothing where no curve has two finite points."""
+    colored = dict(zip(curves, cycle(colors), strict=False))
+    drawable = {name: shown for name, points in curves.items() if len((shown := _drawable(points))[0]) > 1}
     if not drawable:
         return Html()
     xs, ys = ([value for points in drawable.values() for value in points[axis]] for axis in (0, 1))
-    logarithmic = is_wide(ys)
-    frame = _Frame(xs, [math.log(y) for y in ys] if logarithmic else ys)
-    paths = [
-        frame.path(points[0], [math.log(y) for y in points[1]] if logarithmic else points[1], color)
-        for points, color in zip(drawable.values(), colors * len(drawable), strict=False)
-    ]
-    labels = frame.labels(number(min(ys)), number(max(ys)), number(min(xs)), f"{x} {number(max(xs))}")
+    height, words = (math.log, ", logarithmic") if is_wide(ys) else (float, "")
+    frame = _Frame(xs, [height(y) for y in ys])
+    paths = [frame.path(xs, map(height, ys), colored[name]) for name, (xs, ys) in drawable.items()]
+    labels = frame.labels(number(min(ys)), number(max(ys)), quantity(min(xs)), f"{x} {quantity(max(xs))}")
     size = {"width": str(_WIDTH), "height": str(_HEIGHT), "viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "role": "img"}
-    scale = ", logarithmic" if logarithmic else ""
-    legend = _legend({name: points[1][-1] for name, points in drawable.items()}, colors)
-    return tag("div", tag("div", f"{title}{scale}", class_="soft"), tag("svg", *labels, *paths, **size), legend)
+    legend = [_legend_entry(name, ys[-1], colored[name]) for name, (_, ys) in drawable.items()]
+    head = [tag("div", title + words, class_="soft"), tag("svg", *labels, *paths, **size)]
+    return tag("div", *head, *([tag("div", *legend)] if len(legend) > 1 else []))
 
 
-def _finite(points: Points) -> Points:
-    kept = [(x, y) for x, y in zip(*points, strict=True) if math.isfinite(x) and math.isfinite(y)]
-    stride = max(1, math.ceil(len(kept) / _MOST_POINTS))
-    shown = kept[(len(kept) - 1) % stride :: stride] if kept else []  # the last is always among them
+def _drawable(points: Points) -> Points:
+    """The finite points, or as many of them as can be distinguished, with the last among them."""
+    finite = [(x, y) for x, y in zip(*points, strict=True) if math.isfinite(x) and math.isfinite(y)]
+    stride = max(1, math.ceil(len(finite) / _MOST_POINTS))
+    shown = finite[(len(finite) - 1) % stride :: stride] if finite else []
     return [x for x, _ in shown], [y for _, y in shown]
 
 
-def _legend(last: Mapping[str, float], colors: Sequence[str]) -> Html:
-    entries = [
-        join([tag("span", "●", style=f"color: {color}"), f" {name} {number(value)}   "])
-        for (name, value), color in zip(last.items(), colors * len(last), strict=False)
-    ]
-    return tag("div", *entries)
+def _legend_entry(name: str, last: float, color: str) -> Html:
+    return join([tag("span", "●", style=f"color: {color}"), f" {name} {number(last)} "])
 
 
 class _Frame:

@@ -22,11 +22,11 @@ def findings_list(findings: Sequence["Finding"]) -> Html:
 def finding_block(finding: "Finding") -> Html:
     """What is wrong, where, how it was measured and what to change."""
     head = [tag("span", finding.severity, class_=finding.severity), " ", tag("b", finding.title or finding.slug)]
-    where = f" {finding.where}" if finding.where else ""
+    where = [" ", tag("code", finding.where)] if finding.where else []
     curve = line_chart("", {"": (finding.series.steps, finding.series.values)}) if finding.series else Html()
     return tag(
         "div",
-        tag("div", *head, tag("code", where)),
+        tag("div", *head, *where),
         tag("div", prose(finding.evidence)),
         curve,
         tag("div", tag("span", "Change: ", class_="soft"), tag("code", finding.fix)),

@@ -50,11 +50,11 @@ class TrainingLog(list[Mapping[str, Any]], InlineResult):
         """The loss, and the first other figure of the validation split."""
         evaluated = next((line for line in reversed(self) if line["split"] == "validation"), {})
         others = [name for name in _figures(evaluated) if name != "loss"]
-        metric = line_chart(name_of(others[0]), self._curves(others[0], "train-sample")) if others else Html()
-        return charts(line_chart("loss", self._curves("loss", "train"), colors=(TRAIN, VALIDATION)), metric)
+        return charts(self._chart("loss", "train"), *(self._chart(name, "train-sample") for name in others[:1]))
 
-    def _curves(self, figure: str, train: str) -> dict[str, Points]:
-        return {split: self.curve(figure, split) for split in (train, "validation")}
+    def _chart(self, figure: str, train: str) -> Html:
+        curves = {split: self.curve(figure, split) for split in (train, "validation")}
+        return line_chart(name_of(figure), curves, colors=(TRAIN, VALIDATION))
 
     def curve(self, figure: str, split: str) -> Points:
         """The steps at which a figure of a split was logged, and its values."""

@@ -104,7 +104,8 @@ class NotebookProgress(Observer):
 
     def _facts(self, training: Training) -> Iterator[str]:
         step, seconds = training.progress.step, time.perf_counter() - self.began
-        yield f"{training.progress.ended or 'step'} {step:,} of {training.total_steps:,}"
+        ended = f"{training.progress.ended}, " if training.progress.ended else ""
+        yield f"{ended}step {step:,} of {training.total_steps:,}"
         name = training.task.headline
         evaluated = next((line for line in reversed(self.lines) if line["split"] == "validation" and name in line), {})
         if evaluated:

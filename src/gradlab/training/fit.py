@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -29,7 +29,7 @@ from gradlab.training.display import default_progress
 from gradlab.training.environment import find_device
 from gradlab.training.fit_data import Split, first_batch, read_data, read_validation, targets_of
 from gradlab.training.fit_run import fit_run
-from gradlab.training.loop import Training
+from gradlab.training.loop import Progress, Training
 from gradlab.training.observers import Line, Observer
 from gradlab.training.plan import Plan, plan_schema
 from gradlab.training.players import Groups
@@ -137,13 +137,23 @@ def fit(
             build(observers=[history, *observers, *([checkup] if checkup else [])]) as training,
             checkup.at_work() if checkup else nullcontext(),
         ):
-            ended = training.run()
-    if ended.ended == "interrupted":
-        raise Stopped(f"Stopped at step {ended.step}. Nothing was saved: with out=FOLDER, the same call resumes.")
+            ended = _run(training)
     findings = checkup.findings if checkup else Findings()
     tell(findings)
     figures = Metrics(_last_figures(training, history.lines))
     return Fit(model, history.lines, ended.step, ended.seconds, figures, findings)
+
+
+def _run(training: Training) -> Progress:
+    """Train to the end; stopped before it, nothing is left that could be resumed."""
+    try:
+        progress = training.run()
+    except KeyboardInterrupt:
+        progress = replace(training.progress, ended="interrupted")
+    if progress.ended == "interrupted":
+        step = f"Stopped at step {progress.step:,}."
+        raise Stopped(f"{step} Nothing was saved: with out=FOLDER, the same call resumes.") from None
+    return progress
 
 
 def _fit_into(
