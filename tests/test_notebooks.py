@@ -96,4 +96,6 @@ def test_a_stopped_cell_ends_in_one_line_and_resumes(outputs: dict[str, list[Any
 @pytest.mark.slow
 def test_a_stopped_fit_without_a_folder_says_that_nothing_is_saved(outputs: dict[str, list[Any]]) -> None:
     *_, error = outputs[FIT_ALONE]
-    assert error.traceback == ["Stopped: Stopped at step 4. Nothing was saved: with out=FOLDER, the same call resumes."]
+    assert error.traceback == [
+        "UnsavedInterrupt: Stopped at step 4. Nothing was saved: with out=FOLDER, the same call resumes."
+    ]

@@ -24,7 +24,7 @@ from gradlab.training.fit_run import check_same
 from gradlab.training.observers import Observer
 
 if TYPE_CHECKING:
-    from gradlab.studies.pruning import Pruned
+    from gradlab.studies.pruning import PruningStudy
     from gradlab.studies.tickets import Tickets
 
 Files = str | Path | Sequence[str | Path] | None
@@ -153,7 +153,7 @@ def prune(
     out: str | Path | None = None,
     device: str | None = None,
     **options: Any,
-) -> "Pruned":
+) -> "PruningStudy":
     """Prune a finished run to a share of its weights by magnitude, and train it again by its own recipe.
 
     pruned = gl.prune("runs/digits-mlp-3f2a", 0.2, rounds=3)

@@ -142,9 +142,9 @@ def fill(template: str, measured: Mapping[str, Measure]) -> str:
     return _Filler().vformat(template, (), measured)
 
 
-def ranked(findings: Sequence[Finding]) -> Findings:
+def ranked(findings: Sequence[Finding]) -> list[Finding]:
     """The gravest first, among them the surest; what follows from another stands last."""
-    return Findings(sorted(findings, key=lambda f: (f.follows_from is not None, _ORDER[f.severity], -f.confidence)))
+    return sorted(findings, key=lambda f: (f.follows_from is not None, _ORDER[f.severity], -f.confidence))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -161,6 +161,9 @@ class Verdict(InlineResult):
     """Why nothing can be said: no training was seen."""
     ranks: tuple[int, ...] = ()
     """Of several processes: those whose training was seen."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "findings", Findings(self.findings))  # however it was put together
 
     def _facts(self) -> list[str]:
         return [self.sentence]
@@ -205,7 +208,7 @@ class Verdict(InlineResult):
     @classmethod
     def from_json(cls, shown: Mapping[str, Any]) -> "Verdict":
         return cls(
-            findings=Findings(map(Finding.from_json, shown["findings"])),
+            findings=[Finding.from_json(finding) for finding in shown["findings"]],
             steps=shown["steps"],
             seconds=shown["seconds"],
             faults=shown["faults_of_the_doctor"],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def run_facts(run: "RunFiles") -> list[str]:
     """The recipe, the state and the first figures."""
     result = run.result
-    figures = short_figures(*_judged(result)) if result else []
+    figures = short_figures(*_reported_figures(result)) if result else []
     return [run.recipe.name, _state(run, result), *figures]
 
 
@@ -35,7 +35,7 @@ def _state(run: "RunFiles", result: dict[str, Any] | None) -> str:
     return f"not finished, at step {last:,}"
 
 
-def _judged(result: dict[str, Any]) -> tuple[dict[str, float], str]:
+def _reported_figures(result: dict[str, Any]) -> tuple[dict[str, float], str]:
     """The figures of the test split, or else of the validation split, and its name."""
     split = "test" if result["test"] else "validation"
     return result[split], split
@@ -43,7 +43,7 @@ def _judged(result: dict[str, Any]) -> tuple[dict[str, float], str]:
 
 def _columns(result: dict[str, Any]) -> dict[str, dict[str, float]]:
     """The splits, and what baselines reach on the first of them."""
-    figures, split = _judged(result)
+    figures, split = _reported_figures(result)
     columns = {name: result[name] for name in ("test", "validation") if result[name]}
     for name, others in result.get("baselines", {}).get(split, {}).items():
         columns[f"{name} ({split})"] = {key: value for key, value in others.items() if key in figures}

@@ -25,7 +25,7 @@ _ASKED = ("of", "keep", "by", "start")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Pruned(InlineResult):
+class PruningStudy(InlineResult):
     """A run before pruning, and those after each round of it."""
 
     of: Run
@@ -110,7 +110,7 @@ def prune(
     per_layer: bool = False,
     observers: Sequence[Observer] = (),
     notify: Notify | None = None,
-) -> Pruned:
+) -> PruningStudy:
     """Prune by magnitude to `keep` of the weights and train again by the recipe of the run.
 
     In one round `out` is the run that comes of it. In several, each of which prunes the same share of what the one
@@ -128,7 +128,7 @@ def prune(
         first = trained(out, pruner.experiment.recipe, device, observers, start)
         if not (out / "report.html").exists():
             write_report(first)
-        return Pruned(of=run, path=out, rounds=[first])
+        return PruningStudy(of=run, path=out, rounds=[first])
     every = _rounds(pruner, shares_of(keep, rounds, pruner.share), out, beginning, per_layer)
     if not out.exists():
         # What would fail is refused before there is a folder: later rounds too, where sizes of layers alone decide.
@@ -136,7 +136,7 @@ def prune(
     settings |= {"study": "prune", "rounds": rounds, "recipe": plain_recipe(pruner.experiment.recipe)}
     folder = StudyFolder.open(out, settings)
     members = train_members(folder, every, device, observers, notify)
-    result = Pruned(of=run, path=out, rounds=[open_run(out / member.name) for member in members])
+    result = PruningStudy(of=run, path=out, rounds=[open_run(out / member.name) for member in members])
     folder.finish({"study": "prune", **result.to_json()}, pages.report(result))
     return result
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from gradlab.files.formats import Figures
 from gradlab.markup import Html
-from gradlab.studies.inline import InlineStudy, figure_rows
+from gradlab.studies.inline import figure_rows
 from gradlab.studies.members import Member
 from gradlab.wording import counted, name_of, number
 
@@ -47,7 +47,7 @@ def spreads(figures: Sequence[Figures]) -> dict[str, Spread]:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Repeated(InlineStudy, ABC):
+class Repeated(ABC):
     """One recipe trained several times and judged in the same way. Figures are of the trainings that came to an end."""
 
     noun: ClassVar[str]

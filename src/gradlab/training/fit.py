@@ -15,7 +15,7 @@ from gradlab import parallel
 from gradlab.data import Examples, Targets
 from gradlab.diagnosis.finding import Findings
 from gradlab.diagnosis.inline import findings_list
-from gradlab.errors import GradlabError, Stopped
+from gradlab.errors import GradlabError, UnsavedInterrupt
 from gradlab.inline import InlineResult, figures_table
 from gradlab.markup import Html
 from gradlab.run import Run
@@ -152,7 +152,7 @@ def _run(training: Training) -> Progress:
         progress = replace(training.progress, ended="interrupted")
     if progress.ended == "interrupted":
         step = f"Stopped at step {progress.step:,}."
-        raise Stopped(f"{step} Nothing was saved: with out=FOLDER, the same call resumes.") from None
+        raise UnsavedInterrupt(f"{step} Nothing was saved: with out=FOLDER, the same call resumes.") from None
     return progress
 
 
