@@ -1,7 +1,6 @@
 """How the run went: loss and metrics over the epochs or steps, and the signs of a healthy training."""
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradlab.markup import Html, quiet, section
@@ -14,8 +13,8 @@ if TYPE_CHECKING:
     from gradlab.run import Run
     from gradlab.tasks import Criterion
 
-Lines = Sequence[Mapping[str, Any]]
-Log = dict[str, list[Mapping[str, Any]]]
+Lines = list[dict[str, Any]]
+Log = dict[str, Lines]
 
 _ALWAYS = {"step", "epoch", "split", "loss", "lr", "gradient_norm", "update_ratio", "seconds"}  # in lines of training
 _FROM_ZERO: dict[str, Any] = {"type": "linear", "rangemode": "tozero"}

@@ -29,7 +29,7 @@ class BaselineFigures(dict[str, dict[str, float]]):
         return inline("", "", figures_table(self))
 
 
-class TrainingLog(list[Mapping[str, Any]], InlineResult):
+class TrainingLog(list[dict[str, Any]], InlineResult):
     """The lines of a metrics log.
 
     >>> TrainingLog([{"step": 10, "split": "train", "loss": 0.5}])

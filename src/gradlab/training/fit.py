@@ -191,7 +191,7 @@ class _History(Observer):
         self.lines = TrainingLog()
 
     def log(self, training: Training, line: Line) -> None:
-        self.lines.append(copy.copy(line))
+        self.lines.append(dict(line))
 
 
 class _Custom(Supervised):
