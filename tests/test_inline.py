@@ -192,6 +192,12 @@ def test_line_chart_of_many_points_ends_at_the_last() -> None:
     assert "a 99,999" in chart
 
 
+def test_a_long_table_shows_its_first_rows_and_how_many_more_there_are() -> None:
+    text = Elements(RESULTS["sweep"]()._repr_html_()).text
+    assert text.count("0.5000") == 21  # the best, and 20 rows
+    assert text.endswith("… and 80 more")
+
+
 def test_bars_are_as_long_as_values_are_large() -> None:
     rows = bar_rows(["", ""], {"a": 2.0, "b": 1.0, "c": -1.0, "d": float("nan")})
     assert [f"width: {width}px" in rows for width in (160, 80, 0)] == [True] * 3

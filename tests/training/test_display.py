@@ -108,6 +108,19 @@ def test_a_diverged_training_says_so(kernel: Kernel) -> None:
     assert kernel.texts[-1].startswith("diverged, step ")
 
 
+def test_a_training_that_is_stopped_within_a_step_says_so(kernel: Kernel) -> None:
+    class StopButton(gl.Observer):
+        every = 2
+
+        def step(self, training: Any) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="Nothing was saved: with out=FOLDER, the same call resumes"):
+        fit(observers=[StopButton()])
+    assert kernel.texts[-1].startswith("stopped, step 2 of ")
+    assert "<progress" not in kernel.states[-1]["text/html"]
+
+
 def test_progress_changes_no_weight(kernel: Kernel, monkeypatch: Any) -> None:
     monkeypatch.setattr(display, "_RENEWAL", 0.0)
     torch.manual_seed(1)

@@ -81,6 +81,7 @@ class NotebookProgress(Observer):
 
     def start(self, training: Training) -> None:
         self.lines.clear()
+        self.ended = ""
         self.began, self.first, self.shown = time.perf_counter(), training.progress.step, time.perf_counter()
         self.handle = self.display(self._content(training), raw=True, display_id=True)
 
@@ -90,6 +91,7 @@ class NotebookProgress(Observer):
             self._renew(training)
 
     def end(self, training: Training) -> None:
+        self.ended = training.progress.ended or "stopped"  # in the middle of a step
         self._renew(training)
 
     def _renew(self, training: Training) -> None:
@@ -99,18 +101,18 @@ class NotebookProgress(Observer):
     def _content(self, training: Training) -> dict[str, str]:
         text = " · ".join(self._facts(training))
         share = {"max": str(training.total_steps), "value": str(training.progress.step)}
-        bar = tag("progress", **share) if not training.progress.ended else Html()
+        bar = tag("progress", **share) if not self.ended else Html()
         return {"text/plain": text, "text/html": inline("", join([bar, " ", text]), self.lines.charts())}
 
     def _facts(self, training: Training) -> Iterator[str]:
         step, seconds = training.progress.step, time.perf_counter() - self.began
-        ended = f"{training.progress.ended}, " if training.progress.ended else ""
+        ended = f"{self.ended}, " if self.ended else ""
         yield f"{ended}step {step:,} of {training.total_steps:,}"
         name = training.task.headline
         evaluated = next((line for line in reversed(self.lines) if line["split"] == "validation" and name in line), {})
         if evaluated:
             yield f"validation {name_of(name)} {number(evaluated[name])}"
-        if training.progress.ended or step == self.first:
+        if self.ended or step == self.first:
             yield duration(seconds)
         else:
             yield f"about {duration(seconds * (training.total_steps - step) / (step - self.first))} left"

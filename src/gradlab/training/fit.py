@@ -1,6 +1,5 @@
 """Any nn.Module, trained on whatever data one has: the same loop, step and observers as a recipe's run."""
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
