@@ -15,7 +15,7 @@ from gradlab.data import Examples, Preprocessing, Raw
 from gradlab.data.tables.columns import MISSING_CODE, Column
 from gradlab.data.tables.reader import TableReader
 from gradlab.errors import GradlabError, unknown
-from gradlab.inline import InlineResult, bar_rows, first_rows, line_chart
+from gradlab.inline import InlineResult, bar_rows, charts, first_rows, line_chart
 from gradlab.markup import Html
 from gradlab.models.cost import forward_flops
 from gradlab.tasks import Classify, evaluate, predict
@@ -104,12 +104,12 @@ class Effect(InlineResult):
         return self.column
 
     def _facts(self) -> list[str]:
-        return [self.kind, counted(len(self.values), "value"), "mean prediction"]
+        return [self.kind, counted(len(self.values), "value")]
 
     def _content(self) -> list[Html]:
         if self.kind == "number":
             curves = {name: (self.values, means) for name, means in self.predictions.items()}
-            return [line_chart("mean prediction", curves, x=self.column)]
+            return [charts(line_chart("mean prediction", curves, x=self.column))]
         means = ([number(mean) for mean in column] for column in self.predictions.values())
         rows = list(zip(map(str, self.values), *means, strict=True))
         return [first_rows([self.column, *self.predictions], rows)]
