@@ -29,11 +29,23 @@ class NumericalError(TrainingError):
     """A weight, a loss or a prediction is NaN or infinite."""
 
 
+def _render_one_line(error: BaseException) -> list[str]:
+    """In place of a traceback in a notebook, for what the user did and knows the place of."""
+    return [f"{type(error).__name__}: {error}"]
+
+
 class Interrupted(GradlabError):
     """The user stopped a run; it was saved, and the message says how to go on."""
 
     exit_code = 130
     everywhere = True
+    _render_traceback_ = _render_one_line
+
+
+class UnsavedInterrupt(KeyboardInterrupt):
+    """The user stopped a training that has no folder: nothing was saved."""
+
+    _render_traceback_ = _render_one_line
 
 
 FAULT = 70

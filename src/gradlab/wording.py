@@ -1,5 +1,6 @@
 """Numbers as people read them, the same in the terminal and in the report."""
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, time, timedelta
 from typing import Any
@@ -113,6 +114,19 @@ def sparkline(values: Sequence[float], width: int) -> str:
     low, high = min(shown, default=0.0), max(shown, default=0.0)
     levels = [(value - low) / (high - low) if high > low else 1.0 for value in shown]
     return "".join(_BARS[round(level * (len(_BARS) - 1))] for level in levels)
+
+
+_WIDE = 1000.0  # from the smallest to the largest value
+
+
+def is_wide(values: Sequence[float]) -> bool:
+    """Whether values are hardly visible on any but a logarithmic scale.
+
+    >>> is_wide([1.0, 999.0]), is_wide([0.001, 2.0]), is_wide([0.0, 2000.0])
+    (False, True, False)
+    """
+    finite = [v for v in values if math.isfinite(v)]
+    return bool(finite) and min(finite) > 0 and max(finite) > _WIDE * min(finite)
 
 
 _METRICS = {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from gradlab.markup import Html
 from gradlab.report import charts as draw
-from gradlab.report.markup import Html
 
 
 def figure(html: Html) -> dict[str, Any]:

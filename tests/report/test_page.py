@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from gradlab.errors import GradlabError
+from gradlab.markup import Html, tag
 from gradlab.registry import Part
 from gradlab.report import write_report
 from gradlab.report.charts import chart, thinned
-from gradlab.report.markup import Html, tag
 from gradlab.run import Run
 
 

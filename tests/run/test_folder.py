@@ -1,4 +1,5 @@
 import json
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -141,6 +142,23 @@ def test_what_is_no_run_is_told(tmp_path):
         open_run(tmp_path)
 
 
+def test_a_run_is_one_line_of_text_and_a_table_with_curves_in_a_notebook(iris):
+    assert repr(iris).startswith(f"Run({iris.path}, {iris.recipe.name}, ")
+    assert f"test loss {iris.test['loss']:.4f}" in repr(iris)
+    html = iris._repr_html_()
+    assert "majority class (test)" in html
+    assert html.count("<svg") == 2
+    assert len(html) < 15_000
+
+
+def test_a_damaged_run_is_shown_by_its_folder(iris, tmp_path):
+    assert repr(Run(tmp_path)) == f"Run({tmp_path})"
+    damaged = Path(shutil.copytree(iris.path, tmp_path / "damaged"))
+    (damaged / "result.json").write_text("{")
+    assert repr(Run(damaged)) == f"Run({damaged})"
+    assert Run(damaged)._repr_html_() is None
+
+
 class Interrupts(Observer):
     every = 2
 
@@ -153,6 +171,8 @@ def test_an_interrupted_run_is_not_finished_and_goes_on_to_the_same_bits(iris, t
         start(tmp_path / "run", observers=[Interrupts()])
     assert caught.value.exit_code == 130
     run = open_run(tmp_path / "run")
+    assert "not finished, at step 2" in repr(run)
+    assert f"gradlab resume {run.path}" in run._repr_html_()
     with pytest.raises(GradlabError, match=r"is not finished\. Go on with: gradlab resume"):
         _ = run.test
     experiment.resume(run, CPU, [])

@@ -114,9 +114,10 @@ def doctor(*, steps: int | None = None, deep: bool = False, tell: bool = True, l
             my_own_training_loop()
         d.verdict.findings
 
-    After the block the verdict is told on stderr, in a notebook as a page below the cell, unless `tell` is off;
-    `d.to_html("doctor.html")` writes the page. `steps` ends the block after so many optimiser steps; `deep` takes the
-    time for all probes; `live` tells the first certain finding in a line on stderr while the training still runs.
+    After the block the verdict is printed on stderr, in a notebook the findings are shown below the cell, unless `tell`
+    is off; `d.to_html("doctor.html")` writes the page. `steps` ends the block after so many optimiser steps; `deep`
+    takes the time for all probes; `live` tells the first certain finding in a line on stderr while the training still
+    runs.
     """
     from gradlab.report.diagnosis import ShownDoctor
 

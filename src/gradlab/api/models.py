@@ -30,7 +30,8 @@ def sample(run: str | Path | Run, count: int, **wish: Any) -> Drawn:
     gl.sample("runs/digits-vae-3f2a", 64, seed=1).x
     gl.sample("runs/digits-ddpm-3f2a", 8, class_name="7", guidance=2.0, steps=50, sampler="ddim")
 
-    The same seed draws the same samples.
+    A Gaussian decoder gives the means of p(x | z); with `pixel_noise=True` their noise is sampled too. The same seed
+    draws the same samples.
     """
     return load_run(run).sample(count, **wish)
 

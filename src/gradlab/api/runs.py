@@ -11,7 +11,7 @@ from torch import nn
 from gradlab import owners, parallel
 from gradlab.data import sources
 from gradlab.data.frames import data_path, is_frame, typed_categories
-from gradlab.errors import GradlabError
+from gradlab.errors import GradlabError, notice
 from gradlab.recipe import Recipe
 from gradlab.recipes.keys import complete_changes
 from gradlab.recipes.request import TrainingRequest
@@ -23,11 +23,12 @@ from gradlab.training.environment import find_device
 from gradlab.training.experiment import Experiment
 from gradlab.training.fit import Fit
 from gradlab.training.fit import fit as fit_module
+from gradlab.training.fit_run import check_same
 from gradlab.training.observers import Observer
 from gradlab.training.saved import resumable
 
 if TYPE_CHECKING:
-    from gradlab.studies.pruning import Pruned
+    from gradlab.studies.pruning import PruningStudy
     from gradlab.studies.tickets import Tickets
 
 Data = Any
@@ -48,6 +49,7 @@ def train(
     from_run: str | Path | Run | None = None,
     freeze: str | Sequence[str] | None = None,
     observers: Sequence[Observer] = (),
+    progress: bool = True,
 ) -> Run:
     """Train a recipe (by name, TOML or Python file, or value) with some values changed, and return the finished run.
 
@@ -61,16 +63,39 @@ def train(
     With `from_run`, the model starts from the weights of a finished classifier, with a new last layer if its classes
     are others. `freeze` are parts of the model that stay as they are; "trunk" is all but the last layer.
 
+    With `out`, the same call resumes a run that was stopped, and returns one that is finished. A notebook or a terminal
+    shows how far the training is; `progress=False` leaves that out.
+
     If something seems wrong with the training, the doctor tells it on stderr, and `run.findings` has it; the override
     `{"doctor": "off"}` leaves that out.
     """
     _load_code(code)
     with parallel.joined():
         prepared = prepare(recipe, overrides, data=data, target=target, device=device, from_run=from_run, freeze=freeze)
-        run = start(prepared, out, observers)
+        observers = [*_progress(progress), *observers]
+        if out is not None and parallel.first(lambda: (Path(out) / "recipe.toml").is_file()):
+            run = _repeat(prepared, open_run(out), observers)
+        else:
+            run = start(prepared, out, observers)
         if parallel.rank() == 0:
             tell(run.findings or [])
     return run
+
+
+def _repeat(prepared: Experiment, run: Run, observers: Sequence[Observer]) -> Run:
+    """The run that the same call began: resumed, or as it is where it is finished."""
+    check_same(run, prepared.recipe, prepared.dataset)
+    if not run.to_be_continued() and parallel.rank() == 0:
+        notice(f"{run.path} is finished, and is returned as it is. To train again, name another folder: out=FOLDER")
+    return resume(run, device=str(prepared.device), observers=observers, progress=False)
+
+
+def _progress(shown: bool) -> list[Observer]:
+    if not shown:
+        return []
+    from gradlab.training.display import default_progress
+
+    return default_progress()
 
 
 def prepare(
@@ -139,16 +164,18 @@ def resume(
     observers: Sequence[Observer] = (),
     code: Files = None,
     changed_code: bool = False,
+    progress: bool = True,
 ) -> Run:
     """Go on with a run that was stopped or killed, to the bit as if it had not been; a finished one is returned.
 
-    `data` is where its data are now, if they have moved: their content must be the same.
+    `data` is where its data are now, if they have moved: their content must be the same. A notebook or a terminal shows
+    how far the training is, unless `progress=False`.
     """
     opened = load_run(run, code=code, data=data)
     with resumable(opened), parallel.joined():
         if opened.to_be_continued():
             place = find_device(device or opened.environment["device"])
-            experiment.resume(opened, place, observers, changed_code)
+            experiment.resume(opened, place, [*_progress(progress), *observers], changed_code)
         if not (opened.path / "report.html").exists():
             _report(opened)
     return opened
@@ -165,7 +192,7 @@ def prune(
     out: str | Path | None = None,
     device: str | None = None,
     **options: Any,
-) -> "Pruned":
+) -> "PruningStudy":
     """Prune a finished run to a share of its weights by magnitude, and train it again by its own recipe.
 
     pruned = gl.prune("runs/digits-mlp-3f2a", 0.2, rounds=3)

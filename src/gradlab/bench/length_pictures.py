@@ -6,8 +6,8 @@ from typing import Any
 from gradlab.bench.memory import MemorySpans
 from gradlab.bench.seq2seq.lengths import ByLength
 from gradlab.files import write_file
+from gradlab.markup import Html
 from gradlab.report.growth import Line, share_picture
-from gradlab.report.markup import Html
 from gradlab.wording import name_of
 
 

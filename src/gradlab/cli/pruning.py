@@ -18,7 +18,7 @@ from gradlab.wording import counted, duration, name_of, number, percent
 
 if TYPE_CHECKING:
     from gradlab.studies.members import Member, Notify
-    from gradlab.studies.pruning import Pruned
+    from gradlab.studies.pruning import PruningStudy
     from gradlab.studies.tickets import Row, Tickets
 
 _ROUNDS, _SEEDS = 5, 5  # of --ticket
@@ -165,7 +165,7 @@ def _ticket_words(member: Member) -> str:
     return f"seed {changes['train.seed']}, {changes['way']}, {percent(changes['kept'])} kept"
 
 
-def show_pruned(screen: Console, result: Pruned, files: dict[str, str]) -> None:
+def show_pruned(screen: Console, result: PruningStudy, files: dict[str, str]) -> None:
     """What is left of each layer, the figures before and after, and what the saved weights take."""
     from gradlab.report.pruning import BEGINNINGS
 

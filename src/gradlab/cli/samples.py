@@ -58,6 +58,14 @@ class DrawingOptions:
     sampler: Annotated[
         str | None, Parameter(help="How a diffusion model is sampled: ddpm, ddim, dpm, euler or heun.")
     ] = None
+    pixel_noise: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            show_default=False,
+            help="Sample the pixels too, of a model with a Gaussian decoder; without it they are the decoder's means.",
+        ),
+    ] = False
     interpolate: Annotated[
         bool,
         Parameter(
@@ -76,7 +84,7 @@ class DrawingOptions:
     def wish(self, seed: int) -> dict[str, Any]:
         """What is asked of samples, whatever is done with them."""
         settings = {"class_name": self.class_name, "guidance": self.guidance, "steps": self.steps}
-        return {**settings, "sampler": self.sampler, "seed": seed}
+        return {**settings, "sampler": self.sampler, "pixel_noise": self.pixel_noise, "seed": seed}
 
 
 def draw_samples(run: Run, options: DrawingOptions, *, seed: int, plain: bool, as_json: bool) -> None:

@@ -216,7 +216,7 @@ def resume(
     load_code(code)
     screen = console(plain)
     observers = [] if as_json else [progress(screen)]
-    resumed = api.resume(run, data=data, device=device, observers=observers, changed_code=changed_code)
+    resumed = api.resume(run, data=data, device=device, observers=observers, changed_code=changed_code, progress=False)
     show_result(screen, resumed, as_json)
 
 

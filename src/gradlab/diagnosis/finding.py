@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from gradlab.diagnosis.inline import finding_block, findings_list
 from gradlab.diagnosis.series import Series
+from gradlab.inline import InlineResult
+from gradlab.markup import Html
 from gradlab.wording import number
 
 Severity = Literal["error", "warning", "note"]
@@ -38,8 +41,8 @@ class Spot:
         return self.what if self.file is None else f"{self.what}{self.how}{self.file}:{self.line}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Finding:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Finding(InlineResult):
     """One thing that is wrong, or may be."""
 
     slug: str
@@ -70,6 +73,16 @@ class Finding:
     """Of several processes that train together: those that have it."""
 
     @property
+    def _name(self) -> str:
+        return self.slug
+
+    def _facts(self) -> list[str]:
+        return [self.severity, f"{self.confidence:.0%} sure", self.where]
+
+    def _content(self) -> list[Html]:
+        return [finding_block(self)]
+
+    @property
     def where(self) -> str:
         return "; ".join(map(str, self.place))
 
@@ -91,6 +104,22 @@ class Finding:
             for step, value in shown["series"]:
                 known["series"].add(step, value)
         return cls(**known)
+
+
+class Findings(list[Finding], InlineResult):
+    """A list of findings, which a notebook shows in full.
+
+    >>> Findings()
+    Findings(nothing was found)
+    """
+
+    __repr__ = InlineResult.__repr__
+
+    def _facts(self) -> list[str]:
+        return [f"{finding.severity} {finding.slug}" for finding in self] or ["nothing was found"]
+
+    def _content(self) -> list[Html]:
+        return [findings_list(self)]
 
 
 class _Filler(string.Formatter):
@@ -118,8 +147,8 @@ def ranked(findings: Sequence[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda f: (f.follows_from is not None, _ORDER[f.severity], -f.confidence))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Verdict(InlineResult):
     """What came of watching a training."""
 
     findings: list[Finding]
@@ -132,6 +161,15 @@ class Verdict:
     """Why nothing can be said: no training was seen."""
     ranks: tuple[int, ...] = ()
     """Of several processes: those whose training was seen."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "findings", Findings(self.findings))  # however it was put together
+
+    def _facts(self) -> list[str]:
+        return [self.sentence]
+
+    def _content(self) -> list[Html]:
+        return [findings_list(self.findings)]
 
     @property
     def worst(self) -> Severity | None:

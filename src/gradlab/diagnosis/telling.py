@@ -6,7 +6,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -17,7 +17,7 @@ from rich.text import Text
 
 from gradlab.diagnosis.finding import Finding, Severity, Verdict, ranks_in_words
 from gradlab.diagnosis.series import Series
-from gradlab.wording import counted, duration, number, sparkline
+from gradlab.wording import counted, duration, is_wide, number, sparkline
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.record import Record
@@ -26,7 +26,6 @@ _IN_FULL = 3  # findings: with more of them nobody knows where to begin
 _PLAIN_WIDTH, _BARS = 100, 40
 _STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _CODE = "bold green"
-_WIDE = 1000.0  # from the smallest to the largest value: more than that is only seen on a logarithmic scale
 _WITHOUT_UNICODE = str.maketrans("▁▂▃▄▅▆▇█–—─…·→×‖∂≥≤", "_.,-~=+#---.->x|d><")
 
 
@@ -193,12 +192,6 @@ def drawn(series: Series, bars: int = _BARS) -> str:
     ends = number(series.first) if len(series) == 1 else f"{number(series.first)} → {number(series.last)}"
     over = f"step {steps[0]:,}" if len(steps) == 1 else f"steps {series.steps[0]:,} to {series.steps[-1]:,}"
     return f"{row}  {ends}, {over}{', logarithmic' if logarithmic else ''}"
-
-
-def is_wide(values: Sequence[float]) -> bool:
-    """Whether they would hardly be seen on any but a logarithmic scale."""
-    finite = [v for v in values if math.isfinite(v)]
-    return bool(finite) and min(finite) > 0 and max(finite) > _WIDE * min(finite)
 
 
 def with_code(text: str) -> Text:

@@ -20,7 +20,7 @@ from gradlab.explanation.part import PartExplanation
 from gradlab.explanation.picture import figure_chart, figure_of, has_figure
 from gradlab.explanation.walk import Step, Walk
 from gradlab.explanation.worked import Grid
-from gradlab.report.markup import Html, breakable, join, prose, section, table, tag
+from gradlab.markup import Html, breakable, join, prose, section, table, tag
 from gradlab.report.page import page
 from gradlab.report.pictures import picture, signed
 from gradlab.scratch.gates import Array

@@ -19,8 +19,8 @@ from gradlab.errors import GradlabError
 from gradlab.explanation.docstring import Docstring
 from gradlab.explanation.equations import sentence
 from gradlab.files import new_file, write_file
+from gradlab.markup import Html, join, tag
 from gradlab.report.charts import Trace, chart
-from gradlab.report.markup import Html, join, tag
 from gradlab.report.page import page
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")

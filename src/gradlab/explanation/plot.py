@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gradlab.report.markup import Html, tag
+from gradlab.markup import Html, tag
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW, _AROUND = 440, 290, 42, 28, 12  # pixels
 _TICKS = 8  # of an axis, at most

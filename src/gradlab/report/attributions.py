@@ -5,9 +5,9 @@ from itertools import groupby
 
 import numpy as np
 
+from gradlab.markup import Html, join, quiet, section, tag
 from gradlab.probes import Attribution, Attributions
 from gradlab.report.charts import charts
-from gradlab.report.markup import Html, join, quiet, section, tag
 from gradlab.report.pictures import Pixels, finite, heat, picture, resized, to_pixels
 from gradlab.wording import quantity
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from gradlab.data.pictures.augmentation import Augmentation, Augmented
 from gradlab.data.raw import Raw
-from gradlab.report.markup import Html, quiet, section, table, tag
+from gradlab.markup import Html, quiet, section, table, tag
 from gradlab.report.pictures import Pixels, picture, to_pixels
 from gradlab.wording import as_typed, quantity
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.markup import Html
 from gradlab.report.charts import Trace, axis, chart, label, line, ribbon, scale, thinned
-from gradlab.report.markup import Html
 from gradlab.wording import counted
 
 Numbers = npt.NDArray[np.float64]

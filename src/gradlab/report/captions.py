@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradlab.data import PairedExamples, Pairing
+from gradlab.markup import Html, join, quiet, section, tag
 from gradlab.report.charts import charts
 from gradlab.report.looks import LEGEND, looks_card
-from gradlab.report.markup import Html, join, quiet, section, tag
 from gradlab.report.pictures import picture, to_pixels
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gradlab.report.markup import Html, tag
+from gradlab.markup import Html, tag
 
 Trace = dict[str, Any]
 T = TypeVar("T")

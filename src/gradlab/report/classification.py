@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.markup import Html, join, quiet, section, table, tag
 from gradlab.report.charts import CARD, HEAT, TINT, axis, chart, charts, heatmap, label, meter
 from gradlab.report.confidence import confidence_figures
 from gradlab.report.graphs import graph_figure
-from gradlab.report.markup import Html, join, quiet, section, table, tag
 from gradlab.report.mistakes import mistakes
 from gradlab.report.predictions import Predictions
 from gradlab.report.ranking import ranking_section

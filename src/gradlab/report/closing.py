@@ -3,7 +3,7 @@
 import shlex
 from typing import TYPE_CHECKING
 
-from gradlab.report.markup import Html, breakable, fold, go_on, section, table, tag
+from gradlab.markup import Html, breakable, fold, go_on, section, table, tag
 
 if TYPE_CHECKING:
     from gradlab.run import Run

@@ -3,9 +3,9 @@
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from gradlab.markup import Html, join, quiet, section
 from gradlab.printable import printable
 from gradlab.report.charts import ACCENT, INK, PALETTE, SOFT, Trace, axis, bars, chart, charts, dots, label, line
-from gradlab.report.markup import Html, join, quiet, section
 from gradlab.wording import counted, name_of, number
 
 if TYPE_CHECKING:

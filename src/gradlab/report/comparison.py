@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from gradlab.errors import GradlabError
 from gradlab.files import write_file
+from gradlab.markup import Html, join, long, quiet, section, table, tag
 from gradlab.report.bands import Curve
 from gradlab.report.charts import Trace, axis, chart, charts, has_legend, line, line_colors, scale, thinned
-from gradlab.report.markup import Html, join, long, quiet, section, table, tag
 from gradlab.report.page import page
 from gradlab.wording import as_typed, duration, name_of, number
 

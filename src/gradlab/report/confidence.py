@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gradlab.markup import Html
 from gradlab.report.charts import ACCENT, PALETTE, TRAIN, Trace, axis, bars, chart, diagonal, dots
-from gradlab.report.markup import Html
 from gradlab.report.predictions import Predictions
 
 if TYPE_CHECKING:

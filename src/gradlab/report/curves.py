@@ -3,9 +3,9 @@
 import math
 from typing import TYPE_CHECKING, Any
 
+from gradlab.markup import Html, quiet, section
 from gradlab.report import charts as draw
 from gradlab.report.charts import ACCENT, TRAIN, VALIDATION, Trace, axis, chart, charts, thinned
-from gradlab.report.markup import Html, quiet, section
 from gradlab.specs import Environment
 from gradlab.wording import name_of, number
 

@@ -12,9 +12,9 @@ from gradlab.data.pictures.augmentation import Augmented
 from gradlab.data.raw import Raw
 from gradlab.data.tables.reader import TableReader
 from gradlab.files import write_file
+from gradlab.markup import Html, join, quiet, section, table, tag
 from gradlab.report.augmentation import augmentation_section
 from gradlab.report.charts import PALETTE, axis, chart, charts, count_bars, dots, histogram, thinned
-from gradlab.report.markup import Html, join, quiet, section, table, tag
 from gradlab.report.page import page
 from gradlab.report.pictures import is_picture, picture, to_pixels
 from gradlab.wording import counted, quantity

@@ -1,8 +1,8 @@
 """Convolutions as pictures: what they make of an image."""
 
+from gradlab.markup import Html, quiet, section, tag
 from gradlab.probes import FeatureMaps
 from gradlab.report.charts import thinned
-from gradlab.report.markup import Html, quiet, section, tag
 from gradlab.report.pictures import picture, signed
 
 _LAYERS, _MAPS = 6, 16  # that are drawn

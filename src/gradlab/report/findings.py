@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from gradlab.diagnosis.finding import Finding, ranks_in_words
 from gradlab.diagnosis.series import Series
-from gradlab.diagnosis.telling import advice, code_and_comment, is_code, is_wide, sentence
-from gradlab.report.markup import Html, join, prose, section, tag
-from gradlab.wording import number
+from gradlab.diagnosis.telling import advice, code_and_comment, is_code, sentence
+from gradlab.markup import Html, join, prose, section, tag
+from gradlab.wording import is_wide, number
 
 _WIDTH, _HEIGHT, _POINTS = 320, 56, 160  # of a small curve
 

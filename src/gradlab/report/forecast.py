@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradlab.markup import Html, quiet, section
 from gradlab.report.charts import ACCENT, INK, PALETTE, SOFT, TRAIN, axis, chart, charts, level, line, ribbon
-from gradlab.report.markup import Html, quiet, section
 from gradlab.report.series_page import drawn_times, time_axis
 from gradlab.wording import counted, number, percent
 

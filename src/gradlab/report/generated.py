@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from gradlab.errors import GradlabError
+from gradlab.markup import Html, quiet, section, tag
 from gradlab.report.charts import ACCENT, PALETTE, SOFT, axis, chart, charts, dots
 from gradlab.report.drawn import columns_for, grid, shades
-from gradlab.report.markup import Html, quiet, section, tag
 from gradlab.report.over_training import frames, over_training
 from gradlab.report.pictures import Pixels, address, is_picture
 from gradlab.run.samples import in_raw_units
@@ -34,8 +34,8 @@ _ENLARGED = 1.5  # times as large as the pixels of a grid, at most
 
 def samples_section(run: "Run") -> Html:
     """Samples, their nearest training examples, earlier ones, ways between noises and from it; the latent space."""
-    with run.drawing() as drawing:
-        figures = [*_samples(run, drawing), *over_training(run)]
+    with run.drawing() as drawing, run.drawing(pixel_noise=drawing.task.has_pixel_noise) as noisy:
+        figures = [*_samples(run, drawing, noisy), *over_training(run)]
         figures += [*_or_none(_ways, run, drawing), *_or_none(_stages, run, drawing)]
     return section(
         "Samples", quiet("Drawn with seed 0; gradlab generate draws others."), charts(*figures, *_latent(run))
@@ -61,13 +61,14 @@ def _shape(run: "Run") -> list[int]:
     return list(spec.shape) if isinstance(spec, Array) else []
 
 
-def _samples(run: "Run", drawing: "Drawing") -> Iterator[Html]:
+def _samples(run: "Run", drawing: "Drawing", noisy: "Drawing") -> Iterator[Html]:
+    """What is compared with examples has noise in its pixels, as they do."""
     if is_picture(_shape(run)):
         drawn = drawing.whole(_SHOWN)
         yield _figure("Samples", grid(shades(run, drawn.x), columns_for(_SHOWN)), "")
-        yield _neighbours(run, drawing)
+        yield _neighbours(run, noisy)
     elif _shape(run) == [2]:
-        yield _scatter(run, drawing)
+        yield _scatter(run, noisy)
 
 
 # Is it memory?

@@ -5,9 +5,9 @@ from pathlib import Path
 from gradlab.data.graphs.overview import GraphOverview
 from gradlab.data.graphs.raw import RawGraphs
 from gradlab.files import write_file
+from gradlab.markup import Html, join, section, tag
 from gradlab.report.charts import PALETTE, axis, charts, count_bars, dots, histogram
 from gradlab.report.graphs import can_be_drawn, drawing, place_nodes
-from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
 
 _MOST_CLASSES = 60

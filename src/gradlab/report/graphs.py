@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.markup import Html
 from gradlab.printable import printable
 from gradlab.report.charts import INK, PALETTE, SOFT, Trace, axis, chart, dots, label
-from gradlab.report.markup import Html
 from gradlab.report.predictions import Predictions
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradlab.environments.grid import MOVES, Grid, GridEnvironments
+from gradlab.markup import Html
 from gradlab.report.charts import HEAT, TINT, axis, chart, heatmap
-from gradlab.report.markup import Html
 from gradlab.tasks.evaluation import in_evaluation
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gradlab.markup import Html, tag
 from gradlab.report.charts import PALETTE, log_ticks
-from gradlab.report.markup import Html, tag
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BELOW = 920, 400, 64, 390, 40, 52  # pixels; the legend is at the right
 _GREY = "#6e7781"  # 4.5 times as dark as white, 4.2 times as light as a dark page

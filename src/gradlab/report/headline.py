@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradlab.report.markup import Html, card, join, quiet, tag
+from gradlab.markup import Html, card, join, quiet, tag
 from gradlab.specs import Environment
 from gradlab.wording import baseline_verdict, counted, duration, name_of, number
 

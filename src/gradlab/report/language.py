@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from gradlab.markup import Html, quiet, section, tag
 from gradlab.report.charts import charts
-from gradlab.report.markup import Html, quiet, section, tag
 
 if TYPE_CHECKING:
     from gradlab.run import Run

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError
 from gradlab.files import write_file
+from gradlab.markup import Html, card, join, tag
 from gradlab.report import curves
-from gradlab.report.markup import Html, card, join, tag
 from gradlab.report.page import page
 from gradlab.wording import duration, name_of, number
 

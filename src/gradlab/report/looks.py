@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gradlab.report.markup import Html, quiet, tag
+from gradlab.markup import Html, quiet, tag
 from gradlab.report.pictures import picture, resized, spotlight, to_pixels
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.markup import Html, quiet, section
 from gradlab.report.charts import INK, PALETTE, Trace, axis, chart, charts, dots, histogram, level, thinned
-from gradlab.report.markup import Html, quiet, section
 from gradlab.report.regions import has_regions
 from gradlab.wording import counted
 

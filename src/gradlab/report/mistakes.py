@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.errors import GradlabError
+from gradlab.markup import Html, table, tag
 from gradlab.printable import printable
-from gradlab.report.markup import Html, table, tag
 from gradlab.report.pictures import is_picture, picture, to_pixels
 from gradlab.report.predictions import Predictions
 from gradlab.wording import date, quantity

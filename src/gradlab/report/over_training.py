@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradlab import specs
+from gradlab.markup import Html, table, tag
 from gradlab.report.drawn import grid, shades
-from gradlab.report.markup import Html, table, tag
 from gradlab.report.pictures import Array, address, finite, is_picture
 from gradlab.run.sample_files import read_samples
 from gradlab.run.samples import Drawn, in_raw_units

@@ -5,7 +5,7 @@ import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
-from gradlab.report.markup import Html, tag
+from gradlab.markup import Html, tag
 
 
 def page(title: str, body: Html, *, charts: bool = True, style: str = "", refresh: str = "") -> Html:

@@ -7,10 +7,10 @@ import numpy as np
 
 from gradlab.data import PairedExamples, Pairing
 from gradlab.data.pairs.sentences import Sentences
+from gradlab.markup import Html, quiet, section, table
 from gradlab.report.captions import captions_section
 from gradlab.report.charts import axis, bars, chart, charts
 from gradlab.report.inside.alignment import alignment_chart
-from gradlab.report.markup import Html, quiet, section, table
 from gradlab.wording import number
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.report.markup import Html, tag
+from gradlab.markup import Html, tag
 
 Pixels = npt.NDArray[np.uint8]
 Array = npt.NDArray[Any]

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from gradlab.markup import Html, quiet, section
 from gradlab.report.charts import HEAT, TINT, axis, chart, charts, heatmap, histogram
 from gradlab.report.grid_world import grid_figures
-from gradlab.report.markup import Html, quiet, section
 from gradlab.specs import Environment, Table
 from gradlab.tasks.evaluation import in_evaluation
 from gradlab.tasks.playing.play import played

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from gradlab.markup import Html, breakable, long, quiet, section, table
 from gradlab.report.charts import meter
-from gradlab.report.markup import Html, breakable, long, quiet, section, table
 from gradlab.wording import number, percent
 
 if TYPE_CHECKING:

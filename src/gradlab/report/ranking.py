@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from gradlab.errors import GradlabError
+from gradlab.markup import Html, quiet, section
 from gradlab.printable import printable
 from gradlab.report.charts import (
     ACCENT,
@@ -19,7 +20,6 @@ from gradlab.report.charts import (
     line,
     thinned,
 )
-from gradlab.report.markup import Html, quiet, section
 from gradlab.report.predictions import Predictions
 
 if TYPE_CHECKING:

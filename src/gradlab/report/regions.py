@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.markup import Html
 from gradlab.report.charts import PALETTE, Trace, axis, chart, dots, thinned
-from gradlab.report.markup import Html
 from gradlab.report.pictures import address
 from gradlab.report.predictions import Predictions, classify
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.markup import Html, quiet, section
 from gradlab.report import charts as draw
 from gradlab.report.charts import ACCENT, INK, PALETTE, TRAIN, Trace, axis, chart, charts, dots, thinned
-from gradlab.report.markup import Html, quiet, section
 from gradlab.wording import counted, number
 
 if TYPE_CHECKING:

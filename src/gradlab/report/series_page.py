@@ -8,8 +8,8 @@ from gradlab.data.series.panel import Panel, TimeSeries
 from gradlab.data.series.spacing import Spacing
 from gradlab.data.tables.columns import ISO
 from gradlab.files import write_file
+from gradlab.markup import Html, join, section, tag
 from gradlab.report.charts import ACCENT, axis, chart, charts, line, thinned
-from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
 from gradlab.wording import counted
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.report.markup import Html, join, quiet
+from gradlab.markup import Html, join, quiet
 from gradlab.report.pictures import is_picture, picture, to_pixels
 from gradlab.report.predictions import Predictions
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from gradlab.data.text.overview import TextOverview
 from gradlab.files import write_file
+from gradlab.markup import Html, join, quiet, section, table, tag
 from gradlab.report.charts import axis, charts, count_bars
-from gradlab.report.markup import Html, join, quiet, section, table, tag
 from gradlab.report.page import page
 from gradlab.wording import counted
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.report.markup import Html, quiet, section, tag
+from gradlab.markup import Html, quiet, section, tag
 from gradlab.report.pictures import is_picture, picture, weight_pixels
 
 if TYPE_CHECKING:

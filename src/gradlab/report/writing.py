@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradlab.errors import GradlabError, TrainingError
 from gradlab.files import REMEDY, write_file
+from gradlab.markup import Html, join, section, tag
 from gradlab.report import (
     classification,
     closing,
@@ -18,7 +19,6 @@ from gradlab.report import (
     weights,
 )
 from gradlab.report.findings import findings_section
-from gradlab.report.markup import Html, join, section, tag
 from gradlab.report.page import page
 
 if TYPE_CHECKING:

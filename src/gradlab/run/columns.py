@@ -1,5 +1,6 @@
 """What the columns of a table do for a trained model: how much it needs each, and how its predictions follow one."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,9 +15,12 @@ from gradlab.data import Examples, Preprocessing, Raw
 from gradlab.data.tables.columns import MISSING_CODE, Column
 from gradlab.data.tables.reader import TableReader
 from gradlab.errors import GradlabError, unknown
+from gradlab.inline import InlineResult, bar_rows, charts, first_rows, line_chart
+from gradlab.markup import Html
 from gradlab.models.cost import forward_flops
 from gradlab.tasks import Classify, evaluate, predict
 from gradlab.tasks.ranking import positive_class
+from gradlab.wording import counted, name_of, number
 
 if TYPE_CHECKING:
     from gradlab.run.folder import Run
@@ -32,8 +36,8 @@ _SECONDS = 3.0  # that an importance or an effect may take, by what a slow core 
 _EVALUATION, _VALUE, _FLOP = 1e-3, 1e-8, 5e-11
 
 
-@dataclass(frozen=True, kw_only=True)
-class ColumnImportance:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ColumnImportance(InlineResult):
     """`mean` is how much worse the figure is where the column is permuted, `std` its spread over the permutations.
 
     `figures` are all figures of the evaluations with the permuted column, averaged.
@@ -44,9 +48,16 @@ class ColumnImportance:
     std: float
     figures: dict[str, float]
 
+    @property
+    def _name(self) -> str:
+        return self.name
 
-@dataclass(frozen=True, kw_only=True)
-class Importance:
+    def _facts(self) -> list[str]:
+        return [number(self.mean) if math.isnan(self.std) else f"{number(self.mean)} ± {number(self.std)}"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Importance(InlineResult):
     """The permutation importance of columns, the most important first, on so many `rows` of a split.
 
     The values of a column are permuted among the rows as they are in the file, which keeps its distribution and breaks
@@ -61,9 +72,18 @@ class Importance:
     figures: dict[str, float]
     columns: list[ColumnImportance]
 
+    def _facts(self) -> list[str]:
+        first = [f"first {self.columns[0].name}"] if self.columns else []
+        return [f"{self.split} {name_of(self.figure)}", counted(len(self.columns), "column"), *first]
 
-@dataclass(frozen=True, kw_only=True)
-class Effect:
+    def _content(self) -> list[Html]:
+        details = {column.name: column._facts()[0] for column in self.columns}
+        head = ["permuted column", f"{name_of(self.figure)} worse by"]
+        return [bar_rows(head, {column.name: column.mean for column in self.columns}, details)]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Effect(InlineResult):
     """The mean prediction where all examples of a sample have the same value in a column: its partial dependence.
 
     `values` are numbers, dates as text, or names of categories, and `predictions` have one number for each: of a class
@@ -78,6 +98,21 @@ class Effect:
     predictions: dict[str, list[float]]
     missing: dict[str, float]
     seen: list[Any]
+
+    @property
+    def _name(self) -> str:
+        return self.column
+
+    def _facts(self) -> list[str]:
+        return [self.kind, counted(len(self.values), "value")]
+
+    def _content(self) -> list[Html]:
+        if self.kind == "number":
+            curves = {name: (self.values, means) for name, means in self.predictions.items()}
+            return [charts(line_chart("mean prediction", curves, x=self.column))]
+        means = ([number(mean) for mean in column] for column in self.predictions.values())
+        rows = list(zip(map(str, self.values), *means, strict=True))
+        return [first_rows([self.column, *self.predictions], rows)]
 
 
 def columns_of(run: "Run") -> list[str]:

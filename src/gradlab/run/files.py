@@ -32,7 +32,7 @@ from gradlab import owners
 from gradlab.claims import claimed
 from gradlab.data import Dataset, Targets
 from gradlab.data.dataset import split_size
-from gradlab.diagnosis.finding import Finding
+from gradlab.diagnosis.finding import Finding, Findings
 from gradlab.errors import GradlabError, TrainingError, notice
 from gradlab.files import (
     ANOTHER_PLACE,
@@ -46,15 +46,19 @@ from gradlab.files import (
     write_folder,
 )
 from gradlab.files.formats import Data, EnvironmentFile, Result
+from gradlab.inline import InlineResult
+from gradlab.markup import Html
 from gradlab.owners import Code
 from gradlab.recipe import FIT, RUN_RECIPE, Recipe
 from gradlab.run.log import read_lines
+from gradlab.run.results import Metrics, TrainingLog
 from gradlab.run.start import Start
+from gradlab.run.summary import run_content, run_facts
 
 _METRICS, _RESULT = "metrics.jsonl", "result.json"
 
 
-class RunFiles:
+class RunFiles(InlineResult):
     """What the files of a run say, and whose code it needs."""
 
     def __init__(self, path: Path, data: str | Path | None = None):
@@ -63,8 +67,15 @@ class RunFiles:
         self._noticed: set[str] = set()
         self.sums = FolderSums(path)
 
-    def __repr__(self) -> str:
-        return f"Run({str(self.path)!r})"
+    @property
+    def _name(self) -> str:
+        return str(self.path)
+
+    def _facts(self) -> list[str]:
+        return run_facts(self)
+
+    def _content(self) -> list[Html]:
+        return run_content(self)
 
     @classmethod
     def create(
@@ -153,13 +164,13 @@ class RunFiles:
         return check_content(self.data["targets"], Targets, f"{self.path / 'data.json'} (targets)")
 
     @property
-    def metrics(self) -> list[dict[str, Any]]:
+    def metrics(self) -> TrainingLog:
         """The lines of the metrics log; a last line cut short by a kill is left out."""
         if not (self.path / _METRICS).exists():
-            return []
+            return TrainingLog()
         if {_METRICS, _RESULT} & {*self.sums.read()}:
             self.sums.check(_METRICS, "Bring back a copy of it.")
-        return [line for line, _ in read_lines(self.path / _METRICS)]
+        return TrainingLog(line for line, _ in read_lines(self.path / _METRICS))
 
     @property
     def result(self) -> dict[str, Any] | None:
@@ -194,21 +205,19 @@ class RunFiles:
         return result
 
     @property
-    def test(self) -> dict[str, float]:
-        figures: dict[str, float] = self.finished["test"]
-        return figures
+    def test(self) -> Metrics:
+        return Metrics(self.finished["test"])
 
     @property
-    def validation(self) -> dict[str, float]:
-        figures: dict[str, float] = self.finished["validation"]
-        return figures
+    def validation(self) -> Metrics:
+        return Metrics(self.finished["validation"])
 
     @property
-    def findings(self) -> list[Finding] | None:
+    def findings(self) -> Findings | None:
         """What the doctor found, the gravest first; None where it was switched off."""
         findings = self.finished.get("findings")
         with interpreting(self.path / _RESULT):
-            return None if findings is None else [Finding.from_json(shown) for shown in findings]
+            return None if findings is None else Findings(map(Finding.from_json, findings))
 
     @property
     def resume_command(self) -> str:

@@ -14,6 +14,7 @@ from gradlab.errors import GradlabError, notice
 from gradlab.registry import Part
 from gradlab.run.columns import Effect, Importance, effect_of, importance_of
 from gradlab.run.new_examples import new_examples
+from gradlab.run.results import BaselineFigures, Metrics
 from gradlab.run.thresholds import best_threshold, rankings_of
 from gradlab.run.trained import TrainedRun
 from gradlab.tasks import Ranking, compare, wants
@@ -58,7 +59,7 @@ class Run(TrainedRun):
         data: Any = None,
         threshold: float | None = None,
         tta: Tta | None = None,
-    ) -> dict[str, float]:
+    ) -> Metrics:
         """Loss and metrics on a split, default test, or on all of other `data` (a path or a frame), computed again.
 
         Data with the content of the run's own are those at another place. With a `threshold`, the rarer of two classes
@@ -72,9 +73,9 @@ class Run(TrainedRun):
         figures = self.figures_on(task, examples)
         where = str(data) if self.is_new(data) else f"{split or 'test'} split"
         check_losses(figures, self.model, task, examples, where)
-        return figures
+        return Metrics(figures)
 
-    def baselines(self, split: str | None = None, *, data: Any = None) -> dict[str, dict[str, float]]:
+    def baselines(self, split: str | None = None, *, data: Any = None) -> BaselineFigures:
         """The figures of trivial predictors, and of other methods on a table, by name, the strongest last.
 
         They are made of the training examples; where only new data are left, there are none.
@@ -87,9 +88,9 @@ class Run(TrainedRun):
             if not self.is_new(data):
                 raise
             notice(f"There are no baselines, which are made of the training examples: {error}")
-            return {}
+            return BaselineFigures()
         others = {**self.task.baselines(train, self.model), **self.task.references(train)}
-        return compare(others, self.with_judge(self.task), examples)
+        return BaselineFigures(compare(others, self.with_judge(self.task), examples))
 
     def is_new(self, data: Any) -> bool:
         """Whether these are other examples than the run's own; its own, at another place, are read from there then."""

@@ -39,6 +39,8 @@ class Wish:
     guidance: float | None = None
     steps: int | None = None
     sampler: str | None = None
+    pixel_noise: bool = False
+    """Samples of p(x | z) in place of its means, of a model whose decoder is Gaussian."""
     seed: int = 0
 
 
@@ -50,6 +52,11 @@ class Drawing:
             raise GradlabError(f"{run.path} draws no examples: its task is {run.recipe.task.name}.")
         if wish.seed < 0:
             raise GradlabError(f"--seed {wish.seed}: a seed is a whole number from 0 on.")
+        if wish.pixel_noise and not run.task.has_pixel_noise:
+            raise GradlabError(
+                f"{run.path} has no decoder with normal noise (task.decoder=gaussian), which could be sampled. Leave "
+                "out --pixel-noise."
+            )
         self.run, self.task, self.model, self.wish = run, run.task, model, wish
         self.task.check_request(self.request(1))
 
@@ -58,7 +65,8 @@ class Drawing:
         wish, labels = self.wish, None
         if wish.class_name is not None:
             labels = torch.full((count,), self._class(wish.class_name), device=device_of(self.model))
-        return Request(labels=labels, guidance=wish.guidance, steps=wish.steps, sampler=wish.sampler)
+        options: dict[str, Any] = {"guidance": wish.guidance, "steps": wish.steps, "sampler": wish.sampler}
+        return Request(labels=labels, pixel_noise=wish.pixel_noise, **options)
 
     def _labelled(self, count: int) -> Request:
         """The same, with classes as often as in training where none is asked for."""
@@ -93,6 +101,8 @@ class Drawing:
 
     def ways(self, count: int, steps: int) -> Array:
         """Samples (count, steps, …) along spherical ways between two noises each; one class on each way."""
+        if self.wish.pixel_noise:
+            raise GradlabError("Between two noises of the code, samples are means. Leave out --pixel-noise.")
         self.task.check_walk(self.request(1))
         with _drawing(self.model, self.wish.seed, 0):
             first, second = self.task.noise(self.model, 2 * count).chunk(2)

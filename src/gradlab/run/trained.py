@@ -205,7 +205,7 @@ class TrainedRun(RunFiles):
     def sample(self, count: int, **wish: Any) -> Drawn:
         """So many examples that the model of a generative run draws: `x` in raw units, and `y` their classes.
 
-        Wishes: class_name, guidance, steps, sampler, seed.
+        Wishes: class_name, guidance, steps, sampler, pixel_noise, seed.
         """
         with self.drawing(**wish) as drawing:
             return drawing.whole(count)

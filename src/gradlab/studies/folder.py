@@ -22,8 +22,8 @@ from gradlab.files import (
     write_json,
 )
 from gradlab.files.formats import Study
+from gradlab.markup import Html
 from gradlab.recipe import Recipe, flat
-from gradlab.report.markup import Html
 from gradlab.wording import as_typed
 
 _MISSING = "nothing"

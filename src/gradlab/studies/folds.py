@@ -11,6 +11,7 @@ from gradlab.data import sources
 from gradlab.errors import GradlabError
 from gradlab.recipe import Recipe
 from gradlab.studies.folder import StudyFolder, plain_recipe
+from gradlab.studies.inline import InlineStudy
 from gradlab.studies.members import Member, Notify, Planned, train_members
 from gradlab.studies.pages import folds as pages
 from gradlab.studies.spread import Repeated, Spread
@@ -18,8 +19,8 @@ from gradlab.training.experiment import Experiment, resolve
 from gradlab.training.observers import Observer
 
 
-@dataclass(frozen=True, kw_only=True)
-class CrossValidation(Repeated):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CrossValidation(Repeated, InlineStudy):
     """What the folds gave, each on its own test split.
 
     Folds share most of their training examples, so their figures are not independent: the standard error is the usual

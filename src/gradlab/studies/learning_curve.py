@@ -10,20 +10,24 @@ import torch
 
 from gradlab.data import sources
 from gradlab.errors import GradlabError
+from gradlab.inline import TRAIN, VALIDATION, charts, line_chart
+from gradlab.markup import Html
 from gradlab.recipe import Recipe
 from gradlab.studies.folder import StudyFolder, plain_recipe
+from gradlab.studies.inline import InlineStudy, figure_rows, split_names
 from gradlab.studies.members import Member, Notify, Planned, train_members
 from gradlab.studies.pages import learning_curve as pages
 from gradlab.training.experiment import Experiment, resolve
 from gradlab.training.observers import Observer
+from gradlab.wording import counted, name_of, number
 
 _POINTS = 6
 _SPAN = 32  # times as many examples at the right end as at the left
 _FEWEST = 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class LearningCurve:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LearningCurve(InlineStudy):
     """What each number of training examples gave, fewest first."""
 
     recipe: str
@@ -31,6 +35,19 @@ class LearningCurve:
     metric: str
     higher_is_better: bool
     points: list[Member]
+
+    def _facts(self) -> list[str]:
+        last = self.points[-1].figures(self.held_out).get(self.metric)
+        end = f"{self.held_out} {name_of(self.metric)} {number(last)} with all examples"
+        return [self.recipe, counted(len(self.points), "point"), end]
+
+    def _content(self) -> list[Html]:
+        sizes = [point.examples for point in self.points]
+        splits = ("train", self.held_out)
+        losses = {s: (sizes, [point.figures(s).get("loss", math.nan) for point in self.points]) for s in splits}
+        rows = [(p.examples, *(p.figures(split).get(self.metric) for split in splits)) for p in self.points]
+        chart = line_chart("loss", losses, x="examples", colors=(TRAIN, VALIDATION))
+        return [charts(chart), figure_rows(["examples", *split_names(splits, self.metric)], rows)]
 
     @property
     def held_out(self) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 
 from gradlab.errors import GradlabError
+from gradlab.inline import InlineResult, first_rows
+from gradlab.markup import Html
 from gradlab.report import write_report
 from gradlab.run import Run, open_run
 from gradlab.run.start import Start
@@ -17,17 +19,33 @@ from gradlab.studies.members import MOST, Notify, Planned, train_members, traine
 from gradlab.studies.pages import pruning as pages
 from gradlab.training.observers import Observer
 from gradlab.training.pruning import Beginning, Pruner
+from gradlab.wording import name_of, number, percent
 
 _ASKED = ("of", "keep", "by", "start")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pruned:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PruningStudy(InlineResult):
     """A run before pruning, and those after each round of it."""
 
     of: Run
     path: Path
     rounds: list[Run]
+
+    @property
+    def _name(self) -> str:
+        return str(self.path)
+
+    def _facts(self) -> list[str]:
+        before, after = (number(self.figures(run).get(self.metric)) for run in (self.of, self.run))
+        return [f"{percent(self.kept)} of the weights", f"{self.split} {name_of(self.metric)} {before} → {after}"]
+
+    def _content(self) -> list[Html]:
+        rows = [["100%", *self._row(self.of)], *([percent(self.share(run)), *self._row(run)] for run in self.rounds)]
+        return [first_rows(["share of the weights", f"{self.split} {name_of(self.metric)}", "run"], rows)]
+
+    def _row(self, run: Run) -> list[str]:
+        return [number(self.figures(run).get(self.metric)), str(run.path)]
 
     @property
     def run(self) -> Run:
@@ -92,7 +110,7 @@ def prune(
     per_layer: bool = False,
     observers: Sequence[Observer] = (),
     notify: Notify | None = None,
-) -> Pruned:
+) -> PruningStudy:
     """Prune by magnitude to `keep` of the weights and train again by the recipe of the run.
 
     In one round `out` is the run that comes of it. In several, each of which prunes the same share of what the one
@@ -110,7 +128,7 @@ def prune(
         first = trained(out, pruner.experiment.recipe, device, observers, start)
         if not (out / "report.html").exists():
             write_report(first)
-        return Pruned(of=run, path=out, rounds=[first])
+        return PruningStudy(of=run, path=out, rounds=[first])
     every = _rounds(pruner, shares_of(keep, rounds, pruner.share), out, beginning, per_layer)
     if not out.exists():
         # What would fail is refused before there is a folder: later rounds too, where sizes of layers alone decide.
@@ -118,7 +136,7 @@ def prune(
     settings |= {"study": "prune", "rounds": rounds, "recipe": plain_recipe(pruner.experiment.recipe)}
     folder = StudyFolder.open(out, settings)
     members = train_members(folder, every, device, observers, notify)
-    result = Pruned(of=run, path=out, rounds=[open_run(out / member.name) for member in members])
+    result = PruningStudy(of=run, path=out, rounds=[open_run(out / member.name) for member in members])
     folder.finish({"study": "prune", **result.to_json()}, pages.report(result))
     return result
 

@@ -5,7 +5,7 @@ Smith 2017, "Cyclical learning rates for training neural networks", arXiv:1506.0
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ import torch
 
 from gradlab.data import Batch, Examples
 from gradlab.errors import GradlabError, TrainingError
+from gradlab.inline import InlineResult, charts, line_chart
+from gradlab.markup import Html
 from gradlab.studies.folder import StudyFolder, plain_recipe
 from gradlab.studies.pages import range_test as pages
 from gradlab.studies.practice import practice_plan, practise
@@ -22,6 +24,7 @@ from gradlab.training.experiment import Experiment
 from gradlab.training.loop import Training
 from gradlab.training.observers import Observer
 from gradlab.training.plan import Plan
+from gradlab.wording import counted
 
 LOW, HIGH, STEPS = 1e-7, 10.0, 200
 _MEMORY = 0.8  # share of the smoothed loss that a step keeps
@@ -32,15 +35,23 @@ _LEAST_FALL = 0.02  # of the first loss: less is noise
 RULE = "the middle of the tenfold range of rates over which the loss falls fastest"
 
 
-@dataclass(frozen=True, kw_only=True)
-class RangeTest:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RangeTest(InlineResult):
     """The loss of each step at its rate, up to where it exploded, and the rate to train with, if there is one."""
 
-    rates: list[float] = field(repr=False)
-    losses: list[float] = field(repr=False)
-    smoothed: list[float] = field(repr=False)
+    rates: list[float]
+    losses: list[float]
+    smoothed: list[float]
     suggestion: float | None
     stopped: str
+
+    def _facts(self) -> list[str]:
+        suggestion = "no suggestion" if self.suggestion is None else f"suggestion {self.suggestion:.3g}"
+        return [counted(len(self.rates), "rate"), suggestion]
+
+    def _content(self) -> list[Html]:
+        exponents = [math.log10(rate) for rate in self.rates]
+        return [charts(line_chart("loss", {"smoothed": (exponents, self.smoothed)}, x="log₁₀ of the rate"))]
 
     def to_json(self) -> dict[str, Any]:
         return {"study": "find-lr", "rule": RULE, **asdict(self)}

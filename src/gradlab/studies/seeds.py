@@ -12,6 +12,7 @@ from gradlab.recipe import Recipe
 from gradlab.report.bands import Curve
 from gradlab.run import Run
 from gradlab.studies.folder import StudyFolder, plain_recipe
+from gradlab.studies.inline import InlineStudy
 from gradlab.studies.members import MOST, Member, Notify, Planned, train_members
 from gradlab.studies.pages import seeds as pages
 from gradlab.studies.spread import Repeated
@@ -20,8 +21,8 @@ from gradlab.training.observers import Observer
 from gradlab.wording import counted
 
 
-@dataclass(frozen=True, kw_only=True)
-class Seeds(Repeated):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Seeds(Repeated, InlineStudy):
     """What each seed gave, on the same examples. The spread is that of the training alone: not of the data."""
 
     noun = "seed"

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from gradlab.files.formats import Figures
+from gradlab.markup import Html
+from gradlab.studies.inline import figure_rows
 from gradlab.studies.members import Member
-from gradlab.wording import number
+from gradlab.wording import counted, name_of, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +46,7 @@ def spreads(figures: Sequence[Figures]) -> dict[str, Spread]:
     return {n: Spread.of([f[n] for f in figures]) for n in names if all(n in f for f in figures)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Repeated(ABC):
     """One recipe trained several times and judged in the same way. Figures are of the trainings that came to an end."""
 
@@ -56,6 +58,19 @@ class Repeated(ABC):
     members: list[Member]
     higher: dict[str, bool]
     """For each metric, whether higher is better."""
+
+    def _facts(self) -> list[str]:
+        figures = [f"{self.split} {name_of(name)} {self.spread[name].words}" for name in self.names[:1]]
+        return [self.recipe, counted(len(self.members), self.noun), *figures]
+
+    def _content(self) -> list[Html]:
+        spreads = [(name, self.spread[name].words, self.baseline.get(name)) for name in self.names]
+        each = [
+            (f"{self.noun} {number}", *(member.figures(self.split).get(name) for name in self.names))
+            for number, member in zip(self.numbers, self.members, strict=True)
+        ]
+        means = figure_rows([self.split, "mean ± standard deviation", self.baseline_name or "baseline"], spreads)
+        return [means, figure_rows(["", *self.names], each)]
 
     @property
     @abstractmethod

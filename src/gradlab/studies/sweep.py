@@ -13,10 +13,12 @@ from optuna.trial import FrozenTrial, TrialState
 from gradlab.errors import GradlabError, TrainingError, unknown
 from gradlab.files import check_content
 from gradlab.files.formats import TrialOutcome
+from gradlab.markup import Html
 from gradlab.recipe import Recipe
 from gradlab.report import write_report
 from gradlab.run import open_run
 from gradlab.studies.folder import StudyFolder, plain_recipe
+from gradlab.studies.inline import InlineStudy, figure_rows
 from gradlab.studies.knobs import typed
 from gradlab.studies.members import tell_of_changes
 from gradlab.studies.pages import sweep as pages
@@ -27,7 +29,7 @@ from gradlab.studies.workers import NotifyTrial, work, work_together
 from gradlab.training.environment import find_device
 from gradlab.training.experiment import Experiment, resolve
 from gradlab.training.observers import Observer
-from gradlab.wording import name_of, number
+from gradlab.wording import counted, name_of, number
 
 _ENOUGH = 10  # trials before it means anything to ask which knob matters
 
@@ -49,8 +51,8 @@ class SweepTrial:
         return self.ended == "complete"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sweep:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Sweep(InlineStudy):
     """All trials that have ended, in their order."""
 
     recipe: str
@@ -63,6 +65,15 @@ class Sweep:
     """The knobs that were searched in the logarithm."""
     trials: list[SweepTrial]
     importance: dict[str, float]
+
+    def _facts(self) -> list[str]:
+        best = f"best validation {name_of(self.metric)} {number(self.best.value)}" if self.best else "no trial complete"
+        return [self.recipe, counted(len(self.trials), "trial"), best]
+
+    def _content(self) -> list[Html]:
+        head = ["trial", f"validation {name_of(self.metric)}", *self.space]
+        rows = [(t.number, t.value, *(t.changes.get(key) for key in self.space)) for t in self.ranked]
+        return [figure_rows(head, rows)]
 
     @property
     def ranked(self) -> list[SweepTrial]:

@@ -9,17 +9,19 @@ from typing import Any, Literal
 import torch
 
 from gradlab.errors import GradlabError
+from gradlab.markup import Html
 from gradlab.recipe import Recipe
 from gradlab.run import Run, open_run
 from gradlab.run.start import Start
 from gradlab.studies.folder import StudyFolder, plain_recipe
+from gradlab.studies.inline import InlineStudy, figure_rows
 from gradlab.studies.members import MOST, Member, Notify, Planned, train_members
 from gradlab.studies.pages import tickets as pages
 from gradlab.studies.pruning import check_keep, check_rounds, shares_of
 from gradlab.studies.spread import Spread
 from gradlab.training.observers import Observer
 from gradlab.training.pruning import Pruner
-from gradlab.wording import percent
+from gradlab.wording import counted, name_of, percent
 
 Way = Literal["dense", "ticket", "reinit"]
 
@@ -37,8 +39,8 @@ class Row:
         return Spread.of(self.values)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tickets:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Tickets(InlineStudy):
     """What dense networks, winning tickets and the same masks over other first weights gave."""
 
     recipe: str
@@ -50,6 +52,13 @@ class Tickets:
     seeds: list[int]
     shares: list[float]
     members: list[Member]
+
+    def _facts(self) -> list[str]:
+        return [self.recipe, counted(len(self.seeds), "seed"), self.verdict]
+
+    def _content(self) -> list[Html]:
+        rows = [(row.way, percent(row.kept), row.spread.words) for row in self.rows]
+        return [figure_rows(["", "share of the weights", f"{self.split} {name_of(self.metric)}"], rows)]
 
     def row(self, way: Way, kept: float) -> Row:
         members = [m for m in self.members if m.changes["way"] == way and m.changes["kept"] == kept]

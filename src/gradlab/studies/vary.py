@@ -15,9 +15,12 @@ import torch
 from gradlab.data import Dataset, Raw
 from gradlab.errors import GradlabError
 from gradlab.files.formats import Figures
+from gradlab.inline import InlineResult
+from gradlab.markup import Html
 from gradlab.recipe import Recipe
 from gradlab.run import Run, open_run
 from gradlab.studies.folder import StudyFolder, plain_recipe
+from gradlab.studies.inline import InlineStudy, figure_rows
 from gradlab.studies.knobs import find_knob, read_values, typed
 from gradlab.studies.members import MOST, Member, Notify, Planned, train_members
 from gradlab.studies.pages import vary as pages
@@ -25,6 +28,7 @@ from gradlab.studies.seeds import seed_numbers
 from gradlab.studies.spread import Spread, spreads
 from gradlab.training.experiment import Experiment, resolve
 from gradlab.training.observers import Observer
+from gradlab.wording import counted, name_of
 
 _SEED, _SPLITS = "train.seed", ("train", "validation", "test")
 _CURVE = 300  # points of a drawn curve
@@ -43,12 +47,15 @@ class FittedCurve:
     curve: Points
 
 
-@dataclass(frozen=True, kw_only=True)
-class Choice:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Choice(InlineResult):
     """One value, or one pair of values, and its trainings: one for each seed."""
 
     changes: dict[str, Any]
     members: list[Member]
+
+    def _facts(self) -> list[str]:
+        return [*(f"{key}={typed(value)}" for key, value in self.changes.items()), counted(len(self.members), "run")]
 
     @property
     def diverged(self) -> int:
@@ -63,8 +70,8 @@ class Choice:
         return {name: spread.mean for name, spread in self.spread(split).items()}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Variations:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Variations(InlineStudy):
     """What each value, or each pair of values, gave."""
 
     recipe: str
@@ -76,6 +83,15 @@ class Variations:
     """Trainings of each value, or pair of values, which follow each other in `members`."""
     fits: dict[str, FittedCurve] = field(default_factory=dict)
     """By the name of the training, where there is one input and one number to predict."""
+
+    def _facts(self) -> list[str]:
+        best = [f"best {key}={typed(value)}" for key, value in (self.best.changes if self.best else {}).items()]
+        return [self.recipe, counted(len(self.choices), "choice"), *best]
+
+    def _content(self) -> list[Html]:
+        columns = [(s, name) for name in dict.fromkeys(("loss", self.metric)) for s in ("train", self.held_out)]
+        rows = [(*c.changes.values(), *(c.figures(s).get(name) for s, name in columns)) for c in self.choices]
+        return [figure_rows([*self.knobs, *(f"{s} {name_of(name)}" for s, name in columns)], rows)]
 
     @property
     def held_out(self) -> str:

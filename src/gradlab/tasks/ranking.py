@@ -6,6 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gradlab.data import Targets
+from gradlab.inline import InlineResult, charts, line_chart
+from gradlab.markup import Html
+from gradlab.wording import number
 
 Array = npt.NDArray[np.float64]
 
@@ -21,8 +24,8 @@ class Outcome:
     f1: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ranking:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Ranking(InlineResult):
     """Examples from the highest score down. At each score that occurs, `hits` are the members so far, and `alarms` the
     others.
 
@@ -41,6 +44,16 @@ class Ranking:
         ordered, hits = scores[order], members[order].cumsum(dtype=np.float64)
         last = np.flatnonzero(np.diff(ordered, append=-np.inf))  # of equal scores
         return cls(threshold=ordered[last], hits=hits[last], alarms=last + 1 - hits[last])
+
+    def _facts(self) -> list[str]:
+        areas = {"AUROC": self.auroc, "average precision": self.average_precision, "best F1": self.best.f1}
+        return [f"{name} {number(area)}" for name, area in areas.items()]
+
+    def _content(self) -> list[Html]:
+        rates = {"recall": (self.false_alarms.tolist(), self.recall.tolist())}
+        precisions = {"precision": (self.recall.tolist(), self.precision.tolist())}
+        roc = line_chart("recall over false alarms", rates, x="false alarms")
+        return [charts(roc, line_chart("precision over recall", precisions, x="recall"))]
 
     @property
     def recall(self) -> Array:

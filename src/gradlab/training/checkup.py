@@ -16,7 +16,7 @@ from torch import Tensor
 from gradlab.data import Examples
 from gradlab.data.tables.leaks import Leak
 from gradlab.diagnosis import record
-from gradlab.diagnosis.finding import Finding, Verdict
+from gradlab.diagnosis.finding import Finding, Findings, Verdict
 from gradlab.diagnosis.logged import Logged
 from gradlab.errors import TrainingError, notice, one_line
 from gradlab.models.embedded import EmbeddedTable
@@ -76,8 +76,8 @@ class Checkup(Observer):
         self.fault: str | None = None
 
     @property
-    def findings(self) -> list[Finding]:
-        return self.verdict.findings if self.verdict else []
+    def findings(self) -> Findings:
+        return Findings(self.verdict.findings if self.verdict else [])
 
     def snapshot(self) -> dict[str, Any]:
         if not self.concluded:  # a run that goes on from its end concludes again
@@ -190,7 +190,7 @@ class Checkup(Observer):
         refused = ("clip",) if plan.searches else ()
         knobs = [*self.knobs, *(f"train.{key}" for key in vars(plan) if key not in refused)]
         verdict = advise(self.source, knobs, keeps_best=plan.keep == "best" and bool(progress.best))
-        findings = [replace(finding, fix=self.words(finding.fix)) for finding in verdict.findings]
+        findings = Findings(replace(finding, fix=self.words(finding.fix)) for finding in verdict.findings)
         if self.waits is not None:
             findings.append(host_reads(self.waits, progress.seconds / progress.step))
         self.verdict = replace(verdict, findings=findings)

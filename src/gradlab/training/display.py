@@ -1,6 +1,8 @@
-"""Progress of a training, for people: a live bar in a terminal, plain lines elsewhere."""
+"""Progress of a training, for people: a live bar in a terminal, curves in a notebook, plain lines elsewhere."""
 
+import sys
 import time
+from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -8,11 +10,16 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Column
 from rich.text import Text
 
+from gradlab import parallel
+from gradlab.inline import inline, notebook_display
+from gradlab.markup import Html, join, tag
+from gradlab.run.results import TrainingLog
 from gradlab.training.loop import Training
 from gradlab.training.observers import Line, Observer
-from gradlab.wording import count
+from gradlab.wording import count, duration, name_of, number
 
 _PLAIN_LINES = 20  # for a run of any length
+_RENEWAL = 0.5  # seconds between two states of a notebook's output
 
 
 class LiveProgress(Observer):
@@ -67,6 +74,61 @@ class _Speed(ProgressColumn):
         rate = steps / max(time.perf_counter() - self.began, 1e-9)
         size = self.training.stream.batch_size
         return Text(f"{count(rate * size)} examples/s" if size else f"{count(rate)} steps/s")
+
+
+class NotebookProgress(Observer):
+    """A line and the curves below the cell of a notebook, which are renewed in place."""
+
+    def __init__(self, display: Callable[..., Any]):
+        self.display, self.lines = display, TrainingLog()
+
+    def start(self, training: Training) -> None:
+        self.lines.clear()
+        self.ended = ""
+        self.began, self.first, self.shown = time.perf_counter(), training.progress.step, time.perf_counter()
+        self.handle = self.display(self._content(training), raw=True, display_id=True)
+
+    def log(self, training: Training, line: Line) -> None:
+        self.lines.append({key: value for key, value in line.items() if key != "update_ratio"})
+        if time.perf_counter() - self.shown >= _RENEWAL:
+            self._renew(training)
+
+    def end(self, training: Training) -> None:
+        self.ended = training.progress.ended or "stopped"  # in the middle of a step
+        self._renew(training)
+
+    def _renew(self, training: Training) -> None:
+        self.shown = time.perf_counter()
+        self.handle.update(self._content(training), raw=True)
+
+    def _content(self, training: Training) -> dict[str, str]:
+        text = " · ".join(self._facts(training))
+        share = {"max": str(training.total_steps), "value": str(training.progress.step)}
+        bar = tag("progress", **share) if not self.ended else Html()
+        return {"text/plain": text, "text/html": inline("", join([bar, " ", text]), self.lines.charts())}
+
+    def _facts(self, training: Training) -> Iterator[str]:
+        step, seconds = training.progress.step, time.perf_counter() - self.began
+        ended = f"{self.ended}, " if self.ended else ""
+        yield f"{ended}step {step:,} of {training.total_steps:,}"
+        name = training.task.headline
+        evaluated = next((line for line in reversed(self.lines) if line["split"] == "validation" and name in line), {})
+        if evaluated:
+            yield f"validation {name_of(name)} {number(evaluated[name])}"
+        if self.ended or step == self.first:
+            yield duration(seconds)
+        else:
+            yield f"about {duration(seconds * (training.total_steps - step) / (step - self.first))} left"
+
+
+def default_progress() -> list[Observer]:
+    """What a call shows: in a notebook curves below the cell, in a terminal a line on stderr, elsewhere nothing."""
+    if parallel.rank():
+        return []
+    display = notebook_display()
+    if display is not None:
+        return [NotebookProgress(display)]
+    return [LiveProgress(Console(stderr=True))] if sys.stderr is not None and sys.stderr.isatty() else []
 
 
 class PlainProgress(Observer):

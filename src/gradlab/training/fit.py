@@ -1,9 +1,8 @@
 """Any nn.Module, trained on whatever data one has: the same loop, step and observers as a recipe's run."""
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,19 @@ from torch import nn
 
 from gradlab import parallel
 from gradlab.data.iterables import difference_from_first
-from gradlab.diagnosis.finding import Finding
-from gradlab.errors import GradlabError, TrainingError, is_out_of_memory, one_line
+from gradlab.diagnosis.finding import Findings
+from gradlab.diagnosis.inline import findings_list
+from gradlab.errors import GradlabError, TrainingError, UnsavedInterrupt, is_out_of_memory, one_line
+from gradlab.inline import InlineResult, figures_table
+from gradlab.markup import Html
 from gradlab.run import Run
+from gradlab.run.results import Metrics, TrainingLog, short_figures
 from gradlab.tasks import Criterion, Task
 from gradlab.tasks.own import BatchMetric, ObjectiveLike
 from gradlab.training import driver
 from gradlab.training.checks import check_precision, check_splits
 from gradlab.training.checkup import Checkup, tell
+from gradlab.training.display import default_progress
 from gradlab.training.environment import exclusive, find_device
 from gradlab.training.fit_arguments import (
     check_criterion,
@@ -39,24 +43,39 @@ from gradlab.training.loop import Training
 from gradlab.training.observers import Line, Observer
 from gradlab.training.plan import Plan, plan_schema
 from gradlab.training.players import Groups, check_groups, check_players
+from gradlab.training.progress import Progress
 from gradlab.training.saved import train_into
 from gradlab.training.transfer import check_own_start
 from gradlab.training.vocabulary import in_a_call, speaking
+from gradlab.wording import counted, duration
 
 _IN_FOLDER = {"checkpoint_every", "checkpoint_minutes", "checkpoints"}
 
 
-@dataclass(frozen=True)
-class Fit:
+@dataclass(frozen=True, repr=False)
+class Fit(InlineResult):
     """What `fit` returns: the trained module, every line that was logged, what the doctor found, and its run if any."""
 
-    model: nn.Module = field(repr=False)
-    history: Sequence[Line] = field(repr=False)
+    model: nn.Module
+    history: TrainingLog
     steps: int
     seconds: float
-    validation: dict[str, float]
-    findings: list[Finding] = field(default_factory=list)
+    validation: Metrics
+    findings: Findings = field(default_factory=Findings)
     run: Run | None = None
+
+    @property
+    def _name(self) -> str:
+        return str(self.run.path) if self.run else type(self.model).__name__
+
+    def _facts(self) -> list[str]:
+        slugs = f"findings {', '.join(f.slug for f in self.findings)}" if self.findings else ""
+        time = f"{counted(self.steps, 'step')} in {duration(self.seconds)}"
+        return [time, *short_figures(self.validation, "validation"), slugs]
+
+    def _content(self) -> list[Html]:
+        figures = figures_table({"validation": self.validation})
+        return [figures, self.history.charts(), findings_list(self.findings)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +114,7 @@ def fit(
     out: str | Path | None = None,
     device: str | torch.device | None = None,
     observers: Sequence[Observer] = (),
+    progress: bool = True,
     **plan: Any,
 ) -> Fit:
     """Train any module, in place; afterwards it is in evaluation mode.
@@ -116,7 +136,8 @@ def fit(
     `device` is where the module is, unless named. The other keywords are those of a recipe's `[train]`: epochs, steps,
     batch_size, lr, optimizer, schedule, freeze, seed, ... `optimizer` may also come from `torch.optim`: a class, or an
     instance with the parameters of the module, whose options, rates and decays are taken. If something seems wrong with
-    the training it is reported on stderr, and in `findings`; `doctor=False` leaves that out.
+    the training it is reported on stderr, and in `findings`; `doctor=False` leaves that out. A notebook or
+    a terminal shows how far the training is; `progress=False` leaves that out too.
 
     Several threads cannot train at once: they share torch's random generators. Of several processes that torchrun
     started, observers watch the first.
@@ -128,6 +149,7 @@ def fit(
     """
     check_folder(out)
     check_observers(observers)
+    observers = [*(default_progress() if progress else []), *observers]
     with prepare_fit(
         model,
         data,
@@ -224,12 +246,22 @@ def _train(setup: FitSetup, observers: Sequence[Observer]) -> Fit:
         setup.build(observers=[history, *watching]) as training,
         checkup.at_work() if checkup else nullcontext(),
     ):
+        ended = _run(training)
+    findings = checkup.findings if checkup else Findings()
+    figures = Metrics(_last_figures(training, history.lines))
+    return Fit(setup.model, history.lines, ended.step, ended.seconds, figures, findings)
+
+
+def _run(training: Training) -> Progress:
+    """Train to the end; stopped before it, nothing is left that could be resumed."""
+    try:
         progress = training.run()
+    except KeyboardInterrupt:
+        progress = replace(training.progress, ended="interrupted")
     if progress.ended == "interrupted":
-        raise KeyboardInterrupt
-    findings = checkup.findings if checkup else []
-    figures = _last_figures(training, history.lines)
-    return Fit(setup.model, history.lines, progress.step, progress.seconds, figures, findings)
+        step = f"Stopped at step {progress.step:,}."
+        raise UnsavedInterrupt(f"{step} Nothing was saved: with out=FOLDER, the same call resumes.") from None
+    return progress
 
 
 def _train_into(out: Path, setup: FitSetup, observers: Sequence[Observer]) -> Fit:
@@ -243,12 +275,11 @@ def _train_into(out: Path, setup: FitSetup, observers: Sequence[Observer]) -> Fi
     else:
         setup.model.load_state_dict(run.chosen_weights())
     result = run.finished
-    return Fit(
-        setup.model, run.metrics, result["steps"], result["seconds"], result["validation"], run.findings or [], run
-    )
+    findings = run.findings or Findings()
+    return Fit(setup.model, run.metrics, result["steps"], result["seconds"], run.validation, findings, run)
 
 
-def _last_figures(training: Training, lines: list[Line]) -> dict[str, float]:
+def _last_figures(training: Training, lines: Sequence[Line]) -> dict[str, float]:
     """The figures of the weights that the model was left with."""
     progress = training.progress
     evaluations = [line for line in lines if line["split"] == "validation"]
@@ -258,10 +289,10 @@ def _last_figures(training: Training, lines: list[Line]) -> dict[str, float]:
 
 class _History(Observer):
     def __init__(self) -> None:
-        self.lines: list[Line] = []
+        self.lines = TrainingLog()
 
     def log(self, training: Training, line: Line) -> None:
-        self.lines.append(copy.copy(line))
+        self.lines.append(dict(line))
 
     def rewind(self, training: Training) -> None:
         self.lines[:] = [line for line in self.lines if line["step"] <= training.progress.step]

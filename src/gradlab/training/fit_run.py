@@ -36,7 +36,7 @@ def fit_run(out: Path, model: nn.Module, task: Task, splits: dict[str, Any], pla
 
     def open_or_create() -> str:
         if out.exists():
-            _check_same(open_run(out), recipe, dataset)
+            check_same(open_run(out), recipe, dataset)
             if not isinstance(train, Examples) and not (out / "result.json").exists():
                 notice("The data are read again from their beginning, up to where the run stood.")
             return str(out)
@@ -62,7 +62,8 @@ def _spec(train: Any) -> Spec:
     return Spec() if inputs is None else Array.of(tuple(inputs.shape[1:]))
 
 
-def _check_same(run: Run, recipe: Recipe, dataset: Dataset) -> None:
+def check_same(run: Run, recipe: Recipe, dataset: Dataset) -> None:
+    """Refuse to resume a run by a call with another recipe, or with other data."""
     # A key that the run's version of gradlab did not have is as it is by default.
     usual = {f"train.{key}": value for key, value in vars(Plan()).items() if isinstance(value, int | float | str)}
     before, now = {**usual, **run.recipe.flat()}, recipe.flat()

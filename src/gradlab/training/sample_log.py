@@ -77,7 +77,7 @@ class SampleLog(Observer):
         write_samples(self.folder, step, drawn)
 
     def _drawn(self, training: Training) -> Drawn:
-        model, request = training.model, Request()
+        model, request = training.model, Request(pixel_noise=False)  # as `generate` shows them
         if self.task.conditional:  # one class after the other, as often as there is room
             classes = len(self.task.targets.classes or [])
             request = replace(request, labels=torch.arange(self.count, device=device_of(model)) % classes)

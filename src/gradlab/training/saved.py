@@ -82,7 +82,7 @@ def train_into(
                 progress = training.run()
             if progress.ended == "interrupted":
                 parallel.every(None)  # who ends first would have the others ended: not before all is saved
-                raise Interrupted(f"Stopped and saved at step {progress.step}. Go on with: {run.resume_command}")
+                raise Interrupted(f"Stopped and saved at step {progress.step:,}. Go on with: {run.resume_command}")
             figures = _figures(run, training, splits, checkup, known)
         parallel.first(lambda: run.conclude(figures))
     return training

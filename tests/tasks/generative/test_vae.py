@@ -211,6 +211,36 @@ def test_samples_are_drawn_from_what_is_decoded(decoder, scale, noise):
     assert drawn.std().item() == pytest.approx(noise or math.sqrt(mean * (1 - mean)), abs=0.02)
 
 
+class NotedSamples:
+    """A judge that notes the samples it is asked to judge."""
+
+    def quality(self, draw, inputs):
+        self.samples = draw(2000)
+        return {}
+
+    def of_real(self, inputs):
+        return {}
+
+
+@pytest.mark.parametrize(("asked", "std"), [(Request(pixel_noise=False), 0.0), (Request(), 0.5)])
+def test_pixel_noise_is_sampled_only_where_it_is_requested(asked, std):
+    task = task_of(decoder="gaussian", scale=0.5)
+    model = model_of(task)
+    model.decode = lambda z: torch.full((len(z), 12), 0.4)
+    samples = task.sample(model, 4000, asked)
+    assert samples.mean().item() == pytest.approx(0.4, abs=0.02)
+    assert samples.std().item() == pytest.approx(std, abs=0.02)
+
+
+def test_a_judge_compares_samples_with_pixel_noise():
+    task = task_of(decoder="gaussian", scale=0.5)
+    model = model_of(task)
+    model.decode = lambda z: torch.full((len(z), 12), 0.4)
+    task.judge = NotedSamples()
+    task.final_figures(model, examples(task))
+    assert task.judge.samples.std().item() == pytest.approx(0.5, abs=0.02)
+
+
 def test_noise_is_decoded_to_means():
     task = task_of()
     model = model_of(task)

@@ -28,7 +28,7 @@ class Gradlab(Contestant):
         plan: dict[str, Any] = {"epochs": case.epochs, "batch_size": case.batch_size, "lr": case.lr}
         plan |= {"precision": self.precision, "doctor": self.observed}
         observers = self._observers() if self.observed else []
-        return fit(model, (work.inputs, work.targets), observers=observers, **plan).steps
+        return fit(model, (work.inputs, work.targets), observers=observers, progress=False, **plan).steps
 
     def _observers(self) -> list[Observer]:
         plan = Plan()

@@ -209,7 +209,7 @@ def _fit(net: nn.Module, x: Tensor, y: Tensor, batch: int, epochs: int, place: t
     x, y = x.to(place), y.to(place)
     wait(place)
     began = time.perf_counter()
-    fit(net, (x, y), epochs=epochs, batch_size=batch, lr=1e-3, doctor=False)
+    fit(net, (x, y), epochs=epochs, batch_size=batch, lr=1e-3, doctor=False, progress=False)
     wait(place)
     return time.perf_counter() - began, net
 

@@ -8,9 +8,9 @@ from gradlab.diagnosis.finding import Verdict
 from gradlab.diagnosis.progress import constant_loss
 from gradlab.diagnosis.record import Record
 from gradlab.diagnosis.telling import sentence
+from gradlab.markup import Html, card, join, quiet, section, tag
 from gradlab.report.diagnosis import plots, tables
 from gradlab.report.findings import findings_section
-from gradlab.report.markup import Html, card, join, quiet, section, tag
 from gradlab.report.page import page
 from gradlab.wording import count, duration, number
 

@@ -8,9 +8,9 @@ from gradlab.diagnosis.finding import Finding, Verdict
 from gradlab.diagnosis.progress import constant_loss
 from gradlab.diagnosis.record import Loss, Record
 from gradlab.diagnosis.series import Series
+from gradlab.markup import Html, join, section
 from gradlab.report import charts as draw
 from gradlab.report.charts import LOGARITHMIC, PALETTE, POOR, TRAIN, VALIDATION, Trace, axis, chart, charts, label
-from gradlab.report.markup import Html, join, section
 
 _POINTS = 400  # of a line: more are not seen apart
 _LINES = 40  # of a chart
@@ -31,7 +31,7 @@ def sections_of(record: Record, verdict: Verdict) -> Html:
 
 def _losses(record: Record, verdict: Verdict) -> list[Html]:
     several = len(record.losses) > 1
-    trained = [(_loss_name(loss, several), loss.values) for loss in record.losses if loss.values]
+    trained = [(loss_name(loss, several), loss.values) for loss in record.losses if loss.values]
     if not trained:
         return []
     traces = _traces(trained) if several else [_trace(*trained[0], TRAIN)]
@@ -53,7 +53,7 @@ def _losses(record: Record, verdict: Verdict) -> list[Html]:
     return [_over_steps("Loss", "loss", traces, " ".join(notes), shapes=shapes, annotations=marks, height=360)]
 
 
-def _loss_name(loss: Loss, several: bool) -> str:
+def loss_name(loss: Loss, several: bool) -> str:
     return f"loss at {str(loss.site).rsplit('/', 1)[-1]}" if several and loss.site is not None else "loss"
 
 

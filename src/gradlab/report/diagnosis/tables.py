@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gradlab.diagnosis.record import Module, Parameter, Record
 from gradlab.diagnosis.series import Series
-from gradlab.report.markup import Html, fold, join, section, table, tag
+from gradlab.markup import Html, fold, join, section, table, tag
 from gradlab.wording import count, number
 
 _ROWS = 300  # of a table

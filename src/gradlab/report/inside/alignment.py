@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from gradlab.data.pairs.sentences import SPECIAL
+from gradlab.markup import Html, quiet, section, tag
 from gradlab.probes import Inspection
 from gradlab.probes.alignment import Alignment
 from gradlab.report.charts import CARD, HEAT, chart, charts, heatmap
 from gradlab.report.inside.text import places_of, token_axis
 from gradlab.report.looks import LEGEND, looks_card
-from gradlab.report.markup import Html, quiet, section, tag
 
 
 def section_of(seen: Inspection) -> Html:

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradlab.markup import Html, quiet, section, tag
 from gradlab.probes import AttentionMap, Head, Inspection
 from gradlab.report.charts import CARD, HEAT, chart, charts, heatmap
 from gradlab.report.inside.text import places_of, token_axis
-from gradlab.report.markup import Html, quiet, section, tag
 from gradlab.report.pictures import picture, signed
 from gradlab.report.sliders import slider
 

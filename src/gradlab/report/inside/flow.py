@@ -2,10 +2,10 @@
 
 import math
 
+from gradlab.markup import Html, join, long, quiet, section, table, tag
 from gradlab.probes import Inspection, LayerValues
 from gradlab.probes.tables import percent, shape, title
 from gradlab.report.charts import ACCENT, INK, TRAIN, Trace, axis, chart, charts, dots, label, log_scale, meter
-from gradlab.report.markup import Html, join, long, quiet, section, table, tag
 from gradlab.wording import count, number
 
 _MOST = 80  # layers in a chart

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from gradlab.files import write_file
+from gradlab.markup import Html, join, tag
 from gradlab.probes import Inspection
 from gradlab.report.inside import alignment, attention, flow, pictures, text, time
-from gradlab.report.markup import Html, join, tag
 from gradlab.report.page import page
 from gradlab.wording import counted, number
 

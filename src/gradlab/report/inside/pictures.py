@@ -2,10 +2,10 @@
 
 from torch import Tensor
 
+from gradlab.markup import Html, join
 from gradlab.probes import Inspection
 from gradlab.report.attributions import attribution_section
 from gradlab.report.feature_maps import feature_map_section, picture_row
-from gradlab.report.markup import Html, join
 from gradlab.report.pictures import is_picture, picture, to_pixels, weight_pixels
 
 _FILTERS = 24  # that are drawn

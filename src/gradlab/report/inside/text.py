@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from gradlab.markup import Html, fold, quiet, section, table, tag
 from gradlab.probes import Inspection, Token
 from gradlab.probes.tables import expectations, visible
 from gradlab.report.charts import SOFT, axis, bars, chart, charts, label, line
-from gradlab.report.markup import Html, fold, quiet, section, table, tag
 from gradlab.wording import number
 
 _STRONGEST = 10.0  # bits that have the full colour: one of a thousand equally likely tokens

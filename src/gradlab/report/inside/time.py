@@ -6,10 +6,10 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
+from gradlab.markup import Html, quiet, section
 from gradlab.probes import Inspection, Recurrence
 from gradlab.report.charts import ACCENT, CARD, PALETTE, POOR, Trace, axis, chart, charts, heatmap, line
 from gradlab.report.inside.text import places_of, token_axis
-from gradlab.report.markup import Html, quiet, section
 
 _LAYERS, _STATES, _STEPS, _UNITS = 4, 6, 128, 64  # that are drawn
 

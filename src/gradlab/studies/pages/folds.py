@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gradlab.report.markup import Html, go_on
+from gradlab.markup import Html, go_on
 from gradlab.studies.pages.frame import cards
 from gradlab.studies.pages.frame import report as frame
 from gradlab.studies.pages.spread import every_figure, every_training, mean_cards, spread_section

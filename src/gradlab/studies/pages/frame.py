@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gradlab.report.markup import Html, join, section, table, tag
+from gradlab.markup import Html, join, section, table, tag
 from gradlab.report.page import page
 from gradlab.studies.members import Member
 from gradlab.wording import number

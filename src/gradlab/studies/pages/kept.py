@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+from gradlab.markup import Html
 from gradlab.report.bands import Band, Curve, outline
 from gradlab.report.charts import Trace, axis, chart, label, line
-from gradlab.report.markup import Html
 from gradlab.wording import percent
 
 Points = Mapping[float, Sequence[float]]

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from gradlab.markup import Html, card, go_on, section, tag
 from gradlab.report.charts import GOOD, TRAIN, VALIDATION, Trace, axis, chart, charts
-from gradlab.report.markup import Html, card, go_on, section, tag
 from gradlab.studies.pages.frame import cards, trainings
 from gradlab.studies.pages.frame import report as frame
 from gradlab.wording import counted, duration, name_of, number

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from gradlab.markup import Html, card, go_on, section, table, tag
 from gradlab.report.charts import ACCENT, SOFT, charts
-from gradlab.report.markup import Html, card, go_on, section, table, tag
 from gradlab.report.pruning import BEGINNINGS
 from gradlab.studies.pages.frame import boxed, cards
 from gradlab.studies.pages.frame import report as frame
@@ -11,10 +11,10 @@ from gradlab.studies.pages.kept import kept_chart
 from gradlab.wording import counted, name_of, number, percent
 
 if TYPE_CHECKING:
-    from gradlab.studies.pruning import Pruned
+    from gradlab.studies.pruning import PruningStudy
 
 
-def report(result: "Pruned") -> Html:
+def report(result: "PruningStudy") -> Html:
     pruning, name = result.run.finished["pruning"], result.metric
     lead = (
         f"{counted(len(result.rounds), 'round')} of pruning by magnitude, each of the same share of the weights that "
@@ -44,7 +44,7 @@ def report(result: "Pruned") -> Html:
     )
 
 
-def _chart(result: "Pruned") -> Html:
+def _chart(result: "PruningStudy") -> Html:
     points = {result.share(run): [result.figures(run)[result.metric]] for run in result.rounds}
     before = [result.figures(result.of)[result.metric]]
     dense = dict.fromkeys((1.0, *points), before)
@@ -56,7 +56,7 @@ def _chart(result: "Pruned") -> Html:
     )
 
 
-def _table(result: "Pruned") -> Html:
+def _table(result: "PruningStudy") -> Html:
     rows = [
         [
             tag("a", run.path.name, href=f"{run.path.name}/report.html", style="color: var(--accent)"),

@@ -4,8 +4,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradlab.markup import Html, card, go_on, section, tag
 from gradlab.report.charts import ACCENT, GOOD, INK, axis, chart, charts
-from gradlab.report.markup import Html, card, go_on, section, tag
 from gradlab.studies.pages.frame import cards
 from gradlab.studies.pages.frame import report as frame
 from gradlab.wording import counted, number

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from gradlab.markup import Html, card, go_on, section, tag
 from gradlab.report.bands import band_chart
 from gradlab.report.charts import TRAIN, VALIDATION, charts
-from gradlab.report.markup import Html, card, go_on, section, tag
 from gradlab.studies.pages.frame import cards
 from gradlab.studies.pages.frame import report as frame
 from gradlab.studies.pages.spread import every_figure, every_training, mean_cards, spread_section

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from gradlab.markup import Html, card, section, table, tag
 from gradlab.report.charts import ACCENT, axis, chart, charts
-from gradlab.report.markup import Html, card, section, table, tag
 from gradlab.studies.pages.frame import boxed, trainings
 from gradlab.studies.spread import Repeated
 from gradlab.wording import duration, name_of, number

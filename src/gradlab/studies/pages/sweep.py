@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from gradlab.markup import Html, card, go_on, section, table, tag
 from gradlab.report.charts import ACCENT, GOOD, SOFT, Trace, axis, chart, charts
-from gradlab.report.markup import Html, card, go_on, section, table, tag
 from gradlab.studies.knobs import typed
 from gradlab.studies.pages.frame import boxed, cards
 from gradlab.studies.pages.frame import report as frame

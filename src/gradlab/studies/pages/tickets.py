@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from gradlab.markup import Html, card, go_on, quiet, section, table
 from gradlab.report.charts import PALETTE, SOFT, charts
-from gradlab.report.markup import Html, card, go_on, quiet, section, table
 from gradlab.studies.pages.frame import boxed, cards
 from gradlab.studies.pages.frame import report as frame
 from gradlab.studies.pages.kept import kept_chart

@@ -4,8 +4,8 @@ import math
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
+from gradlab.markup import Html, card, go_on, quiet, section, table, tag
 from gradlab.report.charts import ACCENT, INK, PALETTE, TRAIN, VALIDATION, Trace, axis, chart, charts, label
-from gradlab.report.markup import Html, card, go_on, quiet, section, table, tag
 from gradlab.studies.knobs import typed
 from gradlab.studies.members import Member
 from gradlab.studies.pages.frame import boxed, cards, grid, trainings

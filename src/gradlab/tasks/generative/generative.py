@@ -38,6 +38,9 @@ class Request:
     """Of a sampler that takes many."""
     sampler: str | None = None
     """By name."""
+    pixel_noise: bool = True
+    """Whether numbers with normal noise around their means are sampled, or left at the means. With it, samples have the
+    distribution of the model, which is what judges compare."""
 
     def part(self, start: int, stop: int) -> "Request":
         """The same for some of the samples."""
@@ -74,6 +77,9 @@ class Generative(Task):
 
     compared: int = MOST
     """How many samples are compared with as many examples, ten times."""
+
+    has_pixel_noise: bool = False
+    """Whether the numbers of a sample have normal noise of their own (`Request.pixel_noise`)."""
 
     conditional: bool = False
     """Whether the model is told the class of an example."""

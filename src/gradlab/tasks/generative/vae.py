@@ -97,6 +97,7 @@ class VariationalAutoencoder(Generative):
                 "task.free_bits needs each KL as a number that is not negative: task.estimator=closed-form."
             )
         self.likelihood = BernoulliPixels() if self.decoder == "bernoulli" else GaussianNumbers(self.scale)
+        self.has_pixel_noise = self.decoder == "gaussian"
         # What the decoder says of each number of an example: its mean, and perhaps a scale.
         self.outputs = 2 if self.decoder == "gaussian" and self.scale is None else 1
 
@@ -231,9 +232,14 @@ class VariationalAutoencoder(Generative):
         return self.likelihood.mean(model.decode(noise)).view(len(noise), *model.shape)
 
     def sample(self, model: Any, count: int, request: Request = Request()) -> Samples:  # noqa: B008
-        """Codes from the prior, and examples from p(x | z): pixels are black or white, not how probable white is."""
+        """Codes from the prior, and examples from p(x | z): pixels are black or white, not how probable white is.
+
+        Numbers with normal noise can be left at their means.
+        """
         if isinstance(model, Sampler):
             return model.sample(count)
+        if self.has_pixel_noise and not request.pixel_noise:
+            return self.from_noise(model, self.noise(model, count), request)
         return self.likelihood.draw(model, model.decode(self.noise(model, count))).view(count, *model.shape)
 
     def encode(self, model: Any, inputs: Any) -> Float[Tensor, "rows z"]:
