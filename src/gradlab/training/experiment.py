@@ -159,8 +159,9 @@ class Experiment:
         splits = {name: dataset.split(name) for name in SPLITS}
         # Encoding refuses what the task cannot learn.
         encoded = {name: s if name != "train" and not split_size(s) else task.encoded(s) for name, s in splits.items()}
-        recipe = replace(recipe, task=with_best_metric(recipe.task, dataset.targets, [*encoded.values()][1:]))
-        task = tasks.build(recipe.task, dataset.targets)
+        chosen = with_best_metric(recipe.task, dataset.targets, [*encoded.values()][1:])
+        if chosen is not recipe.task:  # otherwise it stays the one that streams know
+            recipe, task = replace(recipe, task=chosen), tasks.build(chosen, dataset.targets)
         if isinstance(encoded["train"], WindowExamples) and encoded["train"].inputs.shape[1] >= _LONG_TEXT:
             # Minutes on the CPU. Short examples stay there, where an index that is too large is an error and not fatal.
             model, encoded = model.to(device), {**encoded, "train": encoded["train"].to(device)}
