@@ -44,7 +44,10 @@ def test_the_size_is_the_number_of_examples(rows):
     ("batch", "says"),
     [
         ({"inputs": torch.zeros(3, 2), "targets": torch.zeros(4)}, r"inputs \(3, 2\) float32, targets \(4,\) float32"),
-        ({"inputs": (torch.zeros(3), torch.zeros(2)), "name": "x"}, r"inputs \(3,\) float32 and \(2,\) float32, name 'x'"),
+        (
+            {"inputs": (torch.zeros(3), torch.zeros(2)), "name": "x"},
+            r"inputs \(3,\) float32 and \(2,\) float32, name 'x'",
+        ),
         ({"inputs": {"a": torch.zeros(3), "b": torch.zeros(5)}}, r"inputs \(3,\) float32 and \(5,\) float32"),
         ({"temperature": torch.tensor(1.0)}, r"temperature \(\)"),
         ({}, "no tensor at all"),
