@@ -54,7 +54,7 @@ def pairs(folder):
 
 
 def labels(folder):
-    return write(folder / "t.tsv", "colour\tverdict", *(f"light {'red' if i % 2 else 'blue'}\tgood" for i in range(30)))
+    return write(folder / "t.tsv", "colour\tverdict", *(f"very light {'red' if i % 2 else 'blue'}\tgood" for i in range(30)))
 
 
 def arrays(folder):
