@@ -54,7 +54,8 @@ def pairs(folder):
 
 
 def labels(folder):
-    return write(folder / "t.tsv", "colour\tverdict", *(f"light {'red' if i % 2 else 'blue'}\tgood" for i in range(30)))
+    rows = (f"very light {'red' if i % 2 else 'blue'}\tgood" for i in range(30))
+    return write(folder / "t.tsv", "colour\tverdict", *rows)
 
 
 def arrays(folder):
