@@ -123,7 +123,7 @@ def _run(arguments: list[str]) -> None:
         if message := owners.blame(error):
             fail(message, GradlabError.exit_code)
         what = f"{type(error).__name__}: {one_line(error).rstrip('.')}"
-        fail(f"{what}. This is a fault of gradlab, not yours. {_logged(error, arguments)}", FAULT)
+        fail(f"{what}. This is a fault of gradlab, not yours. {_write_log(error, arguments)}", FAULT)
 
 
 _INTERRUPTED = "Interrupted: the command did not finish. What was complete before is unchanged."
@@ -156,7 +156,7 @@ def fail(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def _logged(error: Exception, arguments: Sequence[str]) -> str:
+def _write_log(error: Exception, arguments: Sequence[str]) -> str:
     """Where the traceback is, which only whoever mends gradlab wants to see."""
     lines = traceback.format_exception(error)
     content = (

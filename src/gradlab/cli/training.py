@@ -117,12 +117,12 @@ def train(
         Parts of the model that stay as they are, by commas; `trunk` is all but the last layer. The same as
         `train.freeze=…`; `train.thaw=0.5` has them learn too, at a lower rate, from the middle of the run on.
     check
-        Before the training: is the initial loss right, can a few examples be learned by heart, do the inputs matter?
+        Before the training: is the initial loss right, can a few examples be memorized, do the inputs matter?
         If a check fails, nothing is trained, and the exit code is 3.
     folds
-        Train so many times, each time tested on another part of the data.
+        Train N times, each time tested on another part of the data.
     seeds
-        Train so many times with another seed, from train.seed upwards: other weights, order and dropout, the same data.
+        Train N times with another seed, from train.seed upwards: other weights, order and dropout, the same data.
         With `--vary`, each of its values.
     find_lr
         Find a learning rate instead of training.
