@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from cli_helpers import accept_changes
 from safetensors.torch import load_file
 from torch import nn
 
@@ -273,6 +274,7 @@ def test_a_run_goes_on_whether_it_is_switched_on_or_off_in_between(first, then, 
         trained(tmp_path / "run", "digits-mlp", [StopAt(130)], doctor=first, **WRONG)
     recipe = tmp_path / "run" / "recipe.toml"
     recipe.write_text(recipe.read_text().replace(f"doctor = {first}", f"doctor = {then}"))
+    accept_changes(tmp_path / "run")
     resumed = gl.resume(tmp_path / "run")
     assert weights(resumed) == weights(whole)
     assert lines(resumed) == lines(whole)
@@ -334,6 +336,7 @@ def test_a_run_from_before_there_was_a_doctor_is_gone_on_with(tmp_path):
         trained(tmp_path / "run", "moons-mlp", [StopAt(100)])
     recipe = tmp_path / "run" / "recipe.toml"
     recipe.write_text(recipe.read_text().replace("doctor = true\n", ""))
+    accept_changes(tmp_path / "run")
     assert grave(gl.resume(tmp_path / "run").findings) == []
 
 

@@ -117,6 +117,7 @@ PLACES = {
         lambda v: {"data": [(v, Y)], "loss": nn.CrossEntropyLoss()},
     ],
     "loss": [lambda v: {"loss": v}],
+    "progress": [lambda v: {"progress": v}],
     "objective": [
         lambda v: {"objective": v},
         lambda v: {"objective": {"a": v}},

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 import torch
-from cli_helpers import gradlab
+from cli_helpers import accept_changes, gradlab
 from torch import nn
 from torch.testing import assert_close
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
@@ -301,6 +301,7 @@ def test_a_folder_of_an_older_version_lacks_newer_knobs(tmp_path):
     first = gl.fit(net(), points(), out=tmp_path / "run", epochs=1, **QUIET)
     path = tmp_path / "run" / "recipe.toml"
     path.write_text("".join(s for s in path.read_text().splitlines(True) if not s.startswith("checkpoint_minutes")))
+    accept_changes(tmp_path / "run")
     assert gl.fit(net(), points(), out=tmp_path / "run", epochs=1, **QUIET).steps == first.steps
     with pytest.raises(GradlabError, match=r"begun with checkpoint_minutes=5.0, and this call has 2.0"):
         gl.fit(net(), points(), out=tmp_path / "run", epochs=1, checkpoint_minutes=2.0, **QUIET)

@@ -129,11 +129,10 @@ def train(
         Before the training: is the initial loss right, can a few examples be memorized, do the inputs matter?
         If a check fails, nothing is trained, and the exit code is 3.
     folds
-        Train this many times, each time tested on another part of the data.
+            Train N times, each time tested on another part of the data.
     seeds
-        Train this many times with another seed, from train.seed upwards: other weights, order and dropout, the same
-        data.
-        With `--vary`, each of its values.
+        Train N times with another seed, from train.seed upwards: other weights, order and dropout, the same data.
+            With `--vary`, each of its values.
     find_lr
         Find a learning rate instead of training.
     curve
