@@ -33,6 +33,7 @@ from gradlab.training.fit_arguments import (
     check_model,
     check_names,
     check_observers,
+    check_progress,
 )
 from gradlab.training.fit_data import Split, read_data, read_validation
 from gradlab.training.fit_metrics import OutputMetric
@@ -148,6 +149,7 @@ def fit(
     (14, False)
     """
     check_folder(out)
+    check_progress(progress)
     check_observers(observers)
     observers = [*(default_progress() if progress else []), *observers]
     with prepare_fit(

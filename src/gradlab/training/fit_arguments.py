@@ -125,6 +125,11 @@ def check_criterion(criterion: Any) -> None:
         )
 
 
+def check_progress(progress: Any) -> None:
+    if not isinstance(progress, bool):
+        raise GradlabError(f"progress must be True or False, got {shortly(progress)}.")
+
+
 def check_folder(out: Any) -> None:
     """Refuse what cannot name a folder."""
     if out is not None and (not isinstance(out, str | Path) or not str(out) or "\0" in str(out)):
