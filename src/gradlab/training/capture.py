@@ -129,7 +129,7 @@ class ReplayOwner(Protocol):
     def begin(self, place: torch.device) -> None:
         """Remember where the training stands, in memory of the place."""
 
-    def succeed(self) -> None:
+    def note_success(self) -> None:
         """The replays since the comparison before were right."""
 
     def fall_back(self, reason: str) -> None:
@@ -271,7 +271,7 @@ class GraphStep:
             self._give_up(reasons[0] if reasons else reason)
         else:
             self.unchecked = 0
-            self.owner.succeed()
+            self.owner.note_success()
         return made
 
     def _results(self, steps: Sequence[Stepped]) -> list[Tensor]:

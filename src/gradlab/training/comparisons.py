@@ -47,7 +47,7 @@ class Comparisons:
         """Remember where the training stands, in memory of the place."""
         self.begun = self.training.checkpoint(place)
 
-    def succeed(self) -> None:
+    def note_success(self) -> None:
         """The replays since the comparison before are right; the next one is after twice as many steps."""
         self.passed, self.begun = self.begun, None
         first = _FIRST_OF_SMALL if self.training.at_once > 1 else _FIRST
@@ -80,8 +80,8 @@ class Comparisons:
             observer.rewind(training)
         training.make_step()
 
-    def after_events(self, evaluated: bool) -> None:
-        """After a log line, an evaluation or an observer, any of which may have changed what a replay depends on."""
+    def check_changes(self, evaluated: bool) -> None:
+        """Look at what a log line, an evaluation or an observer may have changed that a replay depends on."""
         training, step = self.training, self.training.step
         if not isinstance(step, GraphStep) or step.watch is None:
             return

@@ -242,7 +242,7 @@ class Training:
         for observer in self.observers:
             if observer.every and number % observer.every == 0:
                 observer.step(self)
-        self.comparisons.after_events(evaluates and self.validation is not None)
+        self.comparisons.check_changes(evaluates and self.validation is not None)
 
     def _check(self) -> None:
         """Before anything is logged or saved: has the device stopped updating, and are the weights numbers?"""
