@@ -97,5 +97,5 @@ def test_the_count_of_a_replayed_step_is_that_of_its_own_batch():
 
 @pytest.mark.parametrize("mode", ["eager", "graph"])
 def test_a_bad_gradient_of_the_second_player_ends_the_training_at_its_step(mode):
-    with pytest.raises(TrainingError, match=r"diverged in step \d+ .*'spread'"):
+    with pytest.raises(TrainingError, match=r"diverged in step \d+ .*'shift' of the batch has nan"):
         trained(Turns(), mode, bad=True, log_every=20)

@@ -92,7 +92,7 @@ def test_a_bad_value_of_the_data_is_named_by_row_and_column_at_any_step(part, va
     with pytest.raises(TrainingError) as caught:
         fit(nn.Linear(4, 1), batches, loss="mse", epochs=1)
     assert f"in step {step + 1} " in str(caught.value)
-    assert f"the {part} of the batch hold {value} in row 5, column 0" in str(caught.value)
+    assert f"{part!r} of the batch has {value} in row 5, column 0" in str(caught.value)
     assert "Remove those examples" in str(caught.value)
     assert "Lower lr" not in str(caught.value)
 

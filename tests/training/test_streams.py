@@ -133,7 +133,7 @@ class Once(Walk):
 
 @pytest.mark.parametrize("count", [10, 20])
 def test_the_batch_that_broke_a_training_is_looked_at_though_it_cannot_be_read_again(make_training, run, count):
-    with pytest.raises(TrainingError, match=r"in step 10 \(epoch 2\): the inputs of the batch hold inf in row 0"):
+    with pytest.raises(TrainingError, match=r"in step 10 \(epoch 2\): 'inputs' of the batch has inf in row 0"):
         run(walking(make_training, Once(count)))
 
 

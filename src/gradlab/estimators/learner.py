@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from gradlab.training import driver
 from gradlab.training.loop import Training
 from gradlab.training.observers import Line, Observer
 from gradlab.training.plan import Plan
+from gradlab.training.progress import Progress
 
 
 @dataclass(kw_only=True)
@@ -59,7 +60,7 @@ class Learner:
     def _resumed(self, standing: Checkpoint, step: int) -> Checkpoint:
         """Where the next epoch starts: at the network's weights, unless those are an average of others."""
         rng = {kind: state for kind, state in standing.state["rng"].items() if kind in ("cpu", self.device.type)}
-        state = {"progress": {"step": step}, "rng": rng}
+        state = {"progress": asdict(Progress(step=step)), "rng": rng}
         return replace(standing, model=standing.model or self.model.state_dict(), state=state)
 
     @property

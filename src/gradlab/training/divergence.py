@@ -86,7 +86,7 @@ def _forward_origin(model: nn.Module, batch: Batch, seen: _Forward) -> Divergenc
     if not _is_finite(inputs):
         for part, values in batch.items():
             if place := _place(values):
-                return Divergence(f"the {part} of the batch hold {place}", _DATA, by_data=True)
+                return Divergence(f"{part!r} of the batch has {place}", _DATA, by_data=True)
     where = f"; its inputs range {_range(inputs)}" if _range(inputs) else ""
     return Divergence(f"the output of {name} is the first that is not finite{where}", f"{_LOOK} in it.")
 
@@ -97,7 +97,7 @@ def _loss_origin(batch: Batch, seen: _Forward, totals: dict[str, Tensor]) -> Div
             continue
         for part, values in batch.items():
             if part != "inputs" and (place := _place(values)):
-                return Divergence(f"the {part} of the batch hold {place}", _DATA, by_data=True)
+                return Divergence(f"{part!r} of the batch has {place}", _DATA, by_data=True)
         which = "the loss" if name == "loss" else f"the loss {name!r}"
         ranges = {"the last output": _range(seen.output), "the targets": _range(batch.get("targets"))}
         known = " and ".join(f"{what} ranges {between}" for what, between in ranges.items() if between)
