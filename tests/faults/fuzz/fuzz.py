@@ -18,10 +18,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from families import FAMILIES
-from trial import Failure, attempt, prepare
+from sound import prepare
+from trial import Failure, attempt
 
-KINDS = ("traceback", "hang", "exit code", "output", "result", "crash")
+KINDS = ("traceback", "hang", "exit code", "output", "result", "write", "crash")
 _TOGETHER = 200  # inputs that one process tries
+_SECONDS = 600  # without an answer, also where no code of Python runs that could be interrupted
 Inputs = list[tuple[str, int]]
 
 
@@ -40,9 +42,11 @@ def failures_of(inputs: Inputs, home: Path, work: Path) -> Iterator[Failure | No
         sender.close()
         done = 0
         with contextlib.suppress(EOFError):
-            while done < len(inputs):
+            while done < len(inputs) and results.poll(_SECONDS):
                 yield results.recv()
                 done += 1
+        if done < len(inputs) and process.is_alive():
+            process.kill()
         process.join()
         if done < len(inputs):
             yield Failure(*inputs[done], "crash", f"exit code {process.exitcode}")
@@ -65,7 +69,7 @@ def main() -> None:
         home, work = Path(folder, "home"), Path(folder, "work")
         home.mkdir()
         work.mkdir()
-        prepare(home)
+        prepare(home, families)
         counts = collections.Counter[tuple[str, str]]()
         tried = itertools.count(1)
 

@@ -8,7 +8,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from families import FAMILIES
-from trial import attempt, prepare
+from sound import prepare
+from trial import attempt
 
 EACH = 30
 SLOW = 20_000 // len(FAMILIES) + 1
@@ -17,12 +18,11 @@ _TOGETHER = 250
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sound")
-    prepare(folder)
-    return folder
+    return tmp_path_factory.mktemp("sound")
 
 
 def check(family, seeds, home, folder):
+    prepare(home, [family])
     failures = [failure for seed in seeds if (failure := attempt(family, seed, home, folder / str(seed)))]
     assert not failures, "\n".join(map(str, failures))
 
