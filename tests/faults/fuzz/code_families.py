@@ -53,7 +53,7 @@ _OTHERS = {
                   "torch.optim.SparseAdam(model.parameters())", "torch.optim.AdamW(model.parameters(), foreach=True)",
                   "type('O', (torch.optim.SGD,), {'step': lambda self: None})(model.parameters(), lr=1)"],
     "steps": ["0", "1", "40"],
-    "before": ["model.eval()", "X = X + 1", "torch.set_grad_enabled(False)", "del torch.Tensor.backward", "X.zero_()",
+    "before": ["model.eval()", "X = X + 1", "torch.set_grad_enabled(False)", "X.zero_()",
                "import sys; sys.stdout.close()", "import sys; sys.stderr = None", "import os; os.chdir('/')",
                "model.requires_grad_(False)", "torch.set_default_dtype(torch.float64)", "import gc; gc.collect()",
                "import warnings; warnings.simplefilter('error')", "import sys; sys.argv.clear()", "model = nn.Linear(3, 2)",

@@ -5,6 +5,7 @@ import os
 import resource
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -42,15 +43,21 @@ def isolated(folder: Path, cache: Path) -> Iterator[None]:
 @contextmanager
 def _restored_interpreter() -> Iterator[None]:
     """A script under the doctor owns its process, and may change any of these for good."""
-    before = sys.argv[:], sys.path[:], sys.modules["__main__"], torch.get_default_dtype(), torch.is_grad_enabled()
-    state = torch.get_rng_state()
+    arguments, path, modules, limit = sys.argv[:], sys.path[:], dict(sys.modules), sys.getrecursionlimit()
+    dtype, gradients, state = torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_rng_state()
+    trace = sys.gettrace()
     try:
-        yield
+        with warnings.catch_warnings():
+            yield
     finally:
-        sys.argv[:], sys.path[:], sys.modules["__main__"] = before[:3]
-        torch.set_default_dtype(before[3])
-        torch.set_grad_enabled(before[4])
+        sys.settrace(trace)
+        sys.setrecursionlimit(limit)
+        sys.argv[:], sys.path[:] = arguments, path
+        sys.modules.update(modules)
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(gradients)
         torch.set_rng_state(state)
+        torch.use_deterministic_algorithms(False)
 
 
 def run_attempt(attempt: Attempt) -> tuple[int, str, str]:
