@@ -1,4 +1,4 @@
-"""A family of trainings in environments: knobs and maps that cannot be, and environments of a user's that break rules."""
+"""A family of trainings in environments: knobs and maps that cannot be, and environments that break the rules."""
 
 import json
 import random
@@ -22,8 +22,10 @@ _RECIPES = {  # the smallest training of each
 _FEW = ("data.validation=1", "data.test=1", "train.doctor=false", "--plain")
 _KNOBS = [
     "data.env", "data.env.map", "data.env.slip", "data.env.limit", "data.steps", "data.copies", "data.seed",
-    "task.discount", "task.entropy", "task.decay", "task.epsilon", "task.length", "task.before", "task.every", "task.size",
-    "task.priority", "task.correction", "model.normalise", "model.power", "model.copy_every", "model.alpha", "train.clip",
+    "task.discount", "task.entropy", "task.decay", "task.epsilon", "task.length", "task.before", "task.every",
+    "task.size",
+    "task.priority", "task.correction", "model.normalise", "model.power", "model.copy_every", "model.alpha",
+    "train.clip",
     "train.batch_size", "train.lr", "model",
 ]  # fmt: skip
 _MAPS = [
@@ -100,11 +102,14 @@ _WRONG = {
     "length": ["1", "0", "10**9", "None"],
     "step": ["None", "5", "np.zeros(2), 1.0, done, {}", "np.zeros(3), 1.0, done, False, {}",
              "np.zeros(2), float('nan'), done, False, {}", "np.zeros(2), float('inf'), done, False, {}",
-             "np.zeros(2), None, done, False, {}", "np.zeros(2), 'one', done, False, {}", "np.zeros(2), 1.0, None, None, {}",
-             "np.zeros(2), 1.0, 'no', 5, {}", "np.zeros(2), np.ones(3), done, False, {}", "np.zeros(2), 1.0, done, False, None",
+             "np.zeros(2), None, done, False, {}", "np.zeros(2), 'one', done, False, {}",
+             "np.zeros(2), 1.0, None, None, {}",
+             "np.zeros(2), 1.0, 'no', 5, {}", "np.zeros(2), np.ones(3), done, False, {}",
+             "np.zeros(2), 1.0, done, False, None",
              "np.full(2, 7.0), 1.0, done, False, {}", "1 / 0", "np.zeros(2), 1e38, done, False, {}",
              "np.zeros(2), 1.0, np.array([done, done]), False, {}"],
-    "made": ["[]", "None", "Custom()", "[Custom()] * num", "[Custom() for _ in range(num + 1)]", "[5] * num", "num", "Custom",
+    "made": ["[]", "None", "Custom()", "[Custom()] * num", "[Custom() for _ in range(num + 1)]", "[5] * num", "num",
+             "Custom",
              "(Custom() for _ in range(num))", "1 / 0"],
 }  # fmt: skip
 

@@ -225,3 +225,10 @@ FAMILIES: dict[str, Family] = {
         series, captions, environments, fit, foreign_models, generation, studies, scripts, modules,
     )
 }  # fmt: skip
+SHARES = {"modules": 0.1}
+"""Of a family whose inputs take longer, as each starts a process: how many there are for one of the others."""
+
+
+def count_inputs(family: str, inputs: int) -> int:
+    """How many inputs of a family are tried where each of the others has so many."""
+    return max(1, round(inputs * SHARES.get(family, 1.0)))

@@ -57,7 +57,8 @@ def _change_weights(rng: random.Random, folder: Path) -> str:
         content = json.loads(index.read_text())
         places = content["weight_map"]
         places[rng.choice(sorted(places))] = rng.choice(
-            ["../m/model-00001-of-00002.safetensors", "/etc/passwd", "", ".", "missing.safetensors", "config.json", None, 5,
+            ["../m/model-00001-of-00002.safetensors", "/etc/passwd", "", ".", "missing.safetensors",
+            "config.json", None, 5,
              "\x00", "a" * 400, [], "model-00001-of-00002.safetensors"]
         )  # fmt: skip
         index.write_text(json.dumps(content))
@@ -78,14 +79,16 @@ def _change_weights(rng: random.Random, folder: Path) -> str:
 
 _HEADERS: list[dict[str, Any]] = [
     {"shape": [2**40, 2**40]}, {"shape": []}, {"shape": [-1]}, {"shape": [0]}, {"shape": "x"}, {"dtype": "F8_E4M3"},
-    {"dtype": "I64"}, {"dtype": "nothing"}, {"data_offsets": [0, 2**62]}, {"data_offsets": [8, 0]}, {"data_offsets": []},
+    {"dtype": "I64"}, {"dtype": "nothing"}, {"data_offsets": [0, 2**62]}, {"data_offsets": [8, 0]},
+    {"data_offsets": []},
     {"shape": [1.5]}, {"dtype": None}, {"data_offsets": [-8, 8]}, {"dtype": "F64"}, {},
 ]  # fmt: skip
 _GROWING = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 1000}
 _SLOW = {"Regex": "(a+)+$"}
 _NORMALIZERS: list[Any] = [
     {"type": "Sequence", "normalizers": [_GROWING] * 4}, {"type": "Replace", "pattern": _SLOW, "content": ""},
-    {"type": "Replace", "pattern": {"Regex": "("}, "content": ""}, {"type": "Precompiled", "precompiled_charsmap": "AAAA"},
+    {"type": "Replace", "pattern": {"Regex": "("}, "content": ""}, {"type": "Precompiled",
+    "precompiled_charsmap": "AAAA"},
     {"type": "Nothing"}, {"type": "Sequence", "normalizers": []}, {"type": "Prepend", "prepend": "a" * 10**6}, 5,
 ]  # fmt: skip
 _PRE_TOKENIZERS: list[Any] = [
@@ -96,12 +99,14 @@ _PRE_TOKENIZERS: list[Any] = [
 ]  # fmt: skip
 _DECODERS: list[Any] = [
     {"type": "Replace", "pattern": {"String": "t"}, "content": "t" * 10**6}, {"type": "ByteLevel"},
-    {"type": "Strip", "content": " ", "start": 2**31, "stop": 2**31}, {"type": "WordPiece", "prefix": "", "cleanup": True},
+    {"type": "Strip", "content": " ", "start": 2**31, "stop": 2**31}, {"type": "WordPiece", "prefix": "",
+    "cleanup": True},
 ]  # fmt: skip
 _POST_PROCESSORS: list[Any] = [
     {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x", "type_id": 0}}], "pair": [],
      "special_tokens": {}},
-    {"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": {"x": {"id": "x", "ids": [2**31], "tokens": []}}},
+    {"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": {"x": {"id": "x", "ids": [2**31],
+    "tokens": []}}},
     {"type": "BertProcessing", "sep": ["a", 2**31], "cls": ["b", -1]},
 ]  # fmt: skip
 
