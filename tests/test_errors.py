@@ -14,6 +14,10 @@ def test_an_unknown_name_is_answered_with_the_closest_valid_ones():
     assert str(error) == "There is no optimizer 'adm'. Did you mean 'adam' or 'adamw'? Valid: adam, adamw, sgd."
 
 
+def test_a_message_cannot_steer_a_terminal():
+    assert str(GradlabError("the file \x1b[2J\nis damaged")) == "the file \\x1b[2J\nis damaged"
+
+
 def test_a_name_like_no_other_gets_no_guess():
     assert str(unknown("model", "zzz", ["mlp"])) == "There is no model 'zzz'. Valid: mlp."
 

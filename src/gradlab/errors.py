@@ -18,6 +18,10 @@ class GradlabError(ValueError):
     everywhere = False
     """Whether every process of a training raises it, so that one may report it for all."""
 
+    def __str__(self) -> str:
+        """The message, in which names and values of files cannot steer a terminal."""
+        return printable(super().__str__(), lines=True)
+
 
 class TrainingError(GradlabError):
     """Training itself failed after it began; the last sound checkpoint is kept."""

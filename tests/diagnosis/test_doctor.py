@@ -34,6 +34,17 @@ def test_torch_is_as_before_afterwards():
     assert not _has_any_global_hook()
 
 
+def test_sparse_inputs_are_no_fault_of_the_doctor():
+    model, inputs, targets = nn.Linear(30, 1), torch.eye(30).to_sparse(), torch.rand(30, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Doctor(tell=False) as doctor:
+        for _ in range(4):
+            optimizer.zero_grad()
+            F.mse_loss(model(inputs), targets).backward()
+            optimizer.step()
+    assert doctor.verdict.faults == []
+
+
 def test_the_verdict_comes_after_the_block():
     with gl.doctor(tell=False) as doctor:
         loop(3)

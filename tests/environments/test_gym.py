@@ -36,12 +36,13 @@ class Faulty(gymnasium.Env):
         if self.fault == "raises" and self.steps == 3:
             raise KeyError("a wheel came off")
         seen = np.full(2, np.nan if self.fault == "nan" and self.steps == 3 else 0.1 * self.steps, np.float32)
-        return seen, np.inf if self.fault == "reward" and self.steps == 3 else 1.0, self.steps == 6, False, {}
+        reward = {"reward": np.inf, "rewards": np.ones(3)}.get(self.fault, 1.0) if self.steps == 3 else 1.0
+        return seen, reward, self.steps == 6, False, {}
 
 
 @pytest.fixture(autouse=True)
 def _registered():
-    names = {"Faultless-v0": "", "Raises-v0": "raises", "Nan-v0": "nan", "Reward-v0": "reward"}
+    names = {"Faultless-v0": "", "Raises-v0": "raises", "Nan-v0": "nan", "Reward-v0": "reward", "Rewards-v0": "rewards"}
     names |= {"First-v0": "first", "Shape-v0": "shape"}
     for name, fault in names.items():
         gymnasium.register(name, lambda fault=fault, render_mode=None: Faulty(fault), max_episode_steps=4)
@@ -65,7 +66,13 @@ def test_a_limit_of_time_is_no_end_and_the_last_observation_is_kept():
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("Raises-v0", "a wheel came off"), ("Nan-v0", "observation"), ("Reward-v0", "reward")]
+    ("name", "words"),
+    [
+        ("Raises-v0", "a wheel came off"),
+        ("Nan-v0", "observation"),
+        ("Reward-v0", "reward"),
+        ("Rewards-v0", r"rewards of the shape \(3,\)"),
+    ],
 )
 def test_a_faulty_environment_is_named(name, words):
     ongoing = Ongoing(Acting(Part(name), Environment(Table(2), Discrete(2)), steps=10, copies=2))

@@ -240,6 +240,7 @@ def test_more_beams_than_tokens_are_no_error():
     ("settings", "message"),
     [
         ({"size": 0}, r"beam: size must be int ≥ 1, got 0\."),
+        ({"size": 10**30}, "is more than the 1,048,576 that a search can follow"),
         ({"size": 2.0}, "beam: size must be int"),
         ({"size": 2, "n_best": 0}, "beam: n_best must be int ≥ 1"),
         ({"size": 2, "n_best": 3}, r"beam: n_best=3 are more than the 2 kept ones\."),

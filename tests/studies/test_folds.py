@@ -139,6 +139,15 @@ def test_a_damaged_study_file_is_told(small, out, cpu):
             cross_validate(small, 2, out, cpu)
 
 
+def test_figures_of_a_kept_fold_that_are_no_numbers_are_refused(small, out, cpu):
+    cross_validate(small, 2, out, cpu)
+    content = json.loads((out / "study.json").read_text())
+    content["members"][0]["baseline"]["test"]["loss"] = []
+    (out / "study.json").write_text(json.dumps(content))
+    with pytest.raises(GradlabError, match=r"study\.json is damaged: baseline\.test\.loss"):
+        cross_validate(small, 2, out, cpu)
+
+
 def test_a_regression_is_folded_without_classes(out, cpu):
     from gradlab.recipes import find
 

@@ -130,7 +130,14 @@ def make(part: Part | str, num: int, *, workers: bool = False, render: bool = Fa
 
 
 def check_step(step: Step, name: str) -> Step:
-    """Refuse an environment that gives numbers that are none."""
+    """Refuse an environment whose rewards or ends are not one for each copy, or whose numbers are not finite."""
+    copies = len(step.final_observations)
+    for what, array in (("rewards", step.rewards), ("ends of episodes", step.over)):
+        if array.shape != (copies,):
+            raise TrainingError(
+                f"The environment {name} gave {what} of the shape {array.shape[1:]}: each step has one number of them. "
+                "Fix the environment."
+            )
     if not np.isfinite(step.rewards).all():
         raise TrainingError(f"The environment {name} gave a reward that is no finite number. Mend the environment.")
     check_observations(step.final_observations, name)

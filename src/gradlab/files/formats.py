@@ -117,6 +117,16 @@ class BestBaseline(TypedDict):
     """By more than the standard error."""
 
 
+class ReferenceFigures(TypedDict):
+    """The baseline that a model is compared with first: its name, and its figures on each split."""
+
+    __pydantic_config__ = _OPEN  # type: ignore[misc]
+
+    name: NotRequired[str]
+    validation: NotRequired[Figures]
+    test: NotRequired[Figures]
+
+
 class Result(TypedDict):
     """result.json: what came out of a run. It is finished when this is there."""
 
@@ -131,7 +141,7 @@ class Result(TypedDict):
     weights: str
     validation: Figures
     test: Figures
-    baseline: dict[str, Any]
+    baseline: ReferenceFigures
     baselines: NotRequired[dict[str, dict[str, Figures]]]
     best_baseline: NotRequired[BestBaseline]
     calibration: NotRequired[Calibration]

@@ -14,6 +14,8 @@ from gradlab.nn.sizes import at_least
 
 Stop = Literal["bound", "estimate", "count", "length"]
 
+_LARGEST = 2**20  # hypotheses: their logits alone would take gigabytes
+
 
 @dataclass(frozen=True)
 class Beam:
@@ -58,6 +60,8 @@ class Beam:
 
     def __post_init__(self) -> None:
         at_least(1, "beam", size=self.size, n_best=self.n_best, groups=self.groups)
+        if self.size > _LARGEST:
+            raise GradlabError(f"beam: size={self.size:,} is more than the {_LARGEST:,} that a search can follow.")
         if self.stop not in get_args(Stop):
             raise unknown("rule to stop", self.stop, get_args(Stop))
         if not math.isfinite(self.length_penalty):

@@ -11,7 +11,7 @@ from gradlab.data import Examples
 from gradlab.data.dataset import split_size
 from gradlab.errors import TrainingError, notice
 from gradlab.files import check_content
-from gradlab.files.formats import Figures
+from gradlab.files.formats import Figures, ReferenceFigures
 from gradlab.recipe import Recipe
 from gradlab.report import write_report
 from gradlab.run import Run, open_run
@@ -41,7 +41,7 @@ class Member:
     train: Figures
     validation: Figures
     test: Figures
-    baseline: dict[str, Any]
+    baseline: ReferenceFigures
 
     @property
     def diverged(self) -> bool:

@@ -166,6 +166,9 @@ def test_a_text_and_a_file_of_texts_are_read(tmp_path):
     assert SentenceReader().read(str(tmp_path / "new.txt")).values.tolist() == ["one", "two three"]
     with pytest.raises(GradlabError, match="no file here"):
         SentenceReader().read("missing.txt")
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(GradlabError, match="no text in it"):
+        SentenceReader().read(str(tmp_path / "empty.txt"))
     (tmp_path / "gap.txt").write_text("one\n\nthree\n")
     with pytest.raises(GradlabError, match="line 2"):
         SentenceReader().read(str(tmp_path / "gap.txt"))

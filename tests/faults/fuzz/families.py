@@ -3,32 +3,23 @@
 import json
 import random
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from damage import TEXTS, broken_bytes, broken_json, number, text, value
+from attempt import SHORT, Attempt, Family, argv, copy_damaged
+from code_families import modules, scripts
+from damage import TEXTS, broken_bytes, number, text, value
+from dataset_families import captions, graphs, pairs, series
+from environment_families import environments
+from fit_families import fit
+from model_families import foreign_models, generation
 from PIL import Image
+from sound import CACHED, training
+from study_families import studies
 
 from gradlab.files import FolderSums
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What is tried: arguments of the command line, or a function of the library. `words` say what is wrong with it."""
-
-    words: str
-    arguments: tuple[str, ...] = ()
-    call: Callable[[], Any] | None = None
-    test: dict[str, float] | None = None
-    """What the run must have come to where it succeeds: a damaged cache must not change a result."""
-
-
-Family = Callable[[random.Random, Path, Path], Attempt]
-"""(random numbers, folder with sound things, empty folder to work in) → attempt"""
 
 COMMANDS = [
     "train", "resume", "sweep", "evaluate", "predict", "generate", "probe", "recipes", "runs", "compare", "explain",
@@ -48,7 +39,6 @@ KNOBS = [
     "model.activation", "model.dropout", "model", "data.test", "data.validation", "data.folds", "data.fold", "task",
     "task.weights",
 ]  # fmt: skip
-SHORT = ("train.steps=1", "train.doctor=false", "--plain")
 
 
 def commands(rng: random.Random, home: Path, here: Path) -> Attempt:
@@ -64,7 +54,7 @@ def commands(rng: random.Random, home: Path, here: Path) -> Attempt:
             words.append(value(rng))
         else:
             words.append(rng.choice([*WORDS, str(home / "run"), str(home / "table.csv"), "missing"]))
-    return Attempt("command line", _argv([*words, *(SHORT if "train" in words[:1] else ())]))
+    return Attempt("command line", argv([*words, *(SHORT if "train" in words[:1] else ())]))
 
 
 def knobs(rng: random.Random, home: Path, here: Path) -> Attempt:
@@ -74,7 +64,7 @@ def knobs(rng: random.Random, home: Path, here: Path) -> Attempt:
         asked.append(f"{'.'.join(['train'] * rng.choice([3, 1000]))}=1")
     printed = ["--json"] if rng.random() < 0.3 else []
     return Attempt(
-        "recipe", _argv(["train", "iris-softmax", *SHORT, "train.optimizer=adam", *asked, "--out=r", *printed])
+        "recipe", argv(["train", "iris-softmax", *SHORT, "train.optimizer=adam", *asked, "--out=r", *printed])
     )
 
 
@@ -114,7 +104,7 @@ def tables(rng: random.Random, home: Path, here: Path) -> Attempt:
     path = here / rng.choice(["t.csv", "t.csv", "t\x1b[31m.csv", "t"])
     path.write_bytes(content)
     if rng.random() < 0.3:
-        return Attempt("table to predict from", ("predict", str(home / "table-run"), "--csv", str(path)))
+        return Attempt("table to predict from", ("predict", str(home / "table-run"), str(path), "--csv"))
     return Attempt("table", ("train", "csv", f"--data={path}", "data.target=y", *SHORT, "--out=r"))
 
 
@@ -163,7 +153,7 @@ def pictures(rng: random.Random, home: Path, here: Path) -> Attempt:
             file.unlink(missing_ok=True)
             file.symlink_to("nowhere")
     size = [f"data.size={number(rng)}"] if rng.random() < 0.3 else []
-    return Attempt("pictures", _argv(["train", "images", "--data=p", *SHORT, *size, "--out=r"]))
+    return Attempt("pictures", argv(["train", "images", "--data=p", *SHORT, *size, "--out=r"]))
 
 
 def texts(rng: random.Random, home: Path, here: Path) -> Attempt:
@@ -180,20 +170,15 @@ def texts(rng: random.Random, home: Path, here: Path) -> Attempt:
     tokens = (f"data.tokens={rng.choice(['bytes', 'chars', 'words', 'bpe', text(rng)])}",)
     return Attempt(
         "text",
-        _argv(["train", "text-gpt", "--data=t.txt", *small, *tokens, *SHORT, "train.schedule.warmup=0", "--out=r"]),
+        argv(["train", "text-gpt", "--data=t.txt", *small, *tokens, *SHORT, "train.schedule.warmup=0", "--out=r"]),
     )
 
 
 def runs(rng: random.Random, home: Path, here: Path) -> Attempt:
     """A run of which one file is damaged."""
-    shutil.copytree(home / "run", here / "run")
-    files = [
-        path for path in sorted((here / "run").rglob("*")) if path.is_file() and path.suffix not in (".html", ".lock")
-    ]
-    file = rng.choice(files)
-    _break(rng, file)
+    file = copy_damaged(rng, home / "run", here / "run")
     listed = file.parent == here / "run" and file.name not in ("SHA256SUMS", "metrics.jsonl") and file.is_file()
-    if listed and rng.random() < 0.7:  # else it is refused unread
+    if listed and not file.is_symlink() and rng.random() < 0.7:  # else it is refused unread
         FolderSums(file.parent).add([file.name])
     command = rng.choice(
         [["resume", "run"], ["evaluate", "run"], ["predict", "run", "1,2,3,4"], ["compare", "run", str(home / "run")],
@@ -202,86 +187,48 @@ def runs(rng: random.Random, home: Path, here: Path) -> Attempt:
     if command[0] == "resume" and file.name != "result.json":
         (here / "run" / "result.json").unlink(missing_ok=True)
     printed = ["--json"] if command[0] in ("evaluate", "predict", "compare", "runs") and rng.random() < 0.5 else []
-    return Attempt(f"{file.relative_to(here)} of a run", _argv([*command, *printed]))
+    return Attempt(f"{file.relative_to(here)} of a run", argv([*command, *printed]))
 
 
 def caches(rng: random.Random, home: Path, here: Path) -> Attempt:
     """A cache of which one file is damaged: the same result, or a message."""
-    shutil.copytree(home / "cache", here / "cache")
-    files = [path for path in sorted((here / "cache").rglob("*")) if path.is_file() and path.stat().st_size]
-    file = rng.choice(files)
-    _break(rng, file)
-    listed = file.parent == here / "run" and file.name not in ("SHA256SUMS", "metrics.jsonl") and file.is_file()
-    if listed and rng.random() < 0.7:  # else it is refused unread
-        FolderSums(file.parent).add([file.name])
+    file = copy_damaged(rng, home / "cache", here / "cache")
     name = file.relative_to(here / "cache").parts[0]
-    kind = rng.choice(list(CACHED))
-    return Attempt(f"{name}/{file.name} of the cache", (*cached(kind, home), "--out=r"), test=_sound(home, kind))
+    kind = rng.choice(CACHED)
+    return Attempt(f"{name}/{file.name} of the cache", (*training(kind, home), "--out=r"), test=_sound(home, kind))
 
 
 def estimators(rng: random.Random, home: Path, here: Path) -> Attempt:
     """A saved estimator of which one file is damaged, or that is given strange arrays."""
     from gradlab.estimators import load_estimator
 
-    shutil.copytree(home / "estimator", here / "estimator")
-    file = rng.choice([path for path in sorted((here / "estimator").rglob("*")) if path.is_file()])
-    _break(rng, file)
+    file = copy_damaged(rng, home / "estimator", here / "estimator")
     return Attempt(f"{file.name} of an estimator", call=lambda: load_estimator(here / "estimator"))
 
 
 def pretrained(rng: random.Random, home: Path, here: Path) -> Attempt:
     """A folder of Hugging Face of which one file is damaged."""
-    shutil.copytree(home / "pretrained", here / "pretrained")
-    file = rng.choice([path for path in sorted((here / "pretrained").rglob("*")) if path.is_file()])
-    _break(rng, file)
+    file = copy_damaged(rng, home / "pretrained", here / "pretrained")
     return Attempt(f"{file.name} of a pretrained model", ("generate", "pretrained", "--prompt=The", "--max-tokens=2"))
-
-
-FAMILIES: dict[str, Family] = {
-    family.__name__: family
-    for family in (commands, knobs, recipes, tables, arrays, pictures, texts, runs, caches, estimators, pretrained)
-}
-
-
-def _argv(words: list[str]) -> tuple[str, ...]:
-    """As a process can be given them: no NUL, and surrogates only as bytes that are no UTF-8 would be."""
-    return tuple(word.replace("\x00", "").replace("\ud800", "\udcff") for word in words)
-
-
-def _break(rng: random.Random, file: Path) -> None:
-    kind = rng.random()
-    if kind < 0.1:
-        file.unlink()
-        if rng.random() < 0.5:
-            file.symlink_to("nowhere")
-    elif file.suffix == ".json" and kind < 0.8:
-        file.write_text(broken_json(rng, file.read_text()), errors="surrogatepass")
-    else:
-        file.write_bytes(broken_bytes(rng, file.read_bytes()))
-
-
-CACHED = {
-    "table": ("csv", "table.csv", "data.target=y"),
-    "pictures": ("images", "pictures"),
-    "text": (
-        "text-gpt",
-        "text.txt",
-        "model.layers=1",
-        "model.dim=8",
-        "model.heads=1",
-        "data.context=8",
-        "train.schedule.warmup=0",
-    ),
-}
-"""Trainings whose data are converted into the cache."""
-
-
-def cached(kind: str, home: Path) -> tuple[str, ...]:
-    recipe, data, *settings = CACHED[kind]
-    return ("train", recipe, f"--data={home / data}", *settings, *SHORT)
 
 
 @cache
 def _sound(home: Path, kind: str) -> dict[str, float]:
     result: dict[str, float] = json.loads((home / f"{kind}-run" / "result.json").read_text())["test"]
     return result
+
+
+FAMILIES: dict[str, Family] = {
+    family.__name__: family
+    for family in (
+        commands, knobs, recipes, tables, arrays, pictures, texts, runs, caches, estimators, pretrained, graphs, pairs,
+        series, captions, environments, fit, foreign_models, generation, studies, scripts, modules,
+    )
+}  # fmt: skip
+SHARES = {"modules": 0.1}
+"""Of a family whose inputs take longer, as each starts a process: how many there are for one of the others."""
+
+
+def count_inputs(family: str, inputs: int) -> int:
+    """How many inputs of a family are tried where each of the others has so many."""
+    return max(1, round(inputs * SHARES.get(family, 1.0)))

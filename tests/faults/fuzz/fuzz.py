@@ -17,11 +17,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from families import FAMILIES
-from trial import Failure, attempt, prepare
+from families import FAMILIES, count_inputs
+from sound import prepare
+from trial import Failure, attempt
 
-KINDS = ("traceback", "hang", "exit code", "output", "result", "crash")
+KINDS = ("traceback", "hang", "exit code", "output", "result", "write", "crash")
 _TOGETHER = 200  # inputs that one process tries
+_SECONDS = 600  # without an answer, also where no code of Python runs that could be interrupted
 Inputs = list[tuple[str, int]]
 
 
@@ -40,9 +42,11 @@ def failures_of(inputs: Inputs, home: Path, work: Path) -> Iterator[Failure | No
         sender.close()
         done = 0
         with contextlib.suppress(EOFError):
-            while done < len(inputs):
+            while done < len(inputs) and results.poll(_SECONDS):
                 yield results.recv()
                 done += 1
+        if done < len(inputs) and process.is_alive():
+            process.kill()
         process.join()
         if done < len(inputs):
             yield Failure(*inputs[done], "crash", f"exit code {process.exitcode}")
@@ -55,17 +59,20 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=20_000)
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--seeds", default="", help="these alone, of the families that are named")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first input of each family")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     families = asked.families.split(",")
-    seeds = [int(s) for s in asked.seeds.split(",")] if asked.seeds else range(asked.inputs // len(families))
-    inputs = [(family, seed) for seed in seeds for family in families]
+    each = -(-asked.inputs // len(families))
+    named = [int(seed) for seed in asked.seeds.split(",")] if asked.seeds else None
+    seeds = {family: named or range(asked.first, asked.first + count_inputs(family, each)) for family in families}
+    inputs = sorted(((family, seed) for family in families for seed in seeds[family]), key=lambda pair: pair[1])
     parts = [inputs[i : i + _TOGETHER] for i in range(0, len(inputs), _TOGETHER)]
     with tempfile.TemporaryDirectory() as folder:
         home, work = Path(folder, "home"), Path(folder, "work")
         home.mkdir()
         work.mkdir()
-        prepare(home)
+        prepare(home, families)
         counts = collections.Counter[tuple[str, str]]()
         tried = itertools.count(1)
 
@@ -78,11 +85,11 @@ def main() -> None:
 
         with ThreadPoolExecutor(asked.jobs) as pool:
             list(pool.map(look_at, parts))
-    print(f"\n{'family':<12} {'inputs':>7} " + " ".join(f"{kind:>10}" for kind in KINDS))
+    print(f"\n{'family':<14} {'inputs':>7} " + " ".join(f"{kind:>10}" for kind in KINDS))
     for family in [*families, "all"]:
-        tried = len(inputs) if family == "all" else len(seeds)
+        tried = len(inputs) if family == "all" else len(seeds[family])
         row = [sum(n for (f, k), n in counts.items() if k == kind and family in (f, "all")) for kind in KINDS]
-        print(f"{family:<12} {tried:>7,} " + " ".join(f"{n:>10,}" for n in row))
+        print(f"{family:<14} {tried:>7,} " + " ".join(f"{n:>10,}" for n in row))
     sys.exit(1 if counts else 0)
 
 

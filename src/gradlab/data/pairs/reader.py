@@ -41,6 +41,8 @@ class SentenceReader:
             if path.suffix.lower() == ".tsv":
                 lines = self._sources(path, lines)
             names = [f"{printable(path.name)}:{number}" for number in range(1, len(lines) + 1)]
+        if not lines:
+            raise GradlabError(f"{printable(source, 200)} has no text in it. Write one on each line.")
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 raise GradlabError(f"{printable(source, 200)}, line {number}: the text is empty. Leave the line out.")

@@ -15,6 +15,7 @@ from torch import Tensor
 from gradlab.diagnosis.record import Capture, LossCall, Site
 from gradlab.diagnosis.watching.by_hand import Pair
 from gradlab.diagnosis.watching.sites import caller
+from gradlab.diagnosis.watching.tensors import dense
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.roots import Call
@@ -188,7 +189,7 @@ class LossCalls:
         if len(calls) != 1 or calls[0].number > 1 or self._kept > _EXAMPLES or y.ndim == 0:
             return
         inputs = [a.detach() for a in calls[0].args if isinstance(a, Tensor) and a.ndim and len(a) == len(y)]
-        if not inputs:
+        if not inputs or not all(map(dense, (*inputs, y))):  # the checks that compare rows reshape them
             return
         rows = inputs[0] if len(inputs) == 1 else torch.cat([a.reshape(len(a), -1).float() for a in inputs], 1)
         self._kept += rows.numel() + y.numel()
