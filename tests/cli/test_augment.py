@@ -90,7 +90,7 @@ def test_data_show_draws_pictures_before_and_after(quick: ForkServer, tmp_path: 
     ("source", "setting", "message"),
     [
         ("digits", "cutout=8", "data.augment.cutout=8 can leave nothing"),
-        ("digits", "cutout", "'cutout' is not of the form key=value"),
+        ("digits", "cutout", "'cutout' is neither of the form key=value"),
         ("moons", "flip=true", "data.augment is for pictures, but the examples are tables of 2 columns"),
     ],
 )

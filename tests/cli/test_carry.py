@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_helpers import ForkServer, check_refused, lines
+from cli_helpers import ForkServer, accept_changes, check_refused, lines
 
 SMALL = ["model.dim=8", "model.layers=1", "data.context=16", "train.batch_size=8", "train.schedule=constant"]
 
@@ -31,6 +31,7 @@ def test_the_log_the_result_and_evaluate_agree(quick: ForkServer, folder: Path) 
     # Judged window by window, it would be another figure: the same run without its knob shows it.
     recipe = folder / "run" / "recipe.toml"
     recipe.write_text(recipe.read_text().replace("carry = true", "carry = false"))
+    accept_changes(folder / "run")
     apart = quick("evaluate", "run", "--json", cwd=folder).json
     assert apart["loss"] != result["test"]["loss"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import ForkServer, check_refused, check_same
+from cli_helpers import ForkServer, accept_changes, check_refused, check_same
 from PIL import Image
 from sklearn.metrics import accuracy_score, f1_score
 
@@ -335,6 +335,7 @@ def moved(houses: Path, tmp_path: Path) -> Path:
     (tmp_path / "run" / "recipe.toml").write_text(
         recipe.replace(str(houses / "houses.csv"), str(tmp_path / "gone.csv"))
     )
+    accept_changes(tmp_path / "run")
     (tmp_path / "elsewhere").mkdir()
     shutil.copy(houses / "houses.csv", tmp_path / "elsewhere" / "homes.csv")
     return tmp_path

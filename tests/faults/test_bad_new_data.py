@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import ForkServer, check_refused, contents
+from cli_helpers import ForkServer, accept_changes, check_refused, contents
 from PIL import Image
 
 
@@ -153,4 +153,5 @@ def test_a_run_whose_reader_is_damaged_says_so(
     run = Path(shutil.copytree(table, tmp_path / "run", ignore=shutil.ignore_patterns("report.html")))
     described = json.loads((run / "data.json").read_text())
     (run / "data.json").write_text(json.dumps({**described, "reader": reader}))
+    accept_changes(run)
     check_refused(quick("predict", run, "1,r,", cwd=tmp_path), "data.json", says)
