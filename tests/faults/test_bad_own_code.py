@@ -147,8 +147,7 @@ FILES = {
         ["> first, second = (F.", "KeyError: 'third'"],
     ),
     # Metrics and criterion.
-    "measures in words": (METRIC, 'return "good"', ["The metric 'found' must return a number for each", "'good'"]),
-    "measures once for all": (METRIC, "return 0.5", ["The metric 'found' must return", "0.5"]),
+    "measures in words": (METRIC, 'return "good"', ["The metric 'found' must return its mean", "'good'"]),
     "measures in two axes": (METRIC, "return scores", ["The metric 'found' must return", "shape (2, 2)"]),
     "raises in its metric": (METRIC, METRIC[:-8] + "dubble()", ["> return (scores.argmax", "'dubble'"]),
     "names a metric as its loss": ('"found": self', '"infonce": self', ["cannot be named 'infonce'"]),
@@ -426,7 +425,7 @@ def test_a_batch_whose_parts_differ_is_told_when_it_is_cut(quick: ForkServer, tm
     text = (tmp_path / "mine.py").read_text().replace("gl.Examples(batch(10**9), np.arange(8))", "()")
     (tmp_path / "mine.py").write_text(text)
     ended = quick("train", "mine.py", "train.accumulate=2", "--out", "run", cwd=tmp_path)
-    check_refused(ended, "the same number of examples", "x (8, 2), y (4, 1)", code=1)
+    check_refused(ended, "the same number of examples", "x (8, 2) float32, y (4, 1) float32", code=1)
 
 
 def test_a_metric_that_is_no_number_is_told(quick: ForkServer, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def complete_changes(recipe: Recipe, changes: Mapping[str, Any]) -> dict[str, An
 
 
 def _is_full(key: str) -> bool:
-    return "." in key or key in (*SECTIONS, *_SHORT)
+    return not key or "." in key or key in (*SECTIONS, *_SHORT)  # no key at all is refused by the recipe
 
 
 def _complete(key: str, keys: Mapping[str, list[str]], recipe: str) -> str:
