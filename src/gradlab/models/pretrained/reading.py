@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from gradlab.errors import GradlabError, one_line
-from gradlab.files import Damaged, interpreting, read_json
+from gradlab.files import Damaged, check_path, interpreting, read_json
 from gradlab.files.formats import Index
 from gradlab.files.tensors import load_tensors
 from gradlab.models.pretrained.architecture import Architecture, Config, Values
@@ -45,6 +45,7 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
     The model is in evaluation mode, in the dtype of the file. `dropout` is for training on; without it, it is theirs,
     if that is one probability for all places.
     """
+    check_path(folder, "folder")
     path = Path(folder)
     config = read_config(path)
     architecture = architecture_of(config, path)
