@@ -53,7 +53,7 @@ class Member:
 
     def baseline_figures(self, split: str) -> Figures:
         """Those of the baseline, where it has any on this split."""
-        return self.baseline.get("test" if split == "test" else "validation", {})
+        return self.baseline.get("test", {}) if split == "test" else self.baseline.get("validation", {})
 
 
 Notify = Callable[[int, int, Member], None]
