@@ -1,6 +1,6 @@
 import pytest
 
-from gradlab.errors import GradlabError, Interrupted, TrainingError, unknown
+from gradlab.errors import GradlabError, Interrupted, TrainingError, one_line, unknown
 
 
 @pytest.mark.parametrize(("kind", "code"), [(GradlabError, 2), (TrainingError, 1), (Interrupted, 130)])
@@ -16,6 +16,11 @@ def test_an_unknown_name_is_answered_with_the_closest_valid_ones():
 
 def test_a_message_cannot_steer_a_terminal():
     assert str(GradlabError("the file \x1b[2J\nis damaged")) == "the file \\x1b[2J\nis damaged"
+
+
+def test_an_exception_that_cannot_be_printed_is_named_by_its_class():
+    unprintable = type("Unprintable", (Exception,), {"__str__": lambda self: self.missing})
+    assert one_line(unprintable()) == "a Unprintable without a readable message"
 
 
 def test_a_name_like_no_other_gets_no_guess():

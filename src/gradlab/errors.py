@@ -89,7 +89,11 @@ def notice(text: str) -> None:
 
 def one_line(error: BaseException) -> str:
     """What another library said, short enough to stand in a message of ours."""
-    return printable(" ".join(str(error).split()), 200)
+    try:
+        said = str(error)
+    except Exception:  # of a class of the user's, whose own method failed
+        said = f"a {type(error).__name__} without a readable message"
+    return printable(" ".join(said.split()), 200)
 
 
 _LISTED = 30  # names that are listed in a message; of more, the closest say enough

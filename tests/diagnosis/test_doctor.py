@@ -34,8 +34,9 @@ def test_torch_is_as_before_afterwards():
     assert not _has_any_global_hook()
 
 
-def test_sparse_inputs_are_no_fault_of_the_doctor():
-    model, inputs, targets = nn.Linear(30, 1), torch.eye(30).to_sparse(), torch.rand(30, 1)
+@pytest.mark.parametrize("inputs", [torch.eye(30).to_sparse(), torch.empty(0, 30)], ids=["sparse", "empty"])
+def test_unusual_batches_are_no_fault_of_the_doctor(inputs):
+    model, targets = nn.Linear(30, 1), torch.rand(len(inputs), 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with Doctor(tell=False) as doctor:
         for _ in range(4):

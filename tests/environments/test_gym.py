@@ -98,6 +98,12 @@ def test_what_keeps_more_than_is_known_is_not_said_to_be_put_back():
     assert [gym.InProcess("it", [one]).exact for one in (made, stacked, flat)] == [True, False, False]
 
 
+def test_a_builder_of_another_number_of_copies_is_refused(monkeypatch):
+    monkeypatch.setitem(registry._things, "more", lambda num: [gymnasium.make("MountainCar-v0")] * (num + 1))
+    with pytest.raises(GradlabError, match="'more' must give 2 copies, but it gave 3"):
+        make("more", 2)
+
+
 def test_copies_of_ones_own_can_be_stepped_in_processes(monkeypatch):
     monkeypatch.setitem(
         registry._things, "own-cars", lambda num: [gymnasium.make("MountainCar-v0") for _ in range(num)]

@@ -54,9 +54,8 @@ def save_pretrained(model: nn.Module | Run, folder: str | Path, *, tokenizer: To
 
 def check_fits(tokenizer: Tokenizer, vocabulary: int | None, where: str) -> None:
     """Refuse a tokenizer with tokens of which a model has no embeddings; it may have some for more."""
-    tokens = 1 + max(tokenizer.inner.get_vocab().values())
-    if vocabulary is not None and tokens > vocabulary:
+    if vocabulary is not None and len(tokenizer) > vocabulary:
         raise GradlabError(
-            f"{where} does not fit the weights: it has {tokens:,} tokens, and the model has embeddings of "
+            f"{where} does not fit the weights: it has {len(tokenizer):,} tokens, and the model has embeddings of "
             f"{vocabulary:,}. Take the tokenizer with which the model was trained."
         )

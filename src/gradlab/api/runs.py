@@ -12,6 +12,7 @@ from gradlab import owners, parallel
 from gradlab.data import sources
 from gradlab.data.frames import data_path, is_frame, typed_categories
 from gradlab.errors import GradlabError, notice
+from gradlab.files import check_path
 from gradlab.recipe import Recipe
 from gradlab.recipes.keys import complete_changes
 from gradlab.recipes.request import TrainingRequest
@@ -69,6 +70,9 @@ def train(
     If something seems wrong with the training, the doctor tells it on stderr, and `run.findings` has it; the override
     `{"doctor": "off"}` leaves that out.
     """
+    for name, path in (("out", out), ("data", data)):
+        if isinstance(path, str | Path):
+            check_path(path, name)
     _load_code(code)
     with parallel.joined():
         prepared = prepare(recipe, overrides, data=data, target=target, device=device, from_run=from_run, freeze=freeze)

@@ -1,11 +1,20 @@
-"""What a view does to the axes of a tensor, told by their sizes."""
+"""Shapes of tensors: examples as rows, and what a view does to the axes, by their sizes."""
 
 import math
 from collections.abc import Iterator
 from itertools import accumulate, combinations, pairwise
 from operator import mul
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Shape = tuple[int, ...]
+
+
+def flatten_rows(batch: "Tensor") -> "Tensor":
+    """A batch as one row for each example. Of a batch without examples, reshape(0, -1) would be ambiguous."""
+    return batch.reshape(len(batch), math.prod(batch.shape[1:]))
 
 
 def mixes(before: Shape, after: Shape) -> bool:

@@ -96,7 +96,9 @@ class EnvironmentRegistry(Registry[Environments]):
 
         built: Any = super().build(part, *args)
         if isinstance(built, list) and built and all(hasattr(one, "step") and hasattr(one, "reset") for one in built):
-            return gym.InProcess(part.name, built)
+            built = gym.InProcess(part.name, built)
+        if isinstance(built, Environments) and args and built.num != args[0]:
+            raise GradlabError(f"The environment {part.name!r} must give {args[0]} copies, but it gave {built.num}.")
         if not isinstance(built, Environments):
             raise GradlabError(
                 f"The environment {part.name!r} must give an Environments or a list of gymnasium.Env, but it gave "

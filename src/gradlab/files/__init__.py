@@ -2,6 +2,7 @@
 
 from gradlab.files.folder_sums import FolderSums
 from gradlab.files.links import refuse_links
+from gradlab.files.paths import check_path
 from gradlab.files.reading import (
     Damaged,
     check_content,
@@ -38,6 +39,7 @@ __all__ = [
     "Damaged",
     "FolderSums",
     "check_content",
+    "check_path",
     "check_sums",
     "clear_leftovers",
     "decode",

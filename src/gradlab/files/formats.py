@@ -117,14 +117,12 @@ class BestBaseline(TypedDict):
     """By more than the standard error."""
 
 
-class ReferenceFigures(TypedDict):
+class ReferenceFigures(TypedDict, total=False):
     """The baseline that a model is compared with first: its name, and its figures on each split."""
 
-    __pydantic_config__ = _OPEN  # type: ignore[misc]
-
-    name: NotRequired[str]
-    validation: NotRequired[Figures]
-    test: NotRequired[Figures]
+    name: str
+    validation: Figures
+    test: Figures
 
 
 class Result(TypedDict):

@@ -11,6 +11,7 @@ from gradlab.data.dataset import split_size
 from gradlab.data.frames import data_path, is_frame
 from gradlab.data.moved import is_same, moved
 from gradlab.errors import GradlabError, notice
+from gradlab.files import check_path
 from gradlab.registry import Part
 from gradlab.run.columns import Effect, Importance, effect_of, importance_of
 from gradlab.run.new_examples import new_examples
@@ -157,6 +158,7 @@ class Run(TrainedRun):
 
 def open_run(path: str | Path, data: Any = None) -> Run:
     """The run in a folder, and where its data are if they have moved."""
+    check_path(path, "run")
     folder = Path(path)
     if not folder.is_dir():
         raise GradlabError(f"{path} is not a folder. `gradlab runs` lists the runs here.")

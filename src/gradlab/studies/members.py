@@ -51,6 +51,10 @@ class Member:
         figures: Figures = getattr(self, split)
         return figures
 
+    def baseline_figures(self, split: str) -> Figures:
+        """Those of the baseline, where it has any on this split."""
+        return self.baseline.get("test", {}) if split == "test" else self.baseline.get("validation", {})
+
 
 Notify = Callable[[int, int, Member], None]
 """Called with (number, count, member) after each training."""

@@ -99,7 +99,7 @@ class Repeated(ABC):
     @property
     def baseline(self) -> Figures:
         """The mean of the trivial predictor's figures."""
-        figures = [member.baseline.get(self.split, {}) for member in self.finished]
+        figures = [member.baseline_figures(self.split) for member in self.finished]
         return {n: statistics.fmean(f[n] for f in figures) for n in self.spread if all(n in f for f in figures)}
 
     @property

@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from gradlab.errors import GradlabError, unknown
+from gradlab.files import check_path
 from gradlab.registry import shortly
 from gradlab.tasks import Criterion
 from gradlab.training.observers import Observer
@@ -132,5 +133,8 @@ def check_progress(progress: Any) -> None:
 
 def check_folder(out: Any) -> None:
     """Refuse what cannot name a folder."""
-    if out is not None and (not isinstance(out, str | Path) or not str(out) or "\0" in str(out)):
+    if out is None:
+        return
+    if not isinstance(out, str | Path) or not str(out):
         raise GradlabError(f"out must be the name of a folder, got {shortly(out)}.")
+    check_path(out, "out")

@@ -125,6 +125,16 @@ def test_names_of_special_tokens_in_a_text_are_text(made, kind):
     assert again.encode("a <eos> b<pad>").tolist() == ids.tolist()
 
 
+def test_numbers_that_a_vocabulary_leaves_out_stand_for_nothing():
+    content = json.loads(Tokenizer.train("char", ["abc"]).to_json())
+    content["model"]["vocab"]["c"] = 9
+    tokenizer = Tokenizer.from_json(json.dumps(content))
+    assert len(tokenizer) == 10
+    assert tokenizer.encode("cab").tolist() == [9, content["model"]["vocab"]["a"], content["model"]["vocab"]["b"]]
+    assert [tokenizer.tokens[number] for number in tokenizer.encode("cab")] == [b"c", b"a", b"b"]
+    assert tokenizer.tokens[8] == b""
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_special_tokens_are_shown_only_when_asked_for(made, kind):
     tokenizer = made[kind]

@@ -192,6 +192,15 @@ def test_weights_may_lie_in_several_files(tmp_path):
         gl.from_pretrained(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["a" * 300 + ".safetensors", "../x.safetensors", "config.json", ""])
+def test_an_index_names_files_of_weights_in_its_folder(tmp_path, name):
+    gl.save_pretrained(OURS["gpt2"](), tmp_path / "x")
+    (tmp_path / "x" / "model.safetensors").unlink()
+    (tmp_path / "x" / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": name}}))
+    with pytest.raises(GradlabError, match="its weight_map must name files of its folder"):
+        gl.from_pretrained(tmp_path / "x")
+
+
 def renamed(folder, new_name, more=None):
     tensors = load_file(folder / "model.safetensors")
     save_file({new_name(k): v for k, v in tensors.items()} | (more or {}), folder / "model.safetensors")

@@ -160,6 +160,7 @@ def test_nats_are_those_of_the_density_that_a_perfect_model_knows_in_raw_units()
     [
         ({}, {"guidance": 2.0}, "This model is not class-conditional, so that nothing guides it"),
         ({}, {"labels": torch.tensor([0])}, "is not class-conditional"),
+        ({}, {"steps": 10**30}, "is more than the 100,000 steps"),
         ({}, {"steps": 0}, "--steps 0: samples are drawn in at least one step"),
         ({"conditional": True}, {"guidance": math.inf}, "--guidance inf"),
         ({}, {"sampler": "ddmp"}, "There is no sampler 'ddmp'. Did you mean 'ddpm'"),

@@ -107,7 +107,13 @@ class Tokenizer:
         return hashlib.sha256(self.inner.to_str().encode()).hexdigest()
 
     def __len__(self) -> int:
-        return self.inner.get_vocab_size()
+        """One more than the largest number of a token, which is how many embeddings a model needs."""
+        return 1 + max(self._numbers.values(), default=-1)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The number of each token. A foreign vocabulary may leave numbers out."""
+        return self.inner.get_vocab()
 
     @cached_property
     def special(self) -> dict[str, int]:
@@ -191,7 +197,7 @@ class Tokenizer:
 
     @cached_property
     def tokens(self) -> list[bytes]:
-        """What each token stands for; nothing for special ones, and for words the word without blanks."""
+        """What each number stands for; nothing for special tokens and numbers of none, and for words the word alone."""
         byte_of = {character: byte for byte, character in enumerate(byte_characters())}
 
         def content(token: str) -> bytes:
@@ -199,8 +205,10 @@ class Tokenizer:
                 return b""
             return bytes(byte_of[c] for c in token) if self.kind in ("byte", "bpe") else token.encode()
 
-        numbers = self.inner.get_vocab()
-        return [content(token) for token in sorted(numbers, key=numbers.__getitem__)]
+        contents = [b""] * len(self)
+        for token, number in self._numbers.items():
+            contents[number] = content(token)
+        return contents
 
     @cached_property
     def byte_counts(self) -> Ids:

@@ -14,6 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from gradlab.diagnosis.probing.replay import Replay, answers, seeded
 from gradlab.diagnosis.record import Probed, Record
+from gradlab.diagnosis.shapes import flatten_rows
 from gradlab.diagnosis.watching.tensors import tensors_in
 
 _ROWS, _NOISE, _LOOKS, _PAIRS = 12, 1e-5, 300, 500
@@ -250,6 +251,6 @@ def _company(record: Record, replay: Replay) -> str:
 
 
 def _prints(rows: Tensor) -> list[int]:
-    flat = rows.reshape(len(rows), -1)
+    flat = flatten_rows(rows)
     flat = flat.float() if flat.dtype == torch.bfloat16 else flat
     return [hash(row.tobytes()) for row in flat[:256].numpy()]

@@ -11,6 +11,7 @@ from gradlab.diagnosis.padding import padding
 from gradlab.diagnosis.progress import MOST, falling, left, poor
 from gradlab.diagnosis.record import LossCall, Record
 from gradlab.diagnosis.rules.base import ANY, LOOKS, STEPS, Case, Grade, Rule, at
+from gradlab.diagnosis.shapes import flatten_rows
 
 
 @Rule(
@@ -340,8 +341,8 @@ def _examples(record: Record) -> tuple[Tensor, Tensor, bool] | None:
     if count < 2:
         return None
     pairs = [(x, y) for x, y in record.examples if (x.shape[1:], y.shape[1:], y.dtype) == wanted]
-    x = torch.cat([x.reshape(len(x), -1).float() for x, _ in pairs])
-    y = torch.cat([y.reshape(len(y), -1) for _, y in pairs])
+    x = torch.cat([flatten_rows(x).float() for x, _ in pairs])
+    y = torch.cat([flatten_rows(y) for _, y in pairs])
     if y.shape[1] != 1 or x.shape[1] > 20_000:
         return None
     first: dict[bytes, int] = {}

@@ -7,6 +7,7 @@ import torch
 from gradlab.diagnosis.progress import moving_targets
 from gradlab.diagnosis.record import COLUMNS, Record, Shared
 from gradlab.diagnosis.rules.base import LOOKS, Case, Rule, at, named
+from gradlab.diagnosis.shapes import flatten_rows
 
 _FEW = 100  # rows: less are looked at, not measured
 _DIFFERENT = 20  # numbers: fewer may be classes
@@ -39,7 +40,7 @@ def target_leak(record: Record) -> Iterator[Case]:
 
 def _column_as_target(record: Record) -> Iterator[Case]:
     """Whether the target of each row is one of the numbers that the model is given."""
-    pairs = [(x.reshape(len(x), -1), y.reshape(len(y), -1)) for x, y in record.examples if x.is_floating_point()]
+    pairs = [(flatten_rows(x), flatten_rows(y)) for x, y in record.examples if x.is_floating_point()]
     width = min((x.shape[1] for x, _ in pairs), default=0)
     if not 2 <= width <= COLUMNS or any(x.shape[1] != width or y.shape[1] != 1 for x, y in pairs):
         return

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gradlab.diagnosis.record import Capture, LossCall, Site
+from gradlab.diagnosis.shapes import flatten_rows
 from gradlab.diagnosis.watching.by_hand import Pair
 from gradlab.diagnosis.watching.sites import caller
 from gradlab.diagnosis.watching.tensors import dense
@@ -191,7 +192,7 @@ class LossCalls:
         inputs = [a.detach() for a in calls[0].args if isinstance(a, Tensor) and a.ndim and len(a) == len(y)]
         if not inputs or not all(map(dense, (*inputs, y))):  # the checks that compare rows reshape them
             return
-        rows = inputs[0] if len(inputs) == 1 else torch.cat([a.reshape(len(a), -1).float() for a in inputs], 1)
+        rows = inputs[0] if len(inputs) == 1 else torch.cat([flatten_rows(a).float() for a in inputs], 1)
         self._kept += rows.numel() + y.numel()
         self.watch.record.examples.append((rows.cpu().clone(), y.cpu().clone()))
 

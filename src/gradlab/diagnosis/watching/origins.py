@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from gradlab.diagnosis.record import COLUMNS, Root
+from gradlab.diagnosis.shapes import flatten_rows
 from gradlab.diagnosis.watching.known import Stored
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Origins:
         """Whether a root's input is what another root made: a discriminator's are of both kinds."""
         if inputs is None or not inputs.is_floating_point() or inputs.ndim < 2 or len(inputs) < 2:
             return
-        rows = inputs.detach().reshape(len(inputs), -1).float()
+        rows = flatten_rows(inputs.detach()).float()
         if rows.shape[1] > COLUMNS:
             return
         std, mean = torch.std_mean(rows, dim=0, correction=0)

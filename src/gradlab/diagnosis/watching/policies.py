@@ -259,7 +259,7 @@ def _rows(inputs: Tensor, count: int) -> Tensor | None:
         return inputs.reshape(1, -1) if count == 1 else inputs.reshape(-1, 1) if inputs.numel() == count else None
     for axes in range(1, inputs.ndim + 1):
         if math.prod(inputs.shape[:axes]) == count:
-            return inputs.reshape(count, -1)
+            return inputs.reshape(count, math.prod(inputs.shape[axes:]))
     return None
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from gradlab.diagnosis.record import Shared
+from gradlab.diagnosis.shapes import flatten_rows
 
 _WIDTH, _MOST, _SHORTEST = 1024, 50_000, 8
 _MANY = 16.0  # e to that power: ten million different rows
@@ -129,7 +130,7 @@ class Rows:
             if length < _SHORTEST:
                 continue
             early, late = batch.narrow(axis, 0, length - 1), batch.narrow(axis, 1, length - 1)
-            varied = ((early != late).reshape(len(batch), -1).float().mean(1) > 0.5).tolist()
+            varied = (flatten_rows(early != late).float().mean(1) > 0.5).tolist()
             both = (self._prints(part.contiguous()) for part in (early, late))
             first, second = ([p if v else None for p, v in zip(part, varied, strict=True)] for part in both)
             yield first, second
@@ -144,12 +145,12 @@ class Rows:
         return self._prints(batch)
 
     def _prints(self, batch: Tensor) -> list[int]:
-        flat = batch.detach().reshape(len(batch), -1)
+        flat = flatten_rows(batch.detach())
         if flat.device.type != "cpu" or flat.dtype not in _AS_INTEGERS:
             flat = flat.cpu() if flat.dtype in _AS_INTEGERS else flat.float().cpu()
         if flat.shape[1] > _WIDTH:
             flat = flat[:, :: flat.shape[1] // _WIDTH + 1]
-        numbers = flat.contiguous().numpy().view(_AS_INTEGERS[flat.dtype]).reshape(len(flat), -1).astype(np.uint64)
+        numbers = flat.contiguous().numpy().view(_AS_INTEGERS[flat.dtype]).astype(np.uint64)
         weights = self._weights[: numbers.shape[1]]
         prints: list[int] = (numbers * weights).sum(axis=1, dtype=np.uint64).tolist()
         return prints

@@ -1,5 +1,6 @@
 """From a folder of Hugging Face to a model of ours."""
 
+import os
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from gradlab.errors import GradlabError, one_line
-from gradlab.files import Damaged, interpreting, read_json
+from gradlab.files import Damaged, check_path, interpreting, read_json
 from gradlab.files.formats import Index
 from gradlab.files.tensors import load_tensors
 from gradlab.models.pretrained.architecture import Architecture, Config, Values
@@ -28,6 +29,7 @@ WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "c
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _OLD_NAMES = {".gamma": ".weight", ".beta": ".bias"}  # of norms, in files made from TensorFlow's
 _MOST_LAYERS = 10_000  # which would take minutes to build, for nothing: no file has weights for them
+_LONGEST_NAME = 255  # bytes
 _NAMED = 3  # tensors that a message names
 _SAVE_AGAIN = "Save the model again, in the format safetensors."
 
@@ -43,6 +45,7 @@ def from_pretrained(folder: str | Path, *, dropout: float | None = None) -> nn.M
     The model is in evaluation mode, in the dtype of the file. `dropout` is for training on; without it, it is theirs,
     if that is one probability for all places.
     """
+    check_path(folder, "folder")
     path = Path(folder)
     config = read_config(path)
     architecture = architecture_of(config, path)
@@ -111,7 +114,7 @@ def _read(folder: Path) -> dict[str, Tensor]:
     files = [folder / WEIGHTS]
     if not files[0].exists() and (folder / INDEX).exists():
         places = read_json(folder / INDEX, Index, _SAVE_AGAIN)["weight_map"].values()
-        if any(Path(name).name != name or not name for name in places):
+        if not all(map(_is_name_of_weights, places)):
             raise Damaged(folder / INDEX, "its weight_map must name files of its folder", _SAVE_AGAIN)
         files = [folder / name for name in sorted({*places})]
     if (size := sum(file.stat().st_size for file in files if file.exists())) > memory():
@@ -124,6 +127,11 @@ def _read(folder: Path) -> dict[str, Tensor]:
             raise GradlabError(f"{file} is missing.{hint} {_SAVE_AGAIN}")
         tensors |= load_tensors(file, _SAVE_AGAIN)
     return tensors
+
+
+def _is_name_of_weights(name: str) -> bool:
+    """Whether it names a file of weights next to its index, which a file system can have."""
+    return name.endswith(".safetensors") and Path(name).name == name and len(os.fsencode(name)) <= _LONGEST_NAME
 
 
 def _named(tensors: dict[str, Tensor], architecture: Architecture, wanted: Shapes) -> dict[str, Tensor]:

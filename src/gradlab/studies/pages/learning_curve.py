@@ -46,8 +46,8 @@ def _card(result: "LearningCurve", split: str, name: str) -> Html:
     first, last = result.points[0], result.points[-1]
     beside = {f"with {first.examples:,}": number(first.figures(split).get(name))}
     beside["on the training examples"] = number(last.train.get(name))
-    if name in last.baseline.get(split, {}):
-        beside[last.baseline["name"]] = number(last.baseline[split][name])
+    if name in last.baseline_figures(split):
+        beside[last.baseline["name"]] = number(last.baseline_figures(split)[name])
     return card(f"{split} {name_of(name)} with all {last.examples:,}", number(last.figures(split)[name]), beside)
 
 

@@ -25,6 +25,8 @@ Samples = Float[Tensor, "samples *shape"]
 """As the model sees its inputs: preprocessed."""
 Noise = Float[Tensor, "samples *shape"]
 
+_MOST_STEPS = 100_000  # of a sampler, a hundred times as many as diffusion models are trained with
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -137,6 +139,10 @@ class Generative(Task):
                 raise GradlabError(f"Samples of task={self.name} are drawn without --{option}: leave it out.")
         if request.steps is not None and request.steps < 1:
             raise GradlabError(f"--steps {request.steps}: samples are drawn in at least one step.")
+        if request.steps is not None and request.steps > _MOST_STEPS:
+            raise GradlabError(
+                f"--steps {request.steps} is more than the {_MOST_STEPS:,} steps that a sampler may take."
+            )
         if request.guidance is not None and not 0 <= request.guidance < math.inf:
             raise GradlabError(f"--guidance {request.guidance:g}: how much the class counts is a number from 0 on.")
 
