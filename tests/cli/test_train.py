@@ -45,7 +45,7 @@ def test_digits_mlp_reaches_97_percent_on_the_test_split(digits: Path) -> None:
 def test_a_finished_run_is_a_folder_of_readable_files(digits: Path) -> None:
     expected = {"recipe.toml", "environment.json", "data.json", "metrics.jsonl", "result.json", "report.html"}
     visible = {path.name for path in digits.iterdir() if not path.name.startswith(".")}
-    assert visible == {*expected, "checkpoints"}
+    assert visible == {*expected, "checkpoints", "SHA256SUMS"}
     assert {path.name for path in digits.parent.iterdir()} == {"digits", "stdout.json", ".lock"}
     assert (digits / "report.html").read_text()[:15].lower() == "<!doctype html>"
     environment = json.loads((digits / "environment.json").read_text())
