@@ -227,3 +227,9 @@ def test_tied_weights_stay_tied():
     model[2].weight = model[0].weight
     gl.fit(model, (X, Y), epochs=2, validation=0.2)
     assert model[2].weight is model[0].weight
+
+
+def test_the_result_says_that_the_module_is_in_evaluation_mode():
+    fit = gl.fit(nn.Linear(4, 3), (torch.randn(20, 4), torch.arange(20) % 3), epochs=1)
+    assert not fit.model.training
+    assert "module in evaluation mode" in repr(fit)

@@ -346,3 +346,21 @@ def test_modules_of_torch_that_do_more_are_not_known(make_training, run, recordi
     training = make_training(model=model, epochs=1)
     training.mode = "graph"
     assert run(training).step.watch is not None
+
+
+def test_a_step_whose_state_fits_only_once_stays_eager(trained, monkeypatch):
+    monkeypatch.setattr(capture, "find_room", lambda state, device: None)
+    plain, other = trained(Net, "eager"), trained(Net, "graph")
+    assert other.mode == "eager"
+    assert_reason(other, "does not fit into memory again")
+    check_same(plain, other)
+
+
+def test_a_recording_that_fails_is_an_eager_step_with_the_same_batch(trained, monkeypatch):
+    def fail(self, batches):
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(capture.GraphStep, "_capture", fail)
+    plain, other = trained(Net, "eager"), trained(Net, "graph")
+    assert_reason(other, "it cannot be recorded: operation not permitted")
+    check_same(plain, other)

@@ -72,7 +72,8 @@ class Fit(InlineResult):
     def _facts(self) -> list[str]:
         slugs = f"findings {', '.join(f.slug for f in self.findings)}" if self.findings else ""
         time = f"{counted(self.steps, 'step')} in {duration(self.seconds)}"
-        return [time, *short_figures(self.validation, "validation"), slugs]
+        mode = "" if self.model.training else "module in evaluation mode"
+        return [time, *short_figures(self.validation, "validation"), slugs, mode]
 
     def _content(self) -> list[Html]:
         figures = figures_table({"validation": self.validation})
