@@ -112,7 +112,7 @@ RESULTS: dict[str, Any] = {
     "sweep": lambda: Sweep(**STUDY, **SWEEP, trials=[TRIAL] * 100, importance={}),
     "tickets": tickets,
     "range test": lambda: RangeTest(
-        rates=[1e-3, 1e-2], losses=[1.0, 2.0], smoothed=[1.0, 2.0], suggestion=1e-3, stopped=""
+        rates=[1e-3, 1e-2], losses=[1.0, 2.0], smoothed=[1.0, 2.0], suggestion=1e-3, stopped=HOSTILE
     ),
 }
 

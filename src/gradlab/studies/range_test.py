@@ -47,7 +47,7 @@ class RangeTest(InlineResult):
 
     def _facts(self) -> list[str]:
         suggestion = "no suggestion" if self.suggestion is None else f"suggestion {self.suggestion:.3g}"
-        return [counted(len(self.rates), "rate"), suggestion]
+        return [counted(len(self.rates), "rate"), suggestion, self.stopped]
 
     def _content(self) -> list[Html]:
         exponents = [math.log10(rate) for rate in self.rates]
