@@ -104,7 +104,7 @@ def test_the_optimizer_of_the_call_is_the_one_that_is_tested():
 
 def test_the_result_is_shown_in_one_line():
     found = gl.find_lr(net(), (X, Y))
-    assert repr(found) == f"RangeTest(suggestion={found.suggestion!r}, stopped={found.stopped!r})"
+    assert repr(found) == f"RangeTest({len(found.rates)} rates, suggestion {found.suggestion:.3g}, {found.stopped})"
 
 
 REFUSED = {
