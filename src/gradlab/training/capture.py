@@ -209,7 +209,9 @@ class GraphStep:
         if len(lrs) == 1:
             self.lrs[0].fill_(lrs[0])  # a kernel, where a copy from the host would be two
         else:
-            self.lrs.copy_(torch.tensor(lrs), non_blocking=True)
+            # From pinned memory, which is kept until it is copied; other memory may have been used again by then.
+            rates = torch.tensor(lrs)
+            self.lrs.copy_(rates.pin_memory() if self.device.type == "cuda" else rates, non_blocking=True)
 
     def _first(self, batch: Batch) -> Stepped:
         """An eager step of a shape that is to be recorded; the first of all makes what modules make once."""
