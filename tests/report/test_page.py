@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gradlab.errors import GradlabError
+from gradlab.files import FolderSums
 from gradlab.markup import Html, tag
 from gradlab.registry import Part
 from gradlab.report import write_report
@@ -81,6 +82,7 @@ def test_the_report_replaces_the_old_one_and_leaves_nothing_else(digits):
         "checkpoints",
         "result.json",
         "report.html",
+        "SHA256SUMS",
     }
     assert {p.name for p in digits.path.iterdir()} - {".lock"} == files
 
@@ -102,6 +104,7 @@ def test_a_full_disk_leaves_the_old_report(digits, monkeypatch):
 def test_an_unfinished_run_has_no_report(digits, tmp_path):
     for name in ("recipe.toml", "environment.json", "data.json"):
         (tmp_path / name).write_text((digits.path / name).read_text())
+    FolderSums(tmp_path).create(["recipe.toml", "environment.json", "data.json"])
     with pytest.raises(GradlabError, match="is not finished"):
         write_report(Run(tmp_path))
     assert not (tmp_path / "report.html").exists()
