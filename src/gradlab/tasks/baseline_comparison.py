@@ -121,7 +121,7 @@ def _figures_without_groups(
 ) -> list[float]:
     """The figure of a model without the examples of each group in turn; the mean loss, where no metric is named.
 
-    Nothing for outputs that are no tensor, of which nobody knows which belong to an example.
+    Empty for outputs that are not tensors: which of them belong to an example is unknown.
     """
     merge = metric.merge if metric else torch.add
     value = metric.value if metric else lambda total: (total[0] / total[1]).item()
