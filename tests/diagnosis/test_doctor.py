@@ -70,3 +70,23 @@ def test_nothing_is_said_of_no_training(steps, step, told):
         loop(steps, step)
     assert told in doctor.verdict.sentence
     assert doctor.verdict.findings == []
+
+
+def on_meta():
+    return nn.Linear(4, 3, device="meta"), torch.zeros(8, 4, device="meta")
+
+
+def lazy():
+    return nn.LazyLinear(3), torch.randn(8, 4)
+
+
+@pytest.mark.parametrize("make", [on_meta, lazy])
+def test_parameters_without_numbers_are_no_fault_of_the_doctor(make, capsys):
+    with gl.doctor() as doctor:
+        model, x = make()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+    assert doctor.verdict.faults == []

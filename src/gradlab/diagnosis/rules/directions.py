@@ -103,7 +103,7 @@ def _attacks(record: Record) -> bool:
 
 def _risen(values: Series) -> bool:
     """Whether a loss has ended far above its beginning, or nowhere."""
-    return not values.tail() < 1.3 * values.head(3)
+    return len(values) > 0 and not values.tail() < 1.3 * values.head(3)
 
 
 def _ways(record: Record) -> Iterator[tuple[Spot, Series]]:

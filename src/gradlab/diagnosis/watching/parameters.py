@@ -11,6 +11,7 @@ from torch.nn.parameter import is_lazy
 from gradlab.diagnosis.record import Parameter, Record
 from gradlab.diagnosis.watching.known import Known
 from gradlab.diagnosis.watching.sites import name_in, user_frame
+from gradlab.diagnosis.watching.tensors import is_measurable
 
 _SAMPLE = 64
 _MOST = 5000
@@ -54,7 +55,7 @@ class ParameterNames:
             name += "'"
         self._bind(name, tensor)
         values = tensor.detach()
-        sound = values.is_floating_point() and values.numel() > 0 and not values.is_meta
+        sound = is_measurable(tensor) and values.is_floating_point() and values.numel() > 0
         first = Parameter(
             name=name,
             shape=tuple(tensor.shape),
@@ -161,7 +162,7 @@ class ParameterNames:
     def living(self) -> Iterator[tuple[str, Tensor]]:
         for name in list(self._tensors):
             tensor = self.tensor(name)
-            if tensor is not None:
+            if tensor is not None and is_measurable(tensor):
                 yield name, tensor
 
     def replaced(self) -> bool:

@@ -232,7 +232,7 @@ class Roots:
         """Whether it acts differently in training: by batch norm, or by dropout."""
         varies = self._stochastic.get(module)
         if varies is None:
-            parts = list(module.modules())
+            parts = list(nn.Module.modules(module))  # which a class may have overridden
             varies = any(isinstance(m, _BatchNorm) or (isinstance(m, _DropoutNd) and m.p > 0) for m in parts)
             varies = varies or any(getattr(m, "dropout", 0.0) for m in parts if isinstance(m, nn.RNNBase))
             self._stochastic[module] = varies

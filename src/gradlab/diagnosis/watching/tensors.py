@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.parameter import UninitializedTensorMixin
 
 
 def first_tensor(value: Any, fits: Callable[[Tensor], bool] = lambda _: True) -> Tensor | None:
@@ -21,6 +22,11 @@ def first_tensor(value: Any, fits: Callable[[Tensor], bool] = lambda _: True) ->
 def dense(tensor: Tensor) -> bool:
     """Whether its numbers lie in memory as those of most tensors do."""
     return tensor.layout == torch.strided and not tensor.is_nested
+
+
+def is_measurable(tensor: Tensor) -> bool:
+    """Whether a tensor has numbers to compute with: not one of a lazy module that waits for its shape, nor a shape."""
+    return not isinstance(tensor, UninitializedTensorMixin) and not tensor.is_meta and dense(tensor)
 
 
 def tensors_in(value: Any) -> list[Tensor]:

@@ -12,6 +12,7 @@ from torch import Tensor
 from gradlab.diagnosis.record import Clipping, OptimizerRecord, Record, Site
 from gradlab.diagnosis.watching.known import Known
 from gradlab.diagnosis.watching.sites import caller
+from gradlab.diagnosis.watching.tensors import is_measurable
 
 if TYPE_CHECKING:
     from gradlab.diagnosis.watching.watch import Watch
@@ -101,7 +102,8 @@ class Updates:
         self.stepped = True
         if seen.steps == 0:
             seen.first_step = step
-        seen.rate.add(step, max(float(group["lr"]) for group in optimizer.param_groups if "lr" in group))
+        if rates := [float(group["lr"]) for group in optimizer.param_groups if "lr" in group]:
+            seen.rate.add(step, max(rates))
         if seen.steps < _ALWAYS or watch.looking:
             seen.backwards.add(step, one.summed)
             self._check(one, optimizer)
@@ -150,8 +152,11 @@ class Updates:
     def _check(self, one: _Watched, optimizer: Any) -> None:
         """Whether there was a gradient at all, and whether it began at zero."""
         seen = one.seen
+        tensors = tensors_of(optimizer)
+        if not tensors:
+            return
         seen.checked += 1
-        grads = [t.grad for t in tensors_of(optimizer) if t.grad is not None]
+        grads = [t.grad for t in tensors if t.grad is not None]
         if not grads or all(not bool(g.detach().any()) for g in grads):
             seen.empty += 1
             seen.empty_though_backward += one.backwards > 0
@@ -305,4 +310,5 @@ def _gradients(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def tensors_of(optimizer: Any) -> list[Tensor]:
-    return [tensor for group in optimizer.param_groups for tensor in group["params"]]
+    """The parameters of an optimizer that can be measured."""
+    return [tensor for group in optimizer.param_groups for tensor in group["params"] if is_measurable(tensor)]
