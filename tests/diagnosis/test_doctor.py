@@ -90,3 +90,14 @@ def test_parameters_without_numbers_are_no_fault_of_the_doctor(make, capsys):
             model(x).square().mean().backward()
             optimizer.step()
     assert doctor.verdict.faults == []
+
+
+def test_a_leaf_as_the_loss_is_no_fault_of_the_doctor(capsys):
+    with gl.doctor() as doctor:
+        model = nn.Linear(4, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(5):
+            model(torch.randn(8, 4))
+            torch.zeros((), requires_grad=True).backward()
+            optimizer.step()
+    assert doctor.verdict.faults == []

@@ -86,7 +86,7 @@ def _case(values: Series, what: str, *place: Spot, **measured: Any) -> Case:
 
 def _residual(loss: Loss) -> bool:
     """Whether a loss is made of squares or sizes of differences, or of logarithms."""
-    for graph in loss.graphs[:1]:
+    for graph in (graph for graph in loss.graphs[:1] if graph.nodes):  # none, where a leaf is the loss
         for index in [0, *(i for i, _ in sources(graph, 0, _SUMS))]:
             name = graph.nodes[index].name
             differs = any(n.name in ("Sub", "Rsub") for _, n in sources(graph, index))
@@ -103,7 +103,7 @@ def _attacks(record: Record) -> bool:
 
 def _risen(values: Series) -> bool:
     """Whether a loss has ended far above its beginning, or nowhere."""
-    return len(values) > 0 and not values.tail() < 1.3 * values.head(3)
+    return not values.tail() < 1.3 * values.head(3)
 
 
 def _ways(record: Record) -> Iterator[tuple[Spot, Series]]:
