@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.parameter import UninitializedTensorMixin
+from torch.nn.parameter import is_lazy
 
 
 def first_tensor(value: Any, fits: Callable[[Tensor], bool] = lambda _: True) -> Tensor | None:
@@ -26,7 +26,7 @@ def dense(tensor: Tensor) -> bool:
 
 def is_measurable(tensor: Tensor) -> bool:
     """Whether a tensor has numbers to compute with: not one of a lazy module that waits for its shape, nor a shape."""
-    return not isinstance(tensor, UninitializedTensorMixin) and not tensor.is_meta and dense(tensor)
+    return not is_lazy(tensor) and not tensor.is_meta and dense(tensor)
 
 
 def tensors_in(value: Any) -> list[Tensor]:
